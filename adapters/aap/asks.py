@@ -1,13 +1,10 @@
-"""Who carries a call out, and what a call that a server left open asks of people.
-
-AAP's history: what was said, what the client was asked, and what it returned, in the order in which it happened.
-
-A message that stands in history stays in its place and stays as it is; only the message that is being written grows.
-"""
+"""How AAP asks people, by tool calls that are left open, and what an answer to such a call means."""
 
 from msgspec import Struct
 
 import gateway.model as m
+
+CANCELLED = "Tool call cancelled"
 
 
 class WireAnswer(Struct, frozen=True, kw_only=True):
@@ -20,13 +17,13 @@ class WireAnswer(Struct, frozen=True, kw_only=True):
 
 
 def wire_answer(ask: m.AnyAsk, answer: m.Answer) -> WireAnswer:
-    """What an answer is to the call it is about; whatever is no answer to the ask takes it back."""
+    """What an answer means for the call that it is about; a command that does not answer the ask cancels the call."""
     match ask, answer:
         case m.PermissionAsk(), m.DecidePermission(granted=granted, reason=reason):
             denied = f"Tool call denied: {reason}" if reason else "Tool call denied"
             return WireAnswer(granted=granted, reason=reason, content="" if granted else denied, is_error=not granted)
         case m.PermissionAsk(), _:
-            return WireAnswer(granted=False, reason="nobody decided", content="Tool call cancelled", is_error=True)
+            return WireAnswer(granted=False, reason="nobody decided", content=CANCELLED, is_error=True)
         case m.QuestionAsk(), m.AnswerQuestion():
             return WireAnswer(content=m.format_answer(ask, answer))
         case _, m.ReturnResult(content=content, is_error=is_error):
@@ -35,7 +32,4 @@ def wire_answer(ask: m.AnyAsk, answer: m.Answer) -> WireAnswer:
             return WireAnswer(content="yes" if isinstance(answer, m.ContinueTurn) and answer.proceed else "no")
         case m.RollbackAsk(), _:
             return WireAnswer(content=(answer.option or "") if isinstance(answer, m.RollBack) else "")
-    return WireAnswer(content="Tool call cancelled", is_error=True)
-
-
-CANCELLED = "Tool call cancelled"
+    return WireAnswer(content=CANCELLED, is_error=True)

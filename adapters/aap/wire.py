@@ -1,4 +1,4 @@
-"""What AAP clients send, in AAP's own spelling, and the dialect's settings."""
+"""Models of what AAP clients send, and the dialect's settings."""
 
 import re
 from binascii import Error as NotBase64
@@ -11,7 +11,7 @@ import jsonschema_rs
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from gateway.http import FailFast
+from gateway.http import WireModel
 
 
 class AapSettings(BaseModel):
@@ -22,10 +22,8 @@ class AapSettings(BaseModel):
     page_size: int = Field(50, ge=1, le=1000)
 
 
-class WireModel(FailFast, BaseModel):
-    """Types are taken literally; members nobody knows are ignored, and a null is a member that is not there."""
-
-    model_config = ConfigDict(strict=True, extra="ignore")
+class AapModel(WireModel):
+    """As `WireModel`, and a null is an absent member."""
 
     @model_validator(mode="before")
     @classmethod
@@ -36,17 +34,17 @@ class WireModel(FailFast, BaseModel):
 
 
 # -- content ----------------------------------------------------------------------------------------------------------
-class TextBlock(WireModel):
+class TextBlock(AapModel):
     type: Literal["text"]
     text: str
 
 
-class ThinkingBlock(WireModel):
+class ThinkingBlock(AapModel):
     type: Literal["thinking"]
     thinking: str
 
 
-class ToolUseBlock(WireModel):
+class ToolUseBlock(AapModel):
     type: Literal["tool_use"]
     toolCallId: str
     name: str
@@ -54,11 +52,11 @@ class ToolUseBlock(WireModel):
 
 
 DATA_IMAGE = re.compile(r"data:image/[a-z0-9][a-z0-9.+-]*(?:;[a-z0-9-]+=[^;,\s]*)*;base64,", re.ASCII | re.IGNORECASE)
-"""How the `data:` URI of a picture begins."""
+"""The beginning of the `data:` URI of an image."""
 
 
 def _check_image_url(url: str) -> str:
-    """Refuse an address that cannot be the address of a picture."""
+    """Refuse an address that cannot be the address of an image."""
     if url.startswith("https://"):
         if not _has_host(url):
             raise PydanticCustomError("picture", "expected an https:// address with a host, such as https://example.com/cat.png")
@@ -89,7 +87,7 @@ def _is_base64(text: str) -> bool:
         return False
 
 
-class ImageBlock(WireModel):
+class ImageBlock(AapModel):
     type: Literal["image"]
     url: Annotated[str, AfterValidator(_check_image_url)]
 
@@ -100,7 +98,7 @@ Content = str | list[Block]
 
 # -- messages ---------------------------------------------------------------------------------------------------------
 def image_addresses(messages: Iterable[Any]) -> Iterator[tuple[str, str]]:
-    """The addresses of pictures in these messages, each with its field."""
+    """The addresses of images in these messages, each with its field."""
     for number, message in enumerate(messages):
         content = getattr(message, "content", None)
         for place, block in enumerate(content if isinstance(content, list) else ()):
@@ -108,28 +106,28 @@ def image_addresses(messages: Iterable[Any]) -> Iterator[tuple[str, str]]:
                 yield f"messages.{number}.content.{place}.url", block.url
 
 
-class SystemMessage(WireModel):
+class SystemMessage(AapModel):
     role: Literal["system"]
     content: str
 
 
-class UserMessage(WireModel):
+class UserMessage(AapModel):
     role: Literal["user"]
     content: Content
 
 
-class AssistantMessage(WireModel):
+class AssistantMessage(AapModel):
     role: Literal["assistant"]
     content: Content
 
 
-class ToolMessage(WireModel):
+class ToolMessage(AapModel):
     role: Literal["tool"]
     toolCallId: str
     content: Content
 
 
-class ToolPermissionMessage(WireModel):
+class ToolPermissionMessage(AapModel):
     role: Literal["tool_permission"]
     toolCallId: str
     granted: bool
@@ -151,19 +149,19 @@ def _check_json_schema(parameters: dict[str, Any]) -> dict[str, Any]:
     return parameters
 
 
-class ToolDeclaration(WireModel):
+class ToolDeclaration(AapModel):
     name: str = Field(min_length=1)
     title: str | None = None
     description: str
     parameters: Annotated[dict[str, Any], AfterValidator(_check_json_schema)]
 
 
-class ServerToolRef(WireModel):
+class ServerToolRef(AapModel):
     name: str
     trust: bool = False
 
 
-class AgentOverride(WireModel):
+class AgentOverride(AapModel):
     name: str | None = None
     tools: list[ServerToolRef] | None = None
     options: dict[str, str] | None = None
@@ -173,13 +171,13 @@ class AgentConfig(AgentOverride):
     name: str
 
 
-class NewSession(WireModel):
+class NewSession(AapModel):
     agent: AgentConfig
-    messages: list[HistoryMessage] = []
-    tools: list[ToolDeclaration] = []
+    messages: list[HistoryMessage] = Field(default_factory=list)
+    tools: list[ToolDeclaration] = Field(default_factory=list)
 
 
-class NewTurn(WireModel):
+class NewTurn(AapModel):
     messages: list[ApplicationMessage] = Field(min_length=1)
     stream: Literal["delta", "message", "none"] = "none"
     agent: AgentOverride | None = None

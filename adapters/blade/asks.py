@@ -1,4 +1,4 @@
-"""What the agent asks, as the questions of an AskUserQuestion call, and what a person's picks mean to it."""
+"""How Blade asks people, by the questions of an AskUserQuestion call, and what their answers mean."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,7 +10,7 @@ ASK_TOOL = "AskUserQuestion"
 YES, NO = 0, 1
 FIRST_QUESTION = "0"
 STAY_WORD = "none"
-"""The word for staying where everything is, among the states to go back to."""
+"""The option of a rollback that changes nothing."""
 
 Selections = dict[str, tuple[int, ...]]
 CustomTexts = dict[str, str]
@@ -19,7 +19,7 @@ WordedAnswer = str | list[AnswerWords] | dict[str, AnswerWords]
 
 
 def is_ask_call(call: m.ToolCall) -> bool:
-    """Whether a call is one that Blade's clients know how to put to a person."""
+    """Whether Blade's clients show a call as questions to a person."""
     return call.name == ASK_TOOL and isinstance(call.input.get("questions"), list)
 
 
@@ -30,7 +30,7 @@ def questions_of(ask: m.AnyAsk) -> tuple[m.Question, ...]:
             return questions
         case m.PermissionAsk(call=call, description=description):
             words = description or f"Run {call.display_name or call.name}?"
-            allow = m.Choice(label="Allow", description=call.name)  # who decides sees what for, whatever it is called
+            allow = m.Choice(label="Allow", description=call.name)  # the person must see the input
             return (m.Question(question=words, header="Permission", options=(allow, m.Choice(label="Deny"))),)
         case m.ContinuationAsk(message=message):
             return (_question("Continue", message, "Continue", "Stop"),)
@@ -46,14 +46,14 @@ def _question(header: str, words: str, *labels: str) -> m.Question:
 
 
 def option_word(option: Mapping[str, Any]) -> str:
-    """The word a state to go back to is chosen by."""
+    """The name by which a state of a rollback is chosen."""
     return str(option.get("id") or option.get("target") or option.get("action") or dict(option))
 
 
 # -- from picks to answers --------------------------------------------------------------------------------------------
 
 def answer_bindings(found: m.OpenAsk, selections: Selections, custom: CustomTexts) -> dict[str, Any]:
-    """What the answer's command is made of; wrong picks are refused in words."""
+    """The fields of the answer's command; wrong picks are refused."""
     ask = found.ask
     if isinstance(ask, m.QuestionAsk):
         return {"selections": selections, "custom": custom}
@@ -70,13 +70,13 @@ def answer_bindings(found: m.OpenAsk, selections: Selections, custom: CustomText
 
 
 def _chosen_option(options: Sequence[str], words: str | None) -> str | None:
-    """The state that was named; none where the word is for staying, and no state is called so."""
+    """The state of that name; None for the option that changes nothing, unless a state has its name."""
     stays = words is not None and words.strip().lower() == STAY_WORD and words not in options
     return None if stays else words
 
 
 def _single_pick(question: m.Question, selections: Selections, custom: CustomTexts) -> tuple[int | None, str | None]:
-    """The one pick or the words that settle the only question there is."""
+    """The pick or the text that answers the only question."""
     for number in (*selections, *custom):
         if number != FIRST_QUESTION:
             raise Invalid(f"there is no question {number}; there is 1, counted from 0")
@@ -91,7 +91,7 @@ def _single_pick(question: m.Question, selections: Selections, custom: CustomTex
 
 
 def picks_from_words(questions: Sequence[m.Question], answer: WordedAnswer) -> tuple[Selections, CustomTexts]:
-    """The picks of an answer in words: a word that is a choice's label picks it, others are the person's own."""
+    """The picks of an answer as text: the label of a choice picks it, other text is the person's own."""
     selections, custom = Selections(), CustomTexts()
     for number, question in enumerate(questions):
         said = _words_for(number, question, answer, len(questions))
@@ -118,7 +118,7 @@ def _words_for(number: int, question: m.Question, answer: WordedAnswer, of: int)
 # -- and from answers to picks ----------------------------------------------------------------------------------------
 
 def picks_of_answer(ask: m.AnyAsk, answer: m.Answer) -> tuple[Selections, CustomTexts] | None:
-    """An answer, whichever dialect it was given in, as picks; None where nobody answered."""
+    """An answer of any dialect as picks; None if nobody answered."""
     match answer:
         case m.AnswerQuestion(selections=selections, custom=custom):
             return selections, custom
@@ -143,7 +143,7 @@ def _picked_option(ask: m.AnyAsk, option: str | None) -> tuple[Selections, Custo
 
 
 def picks_in_words(questions: Sequence[m.Question], selections: Selections, custom: CustomTexts) -> str:
-    """What was picked, question by question: `Permission: Allow`."""
+    """The picks as text, question by question: `Permission: Allow`."""
     told = []
     for number, question in enumerate(questions):
         picks = [question.options[at].label for at in selections.get(str(number), ()) if at < len(question.options)]

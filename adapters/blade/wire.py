@@ -1,4 +1,4 @@
-"""What Blade's clients send, in Blade's own spelling, and the dialect's settings."""
+"""Models of what Blade's clients send, and the dialect's settings."""
 
 from enum import StrEnum
 from typing import Annotated, Any, Literal
@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
-from gateway.http import FailFast
+from gateway.http import WireModel
 
 from .asks import WordedAnswer
 
@@ -53,13 +53,11 @@ def _check_not_anonymous(value: Any) -> Any:
     return value
 
 
-class WireModel(FailFast, BaseModel):
-    """Types are taken literally; members nobody knows are ignored, and null is as good as absent where it may be."""
-
-    model_config = ConfigDict(strict=True, extra="ignore")
+class BladeModel(WireModel):
+    """As `WireModel`, but nobody may be anonymous."""
 
     anonymous: Annotated[Any, AfterValidator(_check_not_anonymous)] = Field(default=None, exclude=True)
-    """Who sends this wants not to be known to the agent or to others: nothing to be ignored."""
+    """A client that sends this wants to be unknown to the agent and to others, so it must not be ignored."""
 
 
 def _empty_object(value: Any) -> Any:
@@ -71,26 +69,26 @@ def _empty_text(value: Any) -> Any:
 
 
 def _with_text_keys(value: Any) -> Any:
-    """Question numbers may come as numbers or as words."""
+    """Question numbers may be numbers or strings."""
     return {str(key): item for key, item in value.items()} if isinstance(value, dict) else _empty_object(value)
 
 
 # -- chat:send --------------------------------------------------------------------------------------------------------
-class TextPartIn(WireModel):
+class TextPartIn(BladeModel):
     type: Literal["text"]
     text: str
 
 
-class ImageAddress(WireModel):
+class ImageAddress(BladeModel):
     url: str = Field(pattern=r"^(https?://|data:)")
 
 
-class ImagePartIn(WireModel):
+class ImagePartIn(BladeModel):
     type: Literal["image_url"]
     image_url: ImageAddress
 
 
-class FilePartIn(WireModel):
+class FilePartIn(BladeModel):
     type: Literal["file"]
     name: str = Field(min_length=1, max_length=255)
     data: str
@@ -102,25 +100,25 @@ PartIn = Annotated[TextPartIn | ImagePartIn | FilePartIn, Field(discriminator="t
 Pick = Annotated[int, Field(strict=True)]
 
 
-class AskUserAnswer(WireModel):
+class AskUserAnswer(BladeModel):
     tool_call_id: str = Field(validation_alias=AliasChoices("tool_call_id", "prompt_id"))
-    selections: Annotated[dict[str, list[Pick]], BeforeValidator(_with_text_keys)] = {}
-    custom: Annotated[dict[str, str], BeforeValidator(_with_text_keys)] = {}
+    selections: Annotated[dict[str, list[Pick]], BeforeValidator(_with_text_keys)] = Field(default_factory=dict)
+    custom: Annotated[dict[str, str], BeforeValidator(_with_text_keys)] = Field(default_factory=dict)
     answer: WordedAnswer | None = None
-    """In words, as later clients give it: one text, or words for each question in order or by number or name."""
+    """As text, as later clients send it: one text, or a text for each question in order, by number or by name."""
 
 
-class ChatSend(WireModel):
+class ChatSend(BladeModel):
     message: Annotated[str | Annotated[list[PartIn], Field(max_length=MAX_PARTS)], BeforeValidator(_empty_text)] = ""
     mode: Literal["planning", "executing"] | None = None
     model: str | None = None
     headless: bool | None = None
     output_schema: dict[str, Any] | None = None
-    runtime_env: Annotated[dict[str, str], BeforeValidator(_empty_object)] = {}
+    runtime_env: Annotated[dict[str, str], BeforeValidator(_empty_object)] = Field(default_factory=dict)
     askuser_answer: AskUserAnswer | None = None
 
 
-class Subscribe(WireModel):
+class Subscribe(BladeModel):
     session_id: str
     event_format: str | None = None
     after_sequence: int | None = Field(default=None, ge=0)
@@ -128,7 +126,7 @@ class Subscribe(WireModel):
 
 
 # -- REST -------------------------------------------------------------------------------------------------------------
-class NewSession(WireModel):
+class NewSession(BladeModel):
     intent: str | None = Field(default=None, max_length=10_000)
     solution_id: str | None = None
     biz_role_id: str | None = None
@@ -139,32 +137,32 @@ class NewSession(WireModel):
     model: str | None = None
     memory_enabled: bool | None = None
     is_persistent: bool | None = None
-    env: Annotated[dict[str, str], BeforeValidator(_empty_object)] = {}
+    env: Annotated[dict[str, str], BeforeValidator(_empty_object)] = Field(default_factory=dict)
     disable_tools: bool | list[str] | None = None
 
 
-class RenameSession(WireModel):
+class RenameSession(BladeModel):
     intent: str = Field(min_length=1, max_length=10_000)
 
 
-class EnvRequest(WireModel):
+class EnvRequest(BladeModel):
     env: dict[str, str]
 
 
-class PinRequest(WireModel):
+class PinRequest(BladeModel):
     pinned: bool
 
 
-class SharingRequest(WireModel):
+class SharingRequest(BladeModel):
     shared: bool
 
 
-class MemoryUseRequest(WireModel):
+class MemoryUseRequest(BladeModel):
     memory_enabled: bool
 
 
 class QueryModel(BaseModel):
-    """What stands behind the question mark: all of it is text to begin with."""
+    """The query string, whose values are all text."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -177,8 +175,8 @@ RecordType = Literal["memory", "skill_comment"]
 
 
 # -- memories ---------------------------------------------------------------------------------------------------------
-class MemoryFields(WireModel):
-    """What may be left out of a memory, and changed in one; null is the same as nothing."""
+class MemoryFields(BladeModel):
+    """The optional fields of a memory, which can be changed; null is absent."""
 
     skill_name: ShortText | None = None
     record_type: RecordType | None = None
@@ -201,11 +199,11 @@ class MemoryChange(MemoryFields):
     type: MemoryType | None = None
 
 
-class MemorySwitch(WireModel):
+class MemorySwitch(BladeModel):
     disabled: bool
 
 
-class MemoryBatch(WireModel):
+class MemoryBatch(BladeModel):
     action: Literal["delete", "disable", "enable"]
     ids: list[int] = Field(min_length=1, max_length=100)
 
@@ -224,7 +222,7 @@ class MemoryQuery(QueryModel):
 
 
 # -- keys -------------------------------------------------------------------------------------------------------------
-class KeyName(WireModel):
+class KeyName(BladeModel):
     name: str = Field(min_length=1, max_length=50)
 
 
@@ -235,7 +233,7 @@ TaskWord = Annotated[str, Field(min_length=1, max_length=100)]
 ModelName = Annotated[str, Field(max_length=200)]
 
 
-class NewTask(WireModel):
+class NewTask(BladeModel):
     title: TaskTitle
     prompt: TaskPrompt
     cron: TaskWord
@@ -246,7 +244,7 @@ class NewTask(WireModel):
     model: ModelName | None = None
 
 
-class TaskChange(WireModel):
+class TaskChange(BladeModel):
     title: TaskTitle | None = None
     prompt: TaskPrompt | None = None
     cron: TaskWord | None = None
@@ -258,26 +256,26 @@ class TaskChange(WireModel):
 
 
 # -- files of a session -----------------------------------------------------------------------------------------------
-class FileContent(WireModel):
+class FileContent(BladeModel):
     content: str
 
 
-class RenameFile(WireModel):
+class RenameFile(BladeModel):
     new_name: str = Field(min_length=1, max_length=255)
 
 
-class CopyRequest(WireModel):
-    """Where a copy goes; a copy beside the file where nothing is said."""
+class CopyRequest(BladeModel):
+    """The target of a copy; without it, the copy is beside the file."""
 
     destination: str | None = Field(default=None, max_length=4096)
 
 
 # -- sessions ---------------------------------------------------------------------------------------------------------
-class ShareRequest(WireModel):
+class ShareRequest(BladeModel):
     ttl_seconds: int | None = Field(default=None, ge=1, le=365 * 86_400)
 
 
-class RewindRequest(WireModel):
+class RewindRequest(BladeModel):
     checkpoint_id: str = Field(max_length=64)
 
 
@@ -285,18 +283,18 @@ class CheckoutRequest(RewindRequest):
     position: Literal["before", "turn_end"] = "turn_end"
 
 
-class ReplayRequest(WireModel):
+class ReplayRequest(BladeModel):
     speed: Literal[1, 2, 5] = 1
 
 
-class ReplayChange(WireModel):
+class ReplayChange(BladeModel):
     speed: Literal[1, 2, 5] | None = None
     status: Literal["autonomous"] | None = None
 
 
-class ExtraInfo(WireModel):
+class ExtraInfo(BladeModel):
     extra: Any = None
 
 
 FILES_CHANGED = "workspace.files_changed"
-"""The topic of a custom event or command that says so."""
+"""The topic of the custom event or command for changed files."""

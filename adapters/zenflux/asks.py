@@ -1,4 +1,4 @@
-"""Asks as confirmation requests: how each is shown, in the stream and over HTTP alike."""
+"""How ZenFlux asks people, by confirmation requests, in the stream and over HTTP."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -26,7 +26,7 @@ def confirmation_body(table: Table, ask: m.OpenAsk, session_id: str) -> Any:
 
 
 def rollback_options(ask: m.RollbackAsk, *, objects: bool) -> list[Any]:
-    """In words, as documented; or as the agent gave them, for a front end that draws them."""
+    """As text, as documented; or as the agent gave them, for a front end that draws them."""
     return list(ask.options) if objects else [option_label(option) for option in ask.options]
 
 
@@ -41,7 +41,7 @@ def option_label(option: dict[str, Any]) -> str:
 
 
 def _form_of(ask: m.AnyAsk) -> tuple[str, str, list[str]]:
-    """Which form a person is shown, what it asks, and what can be chosen."""
+    """The form that a person sees, its question and its options."""
     if isinstance(ask, m.PermissionAsk):
         return "yes_no", ask.description or f"Allow {ask.call.display_name or ask.call.name}?", [APPROVE, REJECT]
     if isinstance(ask, m.QuestionAsk):
@@ -55,7 +55,7 @@ def _form_of(ask: m.AnyAsk) -> tuple[str, str, list[str]]:
 
 
 def _description(ask: m.AnyAsk, question: str) -> str:
-    """What a person has to know beside the question: above all what a tool is going to be called with."""
+    """What a person has to know beside the question: above all the input of the tool call."""
     if isinstance(ask, m.PermissionAsk):
         return _call_text(ask.call)
     if isinstance(ask, m.ClientToolAsk):
@@ -89,7 +89,7 @@ def _timeout(ask: m.OpenAsk) -> int | None:
 
 
 def result_text(content: m.Content) -> str:
-    """What a tool gave back; its pictures for a reader of Markdown."""
+    """The result of a tool as text; its images as Markdown."""
     if isinstance(content, str):
         return content
     return "".join(
@@ -102,7 +102,7 @@ CANCEL_WORDS = ("cancel", "cancelled", "canceled")
 
 
 def answer_of(ask: m.OpenAsk, response: Any, table: Table) -> m.AnyCommand:
-    """What a response means to this ask: a verdict, choices, a text, or that nobody wants to answer."""
+    """What a response means to this ask: a verdict, choices, a text, or a withdrawal."""
     word, given = _word(response), {"request_id": ask.request_id}
     if word in CANCEL_WORDS:
         return table.command("confirm.cancel", **given)
@@ -117,7 +117,7 @@ def answer_of(ask: m.OpenAsk, response: Any, table: Table) -> m.AnyCommand:
 
 
 def _decision(ask: m.OpenAsk, response: Any, table: Table) -> m.AnyCommand:
-    """What is neither yes nor no is a no to a permission, and says why."""
+    """A response to a permission that is neither yes nor no is a no, with the response as its reason."""
     given = {"request_id": ask.request_id}
     try:
         if ask.ask.kind == "permission":
@@ -130,7 +130,7 @@ def _decision(ask: m.OpenAsk, response: Any, table: Table) -> m.AnyCommand:
 
 
 def option_of(ask: m.RollbackAsk, chosen: Any) -> str | None:
-    """The id of an option that was named by its id, its words or its number; the first, if none was."""
+    """The id of an option that was named by its id, its text or its number; the first, if none was."""
     ids = option_ids(ask)
     if chosen is None or _word(chosen) in ("approve", "confirm", "yes"):
         return ids[0] if ids else None
@@ -160,7 +160,7 @@ def _answers(ask: m.QuestionAsk, response: Any) -> tuple[dict[str, tuple[int, ..
 
 
 def _option_label_of(labels: Sequence[str], said: Any) -> str:
-    """The words of an answer; where there are options, a number stands for the words of one."""
+    """The text of an answer; if there are options, a number stands for the text of one."""
     if type(said) is not int or not labels:
         return _text(said)
     if not 0 <= said < len(labels):
@@ -197,16 +197,16 @@ def _text(response: Any) -> str:
 
 
 class AskRef(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Where an answer goes: which run, which request, and how far the run had been told when it was asked."""
+    """Where an answer goes: which run, which request, and the last event of the run before the ask."""
 
     run: str
     kind: str
     request_id: str = ""
     seq: int = 0
     ids: tuple[str, ...] = ()
-    """What the server calls its questions, in order; none where the answer is a word."""
+    """The server's names of its questions, in order; none if the answer is one word."""
     precise: bool = False
-    """Whether the server says of its asks what they are, and so takes each answer by the ask's own id."""
+    """Whether the server names the kind of its asks, and so takes each answer by the ask's own id."""
 
 
 def encode_ref(ref: AskRef) -> str:

@@ -1,4 +1,4 @@
-"""What ZenFlux clients send, in ZenFlux's own spelling, and the dialect's settings."""
+"""Models of what ZenFlux clients send, and the dialect's settings."""
 
 import re
 from typing import Annotated, Any, Literal
@@ -8,7 +8,7 @@ from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
 
 from gateway.errors import Invalid
 from gateway.field_errors import quote_value
-from gateway.http import FailFast
+from gateway.http import WireModel
 
 
 class ZenfluxSettings(BaseModel):
@@ -27,18 +27,12 @@ class ZenfluxSettings(BaseModel):
     title_length: int = Field(30, ge=1, le=200)
 
 
-class WireModel(FailFast, BaseModel):
-    """Types are taken literally; members nobody knows are ignored."""
-
-    model_config = ConfigDict(strict=True, extra="ignore")
-
-
 def _unless_null(value: Any) -> Any:
     return True if value is None else value
 
 
 TrueByDefault = Annotated[bool, BeforeValidator(_unless_null)]
-"""Yes unless said otherwise; null says nothing."""
+"""True by default, and for null."""
 
 
 # -- frames of the chat socket ----------------------------------------------------------------------------------------
@@ -51,7 +45,7 @@ class FileReference(WireModel):
 
 
 class ChatSend(WireModel):
-    """A message may be empty where it brings files."""
+    """A message may be empty if it has files."""
 
     message: str = ""
     user_id: str = Field(min_length=1, max_length=256)
@@ -96,14 +90,14 @@ class ChatRequest(ChatSend):
 
 
 class ConfirmationRequest(WireModel):
-    """`approve`, `reject`, or what a person made of a form."""
+    """`approve`, `reject`, or a filled form."""
 
     response: str | bool | list[Any] | dict[str, Any]
     metadata: dict[str, Any] | None = None
 
 
 class RollbackRequest(WireModel):
-    """Which state to go back to, by its id, its words or its number; the first one unless said."""
+    """The state to go back to, by its id, its text or its number; by default the first one."""
 
     option: str | int | None = None
     file_paths: list[str] | None = None
@@ -118,7 +112,7 @@ WHOLE_NUMBER = re.compile(r"-?[0-9]{1,18}")
 
 
 def whole_number_param(request: web.Request, name: str, default: int, least: int, most: int) -> int:
-    """A number between two others, or a refusal that says which."""
+    """A number of the query between two bounds; another value is refused."""
     said = request.query.get(name)
     if said is None or said == "":
         return default
@@ -134,7 +128,7 @@ def page_params(request: web.Request, default: int, most: int) -> tuple[int, int
 
 
 def choice_param(request: web.Request, name: str, *words: str) -> str:
-    """One of these words; the first unless said."""
+    """One of these words; by default the first."""
     said = request.query.get(name) or words[0]
     if said not in words:
         raise Invalid(f"{name}: must be {' or '.join(words)}, not {quote_value(said)}", param=name)
@@ -149,9 +143,9 @@ def title_param(request: web.Request) -> str | None:
 
 
 ANY_IMAGE = "image/*"
-"""The type of a picture that nobody has told, and that its address does not show either."""
+"""The media type of an image if neither the client nor the address shows it."""
 
 
 DIALECT_NAME = "zenflux"
 LOCAL_USER = "local"
-"""The user of a conversation of which nobody said whose it is."""
+"""The user of a conversation that names none."""

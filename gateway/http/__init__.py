@@ -19,6 +19,7 @@ from .health import Readiness, health_routes
 from .idempotency import Idempotency
 from .json_io import (
     FailFast,
+    WireModel,
     dumps,
     encode_array,
     json_response,
@@ -31,6 +32,7 @@ from .json_io import (
 )
 from .metrics import KeyMetrics, LoopLagMonitor, Metrics, SessionMetrics, metrics_routes
 from .pagination import decode_cursor, encode_cursor
+from .query import parse_whole_number
 from .request_body import delay_100_continue
 from .request_id import add_request_id, request_id_of
 from .security import (
@@ -87,6 +89,7 @@ __all__ = [
     "TrustedProxies",
     "UploadForm",
     "WebSocketWriter",
+    "WireModel",
     "WrongKeyLimiter",
     "absolute_url",
     "accepts_any_content_type",
@@ -108,6 +111,7 @@ __all__ = [
     "limit_send_buffers",
     "metrics_routes",
     "parse_json",
+    "parse_whole_number",
     "pieces_response",
     "public",
     "read_bytes",

@@ -9,7 +9,7 @@ import msgspec
 import orjson
 from aiohttp import Payload, web
 from aiohttp.abc import AbstractStreamWriter
-from pydantic import BaseModel, GetCoreSchemaHandler, ValidationError
+from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, ValidationError
 from pydantic_core import CoreSchema
 
 from gateway.errors import Invalid
@@ -200,3 +200,9 @@ class FailFast:
         schema = handler(source)
         _set_fail_fast(schema)
         return schema
+
+
+class WireModel(FailFast, BaseModel):
+    """The base of what clients send: types are taken literally, unknown members are ignored."""
+
+    model_config = ConfigDict(strict=True, extra="ignore", protected_namespaces=())

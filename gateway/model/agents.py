@@ -96,3 +96,7 @@ def is_agent_configuration(path: str) -> bool:
 def upload_name(name: str) -> str:
     """The name under which an uploaded file is stored: another one if agents read files of that name."""
     return f"uploaded-{name.lstrip('.')}" if is_agent_configuration(name) else name
+
+
+ANY_AGENT = AgentCard(name="", capabilities=AgentCapabilities(images=("http", "data")))
+"""The agent of a recording: nobody knows which it was, but it accepted what clients sent."""

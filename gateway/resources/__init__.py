@@ -1,7 +1,7 @@
 """What dialects share beside sessions, one service each: keys, files, memories, schedules, shares, workspaces."""
 
 from .audit import AuditedResources, AuditedSessions
-from .files import FileStore
+from .files import FileStore, create_file_resource
 from .key_service import KeyService
 from .keys import KeyStore
 from .memories import Memories, Memory, MemoryFilter, StoredMemory
@@ -33,6 +33,7 @@ __all__ = [
     "WorkspaceItem",
     "Workspaces",
     "addresses_in",
+    "create_file_resource",
     "pack_session",
     "unpack_session",
     "unpack_session_files",

@@ -11,13 +11,13 @@ from contextlib import suppress
 from fnmatch import fnmatchcase
 from hashlib import sha256
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import Any, BinaryIO, Protocol
 
 import msgspec
 
 from gateway.errors import Forbidden, Invalid, NotFound, TooLarge
 from gateway.ids import random_id
-from gateway.ports import Clock, FileLink, StoredFile
+from gateway.ports import Clock, FileLink, Files, Resource, Resources, StoredFile
 from gateway.private_files import make_private_folder
 
 FILE_ID = re.compile(r"file_[0-9a-f]{24}")
@@ -135,6 +135,20 @@ class FileStore:
         finally:
             beside.unlink()
         return file.read_bytes()
+
+
+async def create_file_resource(
+    files: Files, resources: Resources, owner: str, stored: StoredFile, body: dict[str, Any],
+) -> Resource:
+    """Make the resource of a stored file; if that fails, the file is removed."""
+    try:
+        return await resources.create(
+            "file", owner, {"metadata": {}, **body, "size": stored.size, "sha256": stored.sha256},
+            resource_id=stored.file_id,
+        )
+    except BaseException:
+        await files.remove(stored.file_id)
+        raise
 
 
 def _created(path: Path) -> Path:

@@ -16,7 +16,7 @@ from adapters.zenflux import wire as zenflux
 from gateway import json_values
 from gateway.client import replace_lone_surrogates_in_steps
 from gateway.field_errors import MAX_PROBLEMS, field_errors, path_in_value
-from gateway.http import parse_json
+from gateway.http import WireModel, parse_json
 from gateway.http.json_io import FailFast
 from gateway.json_values import MAX_JSON_DEPTH, MAX_JSON_ITEMS, JsonLimitExceeded, read_json, read_json_in_steps
 from tests.support.dialect_parts import each, part
@@ -62,7 +62,7 @@ def schemas(schema: Any) -> Iterator[dict[str, Any]]:
 
 
 def test_every_array_and_map_of_a_wire_model_stops_at_its_first_mistake() -> None:
-    models = list(wire_models())
+    models = [model for model in wire_models() if model is not WireModel]
     assert {model.__module__.split(".")[1] for model in models} == set(DIALECTS)
     for model in models:
         for schema in schemas(model.__pydantic_core_schema__):

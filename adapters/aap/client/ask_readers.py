@@ -1,4 +1,4 @@
-"""Who carries a call out, and what a call that a server left open asks of people."""
+"""Reads asks of AAP: which side runs a call, and what a call that a server left open asks a person."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -10,11 +10,11 @@ import gateway.model as m
 from .readers import CallFrame, MessageBody, SessionBody, read_content, read_tool_spec
 
 CONTINUE_TOOL, ROLLBACK_TOOL = "confirm_continue", "choose_rollback"
-"""The calls that stand for asks without one; a tool that somebody has declared under such a name is that tool."""
+"""The names of calls that stand for asks without a call; a declared tool of such a name is that tool."""
 
 
 class SessionTools(Struct, frozen=True, kw_only=True):
-    """What is known of the tools of a session: the client's own, and those of the server that it may choose from."""
+    """The known tools of a session: those of the client, and those of the server."""
 
     client: frozenset[str] = frozenset()
     server: Mapping[str, m.Permission] = {}
@@ -30,7 +30,7 @@ class SessionTools(Struct, frozen=True, kw_only=True):
         )
 
     def ask_without_call(self, said: CallFrame) -> m.AnyAsk | None:
-        """The ask that is told as a call although it is about none."""
+        """The ask that such a call stands for."""
         if said.name in self.client or said.name in self.server:
             return None
         given = said.input or {}
@@ -40,15 +40,15 @@ class SessionTools(Struct, frozen=True, kw_only=True):
         return _read_rollback(given) if said.name == ROLLBACK_TOOL else None
 
     def is_ask(self, call: m.ToolCall) -> bool:
-        """Whether a call is no call, but an ask that is told as one."""
+        """Whether a call stands for an ask."""
         said = CallFrame(tool_call_id=call.call_id, name=call.name, input=call.input)
         return self.ask_without_call(said) is not None
 
     def asks(self, calls: Sequence[m.ToolCall], *, is_all: bool = True) -> list[tuple[m.ToolCall, m.AnyAsk]]:
-        """What a server that waits wants to know of the calls it left open, which may be all it can wait for.
+        """The asks of the calls that a waiting server left open.
 
-        A tool it was trusted with, or that it never spoke of, is its own affair and may still be at work; where it
-        waits and has called nothing else, it is that which it waits for.
+        The server may still be running a tool that needs no permission, or one that it did not declare; if it has
+        called nothing else, it waits for that call.
         """
         found = [(call, ask) for call in calls if (ask := self._ask(call)) is not None]
         return found if found or not is_all else [(call, _permission(call)) for call in calls]
@@ -142,7 +142,7 @@ def _session_tools(card: m.AgentCard, session: SessionBody) -> SessionTools:
 
 
 def _open_calls(messages: Iterable[MessageBody]) -> list[m.ToolCall]:
-    """The calls since somebody last spoke that have no result."""
+    """The calls since the last message of a person that have no result."""
     calls: dict[str, m.ToolCall] = {}
     for message in messages:
         if message.role == "user":

@@ -1,4 +1,4 @@
-"""AAP, heard: the frames of a server in, words of the house out. No clock, no socket."""
+"""Frames of an AAP server in, canonical events out. No clock, no socket."""
 
 import re
 from collections.abc import Callable, Iterable
@@ -19,14 +19,14 @@ from .readers import CallFrame, builtin_aap_table, media_type_of, with_media_typ
 
 Bindings = dict[str, Any]
 IMAGE_MARKDOWN = re.compile(r"!\[image\]\((https?://[^\s()]+|data:image/[^\s()]+)\)")
-"""How a picture is told; a piece of text that is nothing but this is one."""
+"""How an image is written; a block of text that is nothing else is an image."""
 
 
 class Decoder(DecoderPort):
-    """One session's stream. AAP has no messages on it: one goes on until a result comes back, or the turn stops.
+    """Decodes the stream of one session. AAP does not frame messages: one lasts until a result, or the turn's end.
 
-    What was answered (`settle`) is told as the result of the call it was about: at once where the client has carried
-    it out, for the server says nothing of that; otherwise when the server goes on without having told a result itself.
+    An answer (`settle`) becomes the result of its call: at once if the client ran the call, because the server sends
+    no result of it; otherwise when the server goes on and has sent no result.
     """
 
     def __init__(self, mint: Mint, toolbox: SessionTools = NO_TOOLS_KNOWN) -> None:
@@ -69,14 +69,14 @@ class Decoder(DecoderPort):
             self._given[call.call_id] = wire_answer(asked.ask, answer)
 
     def configure(self, settings: m.Settings) -> None:
-        """What the client has chosen and declared, where that is all that is known of the tools."""
+        """The tools that the client has chosen and declared, if nothing else is known of the tools."""
         self._toolbox = session_tools_of(m.AgentCard(name="", tools=tuple(
             m.AgentTool(spec=m.ToolSpec(name=name), permission=permission)
             for name, permission in (settings.tools or {}).items()
         )), settings)
 
     def recall(self, calls: Iterable[m.ToolCall]) -> None:
-        """Calls that were made before this hearing began, and have not come back."""
+        """Calls that were made before this decoder began, and have not returned."""
         for call in calls:
             self._assembler.open_calls.setdefault(call.call_id, call)
 
@@ -126,7 +126,7 @@ class Decoder(DecoderPort):
         return [*said, *asked]
 
     def _forget(self) -> None:
-        """Nothing of a turn that is over can come back."""
+        """Calls of a turn that is over cannot return."""
         self._over, self._paused = True, False
         self._assembler.open_calls.clear()
         self._loose.clear()
@@ -188,7 +188,7 @@ class Decoder(DecoderPort):
         return [*self._rest(), *self._assembler.returned(call_id, content, is_error=is_error)]
 
     def _rest(self) -> list[BackendEvent]:
-        """A message is over when the result of a call comes back."""
+        """A message ends when a call returns."""
         ends = self._end_words()
         return [
             *ends,
@@ -196,7 +196,7 @@ class Decoder(DecoderPort):
         ]
 
     def _go_on(self) -> list[BackendEvent]:
-        """The server says something else: what it was told of a call is what came of it."""
+        """The server goes on, so the answer to a call was its result."""
         if not self._given:
             return []
         return self._give_back(call_id for call_id, given in self._given.items() if given.granted is not True)

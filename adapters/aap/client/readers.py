@@ -1,8 +1,4 @@
-"""What AAP servers say, in AAP's own spelling: members nobody knows are passed over, what is optional may be absent.
-
-AAP's words read back: the table from right to left.
-What an AAP server tells of its agents, as the house knows agents.
-"""
+"""Reads what AAP servers send: unknown members are ignored, and the table's maps are read in reverse."""
 
 from functools import cache
 from typing import Annotated, Any, TypeVar
@@ -20,11 +16,11 @@ Id = Annotated[str, msgspec.Meta(min_length=1)]
 PathId = Annotated[str, msgspec.Meta(pattern=r"^(?!\.{1,2}$)[^/%?#\s]+$")]
 """An id that is to be part of an address."""
 RawContent = str | list[dict[str, Any]] | None
-"""Content as it comes: words, or blocks."""
+"""Content as a server sends it: text, or blocks."""
 
 
 class ServerBody(Struct, frozen=True, kw_only=True, rename="camel"):
-    """Something a server said; its names are ours, its spelling is AAP's."""
+    """A body that a server sends; its fields have AAP's names."""
 
 
 # -- the stream -------------------------------------------------------------------------------------------------------
@@ -85,7 +81,7 @@ class ServerToolBody(ServerBody, frozen=True, kw_only=True, rename="camel"):
 
 
 class SessionAgentBody(ServerBody, frozen=True, kw_only=True, rename="camel"):
-    """What a session has chosen of its agent."""
+    """The options that a session has chosen of its agent."""
 
     name: str
     tools: list[ServerToolBody] | None = None
@@ -124,7 +120,7 @@ Body = TypeVar("Body", bound=ServerBody)
 
 
 def read_body(kind: type[Body], body: Any, what: str) -> Body:
-    """The body as what it should be; `what` names it where it cannot be that."""
+    """The body as this model; `what` names it in the error if it does not fit."""
     try:
         return msgspec.convert(body, kind)
     except msgspec.ValidationError as error:
@@ -146,21 +142,21 @@ def with_media_types(content: m.Content) -> m.Content:
 
 
 def media_type_of(url: str) -> str | None:
-    """What a `data:` address says it holds."""
+    """The media type that a `data:` address names."""
     head = url.partition(",")[0].partition(";")[0]
     return head.removeprefix("data:") or None if url.startswith("data:") else None
 
 
 @cache
 def builtin_aap_table() -> Table:
-    """The dialect as it comes with the house, whatever this deployment calls things: a server knows nothing of that."""
-    from adapters.aap import DIALECT  # the dialect has its hearing, so it cannot be imported before
+    """The table that comes with the gateway; a server knows nothing of this deployment's overrides."""
+    from adapters.aap import DIALECT  # the dialect imports its decoder, so it cannot be imported at the top
     return builtin_table(DIALECT)
 
 
 VERSION = 3
 STREAM_MODES = ("delta", "message", "none")
-"""How a turn may be told, the best first."""
+"""The stream modes, the best first."""
 
 
 def read_agent_card(body: Any, server: str, wanted: str | None) -> m.AgentCard:
@@ -176,7 +172,7 @@ def read_agent_card(body: Any, server: str, wanted: str | None) -> m.AgentCard:
 
 
 def best_stream_mode(card: m.AgentCard) -> str:
-    """The best way in which the agent can be heard; one that declares nothing is heard when it is done."""
+    """The best stream mode of the agent; if it declares none, the whole turn at its end."""
     return next((mode for mode in STREAM_MODES if mode in card.capabilities.streaming), STREAM_MODES[-1])
 
 
@@ -187,7 +183,7 @@ def read_tool_spec(tool: ToolBody) -> m.ToolSpec:
 
 
 def _agent_card(agent: AgentBody) -> m.AgentCard:
-    """AAP does not tell which tools its operator would have asked about: all but those that our own servers name."""
+    """AAP does not say which tools need permission: all do, except those that our own servers name."""
     trusted = (agent.capabilities or {}).get(TRUST_CAPABILITY) or {}
     return m.AgentCard(
         name=agent.name,
@@ -206,7 +202,7 @@ def _agent_card(agent: AgentBody) -> m.AgentCard:
 
 
 def _option(option: OptionBody) -> m.AgentOption:
-    """A secret that is there already is not shown, and what is shown in its place is not to be sent back."""
+    """A secret that has a value is masked, and the mask must not be sent back."""
     kind, default = m.OptionKind(option.type), option.default or ""
     return m.AgentOption(
         name=option.name, kind=kind, title=option.title, description=option.description,
@@ -216,7 +212,7 @@ def _option(option: OptionBody) -> m.AgentOption:
 
 
 def _capabilities(told: dict[str, dict[str, Any] | None]) -> m.AgentCapabilities:
-    """A word that is missing is not supported; a server that says nothing of streams gives whole turns."""
+    """A missing capability is not supported; a server that names no stream mode gives whole turns."""
     words = {group: tuple(leaves or ()) for group, leaves in told.items()}
     return m.AgentCapabilities(
         streaming=words.get("stream") or (STREAM_MODES[-1],), history=words.get("history", ()),

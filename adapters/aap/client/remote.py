@@ -50,7 +50,7 @@ from .turn_stream import ReceivedPieces, StreamInterrupted, TurnStream, missing_
 
 log = structlog.get_logger("dragoman.remote")
 NO_TURN_STATUSES = (404, 405, 409, 501)
-"""What a server answers that has no such way, no such session, or no turn that runs or waits."""
+"""The statuses of a server that has no such route, no such session, or no open turn."""
 MAX_PAGES = 100
 """So many pages of a list are looked through."""
 TURN_START = ParsedFrame("turn_start", {})
@@ -60,14 +60,14 @@ BUSY_RETRY_DELAYS = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
 
 @dataclass(kw_only=True, repr=False)
 class RemoteSessionState:
-    """One session; what is None is not known, and asked of the server where it is needed."""
+    """One session; a field that is None is unknown, and fetched from the server when it is needed."""
 
     sent_settings: SentSettings | None = None
     tools: SessionTools | None = None
     decoder: Decoder | None = None
-    """Of a turn that waits for people."""
+    """The decoder of a turn that waits for people."""
     user_messages: int | None = None
-    """How many messages of people its history has."""
+    """How many messages of people the history has."""
     was_abandoned: bool = False
     """Whether we hung up while a turn ran, which its server may not have noticed yet."""
 
@@ -88,11 +88,11 @@ class TurnPost:
 
 
 class Remote:
-    """A server of AAP's, as `gateway.ports.remote.Remote`.
+    """An AAP server, as `gateway.ports.remote.Remote`.
 
-    Of what the house knows, AAP can be told the tools and their permissions, the client's tools, options and secrets,
-    a system prompt and a history; not a title, a model, a schema for the answer, or to compact. Settings that have
-    changed go with the next message; a system prompt cannot change any more.
+    AAP has the tools and their permissions, the client's tools, options and secrets, a system prompt and a history; it
+    has no title, no model, no output schema and no compaction. Changed settings go with the next message; a system
+    prompt cannot be changed.
 
     How a stream that was cut is taken up again, `TurnStream` tells. AAP has no interruption, and servers of this house
     have one all the same: `DELETE …/turns/current`. Whoever has none is hung up on, and what becomes of the turn is
@@ -277,7 +277,7 @@ class Remote:
         return is_counted and bool(people) and people[-1].content == post.messages[-1]["content"]
 
     async def _create(self, body: dict[str, object]) -> object:
-        """A session that is made twice harms nobody; with a server that heeds the key it is made once."""
+        """A session that is made twice does no harm; a server that supports the idempotency key makes it once."""
         headers = {"Idempotency-Key": random_id("open")}
         for _ in range(self._upstream.timeouts.attempts - 1):
             try:
@@ -293,14 +293,14 @@ class Remote:
         return self._card or await self.about()
 
     async def _toolbox(self, card: m.AgentCard, session_id: str, known: RemoteSessionState) -> SessionTools:
-        """The tools of the session, as the server has them where nobody here remembers."""
+        """The tools of the session, from the server if they are not remembered here."""
         if known.tools is None:
             session = read_body(SessionBody, await self._upstream.json("GET", f"/sessions/{session_id}"), "the session")
             known.tools = _session_tools(card, session)
         return known.tools
 
     async def _returning(self, card: m.AgentCard, session_id: str, known: RemoteSessionState) -> Decoder:
-        """A hearing for a turn that waited before we were there: the history tells which calls have not come back."""
+        """A decoder for a turn that waited before this process began: the history has its open calls."""
         toolbox = await self._toolbox(card, session_id, known)
         hearing = Decoder(self._mint, toolbox)
         calls = _open_calls(await self._history(session_id) or ())
@@ -308,7 +308,7 @@ class Remote:
         return hearing
 
     async def _was_taken(self, session_id: str, before: int | None) -> bool | None:
-        """Whether the history has one more message of a person than it had; with any other number nobody can tell."""
+        """Whether the history has one more message of a person than before; None for any other number."""
         history = None if before is None else await self._history(session_id)
         if before is None or history is None:
             return None
@@ -316,7 +316,7 @@ class Remote:
         return bool(more) if more in (0, 1) else None
 
     async def _history(self, session_id: str, *kinds: str) -> Sequence[MessageBody] | None:
-        """What was said, in the first of these kinds that the agent keeps; all of it if no kind is given."""
+        """The history, in the first of these kinds that the agent has; all of it if no kind is given."""
         kept = (await self._known_card()).capabilities.history
         kind = next((kind for kind in kinds or ("full",) if kind in kept), None)
         if kind is None:
@@ -357,7 +357,7 @@ MAX_SESSIONS = 4096
 
 
 class SessionMemory:
-    """The sessions that were spoken to last; those before them are forgotten."""
+    """The sessions that were used last; older ones are forgotten."""
 
     def __init__(self, most: int = MAX_SESSIONS) -> None:
         self._known: OrderedDict[str, RemoteSessionState] = OrderedDict()

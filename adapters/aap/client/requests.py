@@ -1,4 +1,4 @@
-"""What is said to an AAP server: sessions, turns and answers, spelled by the dialect's own table."""
+"""Makes the bodies of requests to an AAP server, in the words of the dialect's table."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -11,12 +11,12 @@ from gateway.ports import NewRemoteSession, RemoteAsk
 from .readers import builtin_aap_table
 
 IMAGE_SCHEMES = ("https://", "data:")
-"""Where a picture may be, to be sent as one."""
+"""The schemes of image addresses that AAP can carry."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class SentSettings:
-    """Settings as far as AAP can say them; values of secrets are among the options, so it is never printed."""
+    """The settings that AAP can carry; options hold secrets, so it is never printed."""
 
     tools: list[Any]
     options: dict[str, str]
@@ -24,7 +24,7 @@ class SentSettings:
 
 
 def settings_to_send(card: m.AgentCard, settings: m.Settings) -> SentSettings:
-    """Where nobody said anything about tools, the agent has all of its own, trusted as its card says."""
+    """If the settings name no tools, the agent has all of its own, with the permissions of its card."""
     tools = {tool.spec.name: tool.permission for tool in card.tools} if settings.tools is None else settings.tools
     return SentSettings(
         tools=[
@@ -72,7 +72,7 @@ def new_turn(messages: Sequence[Any], mode: str, changes: dict[str, Any]) -> dic
 
 
 def changed_settings(card: m.AgentCard, before: SentSettings | None, now: SentSettings) -> dict[str, Any]:
-    """What a turn has to say of settings that have changed; all of them where nobody knows how they were."""
+    """The changed settings that a turn carries; all of them if the earlier ones are unknown."""
     agent: dict[str, Any] = {}
     if before is None or before.tools != now.tools:
         agent["tools"] = now.tools
@@ -85,7 +85,7 @@ def changed_settings(card: m.AgentCard, before: SentSettings | None, now: SentSe
 
 
 def _changed_options(card: m.AgentCard, before: dict[str, str], now: dict[str, str]) -> dict[str, str]:
-    """Options that are not as they were; one that nobody sets any more has its default again, unless it is secret."""
+    """The changed options; one that is no longer set gets its default, unless it is secret."""
     defaults = {option.name: option.default for option in card.options}
     back = {option.name: option.default for option in card.options
             if option.name in before and option.name not in now and option.kind is not m.OptionKind.SECRET}
@@ -114,7 +114,7 @@ def _answer_message(card: m.AgentCard, asked: RemoteAsk, answer: m.Answer) -> An
 
 
 def with_supported_images(card: m.AgentCard, content: m.Content) -> m.Content:
-    """The content, with words in the place of pictures that the agent does not take."""
+    """The content, with text in the place of images that the agent does not take."""
     if isinstance(content, str):
         return content
     return tuple(

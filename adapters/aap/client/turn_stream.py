@@ -23,7 +23,7 @@ EVENT_ID = re.compile(r"[0-9]{1,15}\.([0-9]{1,9})", re.ASCII)
 """The id of an event: its turn, and its number in the turn."""
 CONFLICT = 409
 MAX_RETRY_DELAY = 5.0
-"""Nobody waits longer than this before coming again, whatever the server says."""
+"""The longest wait before the next attempt, whatever the server says."""
 
 
 class StreamInterrupted(Exception):
@@ -31,7 +31,7 @@ class StreamInterrupted(Exception):
 
 
 WasAccepted = Callable[[], Awaitable[bool | None]]
-"""Whether a server has taken a message that it has not begun to answer; None where nobody can tell."""
+"""Whether a server has taken a message that it has not begun to answer; None if that is unknown."""
 
 
 class TurnStream:
@@ -145,9 +145,9 @@ class TurnStream:
         return True
 
     async def _may_go_on(self, error: GatewayError, cut: GatewayError | None) -> GatewayError:
-        """The break to tell of, should the stream not be had again; raises it where there is no hope.
+        """The error to raise if the stream cannot be resumed; raises it if that is certain.
 
-        A server that nobody reached has taken nothing: it may be spoken to once more.
+        A server that was not reached has taken nothing: the request may be sent again.
         """
         if isinstance(error, ServerUnreachable):
             return error
@@ -266,16 +266,16 @@ def _message_frames(message: MessageBody) -> list[ParsedFrame]:
 
 
 _FRAME_OF_BLOCK = {"text": "text", "thinking": "thinking", "tool_use": "tool_call"}
-"""The block of a message, and the frame that tells the same."""
+"""The block of a message, and the frame of that block."""
 
 
 TEXT, CALL, RESULT = "text_delta", "tool_call", "tool_result"
 Piece = tuple[str, str, ParsedFrame | None]
-"""The kind of a piece, its text or the id of its call, and the frame that tells it; a text has none."""
+"""The kind of a piece, its text or the id of its call, and its frame; text has none."""
 
 
 class ReceivedPieces:
-    """What was heard of one POST as far as histories have it: texts, calls and results, in order."""
+    """What the stream of one POST gave, as far as histories have it: texts, calls and results, in order."""
 
     def __init__(self) -> None:
         self._heard: list[Piece] = []
@@ -296,10 +296,10 @@ class ReceivedPieces:
 def missing_frames(
     messages: Sequence[MessageBody], heard: ReceivedPieces, answered: Sequence[str]
 ) -> list[ParsedFrame] | None:
-    """The frames that a stream has kept back, up to its `turn_stop`; None if the history has no finished turn.
+    """The frames that a stream did not send, up to its `turn_stop`; None if the history has no finished turn.
 
     The turn began with the last message of a person or, if it was continued, with the results of the `answered` calls.
-    It is over if the agent has the last word. What was heard must be what the history has, as far as it was heard.
+    It is over if the last message is the agent's. What the stream gave must be the beginning of what the history has.
     """
     said = _messages_of_turn(messages, answered)
     if not said or said[-1].role != "assistant":
@@ -315,7 +315,7 @@ def missing_frames(
 
 
 def _messages_of_turn(messages: Sequence[MessageBody], answered: Sequence[str]) -> Sequence[MessageBody]:
-    """What was said after the messages that started or continued the turn; nothing if they are not all there."""
+    """The messages after those that started or continued the turn; none if one of those is missing."""
     results = [place for place, message in enumerate(messages) if message.tool_call_id in answered]
     if answered:
         return messages[results[-1] + 1:] if len(results) == len(answered) else ()
@@ -324,7 +324,7 @@ def _messages_of_turn(messages: Sequence[MessageBody], answered: Sequence[str]) 
 
 
 def _missing_pieces(known: Sequence[Piece], heard: Sequence[Piece]) -> list[Piece] | None:
-    """What the history has beyond what was heard; None if something else was heard."""
+    """What the history has beyond what the stream gave; None if the stream gave something else."""
     if len(heard) > len(known) or any(mine[:2] != theirs[:2] for mine, theirs in zip(heard[:-1], known, strict=False)):
         return None
     if not heard:
@@ -353,7 +353,7 @@ def _pieces_of_message(message: MessageBody) -> Iterator[Piece]:
 
 
 def _joined_texts(pieces: Iterable[Piece]) -> list[Piece]:
-    """Texts that follow each other are one text: a stream does not tell where a message ends."""
+    """Texts that follow each other are one text: a stream does not mark where a message ends."""
     joined: list[Piece] = []
     for kind, group in groupby(pieces, key=lambda piece: piece[0]):
         if kind != TEXT:

@@ -1,7 +1,4 @@
-"""AAP's history: what was said, what the client was asked, and what it returned, in the order in which it happened.
-
-A message that stands in history stays in its place and stays as it is; only the message that is being written grows.
-"""
+"""The history of a session as AAP shows it: messages, asks and results in the order in which they happened."""
 
 from collections import deque
 from collections.abc import Container, Iterable, Iterator, Sequence
@@ -16,7 +13,7 @@ from mappings.language import Table
 
 
 async def history_body(table: Table, kind: str, view: m.SessionView) -> Any:
-    """What was said, and last what waits for the client: it must be able to go on from this alone."""
+    """All messages, and at the end what waits for the client: it must be able to continue from this alone."""
     entries = view.entries if kind == "full" else view.compacted
     archived = view.entries[:view.compacted_to] if kind != "full" and view.compaction is not None else []
     since = archived[-1].seq if archived else 0
@@ -29,7 +26,7 @@ async def history_body(table: Table, kind: str, view: m.SessionView) -> Any:
 
 
 HistoryItem = tuple[int, Any, bool]
-"""The number of a record, what stands in history for it, and whether that is a call, not yet a message."""
+"""The number of a record, its message or call in the history, and whether it is a call."""
 
 
 def _merged(table: Table, entries: Iterable[m.HistoryEntry], asked: Iterable[HistoryItem]) -> Iterator[Any]:
@@ -61,7 +58,7 @@ def _merged(table: Table, entries: Iterable[m.HistoryEntry], asked: Iterable[His
 # -- asks -------------------------------------------------------------------------------------------------------------
 
 def _ask_items(table: Table, asks: Iterable[m.AskRecord]) -> Iterable[HistoryItem]:
-    """The calls that asks are told as, and what the client returned."""
+    """The calls that stand for asks, and what the client returned."""
     for past in asks:
         one = past.asked
         calls = ask_as_calls(table, one.request_id, one.ask, one.scope_id)
@@ -75,7 +72,7 @@ def _ask_items(table: Table, asks: Iterable[m.AskRecord]) -> Iterable[HistoryIte
 
 
 def ask_as_calls(table: Table, request_id: str, ask: m.AnyAsk, scope_id: str) -> list[Any]:
-    """An ask as the call that the stream tells it as; none if it is about one of the agent's own, which is told."""
+    """An ask as the call that stands for it in the stream; none if the ask is about a call of the agent."""
     call, is_told = m.call_of(ask), scope_id == m.ROOT
     if call is None and isinstance(ask, m.QuestionAsk):
         call, is_told = m.question_call(ask, request_id), False
@@ -90,7 +87,7 @@ def pending_calls_message(table: Table, calls: Sequence[Any]) -> list[Any]:
 
 
 def returned_by_client(past: m.AskRecord) -> m.Content | None:
-    """What a client has returned for the call of an ask, as it was sent; None if it has returned nothing."""
+    """The result that a client returned for the call of an ask, as it was sent; None if there is none."""
     match past.answer:
         case m.ReturnResult(content=content):
             return content
@@ -100,7 +97,7 @@ def returned_by_client(past: m.AskRecord) -> m.Content | None:
 
 
 def _settled_content(past: m.AskRecord) -> m.Content:
-    """What came of an ask without a call that no result was returned for."""
+    """The outcome of an ask without a call for which no result was returned."""
     answer = past.answer
     return (
         CANCELLED if answer is None or isinstance(answer, m.Withdraw) else wire_answer(past.asked.ask, answer).content
@@ -115,7 +112,7 @@ def agent_messages(
     told: Container[str | None] = (),
     returned: Container[str | None] = (),
 ) -> list[Any]:
-    """What the agent and its tools said, without what the client itself has said or returned."""
+    """The messages of the agent and its tools, without those that the client sent or returned."""
     own = [entry for entry in _visible_entries(entries, told, returned) if not _by_client(entry)]
     return [message for entry in own for message in _messages(table, entry)]
 
@@ -123,9 +120,9 @@ def agent_messages(
 def _visible_entries(
     entries: Iterable[m.HistoryEntry], told: Container[str | None], returned: Container[str | None],
 ) -> list[m.HistoryEntry]:
-    """The agent's own voice and what was said to it, and the results of calls of sub-agents that the client was told.
+    """The entries of the agent itself, and the results of those calls of sub-agents that the client saw.
 
-    Results that the client returned are left out: they have their place where they were returned.
+    Results that the client returned are left out: they are in the history where they were returned.
     """
     return _results_first(
         entry for entry in entries
@@ -135,7 +132,7 @@ def _visible_entries(
 
 
 def _results_first(entries: Iterable[m.HistoryEntry]) -> list[m.HistoryEntry]:
-    """Results follow their calls: those of calls that a message gave up stand before that message."""
+    """Results follow their calls: those of calls that a message abandoned come before that message."""
     ordered: list[m.HistoryEntry] = []
     for entry in entries:
         place = len(ordered)
@@ -158,7 +155,7 @@ def _by_client(entry: m.HistoryEntry) -> bool:
 
 
 def _messages(table: Table, entry: m.HistoryEntry) -> list[Any]:
-    """The entry as a message; none if an agent has said nothing that AAP can tell."""
+    """The entry as a message; none if AAP has no block for its content."""
     content = _visible_content(entry)
     if entry.role is m.Role.TOOL:
         return [table.object("message.tool", call_id=entry.call_id, content=content)]
@@ -168,7 +165,7 @@ def _messages(table: Table, entry: m.HistoryEntry) -> list[Any]:
 
 
 def _visible_content(entry: m.HistoryEntry) -> m.Content:
-    """What an agent shows becomes words, as it does on the stream; what a client sent stays as it was."""
+    """Images of an agent become text, as in the stream; images of a client stay images."""
     if isinstance(entry.content, str):
         return entry.content
     if entry.role is not m.Role.ASSISTANT or _is_seed(entry):

@@ -1,7 +1,4 @@
-"""AAP, inward: validated requests in, settings and commands out. No clock, no socket.
-
-AAP, overheard: what an application said, read out of the turns it asked for.
-"""
+"""Requests of AAP in, settings and commands out, live or from a recording. No clock, no socket."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -90,9 +87,9 @@ def _results_of_seed(body: wire.NewTurn, view: m.SessionView, card: m.AgentCard)
 
 
 def _open_seed_calls(view: m.SessionView, card: m.AgentCard) -> dict[str, m.ToolCall]:
-    """The calls since a person last spoke that have no result, in a session that has had no turn.
+    """The calls since the last message of a person that have no result, in a session without a turn.
 
-    A call of a tool of the agent's own is not among them: the server carries it out, not the client.
+    A call of the agent's own tool is not among them: the server runs it, not the client.
     """
     calls: dict[str, m.ToolCall] = {}
     for entry in view.entries if not view.turns else ():
@@ -146,7 +143,7 @@ def _permissions(tools: Sequence[wire.ServerToolRef]) -> dict[str, m.Permission]
 
 
 def _unmasked(options: dict[str, str], card: m.AgentCard, settings: m.Settings) -> dict[str, str]:
-    """The options to set: a mask that stands for a secret leaves that secret as it is.
+    """The options to set; a mask leaves its secret as it is.
 
     A mask for a secret that has no value, neither in the session nor by default, is refused.
     """
@@ -187,19 +184,15 @@ def _part(block: Any, card: m.AgentCard) -> m.AnyPart:
     return m.ImagePart(url=block.url)
 
 
-ANY_AGENT = m.AgentCard(name="", capabilities=m.AgentCapabilities(images=("http", "data")))
-"""Whatever the agent was, it has taken what was sent."""
-
-
 def recorded_commands(frame: ParsedFrame, view: m.SessionView, table: Table) -> Sequence[m.AnyCommand]:
     """The commands of one request: a turn, or a session and what it was made with; nothing for any other."""
     try:
         if frame.name.startswith("POST ") and frame.name.endswith("/turns"):
             body = NewTurn.model_validate(frame.body)
             override = body.agent.model_copy(update={"name": None}) if body.agent is not None else None
-            return commands_of(body.model_copy(update={"agent": override}), view, ANY_AGENT, table)
+            return commands_of(body.model_copy(update={"agent": override}), view, m.ANY_AGENT, table)
         if frame.name.startswith("POST ") and frame.name.endswith("/sessions"):
-            return [m.Configure(settings=settings_of(NewSession.model_validate(frame.body), ANY_AGENT))]
+            return [m.Configure(settings=settings_of(NewSession.model_validate(frame.body), m.ANY_AGENT))]
     except ValidationError:
         return ()  # it was refused
     return ()

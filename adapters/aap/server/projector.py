@@ -30,7 +30,7 @@ def make_projector(table: Table, options: str) -> Projector:
 
 
 class CallRegistry:
-    """The calls of a turn that are not told like the agent's other calls.
+    """The calls of a turn that are written unlike the agent's other calls.
 
     `told` are calls of sub-agents that the client was asked about; `returned` are those whose result it returned.
     """
@@ -55,7 +55,7 @@ class CallRegistry:
 
 
 class DeltaProjector(ProjectorBase):
-    """Stream mode `delta`: words as they come."""
+    """Stream mode `delta`: text as it comes."""
 
     image_cue = "image.delta"
 
@@ -83,7 +83,7 @@ class DeltaProjector(ProjectorBase):
         return self.speaker.cue(self.image_cue, record, {"text": m.image_markdown(image)}) if image else NO_FRAMES
 
     def _of_child(self, record: m.Record, event: m.Event) -> Frames:
-        """Sub-agents are not heard, but what they ask must be answered: their open call is told as the agent's own."""
+        """Sub-agents have no frames but for their asks: their open call is written as a call of the agent."""
         if isinstance(event, m.ToolReturned) and event.call_id in self.known.told:
             return self.speaker.record(record)
         if not isinstance(event, m.InputRequested):
@@ -92,7 +92,7 @@ class DeltaProjector(ProjectorBase):
         return self.speaker.cue("child.asked", record, {"call": call}) if call else self._asked(record, event)
 
     def _asked(self, record: m.Record, event: m.InputRequested) -> Frames:
-        """What a call asks for was said by the call; a question without one is said as the call it would be."""
+        """The call of an ask is written already; a question without a call is written as the call that it would be."""
         if not isinstance(event.ask, m.QuestionAsk) or event.ask.call is not None:
             return self.speaker.record(record)
         return self.speaker.cue("child.asked", record, {"call": m.question_call(event.ask, event.request_id)})
@@ -130,14 +130,14 @@ class NumberedProjector(ProjectorBase):
 
 
 class TurnBodyProjector(ProjectorBase):
-    """Stream mode `none`: the whole exchange of the turn as one body, where the turn yields."""
+    """Stream mode `none`: all messages of the turn in one body, when the turn ends or is suspended."""
 
     def __init__(self, table: Table) -> None:
         self.table = table
         self.known = CallRegistry()
         self.view = m.SessionView(session_id="")
         self.asked: list[Any] = []
-        """What waits for people and is no call of the agent's own, as the calls that it is told as."""
+        """The open asks that are no calls of the agent, as the calls that stand for them."""
 
     def feed(self, record: m.Record) -> Frames:
         event = record.event

@@ -32,7 +32,7 @@ OBJECTS = {
     "turn": ("stop_reason", "messages"),
 }
 TURN_CAPABILITIES = ("resume", "interrupt")
-"""What `GET` and `DELETE` do at `turns/current`."""
+"""The names of what `GET` and `DELETE` do at `turns/current`."""
 
 
 # -- agents -----------------------------------------------------------------------------------------------------------
@@ -65,9 +65,9 @@ def _option(table: Table, option: m.AgentOption) -> Any:
 
 
 def _capabilities(card: m.AgentCard) -> dict[str, Any]:
-    """Words as empty objects; what the agent cannot do is not there.
+    """Capabilities as empty objects; one that the agent does not have is absent.
 
-    Beside AAP: what can be done with a turn, and which tools need no permission where nobody says anything of them.
+    Not in AAP: what can be done with a turn, and which tools need no permission if the client names none.
     """
     can = card.capabilities
     groups = {

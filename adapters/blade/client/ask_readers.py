@@ -1,4 +1,4 @@
-"""What a call that waits for a person asks: questions, or whatever else our own servers would have asked so."""
+"""Reads what a call that waits for a person asks: questions, or an ask that our own server shows as questions."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -10,7 +10,7 @@ from .readers import optional_text, text
 
 
 def read_questions(arguments: dict[str, Any], call_name: str) -> tuple[m.Question, ...]:
-    """The questions of a call; one without any waits for an answer all the same."""
+    """The questions of a call; a call without questions waits for an answer all the same."""
     listed = arguments.get("questions")
     found = [_read_question(one) for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
     return tuple(found) or (m.Question(question=f"{call_name} waits for an answer."),)
@@ -33,7 +33,7 @@ def _read_choice(option: Any) -> m.Choice:
 
 
 def guess_ask(questions: tuple[m.Question, ...], call: m.ToolCall, waiting: Sequence[m.ToolCall]) -> m.AnyAsk:
-    """The ask that our own servers put so, about one of the calls that wait; a question where there is no other."""
+    """The ask that our own server would show so, about one of the open calls; otherwise a question."""
     for guess in _guesses(questions[0], call, waiting) if len(questions) == 1 else ():
         if asks.questions_of(guess) == questions:
             return guess
@@ -41,7 +41,7 @@ def guess_ask(questions: tuple[m.Question, ...], call: m.ToolCall, waiting: Sequ
 
 
 def _guesses(question: m.Question, call: m.ToolCall, waiting: Sequence[m.ToolCall]) -> Iterable[m.AnyAsk]:
-    """Never a permission for a call that might be another: who decides must see what for."""
+    """Never a permission if it is uncertain which call it is for: the person must see what is allowed."""
     named = [one for one in waiting if question.options and question.options[0].description == one.name]
     about = named or waiting
     if len(about) == 1:

@@ -1,7 +1,4 @@
-"""Blade's words read backwards, from the wire to the house, and the few shapes that must be right to be read.
-
-What tools gave, read from Blade: words, parts, anything else as JSON; and what is meant for the page.
-"""
+"""Reads values of Blade's frames safely: words by the table in reverse, and the results of tools."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -17,7 +14,7 @@ from mappings.language import Table, builtin_table
 
 @dataclass(frozen=True)
 class Meanings:
-    """What each word of the wire stands for; where several would be spelled so, the likeliest."""
+    """The member of each word on the wire; the likeliest, if several members have the same word."""
 
     outcome: dict[str, m.Outcome]
     stop_reason: dict[str, m.StopReason]
@@ -53,7 +50,7 @@ def meanings() -> Meanings:
 
 
 def _builtin_table() -> Table:
-    from adapters.blade import DIALECT  # the dialect has its hearing, so it cannot be imported before
+    from adapters.blade import DIALECT  # the dialect imports its decoder, so it cannot be imported at the top
     return builtin_table(DIALECT)
 
 
@@ -80,7 +77,7 @@ def require_name(value: Any, what: str) -> str:
 
 
 def text(value: Any) -> str:
-    """The words, or none."""
+    """The text, or an empty one."""
     return value if isinstance(value, str) else ""
 
 
@@ -99,7 +96,7 @@ def optional_number(value: Any) -> int | None:
 
 META = "_meta"
 PAGE_BLOCKS = {str(BlockType.TOOL_BRIDGE): "bridge", str(BlockType.TOOL_UI): "ui"}
-"""The blocks that repeat what a result hands to the page, and its word for it."""
+"""The blocks that repeat what a result hands to the page, with the key in its metadata."""
 
 
 def read_result(value: Any) -> tuple[m.Content, dict[str, Any] | None]:

@@ -1,7 +1,4 @@
-"""Blade spoken as a client: REST for sessions, Socket.IO for chats; a server of it becomes an agent.
-
-A chat at somebody's server brought to its end, over a connection of its own.
-"""
+"""Speaks Blade as a client: REST for sessions, a Socket.IO connection of its own for each chat."""
 
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Sequence
@@ -37,7 +34,7 @@ from .turn_stream import ACKNOWLEDGED, ReadPosition, RestQueries, TurnStream
 
 API_PATH, SOCKET_PATH = "/api", "/socket.io/"
 MAX_SESSIONS = 4096
-"""Of so many sessions it is known how far they were heard; those not used for the longest make room."""
+"""How many sessions are remembered; the least recently used are forgotten."""
 PAGE = 100
 """So many sessions are asked for at once."""
 NOT_SERVED_STATUSES = (404, 405, 501)
@@ -47,25 +44,25 @@ DEFAULT_SETTINGS = m.Settings()
 
 @dataclass(slots=True)
 class RemoteSessionState:
-    """What is known of a session between chats: how far it was heard and, while it waits for people, its state."""
+    """What is known of a session between chats: how far it was read and, while it waits for people, its decoder."""
 
     mark: ReadPosition = field(default_factory=ReadPosition)
     hearing: Decoder | None = None
     place: Endpoint | None = None
     since: int | None = None
-    """The last turn before those that the hearing has heard."""
+    """The last turn before those that the decoder has read."""
 
 
 class Remote:
-    """A server of Blade. The key goes to REST as a bearer token, and to the socket when it connects.
+    """A Blade server. The key goes to REST as a bearer token, and to the socket when it connects.
 
-    A chat has a connection of its own: a websocket or, where the server takes none, requests again and again. One that
-    breaks is made again, and the chat is taken up by `after_sequence`; with servers that do not number their events, by
-    the turns that `GET …/messages` lists. A chat that waits for people can be answered by another process than the one
-    that heard it ask: what it had heard is in the messages.
+    A chat has a connection of its own: a websocket or, if the server has none, long polling. If it breaks, the chat is
+    resumed by `after_sequence`; with servers that do not number their events, by the turns that `GET …/messages` lists.
+    A chat that waits for people can be answered by another process than the one that read its ask: the messages have
+    all that it needs.
 
-    Blade cannot be told of a system prompt, a history, tools of clients, or tools that need permission; options and
-    secrets are sent with every message, as what the chat runs with, and so is the model.
+    Blade has no system prompt, no history, no tools of clients and no tools that need permission; options, secrets and
+    the model are sent with every message.
     """
 
     supports_permissions = False
@@ -88,7 +85,7 @@ class Remote:
     # -- beside chats ---------------------------------------------------------------------------------------------
 
     async def about(self) -> m.AgentCard:
-        """Blade tells of models and a version, and of nothing else."""
+        """Blade has models and a version, and nothing else."""
         told = await self._asked("/config/models")
         version = await self._asked("/version")
         model = optional_text(told.get("default"))
@@ -102,7 +99,7 @@ class Remote:
         )
 
     async def _asked(self, path: str) -> dict[str, Any]:
-        """What a server tells of itself; nothing where it does not."""
+        """The server's description of itself; empty if it has none."""
         try:
             told = await self._api.json("GET", path)
         except BackendFailed as error:
@@ -168,7 +165,7 @@ class Remote:
     async def answer(
         self, session_id: str, answers: Sequence[tuple[RemoteAsk, m.Answer]],
     ) -> AsyncGenerator[DecodedItem, None]:
-        """One answer after the other, each a chat of its own; the last one goes on with what was interrupted."""
+        """Send one answer after the other, each in a chat of its own; the last one continues the turn."""
         known = self._session(session_id)
         hearing = known.hearing = known.hearing or await self._recalled(session_id)
         for asked, answer in answers:
@@ -182,7 +179,7 @@ class Remote:
     async def _chat(
         self, session_id: str, known: RemoteSessionState, hearing: Decoder, event: str, body: dict[str, Any],
     ) -> AsyncGenerator[DecodedItem, None]:
-        """Until the chat ends: with the turn, or to wait for people."""
+        """Until the chat ends, because the turn has ended or waits for people."""
         place = known.place or self._place
         following = TurnStream(self._socket_session, place, self, session_id, known.mark, known.since)
         is_summed_up = False
@@ -205,17 +202,17 @@ class Remote:
     async def _compacted(
         self, session_id: str, known: RemoteSessionState, hearing: Decoder, is_summed_up: bool,
     ) -> list[DecodedItem]:
-        """It is done. A server may tell of it in a chat that ends by itself, or only in its messages."""
+        """The compaction is done. A server sends it in a chat of its own, or has it only in its messages."""
         listed = [] if is_summed_up else [
             turn for turn in await self.messages(session_id) if turn.get("kind") == "compaction"
         ]
-        known.mark = ReadPosition()  # events that were not heard may have had numbers
+        known.mark = ReadPosition()  # events that were not read may have had numbers
         ended = hearing.feed(ParsedFrame("chat:end", {"status": None}))
         return [*(event for turn in listed[-1:] for event in Decoder(self._mint).feed(ParsedFrame("turn:end", turn))),
                 *ended]
 
     async def _recalled(self, session_id: str) -> Decoder:
-        """A hearing that has heard all there was to hear, and has told it."""
+        """A decoder that has read the messages of a session so far."""
         hearing = Decoder(self._mint)
         turns = await self.messages(session_id)
         for turn in turns:
@@ -246,7 +243,7 @@ class Remote:
 
 
 def _redacted(ended: RemoteTurnEnd, place: Endpoint) -> RemoteTurnEnd:
-    """A server may repeat what it was told in confidence when it says what went wrong."""
+    """A server may repeat secrets in its error messages."""
     if ended.fault is None:
         return ended
     fault = replace_fields(ended.fault, message=place.without_secrets(ended.fault.message))
@@ -270,7 +267,7 @@ STOP_SECONDS = 10.0
 
 
 async def stop_chat(session: aiohttp.ClientSession, place: Endpoint, books: RestQueries, session_id: str) -> None:
-    """As often as it takes to be heard, within patience."""
+    """Repeat it until the server takes it, or the time is up."""
     attempts = place.patience.attempts
     for attempt in range(1, attempts + 1):
         try:
@@ -283,7 +280,7 @@ async def stop_chat(session: aiohttp.ClientSession, place: Endpoint, books: Rest
 
 
 async def _send_stop(line: SocketioConnection, place: Endpoint, books: RestQueries, session_id: str) -> None:
-    """Older servers stop and do not say so: then their status is what counts."""
+    """Older servers stop a chat and do not acknowledge that: then the status of the session counts."""
     sent = await line.emit("chat:stop", {"session_id": session_id})
     try:
         while not isinstance(

@@ -1,4 +1,4 @@
-"""What a client of Blade sends: sessions to be made, messages and answers, in the words of the dialect."""
+"""Makes what a client of Blade sends: new sessions, messages and answers."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ NO_ANSWER, NO_OUTPUT = "No answer was given.", "(no output)"
 # -- sessions ---------------------------------------------------------------------------------------------------------
 
 def session_body(opening: NewRemoteSession, agent: str | None) -> dict[str, Any]:
-    """A new session. Blade has no words for a system prompt, a history, tools of clients, or permissions that ask."""
+    """A new session. Blade has no system prompt, no history, no tools of clients and no permissions that ask."""
     settings = opening.settings
     body: dict[str, Any] = {"intent": opening.title or UNTITLED, "is_persistent": False, "model": settings.model}
     if agent is not None:
@@ -31,7 +31,7 @@ def session_body(opening: NewRemoteSession, agent: str | None) -> dict[str, Any]
 # -- messages ---------------------------------------------------------------------------------------------------------
 
 def message_body(session_id: str, command: m.SendMessage, settings: m.Settings) -> dict[str, Any]:
-    """Options and secrets are what a chat runs with: the server keeps none of them with the session."""
+    """Options and secrets are the environment of a chat: the server stores none of them with the session."""
     env = {**settings.options, **settings.secrets, **command.variables}
     body: dict[str, Any] = {
         "session_id": session_id, "message": _message(command), "headless": command.headless,
@@ -52,7 +52,7 @@ def _message(command: m.SendMessage) -> str | list[dict[str, Any]]:
 
 
 def _part(part: m.AnyPart) -> dict[str, Any] | None:
-    """What Blade has no word for is named in words."""
+    """A part that Blade does not have becomes text."""
     match part:
         case m.TextPart(text=words):
             return {"type": "text", "text": words}
@@ -73,7 +73,7 @@ def _part(part: m.AnyPart) -> dict[str, Any] | None:
 # -- answers ----------------------------------------------------------------------------------------------------------
 
 def answer_body(session_id: str, asked: RemoteAsk, answer: m.Answer) -> dict[str, Any]:
-    """An answer as picks and words; there is none that a server of Blade would leave open."""
+    """An answer as picks and text; every answer settles the ask."""
     selections, custom = _picks(asked, answer)
     for number in range(len(asks.questions_of(asked.ask))):
         if not selections.get(str(number)) and not custom.get(str(number)):
@@ -85,7 +85,7 @@ def answer_body(session_id: str, asked: RemoteAsk, answer: m.Answer) -> dict[str
 
 
 def _picks(asked: RemoteAsk, answer: m.Answer) -> tuple[dict[str, list[int]], dict[str, str]]:
-    """Nobody's answer to a yes or no is the no."""
+    """A withdrawn yes-or-no ask is answered with no."""
     picked = asks.picks_of_answer(asked.ask, answer)
     if picked is None and asked.ask.kind in ("permission", "continuation"):
         return {asks.FIRST_QUESTION: [asks.NO]}, {}

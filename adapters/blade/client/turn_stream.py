@@ -1,4 +1,4 @@
-"""A chat at somebody's server, followed over as many connections as it takes: every event once, and in order."""
+"""Follows a chat at a server, over several connections if need be: every event once, and in order."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
@@ -24,17 +24,17 @@ from .socketio import Acknowledgement, SocketioConnection, connect
 from .transports import Endpoint
 
 ACKNOWLEDGED = "acknowledged"
-"""The name of the frame that tells of the server's acknowledgement; no event is called so."""
+"""The name of the frame for the server's acknowledgement; no event has it."""
 END_AFTER_FAULT_SECONDS = 5.0
-"""How long the end of a chat may take after the server said what went wrong."""
+"""How many seconds the end of a chat may take after the server's error."""
 REPLAY_SECONDS = 10.0
-"""How long a server that can tell its events again may take to begin."""
+"""How many seconds a server that can repeat its events may take to begin."""
 RETRY_DELAY = 0.2
 """Seconds before a connection is tried again; longer each time."""
 DELIVERY_SECONDS = 0.5
-"""Seconds after which a message that was sent on a line that broke has arrived, or never will."""
+"""After so many seconds, a message that was sent on a broken connection has arrived, or never will."""
 ALREADY_ACCEPTED_CODES = ("session_busy", "invalid_askuser_answer")
-"""What is refused so the second time was taken the first time."""
+"""If the second attempt is refused with this, the first was accepted."""
 _ERRORS: dict[m.FaultCode, type[GatewayError]] = {
     m.FaultCode.RATE_LIMITED: RateLimited, m.FaultCode.OVERLOADED: Overloaded, m.FaultCode.TIMEOUT: TimedOut,
 }
@@ -42,7 +42,7 @@ _ERRORS: dict[m.FaultCode, type[GatewayError]] = {
 
 @dataclass(slots=True)
 class ReadPosition:
-    """How far a session was heard: the number of its last event, and the place of its last turn; None: not known."""
+    """How far a session was read: the number of its last event, and the place of its last turn; None if unknown."""
 
     number: int | None = None
     turn: int | None = None
@@ -55,27 +55,27 @@ class ReadPosition:
 
 
 class RestQueries(Protocol):
-    """What a server can be asked beside the socket."""
+    """The requests that a server answers beside the socket."""
 
     async def messages(self, session_id: str) -> Sequence[dict[str, Any]]: ...
     async def status(self, session_id: str) -> str: ...
 
 
 class TurnStream:
-    """One chat. After a break the server is asked for what comes after the last event that was heard.
+    """One chat. After a break the server is asked for what follows the last event that was read.
 
-    Events that have numbers are told again by `after_sequence`; where a server gives none, the turns are fetched, and
-    whoever reads them knows what they had. A message that was on its way when the line broke is sent again only if
-    the server has no turn of it; where that cannot be known, the failure is raised.
+    Numbered events are repeated by `after_sequence`; if a server has no numbers, the turns are fetched, and the decoder
+    knows what it had. A message that was being sent when the connection broke is sent again only if the server has no
+    turn of it; if that cannot be known, the failure is raised.
     """
 
     def __init__(
         self, session: aiohttp.ClientSession, place: Endpoint, books: RestQueries, session_id: str, mark: ReadPosition,
         since: int | None = None,
     ) -> None:
-        """`since` is the last turn before all that the reader has heard; turns after it may have changed."""
+        """`since` is the last turn before all that the decoder has read; turns after it may have changed."""
         self.is_broken = False
-        """Set by the reader when it heard what went wrong: the end of the chat should follow."""
+        """Set by the caller when the server has reported an error: the end of the chat should follow."""
         self._session, self._place, self._books = session, place, books
         self._session_id, self._mark, self._before = session_id, mark, mark.turn
         self._since = mark.turn if since is None else since
@@ -85,7 +85,7 @@ class TurnStream:
         self._is_taken = self._is_heard = self._has_numbers = self._is_in_doubt = False
 
     async def frames(self, event: str, body: dict[str, Any]) -> AsyncGenerator[ParsedFrame, None]:
-        """Say something, and hear what comes of it, up to where the reader leaves."""
+        """Send an event, and give the frames that follow, until the caller stops."""
         failures = 0
         while True:
             try:
@@ -111,7 +111,7 @@ class TurnStream:
 
     @property
     def _can_go_on(self) -> bool:
-        """Not where nobody could say what came of this chat, and what of others before it."""
+        """Whether the chat can be resumed: not if its events cannot be told from those of earlier chats."""
         return not self._sends or self._before is not None or (self._is_taken and self._has_numbers)
 
     async def _take_up(self, line: SocketioConnection) -> list[ParsedFrame]:
@@ -129,7 +129,7 @@ class TurnStream:
         return await self._missed() if self._is_heard and not self._has_numbers else []
 
     async def _was_taken(self) -> bool:
-        """Whether there is a turn of what we said; it may have been on its way still when the line broke."""
+        """Whether the server has a turn of our message; it may still have been on its way when the connection broke."""
         if await self._turns(self._before):
             return True
         await asyncio.sleep(DELIVERY_SECONDS)
@@ -141,7 +141,7 @@ class TurnStream:
         return [turn for turn in await self._books.messages(self._session_id) if number(turn.get("sequence")) > last]
 
     async def _missed(self) -> list[ParsedFrame]:
-        """What is not told again, from the books: the turns as they are, and the end if it has come."""
+        """What the server does not repeat, from its messages: the turns as they are, and the end if it has come."""
         status = await self._books.status(self._session_id)
         frames = [ParsedFrame("turn:start" if turn.get("status") == meanings().streaming else "turn:end", turn)
                   for turn in await self._turns(self._since)]
@@ -152,7 +152,7 @@ class TurnStream:
     # -- one packet -----------------------------------------------------------------------------------------------
 
     async def _next(self, line: SocketioConnection, sent: int) -> list[ParsedFrame]:
-        """What comes next of this chat, which may be nothing."""
+        """The next frames of this chat; there may be none."""
         try:
             heard = await line.receive(self._seconds)
         except TimedOut:
@@ -183,7 +183,7 @@ class TurnStream:
         self._is_heard, self._is_in_doubt = self._is_heard or self._is_taken, False
 
     def _is_stale(self, name: str, body: dict[str, Any]) -> bool:
-        """Whether it was heard before, or is of a chat that was over when ours began."""
+        """Whether a frame was read before, or belongs to a chat that had ended when ours began."""
         told, last = body.get("stream_sequence"), self._mark.number
         if isinstance(told, int) and last is not None and told <= last:
             return True
@@ -192,7 +192,7 @@ class TurnStream:
         return name != "chat:start" or body.get("chat_run_id") not in (None, self._run_id)
 
     def _acknowledged(self, ack: Acknowledgement, sent: int) -> list[ParsedFrame]:
-        """A server may acknowledge nothing; one that does says whether it does what we want."""
+        """A server may acknowledge nothing; an acknowledgement says whether it accepts our event."""
         body = ack.body if isinstance(ack.body, dict) else {}
         if body.get("status") == "error" or body.get("ok") is False:
             if not self._is_taken:

@@ -22,7 +22,7 @@ RECORDS_PER_PAGE = 512
 async def message_bodies(
     context: Context, owner: str, session_id: str, *, upto: int | None = None, waits_with: str | None = None,
 ) -> EncodedArray:
-    """Every turn that stands, as it was after that record; one is read at a time for the owner, or `waits_with`."""
+    """Every turn that was not rewound, as it was after that record; an owner, or `waits_with`, reads one at a time."""
     async with one_at_a_time(waits_with or owner):
         return await messages_body(context.table, record_pages(context, owner, session_id, upto))
 
@@ -30,7 +30,7 @@ async def message_bodies(
 async def record_pages(
     context: Context, owner: str, session_id: str, upto: int | None = None,
 ) -> AsyncIterator[Sequence[m.Record]]:
-    """The records of a session up to that one, a page at a time: a long log is never in memory as a whole."""
+    """The records of a session up to that one, a page at a time, so that a long log is never in memory as a whole."""
     after = 0
     while upto is None or after < upto:
         limit = RECORDS_PER_PAGE if upto is None else min(RECORDS_PER_PAGE, upto - after)
@@ -45,7 +45,7 @@ async def record_pages(
 async def update_private(
     context: Context, owner: str, session_id: str, title: str | None = None, /, **kept: Any,
 ) -> m.SessionView:
-    """Put something beside the session that is Blade's alone; everybody who watches is told."""
+    """Store private data of Blade with the session; every subscriber gets the change."""
     view = await context.sessions.get(owner, session_id)
     ours = view.private(context.dialect) | kept
     private = view.metadata.get(m.PRIVATE, {}) | {context.dialect: ours}
@@ -86,7 +86,7 @@ async def turns_of(pages: AsyncIterable[Sequence[m.Record]]) -> list[TurnEntry]:
 
 
 async def messages_body(table: Table, pages: AsyncIterable[Sequence[m.Record]]) -> EncodedArray:
-    """What GET …/messages answers with, each message encoded already."""
+    """The body of GET …/messages, each message already encoded."""
     return await encode_array(_listed(table, told) for told in await turns_of(pages))
 
 
@@ -96,7 +96,7 @@ def _listed(table: Table, told: TurnEntry) -> Any:
 
 
 async def history_body(table: Table, pages: AsyncIterable[Sequence[m.Record]], model: str | None) -> Any:
-    """The turns as nodes, each under the one before it."""
+    """The turns as nodes, each below the one before it."""
     turns = await turns_of(pages)
     parents = {after.id: before.id for before, after in pairwise(turns)}
     nodes = await encode_array(

@@ -1,7 +1,4 @@
-"""Blade, inward: validated client messages in, commands out. No clock, no socket.
-
-Blade, overheard: what people said, read out of what their page sent, or out of the turns a server tells of them.
-"""
+"""Messages of Blade's clients in, commands out, live or from a recording. No clock, no socket."""
 
 from base64 import b64decode
 from binascii import Error as NotBase64
@@ -36,7 +33,7 @@ MESSAGES = {
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """A file that came inside a message."""
+    """A file inside a message."""
 
     name: str
     media_type: str
@@ -44,7 +41,7 @@ class Upload:
 
 
 def has_content(body: wire.ChatSend) -> bool:
-    """Whether there is anything in it: words, parts, or an answer."""
+    """Whether a message has text, parts or an answer."""
     return bool(body.message) or body.askuser_answer is not None
 
 
@@ -68,7 +65,7 @@ def answer_of(body: wire.ChatSend, view: m.SessionView, table: Table) -> m.AnyCo
 
 
 def pending_ask(tool_call_id: str, view: m.SessionView) -> m.OpenAsk:
-    """An ask goes by the call that shows it, which may be the call it is about."""
+    """The open ask that this call shows, or is about."""
     asked = {wire_call_id(ask.request_id): ask for ask in view.asks.values()}
     called = {wire_call_id(ask.call_id): ask for ask in view.asks.values() if ask.call_id}
     found = asked.get(tool_call_id) or called.get(tool_call_id)
@@ -90,7 +87,7 @@ def message_of(body: wire.ChatSend, content: m.Content, env: dict[str, str], tab
 
 
 def image_addresses(message: str | list[Any]) -> Iterator[tuple[str, str]]:
-    """The addresses of pictures among the parts, each with its field."""
+    """The addresses of images among the parts, each with its field."""
     for number, part in enumerate(message if not isinstance(message, str) else ()):
         if isinstance(part, wire.ImagePartIn):
             yield f"message.{number}.image_url.url", part.image_url.url
@@ -112,7 +109,7 @@ def _decoded(part: wire.FilePartIn) -> bytes:
 
 
 def content_of(message: str | list[Any], files: list[m.FilePart], card: m.AgentCard) -> m.Content:
-    """The parts, each file in the place of its own data; a bare string stays one."""
+    """The parts, with stored files in the place of their data; a bare string stays one."""
     if isinstance(message, str):
         return message
     stored = iter(files)
@@ -130,12 +127,8 @@ def _part(part: Any, stored: Iterator[m.FilePart], card: m.AgentCard) -> m.AnyPa
     return m.ImagePart(url=part.image_url.url)
 
 
-ANY_AGENT = m.AgentCard(name="", capabilities=m.AgentCapabilities(images=("http", "data")))
-"""Whatever the agent was, it has taken what was sent."""
-
-
 def recorded_commands(frame: ParsedFrame, view: m.SessionView, table: Table) -> Sequence[m.AnyCommand]:
-    """The same over a socket and over HTTP."""
+    """The commands of a recorded frame, from a socket or over HTTP."""
     body = frame.body if isinstance(frame.body, dict) else {}
     if frame.name == "chat:send" or (frame.name.startswith("POST ") and frame.name.endswith("/chat")):
         return _recorded_message(body, view, table)
@@ -153,7 +146,7 @@ def _recorded_message(body: dict[str, Any], view: m.SessionView, table: Table) -
         return [answer_of(sent, view, table)]
     parts = sent.message if not isinstance(sent.message, str) else []
     files = [m.FilePart(name=part.name) for part in parts if isinstance(part, FilePartIn)]
-    content = content_of(sent.message, files, ANY_AGENT)
+    content = content_of(sent.message, files, m.ANY_AGENT)
     return [message_of(sent, content, {}, table)] if has_content(sent) else ()
 
 

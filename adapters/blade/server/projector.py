@@ -1,4 +1,4 @@
-"""Blade, outward: records in, Socket.IO events out. No clock, no socket."""
+"""Records in, Socket.IO events of Blade out. No clock, no socket."""
 
 from collections.abc import Callable, Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""Blade's bodies beside chat, as the table spells them."""
+"""The bodies of Blade's resources, as the table spells them."""
 
 from collections.abc import Iterable, Mapping
 from posixpath import normpath

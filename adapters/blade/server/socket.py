@@ -1,7 +1,4 @@
-"""Blade's socket: what each client event brings about, and what it is acknowledged with.
-
-What a chat ends with, for those who do not listen while it lasts.
-"""
+"""Blade's socket: what each client event does and how it is acknowledged, and the result of a headless chat."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
@@ -15,6 +12,7 @@ from gateway.errors import Busy, Conflict, GatewayError, Invalid, NotFound, Outc
 from gateway.http import Context, DeferredAck, SocketIOClient, dumps, split_frame, validate
 from gateway.json_values import Steps, read_json_in_steps
 from gateway.ports import Receipt, StreamSlot
+from gateway.resources import create_file_resource
 from gateway.time_slices import next_slice
 
 from . import inbound
@@ -26,7 +24,7 @@ EventHandler = Callable[["ChatSocket", SocketIOClient, dict[str, Any]], Awaitabl
 
 
 class ChatSocket:
-    """Hears clients and does what they want; a refusal is told to the one who asked, and to nobody else."""
+    """Handles the events of clients; a refusal goes only to the client that sent the event."""
 
     def __init__(self, context: Context) -> None:
         self.context = context
@@ -43,7 +41,7 @@ class ChatSocket:
             return await self.send_error(peer, error, said)
 
     async def on_disconnect(self, peer: SocketIOClient) -> None:
-        """Chats go on without the client, which may come back."""
+        """Nothing: chats go on without the client, which may reconnect."""
 
     # -- one method per event -------------------------------------------------------------------------------------
 
@@ -83,7 +81,7 @@ class ChatSocket:
         return context.table.object("ack.stopped", session_id=session_id)
 
     async def _is_under_way(self, view: m.SessionView, run_id: Any) -> bool:
-        """Whether a client means a chat of the turn that runs or waits; one that names none does."""
+        """Whether the chat belongs to the turn that runs or waits; a client that names no chat means that one."""
         if run_id is None:
             return True
         seq = command_seq(view.session_id, run_id)
@@ -102,7 +100,7 @@ class ChatSocket:
         return DeferredAck(self._compacted(peer, session_id, receipt, place))
 
     async def _compacted(self, peer: SocketIOClient, session_id: str, receipt: Receipt, place: StreamSlot) -> Any:
-        """Acknowledged when it is done; meanwhile the client may say other things."""
+        """The acknowledgement comes when the compaction is done; meanwhile the client may send other events."""
         try:
             with place:
                 await final_result(self.context, peer.owner, session_id, receipt, place)
@@ -113,7 +111,7 @@ class ChatSocket:
     # -- what they share ------------------------------------------------------------------------------------------
 
     async def submit(self, owner: str, session_id: str, body: ChatSend) -> Receipt:
-        """Answer what is asked, or say something new."""
+        """Submit an answer or a new message."""
         context = self.context
         view = await context.sessions.get(owner, session_id)
         if body.askuser_answer is not None:
@@ -128,31 +126,26 @@ class ChatSocket:
         files: list[m.FilePart] = []
         try:
             for upload in inbound.uploads_of(body.message):
-                files.append(await self._store(owner, upload))  # noqa: PERF401  # what is stored is known if one fails
+                files.append(await self._store(owner, upload))  # noqa: PERF401  # the stored files are known if one fails
             content = inbound.content_of(body.message, files, context.agent_of(view))
             env = view.private(context.dialect).get(m.SECRETS, {})
             message = inbound.message_of(body, content, env, context.table)
             return await context.sessions.submit(owner, session_id, [message])
         except OutcomeUnknown:
             raise
-        except GatewayError:  # the files of a message that is not taken are nobody's
+        except GatewayError:  # a refused message keeps no files
             for file in files:
                 await context.resources.delete("file", owner, str(file.file_id))
                 await context.files.remove(str(file.file_id))
             raise
 
     async def _store(self, owner: str, upload: inbound.Upload) -> m.FilePart:
-        """A file is kept by the house and passed on by its id."""
+        """Store a file; the agent gets its id."""
         context = self.context
         context.files.check_media_type(upload.media_type)
         stored = await context.files.store(_single_chunk(upload.content))
-        body = {"name": upload.name, "media_type": upload.media_type, "size": stored.size, "sha256": stored.sha256,
-                "metadata": {}}
-        try:
-            await context.resources.create("file", owner, body, resource_id=stored.file_id)
-        except BaseException:
-            await context.files.remove(stored.file_id)
-            raise
+        body = {"name": upload.name, "media_type": upload.media_type}
+        await create_file_resource(context.files, context.resources, owner, stored, body)
         return m.FilePart(name=upload.name, file_id=stored.file_id, media_type=upload.media_type, size=stored.size)
 
     async def _follow(self, peer: SocketIOClient, session_id: str, manner: str, after: int | None = None) -> None:
@@ -169,7 +162,7 @@ class ChatSocket:
         )
 
     async def send_error(self, peer: SocketIOClient, error: GatewayError, said: Any = None) -> Any:
-        """Say what cannot be done, in an event and in the acknowledgement; both name it alike."""
+        """Send a refusal as an event, and return it for the acknowledgement."""
         table, kind = self.context.table, refusal_name(error)
         refusal = table.object(kind, message=error.message, code=error.code, detail=error.details)
         session_id = said.get("session_id") if isinstance(said, dict) and kind not in WITHOUT_SESSION else None
@@ -179,7 +172,7 @@ class ChatSocket:
 
 
 class WrongAnswer(Invalid):
-    """An answer that does not fit what was asked; the question stays open."""
+    """An answer that does not fit its ask, which stays open."""
 
     def __init__(self, error: GatewayError) -> None:
         super().__init__(error.message, param="askuser_answer")
@@ -212,7 +205,7 @@ def run_id_of_receipt(session_id: str, receipt: Receipt) -> str:
 
 
 def decode_packet(packet: str) -> Steps[Any]:
-    """The JSON of a packet; pages cut texts anywhere, and half of a character is none."""
+    """The JSON of a packet; half of a surrogate pair, where a page has cut a text, is replaced."""
     try:
         return (yield from read_json_in_steps(packet))
     except orjson.JSONDecodeError:

@@ -33,7 +33,7 @@ class CueWriter(Protocol):
     def write(
         self, cue: str, turn: TurnEntry | None = None, names: Mapping[str, Any] = NO_NAMES, seq: int = 0,
     ) -> None:
-        """Write a cue at once, because its turn changes later; `seq` is its record, where that is an earlier one."""
+        """Write a cue at once, because its turn changes later; `seq` is its record, if that is an earlier one."""
 
 
 class TurnProjection:

@@ -1,4 +1,4 @@
-"""Blade's bodies of chat: turns, tool calls and sessions as the table spells them."""
+"""The bodies of Blade's turns, tool calls and sessions, as the table spells them."""
 
 from typing import Any
 from zlib import crc32
@@ -6,6 +6,7 @@ from zlib import crc32
 import orjson
 
 import gateway.model as m
+from adapters.blade.asks import ASK_TOOL
 from adapters.blade.wire import BlockType
 from gateway.json_values import JsonLimitExceeded, read_json
 from mappings.language import Table
@@ -119,7 +120,7 @@ def _about(call: TurnCall | None) -> dict[str, Any] | None:
 
 
 def memory_refs(table: Table, refs: Any) -> list[Any] | None:
-    """Blade's memories have numbers; others get one that stays the same."""
+    """Blade's memories have numbers; a memory with another id gets a stable number."""
     if not isinstance(refs, list):
         return None
     return [table.object("memory_ref", id=_number(ref.get("id")), preview=_preview(ref), skill=ref.get("skill_name"))
@@ -145,12 +146,12 @@ def tool_call_body(table: Table, call: TurnCall) -> Any:
 
 
 def arguments(table: Table, call: TurnCall) -> Any:
-    """What a call was made with; one that asks a person says which loop it comes from."""
+    """The input of a call; a call that asks a person names its loop."""
     source = table.object("source", loop=call.loop) if call.loop else None
     if call.questions is not None:
         asked = [question_body(table, one) for one in call.questions]
         return table.object("arguments.asked", questions=asked, source=source)
-    if call.name == "AskUserQuestion":
+    if call.name == ASK_TOOL:
         return table.object("arguments.given", input=call.input, source=source)
     return call.input
 
@@ -161,7 +162,7 @@ def question_body(table: Table, asked: m.Question) -> Any:
 
 
 def result(table: Table, call: TurnCall) -> Any:
-    """What came back; with what it hands to the page, where it does."""
+    """The result of a call, with what it hands to the page, if anything."""
     said = call.content
     spelled = said if said is None or isinstance(said, str) else table.object("parts", content=said)
     if not call.meta:
@@ -177,18 +178,6 @@ def _as_object(said: Any) -> dict[str, Any]:
             found = said
         said = found
     return said if isinstance(said, dict) else {"content": said}
-
-
-# -- history ----------------------------------------------------------------------------------------------------------
-
-
-
-
-
-
-
-
-
 
 
 # -- sessions ---------------------------------------------------------------------------------------------------------

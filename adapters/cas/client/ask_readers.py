@@ -1,4 +1,4 @@
-"""CAS, heard: which tool uses wait for people, and what is asked by each."""
+"""Reads asks of CAS: which tool uses wait for a person, and what each asks."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,13 +10,13 @@ from gateway.ports import RemoteAsk
 
 
 class OpenAsks:
-    """The asks of one turn, by the events that told them."""
+    """The asks of one turn, by the events that show them."""
 
     def __init__(self) -> None:
         self._open: dict[str, RemoteAsk] = {}
 
     def made(self, call: m.ToolCall, scope_id: str) -> None:
-        """A call was made: should the server wait for it, then for leave, or for the client to carry it out."""
+        """Remember a call: if the server waits for it, then for permission, or for the client to run it."""
         is_client = call.origin is m.ToolOrigin.CLIENT
         ask: m.AnyAsk = m.ClientToolAsk(call=call) if is_client else m.PermissionAsk(call=call)
         self._open[call.call_id] = RemoteAsk(ask=ask, ref=call.call_id, scope_id=scope_id)
@@ -28,7 +28,7 @@ class OpenAsks:
         self._open.pop(event_id, None)
 
     def waiting(self, event_ids: Any) -> list[RemoteAsk]:
-        """What the server waits for; where it does not tell, everything that may be waited for."""
+        """The asks that the server waits for; if it names none, all that it may wait for."""
         if not event_ids:
             found = [asked for asked in self._open.values() if _may_wait(asked.ask)]
         elif not isinstance(event_ids, list):
@@ -51,7 +51,7 @@ def _may_wait(ask: m.AnyAsk) -> bool:
 
 
 def read_ask(call: m.ToolCall, calls: Sequence[m.ToolCall]) -> m.AnyAsk | None:
-    """What a tool use asks that is an ask and no call; `calls` are those that have not come back."""
+    """The ask of a tool use that stands for an ask; `calls` are the open calls."""
     if call.origin is m.ToolOrigin.CLIENT:
         return _read_question_ask(call, calls) if call.name == QUESTION_TOOL else _read_rollback(call)
     message, turn = call.input.get("message"), call.input.get("turn")
@@ -61,7 +61,7 @@ def read_ask(call: m.ToolCall, calls: Sequence[m.ToolCall]) -> m.AnyAsk | None:
 
 
 def _read_question_ask(call: m.ToolCall, calls: Sequence[m.ToolCall]) -> m.QuestionAsk | None:
-    """The questions; the call that brought them about is the last one of that name, if the agent has made one."""
+    """The questions; their call is the last call of that name, if the agent has made one."""
     given = call.input.get("questions")
     if not isinstance(given, list) or not given or not all(map(_is_question, given)):
         return None

@@ -1,7 +1,4 @@
-"""CAS, heard: the events of a server in, words of the house out. No clock, no socket.
-
-One turn of CAS as it is heard: its messages, calls and sub-agents, its faults, and how it ended.
-"""
+"""Events of a CAS server in, canonical events out: a turn's messages, calls, sub-agents, faults and its end."""
 
 from collections.abc import Callable
 from typing import Any
@@ -29,18 +26,18 @@ PREVIEW_STEPS: dict[str, Callable[[ThreadDecoder, ReceivedEvent], list[Any]]] = 
 TURN_BEGINNINGS = ("user.message", "session.status_running")
 """After the end of a turn, these begin the next."""
 BETWEEN_TURNS = (*TURN_BEGINNINGS, "session.updated", "error")
-"""All that is heard between turns."""
+"""The only events between turns."""
 WHILE_WAITING = ("session.status_idle", "session.updated", "session.error", "agent.thread_context_compacted")
-"""What a server may say and still wait."""
+"""The events after which a server may still wait."""
 AFTER_FAULT = ("session.status_idle", "session.status_terminated", "session.deleted", "session.updated")
-"""What a fault may be followed by and still have been the end of the turn."""
+"""The events that may follow a fault that has ended the turn."""
 
 
 class Decoder(DecoderPort):
-    """One session heard. An event is heard once, however many streams tell it: its id is how it is known.
+    """Decodes one session. An event counts once, by its id, in however many streams it comes.
 
-    The words of sub-agents stand in their threads: whoever has those feeds them too, each event before it is due.
-    What is told of a message while it is written is said at once, and the event that follows adds what is missing.
+    The text of sub-agents is in their threads, whose events are fed here as well, in their order. Previews of a
+    message become events at once, and the event that follows adds what is missing.
     """
 
     def __init__(self, mint: Mint) -> None:
@@ -61,7 +58,7 @@ class Decoder(DecoderPort):
         return self._turn.over
 
     def answered(self) -> None:
-        """The answers are on their way: the server does not wait any more."""
+        """The answers were sent: the server no longer waits."""
         self._turn.paused = False
 
     def on_reconnect(self) -> None:
@@ -106,7 +103,7 @@ EXHAUSTED = "retries_exhausted"
 
 
 class TurnDecoder:
-    """What was heard of a turn so far; whatever is kept here is over when the turn is."""
+    """The state of one turn, which ends with the turn."""
 
     def __init__(self, mint: Mint) -> None:
         self.threads = ThreadDecoders(mint)
@@ -160,7 +157,7 @@ class TurnDecoder:
         return said
 
     def _finish_all(self, usage: m.Usage, outcome: m.Outcome) -> list[Any]:
-        """Messages that no span has ended; what was spent and not told of is the agent's own."""
+        """End the messages that no span has ended; usage that belongs to no message goes to the agent's."""
         voices = reversed(self.threads.voices.items())
         return [event for scope_id, voice in voices
                 for event in voice.finish(usage if scope_id == m.ROOT else NO_USAGE, outcome)]
@@ -178,7 +175,7 @@ class TurnDecoder:
         return [m.SessionCompacted(compaction_id=told.id or self._mint("cmp"), summary=told.text("summary"))]
 
     def _failed(self, told: ReceivedEvent) -> list[DecodedItem]:
-        """An error that ends the turn is told with its end; one that does not is told as soon as that is known."""
+        """An error that ends the turn comes with its end; any other comes as soon as it is known to be one."""
         fault, again = read_fault(told)
         if again:
             return [m.FaultRaised(fault=fault)]
@@ -219,7 +216,7 @@ class TurnDecoder:
         return [*voice.thinking(told)] if voice else []
 
     def _speaking(self, told: ReceivedEvent) -> ThreadDecoder | None:
-        """Whose words these are; a sub-agent that has ended has none."""
+        """The thread of an event; None for a sub-agent that has ended."""
         voice = self.threads.voice(told)
         return None if voice.over else voice
 

@@ -1,7 +1,4 @@
-"""CAS, spoken to: which agent and which environment a session at the server has, made where there are none yet.
-
-CAS, spoken to: which tools a session at the server has by now, and how it gets others.
-"""
+"""Finds or makes the agent and the environment of a session at a CAS server, and keeps its tools up to date."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from hashlib import sha256
@@ -17,7 +14,7 @@ from gateway.client import HttpClient
 from gateway.errors import BackendFailed
 
 OWN_MARK = "dragoman"
-"""What is made here is called so, and has its digest under this name in its metadata."""
+"""The name of what is made here, and the key of its digest in its metadata."""
 TOOLSET = "agent_toolset_20260401"
 MAX_AGENTS = 256
 """So many agents are remembered; those forgotten are found again at the server."""
@@ -31,9 +28,9 @@ PostJson = Callable[[str, Any], Awaitable[Mapping[str, Any]]]
 class AgentProvisioner:
     """The agents and the environment of one server, found or made once and used again.
 
-    A named agent is taken as it is, with what a session's settings say laid over it; it is named by its id or, where
-    no other has it, by its name. Where none is named, one is made for each choice of settings, with the model of the
-    server's oldest agent, or else with its first model.
+    A named agent is used as it is, with a session's settings laid over it; it is named by its id or, if that is
+    unambiguous, by its name. If none is named, one is made for each choice of settings, with the model of the server's
+    oldest agent, or else with its first model.
     """
 
     def __init__(self, upstream: HttpClient, post: PostJson, agent: str | None) -> None:
@@ -43,7 +40,7 @@ class AgentProvisioner:
         self._environment: str | None = None
 
     def forget(self) -> bool:
-        """What was remembered may be gone from the server; whether there was anything to forget."""
+        """Forget what may have been deleted at the server; returns whether there was anything to forget."""
         had = bool(self._made or self._environment)
         self._made, self._environment = {}, None
         return had
@@ -84,14 +81,14 @@ class AgentProvisioner:
         return require_id(chosen[0], "a model")
 
     async def own_tools(self) -> list[Any]:
-        """The tools that the server's agent has by itself, with their policies, in the server's own words."""
+        """The tools of the server's agent with their policies, as the server spells them."""
         agent = _default_agent(await self.listed("/agents")) if self._named is None else await self._asked_for()
         tools = (agent or {}).get("tools")
         found = tools if isinstance(tools, list) else []
         return [tool for tool in found if isinstance(tool, dict) and tool.get("type") != "custom"]
 
     async def _asked_for(self) -> Mapping[str, Any]:
-        """The named agent; from now on it goes by its id."""
+        """The named agent; from now on its id is used."""
         try:
             told = await self._upstream.json("GET", f"/agents/{quote(self._named or '', safe='')}")
             agent = require_object(told, "an agent")
@@ -145,10 +142,10 @@ class AgentProvisioner:
 
 # -- settings → agent -------------------------------------------------------------------------------------------------
 def agent_fields(settings: m.Settings, own_tools: Sequence[Any] = ()) -> dict[str, Any]:
-    """What the settings say of an agent; CAS has no options, so that those stay here.
+    """The settings of an agent that CAS has; it has no options.
 
-    Tools of clients stand in one list with those of the agent. Where nothing was said of the latter they are said again
-    as they are: a toolset without policies would allow what the server asks about.
+    Tools of clients and of the agent are in one list. If the settings name none of the agent's, they are sent as they
+    are: a toolset without policies would allow what the server asks about.
     """
     fields = {"model": settings.model, "system": settings.system, "mcp_servers": [*settings.mcp_servers] or None}
     own = {name: value for name, value in fields.items() if value is not None}
@@ -162,13 +159,13 @@ def agent_fields(settings: m.Settings, own_tools: Sequence[Any] = ()) -> dict[st
 
 
 def changeable_fields(settings: m.Settings, own_tools: Sequence[Any] = ()) -> dict[str, Any]:
-    """What a session that is there already can still be told of its agent, all of it."""
+    """The settings of an agent that can still be changed in an existing session."""
     fields = agent_fields(settings, own_tools)
     return {"tools": fields.get("tools", [*own_tools]), "mcp_servers": fields.get("mcp_servers", [])}
 
 
 def _needs_own_tools(settings: m.Settings) -> bool:
-    """Whether a list of tools has to be sent that nobody has said anything about."""
+    """Whether the list of tools has to be sent although the settings name no tools."""
     return settings.tools is None and bool(settings.client_tools)
 
 
@@ -198,7 +195,7 @@ def read_agent_card(agent: Mapping[str, Any]) -> m.AgentCard:
 
 
 def _tools(toolset: Mapping[str, Any]) -> list[m.AgentTool]:
-    """The tools that a toolset enables by name; what else it may have, nobody can know from here."""
+    """The tools that a toolset enables by name; others that it may have are unknown here."""
     if toolset.get("type") != TOOLSET:
         return []
     configs = {config.get("name") or config.get("type"): config for config in toolset.get("configs") or ()
@@ -245,14 +242,14 @@ def require_id(body: Any, noun: str) -> str:
 
 log = structlog.get_logger("dragoman.remote")
 MAX_SESSIONS = 4096
-"""So many sessions are remembered; to those forgotten everything is said once more."""
+"""How many sessions are remembered; a forgotten one gets all of its settings again."""
 FIXED_AGENT_STATUSES = (400, 403, 404, 405, 409, 422, 501)
 """How a server refuses that keeps a session's agent as it is."""
 DEFAULT_FIELDS = changeable_fields(m.Settings())
 
 
 class SyncedSettings:
-    """What was said of the agent of each session; only what has changed is said again."""
+    """The settings that each session's agent was given; only changes are sent again."""
 
     def __init__(self, post: PostJson, own_tools: Callable[[], Awaitable[list[Any]]]) -> None:
         self._post, self._own_tools = post, own_tools
@@ -266,7 +263,7 @@ class SyncedSettings:
         self._said[session_id] = changeable_fields(settings)
 
     async def bring(self, session_id: str, settings: m.Settings) -> None:
-        """Say what has changed; where nobody remembers what was, only what is out of the ordinary."""
+        """Send the changed settings; if the earlier ones are forgotten, those that are no default."""
         before, now = self._said.get(session_id, DEFAULT_FIELDS), changeable_fields(settings)
         changed = {name: value for name, value in now.items() if value != before[name]}
         if changed:

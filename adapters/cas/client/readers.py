@@ -1,7 +1,4 @@
-"""CAS, heard: what stands in the body of an event, read kindly; a shape that cannot be is a failure of the server.
-
-CAS, heard: what can be known of an event from outside: its type, its id, and whether the server keeps it.
-"""
+"""Reads values of CAS events safely; a shape that the protocol does not have is a failure of the server."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -46,7 +43,7 @@ class ReceivedEvent:
         return found
 
     def content(self, name: str = "content") -> tuple[m.AnyPart, ...]:
-        """Content blocks, or a bare string; blocks of a kind that nobody knows say nothing."""
+        """Content blocks, or a bare string; blocks of an unknown type are ignored."""
         found = self.body.get(name)
         if found is None or isinstance(found, str):
             return (m.TextPart(text=found),) if found else ()
@@ -86,14 +83,14 @@ def _text_or_none(found: Any) -> str | None:
 
 
 def simplified_content(parts: tuple[m.AnyPart, ...]) -> m.Content:
-    """Content as the house likes it: nothing but words is a bare string."""
+    """Canonical content: text alone is a bare string."""
     if len(parts) > 1:
         return parts
     return parts[0].text if parts and isinstance(parts[0], m.TextPart) else parts or ""
 
 
 def read_usage(told: Mapping[str, Any]) -> m.Usage:
-    """Tokens; what is missing or no number is none."""
+    """Usage; a missing value, or one that is no number, is 0."""
     def count(name: str) -> int:
         found = told.get(name)
         return max(0, found) if isinstance(found, int) and not isinstance(found, bool) else 0
@@ -105,12 +102,12 @@ def read_usage(told: Mapping[str, Any]) -> m.Usage:
 
 
 def usage_difference(total: m.Usage, told: m.Usage) -> m.Usage:
-    """What of the total was not told yet."""
+    """The part of the total that was not counted yet."""
     return m.Usage(**{name: max(0, getattr(total, name) - getattr(told, name)) for name in total.__struct_fields__})
 
 
 def read_fault(told: ReceivedEvent) -> tuple[m.Fault, bool]:
-    """What a `session.error` tells, and whether the server tries again by itself."""
+    """The fault of a `session.error`, and whether the server tries again by itself."""
     error = told.object("error")
     status = error.get("retry_status")
     again = (status.get("type") if isinstance(status, dict) else status) == RETRYING
@@ -122,7 +119,7 @@ def read_fault(told: ReceivedEvent) -> tuple[m.Fault, bool]:
 # -- the table, read from right to left -------------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True)
 class Meanings:
-    """What the dialect's words mean to the house, where they mean one thing."""
+    """The members that the dialect's words stand for, if they are unambiguous."""
 
     permissions: Mapping[str, m.Permission]
     stops: Mapping[str, m.StopReason]
@@ -144,7 +141,7 @@ def meanings() -> Meanings:
 
 
 def reversed_words(table: Table, enum_map: str, members: type[EnumWord]) -> dict[str, EnumWord]:
-    """Word → member; of several members that share a word, the one that is called so itself, or none."""
+    """Word → member; of several members that share a word, the one of that name, or none."""
     meant: dict[str, list[EnumWord]] = {}
     for member in members:
         meant.setdefault(table.word(enum_map, member), []).append(member)
@@ -153,7 +150,7 @@ def reversed_words(table: Table, enum_map: str, members: type[EnumWord]) -> dict
 
 
 def _builtin_table() -> Table:
-    from adapters.cas import DIALECT  # the dialect has its hearing, so it cannot be imported before
+    from adapters.cas import DIALECT  # the dialect imports its decoder, so it cannot be imported at the top
     return builtin_table(DIALECT)
 
 
@@ -161,7 +158,7 @@ PREVIEW_TYPES = frozenset((
     "event_start", "event_delta", "agent.message_start", "agent.content_block_start", "agent.content_block_delta",
     "agent.content_block_stop", "agent.message_delta", "agent.message_stop",
 ))
-"""What is told of a message while it is written, and never kept."""
+"""The events of a message in progress, which the server does not keep."""
 
 
 def event_type_of(frame: ParsedFrame) -> str:
@@ -171,7 +168,7 @@ def event_type_of(frame: ParsedFrame) -> str:
 
 
 def frame_event_id(frame: ParsedFrame) -> str:
-    """The id an event has itself, or else the one the transport gave it."""
+    """The id of an event, or else of its frame."""
     own = frame.body.get("id") if isinstance(frame.body, dict) else None
     return own if isinstance(own, str) and own else frame.id
 

@@ -1,4 +1,4 @@
-"""CAS, spoken as a client: a server of it becomes an agent of the house."""
+"""Speaks CAS as a client, so that a CAS server can be an agent."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -33,15 +33,14 @@ GONE_STATUSES = (400, 404, 409)
 
 
 class Remote:
-    """A server of CAS.
+    """A CAS server.
 
-    A session there is made with an agent and an environment, both made once and used again unless the address names
-    an agent. Of settings given later the tools, the client's tools and the MCP servers are brought over before the
-    next message; a session keeps its model and its system prompt, and where a server keeps everything, it is let be.
-    CAS has no words for options and secrets, nor for a history that was made elsewhere. Everything that creates
-    something carries an `Idempotency-Key`, and is tried again under it when the line breaks. Streams that are cut are
-    resumed after the last whole event (`Last-Event-ID`); a turn that waits for people is found again also after a
-    restart of ours, from the list of its events.
+    A session is made with an agent and an environment, which are made once and used again unless the address names an
+    agent. Later changes of the tools, the client's tools and the MCP servers are sent before the next message; a
+    session keeps its model and its system prompt, and a server may refuse all changes. CAS has no options, no secrets
+    and no history that was made elsewhere. Every request that creates something carries an `Idempotency-Key`, and is
+    sent again with it if the connection breaks. Broken streams are resumed after the last complete event
+    (`Last-Event-ID`); a turn that waits for people is found again after a restart of ours, from the list of its events.
     """
 
     supports_permissions = True
@@ -131,13 +130,13 @@ class Remote:
         self._turns[session_id] = turn
 
     async def _recalled(self, session_id: str) -> TurnStream:
-        """The last turn of a session, heard once more from the list of its events."""
+        """The last turn of a session, decoded again from the list of its events."""
         events = await self._last_turn(session_id)
         if not events:
             raise BackendFailed(f"{self._upstream.name} knows of no turn in session '{session_id}'")
         turn = TurnStream(self._upstream, session_id, str(events[-1].get("turn_id") or ""), "", self._mint)
         for event in events:
-            # it was told before
+            # its events were given before
             await turn.take(ParsedFrame(str(event.get("type")), event, str(event.get("id") or "")))
         self._keep(session_id, turn)
         return turn

@@ -1,4 +1,4 @@
-"""CAS, sent: what people say and settle, as the events a server takes."""
+"""Makes the events that a CAS server takes: messages and answers of people."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -49,7 +49,7 @@ def _blocks(said: m.Content) -> list[EventBody]:
 
 
 def _parts(parts: Iterable[m.AnyPart]) -> Iterable[EventBody]:
-    """Words, pictures and files; the rest is the house's own."""
+    """Text, images and files; CAS has no other parts."""
     for part in parts:
         if isinstance(part, m.TextPart):
             yield {"type": "text", "text": part.text}

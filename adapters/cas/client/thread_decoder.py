@@ -1,7 +1,4 @@
-"""CAS, heard: one thread's words, whole or piece by piece; whatever was previewed is told once.
-
-CAS, heard: threads as the scopes of sub-agents, opened when they are first told of.
-"""
+"""Decodes threads of CAS, which are scopes of sub-agents: their text comes whole or in previews, and counts once."""
 
 from typing import Any
 
@@ -19,7 +16,7 @@ RAW_DELTAS = {"text_delta": "text", "thinking_delta": "thinking"}
 
 
 class BlockPreview:
-    """A piece of an event before the event: how it is known, what was said of it, and whether more is taken."""
+    """A previewed block of an event: its key, its text so far, and whether it takes more."""
 
     __slots__ = ("key", "kind", "muted", "said")
 
@@ -30,19 +27,19 @@ class BlockPreview:
 
 
 class ThreadDecoder:
-    """What one thread says. A message is what stands between the two ends of a span or, without spans, a round."""
+    """Decodes one thread. A message is what is between the two ends of a span or, without spans, up to the results."""
 
     def __init__(self, mint: Mint, scope_id: str = m.ROOT) -> None:
         self.scribe = StreamAssembler(mint, scope_id)
         self.over = False
-        """Whether it has said all it will say in this turn."""
+        """Whether the thread has ended in this turn."""
         self.stop_reason: m.StopReason | None = None
-        """Why the last message ended, where the server has told."""
+        """The stop reason of the last message, if the server has sent it."""
         self._spanned = False
         self._raw_id = ""
         self._raw: dict[int, BlockPreview] = {}
         self._raw_blocks: int | None = 0
-        """How many blocks the raw stream has had; None once it has passed one over."""
+        """How many blocks the raw stream has had; None once it has left one out."""
         self._numbers = 0
         self._called: set[str] = set()
         self._kinds: dict[str, m.BlockKind | None] = {}
@@ -58,7 +55,7 @@ class ThreadDecoder:
         return []
 
     def finish(self, usage: m.Usage = NO_USAGE, outcome: m.Outcome = m.Outcome.COMPLETED) -> list[BackendEvent]:
-        """The end of the message, where one is open."""
+        """End the open message, if there is one."""
         said = self.scribe.end_texts()
         if not self.scribe.writer.in_message:
             return said
@@ -80,7 +77,7 @@ class ThreadDecoder:
     # -- words, whole ---------------------------------------------------------------------------------------------
 
     def message(self, told: ReceivedEvent) -> list[BackendEvent]:
-        """`agent.message`: what was previewed of it is said already."""
+        """`agent.message`: its previews are decoded already."""
         said: list[BackendEvent] = []
         for index, part in enumerate(told.content()):
             if isinstance(part, m.TextPart):
@@ -109,7 +106,7 @@ class ThreadDecoder:
         return BlockPreview(self._numbers, kind)
 
     def _of_raw(self, text: str, kind: m.BlockKind) -> BlockPreview | None:
-        """The raw stream does not say which event a block will be: they come in the same order."""
+        """The raw stream does not name the event of a block: both come in the same order."""
         for index, preview in self._raw.items():
             if preview.kind is kind and preview.said:
                 if not text.startswith(preview.said) and not preview.said.startswith(text):
@@ -128,7 +125,7 @@ class ThreadDecoder:
         return []
 
     def grown(self, told: ReceivedEvent) -> list[BackendEvent]:
-        """A delta of an event nobody has announced says nothing: the event itself will."""
+        """A delta of an event that was not announced is ignored: the event itself follows."""
         event_id, delta = told.text("event_id"), told.object("delta")
         kind, index, content = self._kinds.get(event_id), delta.get("index", 0), delta.get("content")
         text = content.get("text") if isinstance(content, dict) else None
@@ -143,11 +140,11 @@ class ThreadDecoder:
         return self.scribe.text_delta(preview.key, text, preview.kind)
 
     def connection_lost(self) -> None:
-        """The line was cut: what is previewed is not trusted to go on where it stopped, and waits for its event."""
+        """The connection broke: a preview may not go on where it stopped, so it waits for its event."""
         self._kinds = dict.fromkeys(self._kinds)
         for preview in self._raw.values():
             if not preview.muted and not preview.said:
-                self._raw_blocks = None  # its words come with its event: those of later blocks must not come before
+                self._raw_blocks = None  # its text comes with its event: later blocks must not come before
             preview.muted = True
 
     # -- words, block by block: `incremental_streaming_enabled` ---------------------------------------------------
@@ -162,7 +159,7 @@ class ThreadDecoder:
         return said
 
     def raw_block(self, told: ReceivedEvent) -> list[BackendEvent]:
-        """A block after one that the raw stream passes over waits for its event, which comes in its place."""
+        """A block after one that the raw stream leaves out waits for its event, which comes in its place."""
         index, kind = told.body.get("index"), RAW_KINDS.get(str(told.object("content_block").get("type")))
         if not isinstance(index, int) or self._raw_blocks is None or index < self._raw_blocks:
             return []
@@ -201,7 +198,7 @@ class ThreadDecoder:
         return self.scribe.whole_call(("call", call.call_id), call)
 
     def returned(self, call_id: str, content: m.Content, *, is_error: bool) -> list[BackendEvent]:
-        """Words still in the making do not hold a result up; without spans, a result ends the message of its call."""
+        """Text in progress does not delay a result; without spans, a result ends the message of its call."""
         if call_id not in self._called:
             return []
         self._called.remove(call_id)
@@ -210,13 +207,13 @@ class ThreadDecoder:
         return [*said, *self.scribe.returned(call_id, content, is_error=is_error)]
 
     def abandoned(self, why: str) -> list[BackendEvent]:
-        """Calls that will not come back."""
+        """End the calls that will not return."""
         return [event for call_id in list(self.scribe.open_calls)
                 for event in self.scribe.returned(call_id, why, is_error=True)]
 
 
 def _finished(preview: BlockPreview) -> BlockPreview:
-    """Its place is kept, so that nothing takes it for a new block."""
+    """It keeps its place, so that nothing is taken for a new block."""
     done = BlockPreview(preview.key, preview.kind)
     done.muted = True
     return done
@@ -228,11 +225,11 @@ STATUS_OF_EVENT = {
     "session.thread_status_idle": m.ScopeStatus.IDLE,
     "session.thread_status_terminated": m.ScopeStatus.ENDED,
 }
-"""What a status event says where it has no status of its own."""
+"""The status of an event that has none of its own."""
 
 
 class ThreadDecoders:
-    """Who speaks in a turn: the agent itself, and the threads it has had a hand in."""
+    """The threads of a turn: the agent's own, and those of its sub-agents."""
 
     def __init__(self, mint: Mint) -> None:
         self._mint = mint
@@ -240,7 +237,7 @@ class ThreadDecoders:
         self._scopes: dict[str, str] = {}
 
     def scope_of(self, thread_id: str) -> str:
-        """Threads that nobody has told of are the coordinator's."""
+        """Unknown threads belong to the coordinator."""
         return self._scopes.get(thread_id, m.ROOT)
 
     def voice(self, told: ReceivedEvent) -> ThreadDecoder:
@@ -277,7 +274,7 @@ class ThreadDecoders:
             return []
         known = thread_id in self._scopes
         if not known and status is m.ScopeStatus.ENDED:
-            return []  # it was put away, long after it had said its last
+            return []  # it was archived, long after it had ended
         said = [] if known else self._open(thread_id, told)
         scope_id = self._scopes[thread_id]
         voice = self.voices[scope_id]

@@ -1,4 +1,4 @@
-"""CAS, heard: tool uses and what comes of them: calls, asks, results, and files that are delivered on the way."""
+"""Decodes tool uses of CAS: calls, asks, results, and files that are delivered in between."""
 
 from typing import Any
 
@@ -21,21 +21,21 @@ CALL_ID_FIELDS = ("tool_use_id", "mcp_tool_use_id", "custom_tool_use_id")
 
 
 class ToolDecoder:
-    """The calls of one turn. The id of a call is the id of the event that told it."""
+    """The calls of one turn. The id of a call is the id of its event."""
 
     def __init__(self, threads: ThreadDecoders) -> None:
         self.asks = OpenAsks()
         self._threads = threads
         self._files: dict[str, m.FilePart] = {}
         self._questions: set[str] = set()
-        """The calls that were told by their questions; a server may tell what came of them beside the answers."""
+        """The calls that their questions stand for; a server may send results of them beside the answers."""
         self._answers: dict[str, ReceivedEvent] = {}
 
     def called(self, told: ReceivedEvent, voice: ThreadDecoder) -> list[BackendEvent]:
         call, scope_id = _read_call(told), voice.scribe.writer.scope_id
         ask = read_ask(call, [*voice.scribe.open_calls.values()])
         if isinstance(ask, m.QuestionAsk) and ask.call is None and voice.scribe.writer.in_message:
-            call = replace(call, origin=m.ToolOrigin.BUILTIN)  # the agent's own, and told by its question alone
+            call = replace(call, origin=m.ToolOrigin.BUILTIN)  # a call of the agent, which only its question shows
             self.asks.told(told.id, replace(ask, call=call), scope_id)
             self._questions.add(told.id)
             return voice.call(call)
@@ -46,7 +46,7 @@ class ToolDecoder:
         return voice.call(call)
 
     def returned(self, told: ReceivedEvent) -> list[BackendEvent]:
-        """Also what a client returned: CAS says it once, when it is handed in."""
+        """Also the results of clients: CAS sends them once, when they come in."""
         call_id = next((told.text(name) for name in CALL_ID_FIELDS if told.text(name)), "")
         self.asks.settled(call_id)
         if call_id in self._questions and told.type == "user.custom_tool_result":
@@ -63,7 +63,7 @@ class ToolDecoder:
         return [said for told in answers for said in self.returned(told)]
 
     def _filed(self, part: m.AnyPart) -> m.AnyPart:
-        """A file in a result, with what was told of it when it was delivered."""
+        """A file in a result, with the facts of its delivery."""
         if not isinstance(part, m.FilePart) or part.file_id not in self._files:
             return part
         known = self._files.pop(part.file_id)

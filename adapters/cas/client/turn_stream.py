@@ -1,4 +1,4 @@
-"""CAS, heard over the wire: one turn at a server, over as many connections as it takes."""
+"""Reads the stream of one turn at a CAS server, over several connections if need be."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Mapping
@@ -22,21 +22,20 @@ from .thread_decoder import COORDINATOR
 
 DELTA_QUERY = MultiDict([("event_deltas[]", kind) for kind in PREVIEWED_TYPES])
 NOT_SERVED_STATUSES = (400, 404, 405, 501)
-"""How a server refuses what it does not have."""
+"""The statuses of a server that does not have a route."""
 RETRY_DELAY = 0.2
-"""Seconds to wait before a stream that told nothing is asked for again; so much more each time."""
+"""Seconds to wait before a stream without events is opened again; so many more each time."""
 GOOD_CONNECTION_SECONDS = 5.0
-"""A connection that lasted longer than this was a good one, even if nothing was told on it."""
+"""A connection that lasted longer than this was a good one, even without events."""
 
 
 class TurnStream:
     """One turn of one session.
 
-    A stream that is cut is asked for again with `Last-Event-ID`. Where the server gives its previews ids of their own,
-    it goes on right after the last of them. Where it does not, or does not know them any more, it goes on after the
-    last whole event; what had been previewed of the next one is not taken again, and the event itself adds what is
-    missing of it. The words of sub-agents are in no session's stream: they are read from the list of their thread
-    whenever the stream tells of it, up to what it tells.
+    A broken stream is opened again with `Last-Event-ID`. If the server's previews have ids of their own, it goes on
+    right after the last of them. If they have none, or the server has forgotten them, it goes on after the last
+    complete event; previews of the next one are ignored, and that event adds what is missing. The text of sub-agents
+    is not in the session's stream: it is read from the list of their thread whenever the stream has an event of it.
     """
 
     def __init__(self, upstream: HttpClient, session_id: str, turn_id: str, cursor: str, mint: Mint) -> None:
@@ -46,9 +45,9 @@ class TurnStream:
         self._cursor = cursor
         """The last whole event."""
         self._place = cursor
-        """The last thing heard that has an id of its own; empty where something without one came after it."""
+        """The id of the last frame; empty if that frame had none."""
         self._threads: dict[str, str] = {}
-        """The last event heard of each sub-agent's thread."""
+        """The last event that was read of each sub-agent's thread."""
         self._has_threads = True
 
     async def items(self) -> AsyncGenerator[DecodedItem, None]:
@@ -80,11 +79,11 @@ class TurnStream:
 
     @property
     def _reached(self) -> tuple[str, str]:
-        """How far we have come, as far as a server can be told."""
+        """The cursor for the server."""
         return self._cursor, self._place or self._cursor
 
     async def take(self, frame: ParsedFrame) -> list[DecodedItem]:
-        """What one frame of the session's stream lets us hear, its thread's words first."""
+        """The items of one frame of the session's stream, after those of its thread."""
         if not self._is_ours(frame):
             return []
         frames = [*await self._of_thread(frame), frame]
@@ -101,7 +100,7 @@ class TurnStream:
             self._place = "" if own == previewed_event_id(frame) else own
 
     def _is_ours(self, frame: ParsedFrame) -> bool:
-        """Other turns of the session are not ours to tell."""
+        """Whether a frame belongs to another turn of the session."""
         turn_id = frame.body.get("turn_id") if isinstance(frame.body, dict) else None
         return not turn_id or not self._turn_id or turn_id == self._turn_id
 
@@ -135,7 +134,7 @@ class TurnStream:
     # -- sub-agents' threads --------------------------------------------------------------------------------------
 
     async def _of_thread(self, frame: ParsedFrame) -> list[ParsedFrame]:
-        """What the thread that a frame is about has told before it, and we have not heard."""
+        """The events of a frame's thread before it that were not read yet."""
         thread_id = self._thread_of(frame)
         if thread_id is None or not self._has_threads:
             return []
@@ -153,7 +152,7 @@ class TurnStream:
         return [one for one in frames if self._is_ours(one)]
 
     def _thread_of(self, frame: ParsedFrame) -> str | None:
-        """The sub-agent's thread that a kept frame is about; what one writes to its parent is about the writer."""
+        """The sub-agent's thread of a kept frame; for a message to the parent, the sender's."""
         if not isinstance(frame.body, dict) or not is_stored(frame):
             return None
         own, sender = (frame.body.get(name) for name in ("session_thread_id", "from_session_thread_id"))

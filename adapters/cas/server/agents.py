@@ -1,4 +1,4 @@
-"""CAS's agents: those of the settings, which are always there, and those that clients make of them."""
+"""CAS's agents: those of the settings, which always exist, and those that clients make from them."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -25,7 +25,7 @@ DIALECT_FIELDS = ("model", "tools", "mcp_servers", "skills")
 # -- models: the configured agents, by the names of their models ------------------------------------------------------
 
 def models_of(agents: Mapping[str, m.AgentCard]) -> dict[str, m.AgentCard]:
-    """Every agent under the name of its model; one whose model another has already, under its own."""
+    """Every agent under the name of its model; under its own name, if another agent has that model."""
     found: dict[str, m.AgentCard] = {}
     for card in agents.values():
         found.setdefault(card.model if card.model and card.model not in found else card.name, card)
@@ -54,7 +54,7 @@ def configured_id(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class UserAgents:
-    """One user's agents. What only this dialect has words for stands in a body under the dialect's name."""
+    """The agents of one user. Fields that only CAS has are in a body under the dialect's name."""
 
     context: Context
     owner: str
@@ -111,13 +111,13 @@ class UserAgents:
         return await self.context.resources.update(AGENT_KIND, self.owner, agent_id, body, expected=change.version)
 
     async def changeable(self, agent_id: str) -> Resource:
-        """The agent, unless it is one of the settings'."""
+        """The agent, unless it comes from the settings."""
         if agent_id in self._configured():
             raise Forbidden(f"Agent '{agent_id}' is one of the server's settings and cannot be changed here.")
         return await self.find(agent_id)
 
     def changed(self, old: Mapping[str, Any], said: NewAgent | AgentChange | AgentRef) -> dict[str, Any]:
-        """The body with all that was said; what was not said stays, and a null takes away what can be missing."""
+        """The body after a change; absent fields stay, and a null removes an optional one."""
         self.context.check_addresses(said.addresses("agent." if isinstance(said, AgentRef) else ""))
         told = said.model_dump(exclude_unset=True)
         body = {**old, **{word: told[word] for word in COMMON_FIELDS if word in told}}
@@ -140,7 +140,7 @@ class UserAgents:
         )
 
     def settings_of(self, body: Mapping[str, Any]) -> m.Settings:
-        """What a session of this agent has chosen; an agent of the settings leaves everything as it is."""
+        """The settings of a session with this agent; an agent of the settings changes none."""
         own = body[self.context.dialect]
         tools = read_tools(own.get("tools"))
         return m.Settings(

@@ -1,4 +1,4 @@
-"""CAS's environments: kept and given back; where an agent runs is its backend's business."""
+"""CAS's environments, which are stored and shown; the backend decides where an agent runs."""
 
 from typing import Any
 
@@ -101,7 +101,7 @@ def _changed_record(context: Context, old: dict[str, Any], said: EnvironmentChan
 
 
 def _whole_config(said: EnvironmentConfig) -> dict[str, Any]:
-    """What was said, whole: what a cloud environment always has is there even if nobody said it."""
+    """The complete configuration: a cloud environment always has networking and packages."""
     if said.type == "cloud":
         said = said.model_copy(update={
             "networking": said.networking or Networking(), "packages": said.packages or Packages(),

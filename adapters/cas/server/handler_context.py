@@ -1,4 +1,4 @@
-"""What every handler of CAS needs of the house: the caller's session, its agent, its mounts, its body."""
+"""What every handler of CAS needs: the caller's session, its agent, its mounts and its body."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -22,12 +22,12 @@ from .stream_options import session_stream_options, thread_id_of
 T = TypeVar("T")
 
 BUSY_MESSAGE = "Session is currently processing a turn. Cancel the current turn or wait for completion."
-"""Clients look for these words."""
+"""Clients look for this text."""
 
 
 @contextmanager
 def session_errors(session_id: str) -> Iterator[None]:
-    """Refusals that CAS has words of its own for."""
+    """The errors for which CAS has texts of its own."""
     try:
         yield
     except Busy:
@@ -37,7 +37,7 @@ def session_errors(session_id: str) -> Iterator[None]:
 
 
 class HandlerContext:
-    """Where handlers ask; one for all requests."""
+    """What all handlers share."""
 
     def __init__(self, context: Context) -> None:
         self.context = context
@@ -64,9 +64,9 @@ class HandlerContext:
         return str(view.private(self.context.dialect).get("agent_id") or configured_id(view.agent))
 
     async def check_sources(self, owner: str, events: Sequence[Any], field: str) -> None:
-        """Refuse events that name a file which is not there or not the caller's, or an address that they may not name.
+        """Refuse events that name an unknown file, a file of another owner, or a forbidden address.
 
-        `field` is where in the body the events stand.
+        `field` is the place of the events in the body.
         """
         sources = [(f"{field}.{at}.source", getattr(block, "source", None)) for at, block in inbound.blocks_of(events)]
         await self.context.check_message_addresses(
@@ -76,7 +76,7 @@ class HandlerContext:
                 await self._check_file(owner, source.file_id, f"{param}.file_id")
 
     async def _check_file(self, owner: str, file_id: str, param: str) -> None:
-        """A file of somebody else is as unknown as one that never was."""
+        """A file of another owner is not found, like one that never existed."""
         try:
             found = await self.context.resources.get("file", owner, file_id)
         except NotFound:
@@ -87,7 +87,7 @@ class HandlerContext:
     async def page_of(
         self, request: web.Request, rows: Sequence[T], *, place_of: Callable[[T], int], id_of: Callable[[T], str],
     ) -> ListPage[T]:
-        """A page of a list that is short enough to be at hand; oldest first unless the client says otherwise."""
+        """A page of a list in memory; oldest first unless the client wants another order."""
         async def fetch(*, after: int | None, before: int | None, limit: int, oldest_first: bool) -> Sequence[T]:
             some = [row for row in rows if (after is None or place_of(row) > after)
                     and (before is None or place_of(row) < before)]

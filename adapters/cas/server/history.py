@@ -1,7 +1,4 @@
-"""The events of a session as a list that can be paged in both directions, and cursors as places in it.
-
-Where a stream without a cursor begins: at the newest turn that no stream has carried, or at what comes next.
-"""
+"""The events of a session as a list that is paged in both directions, and where a stream begins in it."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import AsyncIterator, Callable, Sequence

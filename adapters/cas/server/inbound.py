@@ -1,8 +1,4 @@
-"""CAS, inward: validated events in, commands out. No clock, no socket.
-
-CAS, overheard: what people said, read out of the events they sent, or out of a stream, which repeats them.
-A CAS agent's list of tools as the house's settings: what the server's tools may do, and what tools clients have.
-"""
+"""Events of CAS clients in, commands and tool settings out, live or from a recording. No clock, no socket."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -29,7 +25,7 @@ from gateway.ports import ParsedFrame
 from mappings.language import Table
 
 BEFORE_SYSTEM_MESSAGE = (sessions.UserMessage, sessions.CustomToolResult, sessions.UserToolResult)
-"""What a system message may go with."""
+"""The events that a system message may accompany."""
 
 
 def commands_of(events: Sequence[Any], view: m.SessionView, card: m.AgentCard, table: Table) -> list[m.AnyCommand]:
@@ -43,7 +39,7 @@ def commands_of(events: Sequence[Any], view: m.SessionView, card: m.AgentCard, t
 
 
 def _system_text(events: Sequence[Any]) -> str | None:
-    """The words of a system message, which is the last event and goes with the one before it."""
+    """The text of a system message, which is the last event and accompanies the one before it."""
     places = [number for number, event in enumerate(events) if isinstance(event, sessions.SystemMessage)]
     if not places:
         return None
@@ -53,7 +49,7 @@ def _system_text(events: Sequence[Any]) -> str | None:
 
 
 def check_initial_events(events: Sequence[Any], card: m.AgentCard, table: Table) -> None:
-    """Refuse what a session could not begin with, before there is one."""
+    """Refuse events that a session cannot begin with, before it is made."""
     commands_of(events, m.SessionView(session_id=""), card, table)
     if sum(isinstance(event, sessions.UserMessage) for event in events) > 1:
         raise Invalid("initial_events: one user.message at most, as each starts a turn", param="initial_events")
@@ -114,7 +110,7 @@ def _result(
 
 
 def blocks_of(events: Sequence[Any]) -> Iterator[tuple[str, Any]]:
-    """Every content block of these events, and where it stands among them."""
+    """Every content block of these events, with its place."""
     for number, event in enumerate(events):
         content = getattr(event, "content", None)
         for place, block in enumerate(content if isinstance(content, list) else ()):
@@ -153,8 +149,6 @@ def _address(source: Any) -> str:
     return f"data:{source.media_type};base64,{''.join(source.data.split())}"
 
 
-ANY_AGENT = m.AgentCard(name="", capabilities=m.AgentCapabilities(images=("http", "data")))
-"""Whatever the agent was, it has taken what was sent."""
 RECORDED_MODELS: dict[str, type[BaseModel]] = {
     "user.message": sessions.UserMessage, "user.interrupt": sessions.UserInterrupt,
     "user.tool_confirmation": sessions.ToolConfirmation, "user.custom_tool_result": sessions.CustomToolResult,
@@ -163,7 +157,7 @@ USER_EVENT: TypeAdapter[Any] = TypeAdapter(sessions.UserEvent)
 
 
 def recorded_commands(frame: ParsedFrame, view: m.SessionView, table: Table) -> Sequence[m.AnyCommand]:
-    """Answers name the events that asked; those that nobody asked say nothing."""
+    """The commands of a recorded frame; an answer to an unknown ask is none."""
     body = frame.body if isinstance(frame.body, dict) else {}
     events = body.get("events") if isinstance(body.get("events"), list) else [body]
     found = [_recorded_command(event, view, table) for event in events or () if isinstance(event, dict)]
@@ -183,8 +177,8 @@ def _recorded_command(told: dict[str, Any], view: m.SessionView, table: Table) -
         return _confirmation(event, ask, table) if ask is not None else None
     if isinstance(event, sessions.CustomToolResult):
         ask = _recorded_ask(event.custom_tool_use_id, view)
-        return _result(event, ask, ANY_AGENT, table) if ask is not None else None
-    return _command(event, view, ANY_AGENT, table)
+        return _result(event, ask, m.ANY_AGENT, table) if ask is not None else None
+    return _command(event, view, m.ANY_AGENT, table)
 
 
 def _recorded_ask(event_id: str, view: m.SessionView) -> m.OpenAsk | None:
@@ -200,10 +194,10 @@ def read_tools(tools: Sequence[Mapping[str, Any]] | None) -> list[Tool] | None:
 
 
 def server_tools(tools: Sequence[Tool] | None, card: m.AgentCard) -> dict[str, m.Permission] | None:
-    """What the agent may do with each of its tools; None where the client says nothing about tools.
+    """The permission of each tool of the agent; None if the client names no tools.
 
-    CAS's toolset has names that an agent here may lack (`Bash`, `Read` …) and lacks names that it may have. What is
-    named and not there has no effect; without `enabled_tools`, all that the agent has is enabled.
+    CAS's toolset has names that an agent here may lack (`Bash`, `Read` …) and lacks names that it may have. A name
+    that the agent lacks has no effect; without `enabled_tools`, all tools of the agent are enabled.
     """
     if tools is None:
         return None
@@ -219,7 +213,7 @@ def client_tools(tools: Iterable[Tool] | None) -> tuple[m.ToolSpec, ...]:
 
 
 def toolset_of_card(card: m.AgentCard) -> list[dict[str, Any]]:
-    """The tools of a configured agent, in the words a client would use to ask for them."""
+    """The tools of a configured agent, as a client would ask for them."""
     configs = [
         {"name": tool.spec.name, "enabled": True, "permission_policy": {"type": POLICY_WORDS[tool.permission]}}
         for tool in card.tools
@@ -238,7 +232,7 @@ def _enabled_tools(toolset: Toolset, card: m.AgentCard) -> Iterable[tuple[str, m
 
 
 def _is_enabled(name: str, toolset: Toolset, config: ToolConfig | None, defaults: ToolDefaults) -> bool:
-    """The narrowest word wins: forbidden by name, then the tool's own switch, then the list, then the default."""
+    """The most specific setting wins: forbidden by name, the tool's own switch, the list, the default."""
     if name in (toolset.disallowed_tools or ()):
         return False
     if config is not None and config.enabled is not None:

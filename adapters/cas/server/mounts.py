@@ -1,4 +1,4 @@
-"""What is mounted into a session: files and repositories, checked, put where they belong, and shown again."""
+"""Files and repositories that are mounted into a session: check, store and show them."""
 
 import posixpath
 import re
@@ -27,14 +27,14 @@ MAX_PATH, MAX_MOUNTS = 512, 100_000
 
 @dataclass(frozen=True, slots=True)
 class Mount:
-    """One resource as it is kept."""
+    """One resource as it is stored."""
 
     body: dict[str, Any]
     secrets: dict[str, str] = field(default_factory=dict, repr=False)
 
 
 async def checked_mount(context: Context, owner: str, given: dict[str, Any], at: str = "") -> Mount:
-    """The resource that a client describes; `at` is where in the body it stands."""
+    """The resource that a client describes; `at` is its place in the body."""
     kind = given.get("type", "file")
     if kind == "file":
         return await _file(context, owner, validate(FileMount, given, at), at)
@@ -82,7 +82,7 @@ async def _memory(context: Context, owner: str, said: MemoryMount, at: str) -> M
 
 
 def _repository(said: RepositoryMount, at: str) -> Mount:
-    """The credentials of an address are kept as its token: no address is given back with them."""
+    """The credentials of an address are stored as its token; no address is shown with them."""
     try:
         url = urlsplit(said.url)
         has_host = bool(url.hostname) and url.port != 0
@@ -109,7 +109,7 @@ def check_paths(mounts: Sequence[Mount]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class SessionMounts:
-    """What is mounted into one session: each a resource of its own that belongs to the session."""
+    """The mounts of one session: each is a resource that belongs to the session."""
 
     context: Context
     owner: str

@@ -1,17 +1,14 @@
-"""CAS's lists: what a client may ask of one, and the envelope that every one of them comes in.
-
-What a client may leave out of a list: by type, by status, by time; all of it from the query string.
-"""
+"""CAS's lists: their query parameters, their filters and their envelope."""
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any, Generic, Protocol, TypeVar
 
 from aiohttp import web
 from multidict import MultiMapping
 
+from gateway.client import parse_timestamp
 from gateway.errors import Invalid, NotFound
 from gateway.field_errors import quote_value
 from gateway.http import encode_array, json_response
@@ -20,14 +17,14 @@ from mappings.language import Table
 
 DEFAULT_LIMIT, MAX_LIMIT = 20, 100
 MAX_SCANNED = 2000
-"""How many things are looked at for one page."""
+"""How many items are examined for one page."""
 CURSORS = ("after_id", "before_id", "page")
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
 
 class FetchRows(Protocol[T_co]):
-    """Up to `limit` things whose place lies between `after` and `before`, in ascending or descending order of place."""
+    """Up to `limit` items whose place lies between `after` and `before`, in ascending or descending order of place."""
 
     def __call__(
         self, *, after: int | None, before: int | None, limit: int, oldest_first: bool,
@@ -55,7 +52,7 @@ class ListPage(Generic[T]):
 
 
 def page_request(query: Mapping[str, str], *, ascending: bool = False) -> PageRequest:
-    """The page a query string asks for; `ascending` is the order of the list where the client says none."""
+    """The page that a query string asks for; `ascending` is the order if the client names none."""
     given = {name: query[name] for name in CURSORS if query.get(name)}
     if len(given) > 1:
         raise Invalid(f"{' and '.join(given)} exclude each other: send one of them", param=[*given][-1])
@@ -66,9 +63,9 @@ async def fetch_page(
     asked: PageRequest, fetch: FetchRows[T], *, place_of: Callable[[T], int], find: Callable[[str], Awaitable[T]],
     keep: Callable[[T], bool] = lambda item: True,
 ) -> ListPage[T]:
-    """The page asked for. `find` finds what a cursor names; things that `keep` refuses are passed over.
+    """The page. `find` finds the item of a cursor; items that `keep` refuses are left out.
 
-    Where few things are kept, the page may be short: after so many things the client is given the token to go on.
+    If few items are kept, the page may be short: after so many items the client gets the token of the next page.
     """
     backward, place = await _cursor(asked, place_of, find)
     oldest_first = asked.ascending is not backward
@@ -163,7 +160,7 @@ TIME_BOUNDS: dict[str, Callable[[float, float], bool]] = {
 
 
 def query_words(query: Query, *names: str) -> frozenset[str]:
-    """All the words given under these names, as `name=a&name=b`, `name[]=a` or `name=a,b`."""
+    """All values of these names, as `name=a&name=b`, `name[]=a` or `name=a,b`."""
     spelled = [said for name in names for key in (name, f"{name}[]") for said in query.getall(key, [])]
     return frozenset(word for said in spelled for word in said.split(",") if word)
 
@@ -179,15 +176,14 @@ def created_within(query: Query) -> Callable[[float], bool]:
 
 def read_time(said: str, param: str) -> float:
     """A time as RFC 3339 has it, in seconds since the epoch; without a zone it is UTC."""
-    try:
-        at = datetime.fromisoformat(said.replace(" ", "+"))
-    except ValueError:
-        raise Invalid(f"{param}: '{said[:64]}' is not a time", param=param) from None
-    return (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()
+    at = parse_timestamp(said.replace(" ", "+"))
+    if at is None:
+        raise Invalid(f"{param}: '{said[:64]}' is not a time", param=param)
+    return at
 
 
 def event_filter(query: Query) -> Callable[[Any], bool]:
-    """Whether a list of events with this query has one."""
+    """Whether an event belongs to the list of this query."""
     types, in_time = query_words(query, "type", "types"), created_within(query)
     return lambda told: (
         (not types or told.event["type"] in types) and in_time(read_time(told.event["created_at"], "created_at"))

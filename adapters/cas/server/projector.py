@@ -1,4 +1,4 @@
-"""CAS, outward: records in, events out, one by one as a list has them or as frames of a stream. No clock, no socket."""
+"""Records in, events of CAS out, for a list or for a stream. No clock, no socket."""
 
 import gateway.model as m
 from gateway.ports import Projector as ProjectorPort

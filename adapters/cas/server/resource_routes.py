@@ -1,4 +1,4 @@
-"""One shelf of the catalog: how every kind of resource is made, shown, listed, changed, archived and deleted."""
+"""The routes that every kind of CAS resource has: create, get, list, update, archive and delete."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -28,7 +28,7 @@ __all__ = [
 
 @contextmanager
 def not_found_as(noun: str, resource_id: str, refusal: type[GatewayError] = NotFound) -> Iterator[None]:
-    """What is not there is refused in CAS's words."""
+    """Refuse an unknown resource with CAS's text."""
     try:
         yield
     except NotFound:
@@ -37,14 +37,14 @@ def not_found_as(noun: str, resource_id: str, refusal: type[GatewayError] = NotF
 
 @dataclass(frozen=True, slots=True)
 class ResourceDraft:
-    """A resource as it is to be kept; without `secrets`, those it has stay."""
+    """A resource to be stored; without `secrets`, the old ones stay."""
 
     body: dict[str, Any]
     secrets: dict[str, str] | None = field(default=None, repr=False)
 
 
 def updated_metadata(context: Context, old: dict[str, str], change: dict[str, str | None] | None) -> dict[str, str]:
-    """Metadata after a change: in the place of the old or, if the settings say so, into it; a null takes a key away."""
+    """Metadata after a change: it replaces the old or, if the settings say so, merges into it; a null removes a key."""
     if change is None:
         return old
     base = old if context.settings.metadata == "merge" else {}
@@ -53,7 +53,7 @@ def updated_metadata(context: Context, old: dict[str, str], change: dict[str, st
 
 
 class ResourceRoutes:
-    """The routes of one kind of resource; each kind says how it is made, changed and shown."""
+    """The routes of one kind of resource; each kind defines how it is made, changed and shown."""
 
     kind: ClassVar[str]
     noun: ClassVar[str]
@@ -61,7 +61,7 @@ class ResourceRoutes:
     new: ClassVar[type[BaseModel]]
     change: ClassVar[type[BaseModel]]
     parent_routes: ClassVar["type[ResourceRoutes] | None"] = None
-    """What it belongs to."""
+    """The kind that it belongs to."""
 
     def __init__(self, context: Context) -> None:
         self.context = context
@@ -69,7 +69,7 @@ class ResourceRoutes:
     # -- what a kind says -----------------------------------------------------------------------------------------
 
     async def draft(self, request: web.Request, said: Any, old: Resource | None) -> ResourceDraft:
-        """What is to be kept of what a client said, over what was there."""
+        """The resource to store: what the client sent, over the old one."""
         raise NotImplementedError
 
     async def body_of(self, request: web.Request, found: Resource) -> Any:
@@ -131,7 +131,7 @@ class ResourceRoutes:
     # -- finding --------------------------------------------------------------------------------------------------
 
     async def found(self, request: web.Request) -> Resource:
-        """The resource that the path names, below the one that the path says it belongs to."""
+        """The resource of the path, which must belong to the parent in the path."""
         parent = await self.parent(request)
         resource_id = request.match_info["id"]
         with not_found_as(self.noun, resource_id):
@@ -147,7 +147,7 @@ class ResourceRoutes:
         return await self.context.resources.list(self.kind, owner, **window)
 
     async def parent(self, request: web.Request, *, changing: bool = False) -> str:
-        """The id of what it belongs to; nothing is changed below what is archived."""
+        """The id of the parent; nothing below an archived one can be changed."""
         if self.parent_routes is None:
             return ""
         parent_id = request.match_info["parent"]

@@ -1,4 +1,4 @@
-"""CAS's bodies of agents, environments, files, vaults and memories, as the table spells them."""
+"""The bodies of CAS's agents, environments, files, vaults and memories, as the table spells them."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -31,7 +31,7 @@ RESOURCE_OBJECTS: Mapping[str, tuple[str, ...]] = {
 
 
 def common_fields(resource: Resource) -> dict[str, Any]:
-    """What every resource has."""
+    """The fields of every resource."""
     return {
         "id": resource.resource_id, "metadata": resource.body.get("metadata", {}), "created_at": resource.created_at,
         "updated_at": resource.updated_at, "archived_at": resource.archived_at,
@@ -103,7 +103,7 @@ def memory_store_body(table: Table, found: Resource, entries: int, size: int) ->
 
 
 def memory_body(table: Table, found: Resource, *, whole: bool) -> Any:
-    """`whole` shows what is remembered, and not only where."""
+    """`whole` shows the text of the memory as well as its path."""
     body = found.body
     return table.object(
         "memory", **common_fields(found), store_id=found.parent, version_id=version_id(found),
@@ -117,7 +117,7 @@ def version_id(found: Resource) -> str:
 
 
 def operation(found: Resource) -> str:
-    """What made this version of a memory."""
+    """The operation that made this version of a memory."""
     return "created" if found.version == 1 else "modified"
 
 
@@ -131,7 +131,7 @@ def memory_version_body(table: Table, found: Resource, *, whole: bool) -> Any:
 
 
 def validation_body(table: Table, found: Resource, at: float) -> Any:
-    """What is known of a credential without trying it out: no address that a client names is fetched here."""
+    """The state of a credential without a request: no address that a client names is fetched here."""
     renews = any(place.endswith("refresh_token") for place in found.secrets)
     return table.object(
         "credential.validation", id=found.resource_id, vault_id=found.parent, has_refresh_token=renews, at=at,

@@ -1,7 +1,4 @@
-"""What a session needs of the catalog: its agent as it is now, its environment, its files, vaults and memories.
-
-The environment variables of a session: read from one string, each rule a refusal that names the variable.
-"""
+"""What a new session needs: its agent, environment, files, vaults, memory stores and environment variables."""
 
 import re
 from dataclasses import dataclass
@@ -17,21 +14,10 @@ from .agents import UserAgents
 from .environments import create_environment, find_environment
 from .resource_routes import not_found_as
 
-__all__ = [
-    "AgentChoice",
-    "EnvironmentChoice",
-    "check_file",
-    "check_memory_store",
-    "check_vault",
-    "choose_agent",
-    "choose_environment",
-    "environment_id",
-]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentChoice:
-    """The agent of a new session: who answers, how, and what clients are shown of it from now on."""
+    """The agent of a new session: its name, its settings, and the snapshot that clients see from now on."""
 
     agent: str
     snapshot: dict[str, Any]
@@ -67,7 +53,7 @@ async def choose_agent(context: Context, owner: str, ref: str | dict[str, Any]) 
 async def choose_environment(context: Context, owner: str, body: dict[str, Any]) -> EnvironmentChoice:
     """The environment that the body of a new session names or describes.
 
-    One that is described is made here: call this when nothing else can be refused any more.
+    A described environment is made here: call this when nothing else can be refused any more.
     """
     named, given = body.get("environment_id"), body.get("environment")
     if named is not None and given is not None and named != given:
@@ -85,7 +71,6 @@ async def choose_environment(context: Context, owner: str, body: dict[str, Any])
     return EnvironmentChoice(found.resource_id, found.body["config"]["type"] == "self_hosted")
 
 
-environment_id = choose_environment
 
 
 async def check_file(context: Context, owner: str, file_id: str) -> None:
@@ -102,7 +87,7 @@ async def check_memory_store(context: Context, owner: str, store_id: str) -> Non
 
 
 async def _check_exists(context: Context, owner: str, kind: str, noun: str, resource_id: str) -> None:
-    """What a request names beside what it is about is its own mistake: refused as invalid, not as not found."""
+    """Refuse an unknown resource that a body names as invalid; only one that the path names is not found."""
     with not_found_as(noun, resource_id, refusal=Invalid):
         found = await context.resources.get(kind, owner, resource_id)
     if found.archived_at is not None:

@@ -1,4 +1,4 @@
-"""What the projector of CAS remembers of a turn: which event stands for a call, an ask, a message or a block."""
+"""What the projector of CAS remembers of a turn: the event of each call, ask, message and block."""
 
 from dataclasses import dataclass, field
 

@@ -1,4 +1,4 @@
-"""CAS's bodies of sessions and threads, as the table spells them."""
+"""The bodies of CAS's sessions and threads, as the table spells them."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -64,14 +64,14 @@ def session_body(table: Table, view: m.SessionView, agent: Mapping[str, Any], re
 
 
 def session_status(table: Table, view: m.SessionView) -> str:
-    """An archived session is idle for good; `terminated` is one that somebody else put an end to."""
+    """An archived session stays idle; `terminated` is a session that the server ended."""
     if view.closed is m.CloseReason.ARCHIVED:
         return table.word("session_status", m.SessionStatus.IDLE)
     return table.word("session_status", view.status)
 
 
 def turn_status(view: m.SessionView) -> str:
-    """A turn that waits for people is not at work."""
+    """A turn that waits for people is not running."""
     return "running" if view.status is m.SessionStatus.RUNNING else "idle"
 
 

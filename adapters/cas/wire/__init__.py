@@ -35,7 +35,6 @@ from .sessions import (
     RepositoryMount,
     SentEvents,
     SessionChange,
-    SessionMetadata,
 )
 from .stores import (
     BearerAuth,
@@ -91,7 +90,6 @@ __all__ = [
     "RepositoryMount",
     "SentEvents",
     "SessionChange",
-    "SessionMetadata",
     "Tool",
     "ToolConfig",
     "ToolDefaults",

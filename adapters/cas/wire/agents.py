@@ -1,4 +1,4 @@
-"""What CAS clients send about agents, environments and files, in CAS's own spelling."""
+"""Models of what CAS clients send about agents, environments and files."""
 
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal
@@ -6,9 +6,10 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, field_validator
 
 import gateway.model as m
+from gateway.http import WireModel
 from gateway.ids import first_duplicate
 
-from .common import Description, HttpAddress, Metadata, MetadataChange, Name, OpenWireModel, WireModel
+from .common import Description, HttpAddress, Metadata, MetadataChange, Name, OpenWireModel
 
 MAX_TOOLS, MAX_SYSTEM = 128, 100_000
 
@@ -34,7 +35,7 @@ class ToolConfig(ToolDefaults):
 
 
 class Toolset(OpenWireModel):
-    """The tools of the server; those that our agents do not have are kept in words and have no effect."""
+    """The tools of the server; those that our agents do not have are stored and have no effect."""
 
     type: Literal["agent_toolset_20260401"]
     enabled_tools: list[str] | None = None
@@ -51,7 +52,7 @@ class McpToolset(OpenWireModel):
 
 
 class CustomTool(OpenWireModel):
-    """A tool that the client carries out."""
+    """A tool that the client runs."""
 
     type: Literal["custom"]
     name: Name
@@ -79,7 +80,7 @@ class SkillRef(OpenWireModel):
 
 
 class AgentFields(WireModel):
-    """What a new agent and a change of one have in common."""
+    """The fields that a new agent and a change of one share."""
 
     description: Description | None = None
     system: str | None = Field(None, max_length=MAX_SYSTEM)
@@ -88,7 +89,7 @@ class AgentFields(WireModel):
     skills: list[SkillRef] | None = None
 
     def addresses(self, at: str = "") -> Iterator[tuple[str, str]]:
-        """The addresses that are named here, each with its field; `at` stands before the field."""
+        """The addresses in this body, each with its field; `at` is put before the field."""
         for number, server in enumerate(self.mcp_servers or ()):
             yield f"{at}mcp_servers.{number}.url", server.url
 
@@ -108,7 +109,7 @@ class NewAgent(AgentFields):
 
 
 class AgentChange(AgentFields):
-    """What is not named stays; `version` is the one the client has seen."""
+    """Absent fields stay; `version` is the one that the client has seen."""
 
     name: Name | None = None
     model: Name | ModelChoice | None = None
@@ -117,7 +118,7 @@ class AgentChange(AgentFields):
 
 
 class AgentRef(AgentFields):
-    """An agent as a new session names it, with what is different for this session alone."""
+    """An agent as a new session names it, with changes for this session alone."""
 
     id: Name
     type: str | None = None
@@ -176,7 +177,7 @@ class EnvironmentChange(WireModel):
 
 # -- files ------------------------------------------------------------------------------------------------------------
 class FileFields(WireModel):
-    """What a form says beside the file."""
+    """The fields of a form beside the file."""
 
     name: Name | None = None
     metadata: Metadata | None = None

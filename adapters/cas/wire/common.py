@@ -1,22 +1,16 @@
-"""What the models of CAS have in common: strict and open models, and the limits of names and metadata."""
+"""What the models of CAS share: a model that keeps unknown members, and the limits of names and metadata."""
 
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, ConfigDict, Field
 
-from gateway.http import FailFast
+from gateway.http import WireModel
 
 MAX_KEYS, MAX_KEY, MAX_VALUE = 16, 64, 512
 
 
-class WireModel(FailFast, BaseModel):
-    """Types are taken literally; members nobody knows are ignored."""
-
-    model_config = ConfigDict(strict=True, extra="ignore", protected_namespaces=())
-
-
 class OpenWireModel(WireModel):
-    """As `WireModel`, but members nobody knows are kept and given back."""
+    """As `WireModel`, but unknown members are kept and given back."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -49,4 +43,4 @@ HttpAddress = Annotated[str, Field(max_length=2048, pattern=r"^https?://")]
 
 
 DEFAULT_ENVIRONMENT = "env_default"
-"""Where the sessions are that other dialects made. It has always been there; lists have only what clients made."""
+"""The environment of sessions that other dialects made. It always exists, and is in no list."""

@@ -1,12 +1,13 @@
-"""What CAS clients send about sessions and events, in CAS's own spelling, and the dialect's settings."""
+"""Models of what CAS clients send about sessions and events, and the dialect's settings."""
 
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr
 
 from gateway.field_errors import quote_value
+from gateway.http import WireModel
 
-from .common import Metadata, MetadataChange, Name, OpenWireModel, WireModel
+from .common import Metadata, MetadataChange, Name, OpenWireModel
 
 
 class CasSettings(BaseModel):
@@ -15,7 +16,7 @@ class CasSettings(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     stream_start: Literal["turn", "tail", "replay"] = "turn"
-    """Where a stream without a cursor begins: the newest turn no stream has carried, what comes next, or the start."""
+    """Where a stream without a cursor begins: at the newest turn that no stream has had, at the end, or the start."""
     metadata: Literal["replace", "merge"] = "replace"
     """Whether an update puts new metadata in the place of the old, or into it (null takes a key away)."""
     heartbeat: str = Field("heartbeat", pattern=r"^[^\r\n]{0,64}$")
@@ -107,7 +108,7 @@ class DefineOutcome(OpenWireModel):
 
 
 class UserToolResult(WireModel):
-    """The result of a tool that the client carries out, under the name that self-hosted environments have for it."""
+    """The result of a tool that the client runs, under the name that self-hosted environments use."""
 
     type: Literal["user.tool_result"]
     tool_use_id: str
@@ -193,7 +194,7 @@ class NewSession(WireModel):
 
 
 class AnyMount(OpenWireModel):
-    """A resource, whose type says what else it has."""
+    """A resource; its other fields depend on its type."""
 
 
 class SessionChange(WireModel):
@@ -202,7 +203,7 @@ class SessionChange(WireModel):
     agent: dict[str, Any] | None = None
     environment_variables: Annotated[Any, AfterValidator(_words_or_object)] | None = None
     vault_ids: list[Name] | None = None
-    # What a session was made with cannot be changed, and is refused by its name.
+    # These fields cannot be changed after the session was made.
     status: Any = None
     resources: Any = None
     environment: Any = None
@@ -211,15 +212,9 @@ class SessionChange(WireModel):
 
     @property
     def fixed(self) -> str | None:
-        """The first word, if any, of what cannot be changed."""
+        """The first field, if any, that cannot be changed."""
         fixed = ("status", "resources", "environment", "environment_id", "memory_store_ids")
         return next((word for word in fixed if word in self.model_fields_set), None)
-
-
-class SessionMetadata(WireModel):
-    """Metadata after a change, for its limits."""
-
-    metadata: Metadata
 
 
 PreviewedType = Literal["agent.message", "agent.thinking"]

@@ -1,15 +1,14 @@
-"""What CAS clients send about memory stores and memories.
-
-What CAS clients send about vaults and their credentials; what is secret does not show itself.
-"""
+"""Models of what CAS clients send about memory stores, memories, vaults and credentials."""
 
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, SecretStr, field_validator
 
+from gateway.http import WireModel
+
 from .agents import Networking
-from .common import Description, HttpAddress, Metadata, MetadataChange, Name, WireModel
+from .common import Description, HttpAddress, Metadata, MetadataChange, Name
 
 MAX_MEMORY = 100 * 1024
 
@@ -125,7 +124,7 @@ class NewCredential(WireModel):
 
 
 class CredentialChange(WireModel):
-    """The kind of a credential and the server it is for stay; its secrets may be set anew, one by one."""
+    """The type and the server of a credential cannot change; its secrets can, one by one."""
 
     display_name: str | None = Field(None, max_length=256)
     auth: dict[str, Any] | None = Field(None, repr=False)

@@ -1,4 +1,4 @@
-"""What a ZenFlux server tells of its agents, models and tools; servers differ, and some tell nothing."""
+"""Reads what a ZenFlux server says about its agents, models and tools; some servers say nothing."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ CAPABILITIES = m.AgentCapabilities(images=("http", "data"), client_tools=False)
 
 
 async def fetch_agent_card(upstream: HttpClient, agent: str | None, otherwise: str) -> m.AgentCard:
-    """The agent that was chosen, or else the first one there is."""
+    """The chosen agent, or else the first one."""
     agents = list_of_objects(await fetch_data(upstream, "/agents"), "agents")
     models = list_of_objects(await fetch_data(upstream, "/models"), "models")
     chosen = next((one for one in agents if agent in (None, *_names(one))), {})
@@ -42,7 +42,7 @@ def unwrapped(body: Any) -> Any:
 
 
 def list_of_objects(data: Any, key: str) -> list[dict[str, Any]]:
-    """The objects of a list that stands alone, or under its name."""
+    """The objects of a list, which may be bare or under its name."""
     found = data.get(key) if isinstance(data, dict) else data
     return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
 
@@ -63,7 +63,7 @@ def _names(agent: dict[str, Any]) -> list[str]:
 
 
 def _agents(model: dict[str, Any]) -> list[str]:
-    """Which agents use a model, where the server says so."""
+    """The agents that use a model, if the server names them."""
     found = model.get("agents")
     return [name for name in found if isinstance(name, str)] if isinstance(found, list) else []
 

@@ -1,4 +1,4 @@
-"""What a server asks, read back from its confirmation requests, and what is needed to answer it later."""
+"""Reads asks from a server's confirmation requests, with what is needed to answer them later."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -14,7 +14,7 @@ from .readers import members, text
 MULTIPLE_CHOICE_TYPES = ("multiple_choice", "multi_choice", "multi_select", "checkbox")
 CHOICE_TYPES = (*MULTIPLE_CHOICE_TYPES, "single_choice", "text_input", "text", "form")
 Calls = Mapping[str, m.ToolCall]
-"""The calls that were made and have not come back."""
+"""The open calls."""
 
 
 
@@ -28,7 +28,7 @@ Calls = Mapping[str, m.ToolCall]
 def read_confirmation(content: dict[str, Any], calls: Calls, run: str, seq: int) -> tuple[m.AnyAsk, AskRef]:
     """The ask that a confirmation request stands for.
 
-    A call that was not told cannot be permitted: whether it may be made is then a question like any other.
+    If the call of a permission is unknown, the request is a question like any other.
     """
     kind = text(members(content.get("metadata")).get("kind"))
     call = _call_of(content, calls)
@@ -57,7 +57,7 @@ def _is_verdict(content: dict[str, Any]) -> bool:
 
 
 def _call_of(content: dict[str, Any], calls: Calls) -> m.ToolCall | None:
-    """By its id, where the server tells it; else the last one of the tool's name."""
+    """The call of that id, if the server sends one; else the last call of the tool's name."""
     call_id = members(content.get("metadata")).get("tool_use_id")
     if isinstance(call_id, str):
         return calls.get(call_id)
@@ -109,7 +109,7 @@ def read_continuation(data: dict[str, Any], run: str, seq: int) -> tuple[m.AnyAs
 
 
 def read_rollback(data: dict[str, Any], run: str, seq: int) -> tuple[m.AnyAsk, AskRef]:
-    """An option told in words is known by its words."""
+    """An option that is a text has the text as its id."""
     said = data.get("options")
     options = said if isinstance(said, list) else []
     ask = m.RollbackAsk(

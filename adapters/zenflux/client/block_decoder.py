@@ -1,4 +1,4 @@
-"""Content read back: blocks known by their index, growing side by side, some of them results of tools."""
+"""Decodes blocks by their index: several grow at once, and some are results of tools."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,7 +20,7 @@ FRAGMENTS = ("text", "thinking", "partial_json")
 
 @dataclass
 class StartedBlock:
-    """A block that has started: what it is, and what there was of it at its start."""
+    """A block that has started: its kind, and its content at the start."""
 
     type: str
     block: dict[str, Any]
@@ -28,7 +28,7 @@ class StartedBlock:
 
 
 def check_frame(kind: str, data: dict[str, Any]) -> None:
-    """Raise `BackendFailed` where a frame about content cannot be read, before anything is told because of it."""
+    """Raise `BackendFailed` if a frame of content cannot be read, before it has any effect."""
     if kind in ("content_start", "content_delta", "content_stop"):
         index_of(data)
     if kind == "content_delta":
@@ -44,7 +44,7 @@ def check_frame(kind: str, data: dict[str, Any]) -> None:
 class BlockDecoder:
     """The blocks of one run, whose frames are checked before they come here.
 
-    What is told of a block that has ended, or is of no kind we know, says nothing.
+    A frame of a block that has ended, or is of an unknown kind, is ignored.
     """
 
     def __init__(self, scribe: StreamAssembler) -> None:
@@ -74,7 +74,7 @@ class BlockDecoder:
         return self._assembler.call(index, m.ToolCall(call_id=text(block.get("id")), name=block["name"], origin=origin))
 
     def is_new(self, data: dict[str, Any]) -> bool:
-        """Whether this is about a block that nobody has started; the published front end takes it for text."""
+        """Whether the frame is of a block that was not started; the published front end takes it for text."""
         index = index_of(data)
         return index not in self._open and index not in self._over
 
@@ -148,7 +148,7 @@ def read_image(block: dict[str, Any]) -> m.ImagePart | None:
 
 
 def read_content(said: Any) -> m.Content:
-    """What a tool gave back: words, or a list of blocks."""
+    """The result of a tool: text, or a list of blocks."""
     if said is None or isinstance(said, str):
         return said or ""
     if isinstance(said, list) and said and all(isinstance(one, dict) for one in said):

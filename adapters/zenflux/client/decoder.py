@@ -1,4 +1,4 @@
-"""ZenFlux, heard: frames of a socket or of server-sent events in, words of the house out. No clock, no wire."""
+"""Frames of a ZenFlux server in, from a socket or an event stream, canonical events out. No clock, no socket."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,15 +13,15 @@ from .readers import members, text
 from .run_decoder import RunDecoder
 
 WITHOUT_ENVELOPE = ("notification",)
-"""Events whose payload is what they say, without an envelope around it."""
+"""Events whose payload has no envelope."""
 OUTSIDE_RUNS = ("tick", "ping", "notification")
 """Events that belong to no run."""
 
 
 class Decoder(DecoderPort):
-    """The reverse of the outbound, for socket frames (whole) and server-sent events (their data) alike.
+    """The reverse of the projector, for frames of a socket and for the data of server-sent events.
 
-    Runs follow one another; what comes after a run's end, and names it, says nothing.
+    Runs follow one another; a frame of a run that has ended is ignored.
     """
 
     def __init__(self, mint: Mint) -> None:
@@ -40,7 +40,7 @@ class Decoder(DecoderPort):
             return self._run.feed(kind, envelope if kind in WITHOUT_ENVELOPE else {}, seq)
         run_id, data = text(envelope.get("session_id")), _data(kind, envelope)
         if not self._run.over or run_id not in ("", self._run.run_id):
-            check_frame(kind, data)  # what is refused changes nothing: what was open before it can still be ended
+            check_frame(kind, data)  # a refused frame changes nothing, so that open blocks can still be ended
         changed = self._change_run(kind, run_id)
         return [*changed, *self._run.feed(kind, data, seq)]
 
@@ -53,7 +53,7 @@ class Decoder(DecoderPort):
 
     @property
     def closing(self) -> bool:
-        """Whether the server may have said its last word, as some do without ending the run."""
+        """Whether the run may be over, because some servers do not send its end."""
         return self._run.closing
 
     @property
@@ -62,11 +62,11 @@ class Decoder(DecoderPort):
         return self._run.decided
 
     def conclude(self) -> Sequence[DecodedItem]:
-        """The run is known to be over, though the server has not said so."""
+        """End a run that is known to be over, although the server has not sent its end."""
         return [] if self._run.over else self._run.conclude()
 
     def _change_run(self, kind: str, run_id: str) -> Sequence[DecodedItem]:
-        """Another id is another run; a run without a name is named by the first frame that has one."""
+        """Another id is another run; a run without an id gets that of the first frame that has one."""
         if kind == "session_start" and not run_id and self._run.over:
             self._run = RunDecoder(self._mint, "")
         if not run_id or run_id == self._run.run_id:
@@ -78,13 +78,13 @@ class Decoder(DecoderPort):
         if before.over:
             return []
         ends = before.end()
-        # the turn goes on, and with it what was not ended
+        # the turn goes on, and so do its open blocks
         self._run.assembler.open_calls |= before.assembler.open_calls
         return ends
 
 
 def envelope_of(body: dict[str, Any]) -> dict[str, Any] | None:
-    """What a frame says of a run: the payload of an event, or a server-sent event itself; None for anything else."""
+    """The event in a frame: the payload of a socket frame, or a server-sent event itself; None for anything else."""
     if body.get("type") in ("res", "req", "pong"):
         return None
     if body.get("type") != "event":
@@ -96,13 +96,13 @@ def envelope_of(body: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def seq_of(body: dict[str, Any]) -> int:
-    """The number of an event in its run; 0 for what has none."""
+    """The number of an event in its run; 0 if it has none."""
     seq = body.get("seq", members(body.get("payload")).get("seq"))
     return seq if type(seq) is int and seq > 0 else 0
 
 
 def _data(kind: str, envelope: dict[str, Any]) -> dict[str, Any]:
-    """What an event has to say; the documented message_start has it beside its type."""
+    """The data of an event; the documented message_start has it beside its type."""
     data = envelope.get("data")
     if data is not None and not isinstance(data, dict):
         raise BackendFailed(f"the server sent {kind} with data that are no object")

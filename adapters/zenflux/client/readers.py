@@ -1,4 +1,4 @@
-"""ZenFlux's words read back: the table's maps reversed, and what frames and bodies may hold, taken with care."""
+"""Reads values of ZenFlux's frames and bodies safely; words by the table's maps in reverse."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -18,8 +18,8 @@ MOST_TOKENS = 2**53
 
 @cache
 def builtin_zenflux_table() -> Table:
-    """The dialect as it is documented: what one deployment has changed of it is its own."""
-    from adapters.zenflux import DIALECT  # the dialect has its hearing, so it cannot be imported before
+    """The documented table, without the overrides of one deployment."""
+    from adapters.zenflux import DIALECT  # the dialect imports its decoder, so it cannot be imported at the top
     return builtin_table(DIALECT)
 
 
@@ -27,7 +27,7 @@ def builtin_zenflux_table() -> Table:
 
 @cache
 def meanings(words: str, kind: type[Word], *preferred: Word) -> Mapping[str, Word]:
-    """A map of the table from the wire's words to the house's."""
+    """A map of the table, from the words on the wire to our members."""
     return builtin_zenflux_table().meanings(words, kind, *preferred)
 
 
@@ -36,7 +36,7 @@ def outcome_of(word: Any) -> m.Outcome | None:
 
 
 def stop_reason_of(word: Any) -> m.StopReason:
-    """Why a message ended; a word nobody knows is an end like any other."""
+    """The stop reason of a message; an unknown word is an ordinary end."""
     known = meanings("stop_reason", m.StopReason)
     return known.get(word, m.StopReason.END_TURN) if isinstance(word, str) else m.StopReason.END_TURN
 
@@ -48,12 +48,12 @@ def stop_cause(word: Any) -> m.StopReason:
 
 
 def origin_of(word: str) -> m.ToolOrigin | None:
-    """Who carries out the call of such a block; None where the block is no call."""
+    """The side that runs the call of such a block; None if the block is no call."""
     return meanings("tool_origin", m.ToolOrigin).get(word)
 
 
 def read_fault(error: Any) -> m.Fault:
-    """A server that fails by itself, for whatever reason, is an agent that broke; one that is away may be back soon."""
+    """A server that fails by itself is a failed agent; one that is unavailable may be retried."""
     said = error if isinstance(error, dict) else {"message": error}
     known = meanings("fault", m.FaultCode, m.FaultCode.INTERNAL, m.FaultCode.OVERLOADED)
     code = known.get(str(said.get("type")), m.FaultCode.INTERNAL)
@@ -68,7 +68,7 @@ def read_fault(error: Any) -> m.Fault:
 # -- values -----------------------------------------------------------------------------------------------------------
 
 def text(value: Any) -> str:
-    """Words, or nothing."""
+    """A text, or an empty one."""
     return value if isinstance(value, str) else ""
 
 

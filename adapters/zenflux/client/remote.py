@@ -1,4 +1,4 @@
-"""ZenFlux spoken as a client: a server of it, ours or somebody else's, taken for an agent."""
+"""Speaks ZenFlux as a client, so that a ZenFlux server can be an agent."""
 
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
@@ -25,7 +25,7 @@ from .turn_stream import CLIENT_USER, RemoteRun, TurnStream, kind_of
 from .websocket import WebSocketConnector
 
 MAX_OPEN_CONNECTIONS = 256
-"""So many connections are kept open while people think; the oldest make room, and are opened anew when needed."""
+"""How many connections stay open while people are asked; the oldest are closed, and opened again when needed."""
 PAGE = 100
 """So many conversations are asked for at once."""
 MAX_SESSIONS = 10_000
@@ -35,9 +35,9 @@ MAX_SESSIONS = 10_000
 class Remote:
     """A ZenFlux server. Each turn has a socket of its own, which stays open while people are asked.
 
-    ZenFlux has no words for a session's tools, options, secrets, system prompt or model, nor for a history to begin
-    with or a wish to compact: a session has its agent and a title, and a message its words, files and variables. How a
-    run is taken up after a cut is told by `TurnStream`.
+    ZenFlux has no tools, options, secrets, system prompt or model of a session, no history to begin with and no
+    compaction: a session has an agent and a title, and a message has text, files and variables. `TurnStream` explains
+    how a run is resumed.
     """
 
     supports_permissions = False
@@ -138,7 +138,7 @@ class Remote:
                 await send_call(self._upstream, HttpCall("DELETE", f"{CONFIRMATION}/{ref.request_id}"))
 
     async def _heard(self, talk: RemoteRun, begin: Callable[[], Awaitable[None]]) -> AsyncGenerator[DecodedItem, None]:
-        """What the run says from there on; its connection is kept if it waits, and closed otherwise."""
+        """The items of the run from there on; its connection stays open only while people are asked."""
         waits, session_id = False, talk.session_id
         self._talks[session_id] = talk
         try:
@@ -182,7 +182,7 @@ class Remote:
             await talk.connection.close()
 
     async def _talk(self, session_id: str, refs: Sequence[AskRef]) -> RemoteRun:
-        """The connection on which it was asked, or a new one, on which the run is told anew up to there."""
+        """The connection on which the ask came, or a new one, on which the run is read again up to the ask."""
         run_id = refs[0].run
         talk = self._parked.get(session_id)
         if talk is not None and talk.run_id == run_id:
@@ -196,7 +196,7 @@ class Remote:
     # -- what was asked -------------------------------------------------------------------------------------------
 
     async def _refs(self, session_id: str, asked: Sequence[RemoteAsk]) -> list[AskRef]:
-        """Where each answer goes; of an ask of which only the call is known, the server is asked which it is."""
+        """The target of each answer; if only the call of an ask is known, the server is asked for the ask."""
         refs = [_known_ref(one) for one in asked]
         if not all(ref is not None and ref.request_id for ref in refs):
             try:
@@ -236,7 +236,7 @@ def _known_ref(asked: RemoteAsk) -> AskRef | None:
 def _find_ref(
     asked: RemoteAsk, ref: AskRef | None, session_id: str, pending: Sequence[dict[str, Any]]
 ) -> AskRef | None:
-    """The ask among those that wait: by its call, or by what it is."""
+    """The open ask that is meant: by its call, or by its kind."""
     call, kind = m.call_of(asked.ask), asked.ask.kind
     for one in pending:
         its_call = members(one.get("metadata")).get("tool_use_id")

@@ -1,4 +1,4 @@
-"""Answers as a ZenFlux server takes them: which call over HTTP says what a person has decided."""
+"""Makes the HTTP requests that carry a person's answer to a ZenFlux server."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -15,7 +15,7 @@ from .readers import builtin_zenflux_table
 CONFIRMATION = "/human-confirmation"
 UNKNOWN = 404
 SETTLED_STATUSES = (UNKNOWN, 410)
-"""What was asked is settled already, or has expired."""
+"""The statuses for an ask that is settled already, or has expired."""
 
 
 class HttpCall(Struct, frozen=True):
@@ -27,10 +27,10 @@ class HttpCall(Struct, frozen=True):
 
 
 async def deliver_answer(upstream: HttpClient, ask: m.AnyAsk, ref: AskRef, answer: m.Answer, *, alone: bool) -> bool:
-    """Tell the server; False if it does not know what is answered here, and may not know it yet.
+    """Send an answer; False if the server does not know the ask, and may not know it yet.
 
-    A server that does not say of its asks what they are may know the only one by its run alone, and may tell its client
-    that it asks before it takes answers. With any other server, what it does not know was settled by somebody else.
+    A server that does not name the kind of its asks may know an ask by its run alone, and may send the ask before it
+    takes answers. With any other server, an unknown ask was settled by another client.
     """
     call = answer_call(ask, ref, answer)
     status = await send_call(upstream, call)
@@ -41,7 +41,7 @@ async def deliver_answer(upstream: HttpClient, ask: m.AnyAsk, ref: AskRef, answe
 
 
 async def send_call(upstream: HttpClient, call: HttpCall) -> int | None:
-    """None if the server has taken it, else how it said that there is nothing to take."""
+    """None if the server has taken the answer, else its error for an unknown ask."""
     try:
         await upstream.json(call.method, call.path, call.body)
     except GatewayError as error:
@@ -80,7 +80,7 @@ def answer_response(ask: m.AnyAsk, ref: AskRef, answer: m.Answer) -> Any:
 
 
 def _denied(ask: m.AnyAsk, ref: AskRef, answer: m.DecidePermission) -> str:
-    """The reason, if the server is sure to take it for a no; the plain word otherwise."""
+    """The reason, if the server is certain to read it as a no; otherwise the plain word."""
     if not answer.reason or not ref.precise:
         return REJECT
     asked = m.OpenAsk(request_id=ref.request_id, ask=ask, seq=0, at=0.0, turn_id=ref.run, scope_id="")
@@ -92,7 +92,7 @@ def _denied(ask: m.AnyAsk, ref: AskRef, answer: m.DecidePermission) -> str:
 
 
 def _answers(ask: m.AnyAsk, ref: AskRef, answer: m.AnswerQuestion) -> Any:
-    """By the names the server has for its questions; a question that stands alone is answered by itself."""
+    """The answers by the server's names of its questions; a single question has a bare answer."""
     if not isinstance(ask, m.QuestionAsk):
         return answer.message or ", ".join(answer.custom.values())
     picked = [_picked(ask, answer, number) for number in range(len(ask.questions))]

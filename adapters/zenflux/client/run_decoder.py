@@ -1,8 +1,4 @@
-"""One run as it is heard: its frames in, words of the house out; a message of theirs may be several rounds of ours.
-
-What a run has cost: told per message in one frame, and for the whole run in another, and each counted once.
-How a run ends: by what its messages said last, by a fault, or because it was stopped.
-"""
+"""Decodes one run: its messages, which may be several of ours, its usage, which counts once, and its end."""
 
 from collections.abc import Callable
 from typing import Any
@@ -24,20 +20,20 @@ TOPICS = {topic.value: topic for topic in m.AnnotationTopic if topic is not m.An
 
 
 class RunDecoder:
-    """What was heard of a run so far.
+    """The state of one run.
 
-    Results of tools end a round: what is said after them is a message of its own, whether or not the server begins a
-    new one. Where it does, results come first in it, and are told before it. A message is ended before people are
-    asked; what it has cost is told by the server only later, and goes to the next one.
+    Results of tools end a message: what follows is a message of its own, even if the server does not begin a new one.
+    If it does, the results are first in it, and become events before it. A message ends before an ask; the server
+    sends its usage only later, and the next message carries it.
     """
 
     def __init__(self, mint: Mint, run_id: str) -> None:
         self.run_id = run_id
         self.paused = False
-        """The server has asked, and has said nothing since."""
+        """Whether an ask was the last thing that the server sent."""
         self.over = False
         self.closing = False
-        """The server may have said all it will say: a message has ended, or the run has failed or was stopped."""
+        """Whether the run may be over: a message has ended, or the run has failed or was stopped."""
         self.assembler = StreamAssembler(mint)
         self._mint, self._blocks, self._costs = mint, BlockDecoder(self.assembler), UsageCounter()
         self._ending = RunEnd()
@@ -61,13 +57,13 @@ class RunDecoder:
         return self._ending.decided
 
     def end(self) -> list[DecodedItem]:
-        """The ends of what is open."""
+        """End what is open."""
         return [*self._finish(self._ending.stop)]
 
     # -- messages -------------------------------------------------------------------------------------------------
 
     def _message_start(self, data: Data) -> list[DecodedItem]:
-        """Where calls are out, their results come first, and the message begins with what follows them."""
+        """If calls are open, their results come first, and the message begins after them."""
         self._model = text(members(data.get("message")).get("model")) or self._model
         ends = self._finish(self._ending.stop)
         self._ending.stop = m.StopReason.END_TURN
@@ -75,7 +71,7 @@ class RunDecoder:
         return [*ends, *([] if out else self.assembler.begin(model=self._model))]
 
     def _speak(self) -> list[BackendEvent]:
-        """A message is open now in which something can be said."""
+        """Open a message, if none is open."""
         ends = self._finish(m.StopReason.TOOL_USE) if self._round_over else []
         return ends if self.assembler.writer.in_message else [*ends, *self.assembler.begin(model=self._model)]
 
@@ -142,7 +138,7 @@ class RunDecoder:
         return []
 
     def _remark(self) -> list[BackendEvent]:
-        """Remarks stand between blocks."""
+        """Annotations are between blocks."""
         if self.assembler.writer.in_block or not self._remarks:
             return []
         remarks, self._remarks = self._remarks, []
@@ -213,7 +209,7 @@ class RunDecoder:
         return self.conclude()
 
     def conclude(self, outcome: m.Outcome | None = None) -> list[DecodedItem]:
-        """The run is over; how, is told by its status, or by what was said before."""
+        """End the run; its outcome follows from its status, or from earlier frames."""
         outcome = outcome or self._ending.outcome
         stop = self._ending.stop_of(outcome)
         said = self._finish(stop, outcome)
@@ -242,18 +238,18 @@ _HANDLERS: dict[str, Callable[[RunDecoder, Data], list[DecodedItem]]] = {
     "done": RunDecoder._done,
 }
 _ANY_TIME = ("conversation_delta", "notification")
-"""Can come at any time, and change nothing about whether the server waits."""
+"""Events that may come at any time, whether or not the server waits."""
 
 
 class UsageCounter:
-    """`take` gives what was told and belongs to no message yet."""
+    """`take` gives the usage that belongs to no message yet."""
 
     def __init__(self) -> None:
         self._taken = m.Usage()
         self._owed = m.Usage()
         self._bill: m.Usage | None = None
         self.told = False
-        """Whether the message that is being told has had its costs; a bill that follows is the run's, and no remark."""
+        """Whether the open message has had its usage; a bill that follows is the run's, and no annotation."""
 
     def spent(self, content: dict[str, Any]) -> None:
         """The tokens of a message, where the frame that ends it has them."""
@@ -263,9 +259,9 @@ class UsageCounter:
         )
 
     def billed(self, content: Any) -> None:
-        """A bill is of the whole run: what others have taken of it is not owed again.
+        """A bill is of the whole run: usage that was counted already is not counted again.
 
-        One that comes before the costs of its message may be an agent's remark, and counts only if none follow.
+        A bill before the usage of its message may be an agent's annotation, and counts only if no usage follows.
         """
         if not isinstance(content, dict):
             return
@@ -299,7 +295,7 @@ NOT_FINAL = (m.StopReason.TOOL_USE, m.StopReason.NEEDS_INPUT)
 
 
 class RunEnd:
-    """What was told so far of why the run is going to end."""
+    """The facts so far that decide how the run ends."""
 
     def __init__(self) -> None:
         self.stop = m.StopReason.END_TURN
@@ -319,7 +315,7 @@ class RunEnd:
         return m.Outcome.COMPLETED if self.stopped is None else m.Outcome.INTERRUPTED
 
     def stop_of(self, outcome: m.Outcome) -> m.StopReason:
-        """Why the run has stopped, where it is known how it ended."""
+        """The stop reason of the run, once its outcome is known."""
         if outcome is m.Outcome.INTERRUPTED:
             return self.stopped or m.StopReason.INTERRUPTED
         if outcome is m.Outcome.FAILED:

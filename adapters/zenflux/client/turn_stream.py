@@ -1,7 +1,4 @@
-"""A run listened to until it ends or waits: taken up again where it was cut, and never waited for without end.
-
-One run that we began at a server, as far as it was heard: each event once, and nobody else's.
-"""
+"""Reads one run until it ends or waits for a person; a broken connection is resumed, and every wait is bounded."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -21,7 +18,7 @@ from .websocket import WebSocketConnection, WebSocketConnector, backoff
 PENDING = "/human-confirmation/pending"
 CLIENT_USER = "local"
 MAX_MESSAGES_SEARCHED = 5
-"""So many messages are looked at to find a run whose beginning was missed."""
+"""How many messages are searched for a run whose beginning was missed."""
 
 
 class TurnTimedOut(TimedOut):
@@ -29,11 +26,11 @@ class TurnTimedOut(TimedOut):
 
 
 class SilenceTimeout(Exception):
-    """Nothing was said for a while, where there may be nothing more to say."""
+    """The server was silent for a while, and the run may be over."""
 
 
 class RemoteRun:
-    """Frames in, what was heard of them out."""
+    """Frames in, decoded items out."""
 
     def __init__(
         self, session_id: str, mint: Mint, upstream: HttpClient, connection: WebSocketConnection, *, run_id: str = ""
@@ -41,25 +38,25 @@ class RemoteRun:
         self.session_id, self.run_id, self.connection = session_id, run_id, connection
         self.decoder = Decoder(mint)
         self.seq = 0
-        """The last event that was heard."""
+        """The last event that was read."""
         self.request_id = ""
         self.broken: GatewayError | None = None
-        """Why the run had to be taken up again, while it is not known whether it can be."""
+        """Why the run had to be resumed, while it is unknown whether it can be."""
         self.stalls = 0
-        """How often it was taken up again without hearing anything new."""
+        """How often it was resumed without a new event."""
         self.silence, self.quiets = 0.0, 0
         self.owed: list[Callable[[], Awaitable[bool]]] = []
-        """Answers to questions that the server did not know yet; each tells it again, and says whether it was taken."""
+        """Answers to asks that the server did not know yet; each is sent again, and returns whether it was taken."""
         self.before: str | None = None
-        """The run before this one; None where that is not known."""
+        """The run before this one; None if that is unknown."""
         self.over = False
         self.asked: list[AskRef] = []
         self.expecting = False
-        """The server has more questions than it was heard to ask."""
+        """Whether the server has more open asks than it has sent."""
         self.had = 0
-        """Events up to this one were heard by others, before us."""
+        """Events up to this one were read before, by another process."""
         self.awaited: set[str] = set()
-        """Requests that others have heard, and after which we begin to listen."""
+        """Asks that were read before, by another process; the events after them are new."""
         self._upstream = upstream
 
     @property
@@ -70,15 +67,15 @@ class RemoteRun:
         self.request_id = await self.connection.ask(method, **params)
 
     async def resume(self) -> None:
-        """Go on after the last event that was heard."""
+        """Resume after the last event that was read."""
         await self.ask("session.resume", session_id=self.run_id, after_seq=self.seq)
 
     def rest(self) -> None:
-        """Something was said: silence begins anew."""
+        """Start the measure of silence again, because a frame came."""
         self.silence, self.quiets = 0.0, 0
 
     def grace(self, *, soon: bool) -> float:
-        """Seconds until we ask, longer each time that nothing came of it."""
+        """Seconds until the server is asked, longer after each attempt without effect."""
         return (SHORT_SILENCE_SECONDS if soon else SILENCE_SECONDS) * (1 << self.quiets)
 
     def decode(self, body: Any) -> list[DecodedItem]:
@@ -91,7 +88,7 @@ class RemoteRun:
             return []
         seq = seq_of(body)
         if seq and seq <= self.seq:
-            return []  # heard before the connection broke
+            return []  # read before the connection broke
         if seq:
             self.seq, self.stalls, self.broken = seq, 0, None
         return self._news(self.decoder.feed(ParsedFrame("", body)), seq)
@@ -107,7 +104,7 @@ class RemoteRun:
         return self._news(self.decoder.conclude(), 0)
 
     def _news(self, heard: Any, seq: int) -> list[DecodedItem]:
-        """What others have heard before is taken note of, and not told again."""
+        """Decode frames that were read before, without giving their items again."""
         old = bool(self.awaited) or (0 < seq <= self.had)
         refs = [decode_ref(one.ref) for one in heard if isinstance(one, RemoteAsk)]
         self.awaited -= {ref.request_id for ref in refs}
@@ -138,21 +135,20 @@ class RemoteRun:
 
 
 class TurnStream:
-    """Hears the runs of one server.
+    """Reads the runs of one server.
 
-    A run that was cut is taken up with `session.resume` after the last event that was heard, by its number; what the
-    server repeats is left out. Where the connection broke before the server named the run, it is looked for among those
-    that go on in the conversation, and in its newest messages. A server that cannot resume is heard up to where it was
-    cut, and then the failure is raised.
+    A run whose connection broke is resumed with `session.resume` after the number of the last event; repeated events
+    are left out. If the connection broke before the server named the run, the run is looked for among the running ones
+    of the conversation, and in its newest messages. If the server cannot resume, the failure is raised.
     """
 
     def __init__(self, upstream: HttpClient, sockets: WebSocketConnector) -> None:
         self._upstream, self._sockets = upstream, sockets
         self._ends_silently = False
-        """Whether the last run that was heard to its end was not said to be over, as some servers do it."""
+        """Whether the last run ended without an end from the server."""
 
     async def hear(self, talk: RemoteRun) -> AsyncGenerator[DecodedItem, None]:
-        """Until the run is over, or waits for people."""
+        """Read until the run is over, or waits for people."""
         deadline = _now() + self._upstream.timeouts.total
         talk.asked, talk.expecting = [], False
         while not talk.over:
@@ -199,9 +195,9 @@ class TurnStream:
         return frame
 
     async def _after_silence(self, talk: RemoteRun) -> list[DecodedItem]:
-        """Some servers end a run without saying so; whether it goes on, its state tells.
+        """Some servers do not send the end of a run; its state shows whether it goes on.
 
-        A run that still waits, though it was answered, had told its question before it took answers.
+        A run that still waits after its answer had sent its ask before it could take answers.
         """
         if talk.owed and await self._waits(talk.run_id):
             talk.owed = [tell for tell in talk.owed if not await tell()]
@@ -211,7 +207,7 @@ class TurnStream:
         return []
 
     async def _waits(self, run_id: str) -> bool:
-        """Whether anything of the run waits for people; of a server that cannot say so we do not know better."""
+        """Whether the run has an open ask; if the server cannot tell, what is known here counts."""
         try:
             return bool(await self.pending(run_id))
         except GatewayError:
@@ -225,7 +221,7 @@ class TurnStream:
         return state.get("active") is not False
 
     async def _asks_more(self, talk: RemoteRun) -> bool:
-        """Whether it waits for more than it was heard to ask; a server that cannot say so asks one thing at a time."""
+        """Whether it has more open asks than it has sent; a server that cannot tell has one at a time."""
         try:
             pending = await self.pending(talk.run_id)
         except GatewayError:
@@ -234,7 +230,7 @@ class TurnStream:
         return any(text(one.get("request_id")) not in heard and kind_of(one) not in kinds for one in pending)
 
     async def pending(self, run_id: str = "") -> list[dict[str, Any]]:
-        """What waits for people, in a run or anywhere."""
+        """The open asks, of a run or of all."""
         query = {"session_id": run_id} if run_id else None
         found = list_of_objects(unwrapped(await self._upstream.json("GET", PENDING, query=query)), "pending")
         return [one for one in found if run_id in ("", one.get("session_id", run_id))]
@@ -242,7 +238,7 @@ class TurnStream:
     # -- taking up again ------------------------------------------------------------------------------------------
 
     async def _take_up(self, talk: RemoteRun, error: GatewayError) -> None:
-        """Go on with the run on a new connection; a run of which nothing new is heard so is given up."""
+        """Resume the run on a new connection; after several attempts without a new event it is given up."""
         while talk.stalls < self._upstream.timeouts.attempts:
             talk.stalls += 1
             await talk.connection.close()
@@ -261,7 +257,7 @@ class TurnStream:
         raise error
 
     async def _find(self, talk: RemoteRun) -> str | None:
-        """The run that our message began: the one that goes on, or else a new one that is over already."""
+        """The run that our message began: the running one, or else a new one that is over already."""
         run_id = await self.running(talk.session_id)
         if run_id is not None or talk.before is None:
             return run_id
@@ -274,7 +270,7 @@ class TurnStream:
         return newest if newest != talk.before else None
 
     async def running(self, session_id: str) -> str | None:
-        """The run that goes on in a conversation, as far as the server tells."""
+        """The running run of a conversation, if the server names it."""
         active = list_of_objects(await fetch_data(self._upstream, "/sessions"), "sessions")
         return next((text(one.get("session_id")) or None for one in active
                      if one.get("conversation_id") == session_id), None)
@@ -289,9 +285,9 @@ def _now() -> float:
 
 
 SILENCE_SECONDS = 2.0
-"""Seconds of silence after which we ask whether more is to come, where there may be no more."""
+"""Seconds of silence after which the server is asked whether a run goes on that may be over."""
 SHORT_SILENCE_SECONDS = 0.1
-"""The same where more is hardly to come, or where the server has to be told something again."""
+"""Seconds of silence if the run is probably over, or if an answer has to be sent again."""
 
 
 class RunLost(BackendFailed):

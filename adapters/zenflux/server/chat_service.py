@@ -1,4 +1,4 @@
-"""Runs begun and ended: what the chat socket and HTTP have in common."""
+"""Starts and stops runs, for the chat socket and for HTTP."""
 
 import asyncio
 from collections.abc import AsyncIterator, Coroutine, Iterator
@@ -38,7 +38,7 @@ class FileNotFound(NotFound):
 
 @contextmanager
 def conversation_errors(conversation_id: str) -> Iterator[None]:
-    """Refusals of the house in ZenFlux's words: what the house calls a session is a conversation here."""
+    """The texts of errors in ZenFlux: a session is a conversation here."""
     try:
         yield
     except NotFound:
@@ -66,7 +66,7 @@ class StartedRun:
     before: m.SessionView
     receipt: Receipt
     named: str | None
-    """What the client calls its message, if it does."""
+    """The client's id of its message, if it has one."""
 
     @property
     def run_id(self) -> str:
@@ -75,7 +75,7 @@ class StartedRun:
 
     @property
     def message_id(self) -> str:
-        """What the person said; the reply's id is the model's to give."""
+        """The person's message; the model gives the id of the reply."""
         begun: m.InputAccepted | m.TurnStarted = self.receipt.records[0].event  # type: ignore[assignment]
         return self.named or begun.command_id
 
@@ -89,13 +89,13 @@ class StoppedRun(NamedTuple):
 
 
 class ChatService:
-    """Begins and stops runs for one dialect's clients."""
+    """Starts and stops runs for clients."""
 
     def __init__(self, context: Context) -> None:
         self.context = context
 
     async def check(self, owner: str, body: ChatSend) -> CheckedMessage:
-        """Everything that can be refused is refused here, but for what somebody else brings about meanwhile."""
+        """Refuse all that can be refused before the run starts."""
         self.context.sessions.check_turn(owner)
         view = await self._conversation(owner, body.conversation_id) if body.conversation_id else None
         agent = body.agent_id or (view.agent if view else next(iter(self.context.agents), ""))
@@ -160,7 +160,7 @@ class ChatService:
             after = page[-1].seq
 
     def _title_of(self, body: ChatSend, view: m.SessionView) -> str | None:
-        """Its first words, for a conversation that has no title and whose client asked for one."""
+        """The first words of the message as a title, if there is none and the client asked for one."""
         wanted = view.title is None and TITLE_GENERATION in (body.background_tasks or ())
         words = body.message[:TITLE_SOURCE_LENGTH].split() if wanted else ()
         return " ".join(words)[:self.context.settings.title_length] or None
@@ -168,7 +168,7 @@ class ChatService:
     async def _entitled(
         self, wish: CheckedMessage, view: m.SessionView, title: str, submitting: Coroutine[Any, Any, Receipt],
     ) -> Receipt:
-        """The name is given within the run, which tells of it: even within one that is over in no time."""
+        """Set the title while the run is on, so that its stream has the change, even if the run is very short."""
         submitted = asyncio.ensure_future(submitting)
         await asyncio.sleep(0)  # by now the run has begun, or was refused; the agent has not said anything yet
         if not submitted.done() or submitted.exception() is None:
@@ -179,7 +179,7 @@ class ChatService:
     async def converse(
         self, owner: str, agent: str, user_id: str, title: str | None = None,
     ) -> m.SessionView:
-        """A new conversation: the owner's, and within what is theirs the user's that the client names."""
+        """A new conversation of the owner, for the user that the client names."""
         metadata = with_user_id({}, user_id)
         return await self.context.sessions.create(owner, agent, title=title, metadata=metadata)
 
@@ -193,7 +193,7 @@ class ChatService:
         return view
 
     async def stop(self, owner: str, run_id: str) -> StoppedRun:
-        """End a run; one that is over stays as it is."""
+        """Stop a run; one that is over stays as it is."""
         view = await self.find(owner, run_id)
         outcome = views.run_outcome(view, run_id)
         if outcome is not None:
@@ -204,7 +204,7 @@ class ChatService:
         return StoppedRun(run_id, m.Outcome.INTERRUPTED, self.context.clock())
 
     def is_of(self, view: m.SessionView, user_id: str | None) -> bool:
-        """Whether a conversation is this user's; one made elsewhere names nobody, and is the local user's too."""
+        """Whether a conversation is this user's; one of another dialect names no user, and is the local user's too."""
         named = private_metadata(view.metadata).get("user_id")
         return not user_id or user_id in ((named,) if named else (LOCAL_USER, view.owner))
 
@@ -213,9 +213,9 @@ class ChatService:
             return await self.context.sessions.get(owner, session_id)
 
     async def _files(self, owner: str, body: ChatSend) -> dict[str, m.FilePart]:
-        """The files of the house that a message names, by their ids, and by the links that uploads were answered with.
+        """The stored files that a message names, by their ids, and by the links that uploads were answered with.
 
-        Every other address is refused unless clients may name it.
+        Any other address is refused unless clients may name it.
         """
         stored: dict[str, m.FilePart] = {}
         elsewhere: list[tuple[str, str]] = []

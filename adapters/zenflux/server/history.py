@@ -1,4 +1,4 @@
-"""Stored messages: a session's entries grouped as the stream tells them, and spelled a page at a time."""
+"""The stored messages of a session: entries grouped as in the stream, a page at a time."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ PROCESSING = "processing"
 
 @dataclass(slots=True)
 class StoredMessage:
-    """One message of a conversation: what a person said, or what a run said in one round, or in all of them."""
+    """One message of a conversation: a person's, or a run's, which has one model call or all of them."""
 
     id: str
     role: m.Role
@@ -32,7 +32,7 @@ class StoredMessage:
             self.outcome, self.model = entry.outcome, entry.model or self.model
             self.usage += entry.usage or m.Usage()
             if entry.turn_id is None:
-                self.outcome = m.Outcome.COMPLETED  # said elsewhere, before the gateway was there
+                self.outcome = m.Outcome.COMPLETED  # from elsewhere, before the session was created
 
     @property
     def text(self) -> str:
@@ -40,10 +40,10 @@ class StoredMessage:
 
 
 def messages_of(view: m.SessionView, *, multi_message: bool) -> list[StoredMessage]:
-    """Oldest first; a result stands in the message of its call, or else in the last one of its run.
+    """Oldest first; a result is in the message of its call, or else in the last one of its run.
 
-    The stream may tell a result in the message that follows; but a page that is loaded again shows a call as running if
-    its result is in another message.
+    The stream may have a result in the next message; but a page that is loaded again shows a call as running if its
+    result is in another message.
     """
     return _MessageGrouper(multi_message).group(entry for entry in view.entries if entry.scope_id == m.ROOT)
 
@@ -70,7 +70,7 @@ class _MessageGrouper:
         return self.messages
 
     def _open(self, entry: m.HistoryEntry) -> StoredMessage:
-        """A message that came without an id is known by its place, which never changes."""
+        """A message without an id gets one from its place, which never changes."""
         role = m.Role.USER if entry.role is m.Role.USER else m.Role.ASSISTANT
         message = StoredMessage(entry.message_id or f"msg_{self.count}", role, entry.at, entry.turn_id)
         self.messages.append(message)
@@ -110,7 +110,7 @@ def _status(table: Table, view: m.SessionView, message: StoredMessage) -> str:
 
 
 def _content(table: Table, message: StoredMessage) -> Any:
-    """A person's plain words as they are; everything else as blocks."""
+    """A person's plain text as it is; everything else as blocks."""
     only = message.entries[0].content
     if message.role is m.Role.USER and isinstance(only, str):
         return only
@@ -128,7 +128,7 @@ def _result(table: Table, entry: m.HistoryEntry) -> Any:
 
 
 def _place(blocks: list[Any], entry: m.HistoryEntry) -> int:
-    """Where a result stands: last, or right after its call, if the message went on with it."""
+    """The place of a result: last, or right after its call if the message went on."""
     calls = (place for place, block in enumerate(blocks, 1) if block.get("id") == entry.call_id)
     return next(calls, len(blocks)) if entry.origin is m.ToolOrigin.PROVIDER else len(blocks)
 
@@ -138,7 +138,7 @@ def blocks_of(table: Table, content: m.Content) -> list[Any]:
 
 
 def _block_of_part(table: Table, part: m.AnyPart) -> list[Any]:
-    """One block, or none for what ZenFlux has no word for."""
+    """One block, or none for a part that ZenFlux does not have."""
     if isinstance(part, m.ImagePart):
         return [image_block(table, part)]
     blocks: list[Any] = table.object("blocks", content=(part,))

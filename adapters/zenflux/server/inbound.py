@@ -1,7 +1,4 @@
-"""ZenFlux, inward: validated messages in, commands out. No clock, no socket.
-
-ZenFlux, overheard: what people said, read out of what they sent over a socket or over HTTP.
-"""
+"""Messages of ZenFlux clients in, commands out, live or from a recording. No clock, no socket."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -35,7 +32,7 @@ MESSAGES = {
     "confirm.cancel": ("request_id",),
 }
 StoredFiles = Mapping[str, m.FilePart]
-"""The files of the house that a message refers to, by id and by the link of the upload."""
+"""The stored files that a message refers to, by id and by the link of the upload."""
 
 
 # -- what is said -----------------------------------------------------------------------------------------------------
@@ -65,8 +62,6 @@ def _file(reference: FileReference, card: m.AgentCard, stored: StoredFiles) -> m
 # -- what is answered -------------------------------------------------------------------------------------------------
 
 
-ANY_AGENT = m.AgentCard(name="", capabilities=m.AgentCapabilities(images=("http", "data")))
-"""Whatever the agent was, it has taken what was sent."""
 CHAT_PATH = re.compile(r"POST \S*/chat")
 STOP_PATH = re.compile(r"POST \S*/session/[^/]+/stop")
 CONFIRM_PATH = re.compile(r"POST \S*/human-confirmation/([^/]+)")
@@ -81,7 +76,7 @@ def recorded_commands(frame: ParsedFrame, view: m.SessionView, table: Table) -> 
         return _recorded_request(str(body.get("method")), body.get("params"), table)
     try:
         if CHAT_PATH.fullmatch(frame.name):
-            return [message_of(ChatRequest.model_validate(body), ANY_AGENT, {}, table)]
+            return [message_of(ChatRequest.model_validate(body), m.ANY_AGENT, {}, table)]
         return [m.Interrupt()] if STOP_PATH.fullmatch(frame.name) else _recorded_answer(frame.name, body, view, table)
     except ValidationError:
         return ()  # it was refused
@@ -94,11 +89,11 @@ def _recorded_request(method: str, params: Any, table: Table) -> Sequence[m.AnyC
         body = ChatRequest.model_validate(params)
     except ValidationError:
         return ()
-    return [message_of(body, ANY_AGENT, {}, table)] if method == "chat.send" else ()
+    return [message_of(body, m.ANY_AGENT, {}, table)] if method == "chat.send" else ()
 
 
 def _recorded_answer(name: str, body: dict[str, Any], view: m.SessionView, table: Table) -> Sequence[m.AnyCommand]:
-    """An answer goes by the id of its request, or by that of the run, which means the oldest."""
+    """An answer names its request, or the run, which means the oldest request of the run."""
     if found := CONFIRM_PATH.fullmatch(name):
         asks = _asks_by_id(view, found[1])
         return (
@@ -127,7 +122,7 @@ def _asks_of_run(view: m.SessionView, run_id: str) -> list[m.OpenAsk]:
 
 
 def _asks_by_id(view: m.SessionView, word: str) -> list[m.OpenAsk]:
-    """What goes by this id, or was asked without one: a client can have read that elsewhere."""
+    """The ask of this id, or one without an id: a client can have seen that elsewhere."""
     refs = [(decode_ref(ask.request_id), ask) for ask in view.asks.values()]
     named = [ask for ref, ask in refs if word in (ref.request_id, ref.run)]
     return named or [ask for ref, ask in refs if not ref.request_id]

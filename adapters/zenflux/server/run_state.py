@@ -20,7 +20,7 @@ class RunUsage:
         self.total, self.of_message = m.Usage(), m.Usage()
         self.llm_calls, self.model = 0, ""
         self.is_billed = False
-        """Whether the agent itself said what its run costs: it knows better, and two bills might not agree."""
+        """Whether the agent itself has sent a bill: it knows better, and two bills might not agree."""
 
     def start_message(self, model: str | None) -> None:
         self.model, self.llm_calls, self.is_billed = model or self.model, self.llm_calls + 1, False

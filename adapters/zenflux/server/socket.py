@@ -25,7 +25,7 @@ from .stream_options import socket_options
 
 Method = Callable[[str, Any], Awaitable[None]]
 NEXT_MESSAGE_WAIT = 20.0
-"""Seconds that a message waits for a run that has said message_stop; clients wait 30 for the response."""
+"""Seconds that a message waits for a run that has sent message_stop; clients wait 30 for the response."""
 ID_SEARCH_BYTES = 4096
 """So many bytes of a frame that cannot be read are searched for its id."""
 TOKENS = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}:,]|[^\s"\[\]{}:,]+')
@@ -37,7 +37,7 @@ ERROR_CODES: dict[type[GatewayError], str] = {
 
 
 class ChatSocket:
-    """One client. What is no request is passed over; a request that is wrong is refused; nothing hangs up."""
+    """One client. A frame that is no request is ignored, a wrong request is refused; neither closes the connection."""
 
     def __init__(self, chats: ChatService, owner: str, socket: WebSocketWriter) -> None:
         self._chats = chats
@@ -105,7 +105,7 @@ class ChatSocket:
             await self._say("refused", id=request_id, code=code, message=error.message)
 
     async def _send(self, request_id: str, params: dict[str, Any]) -> None:
-        """Whoever speaks while the agent does interrupts it, unless the agent may be taken to have finished."""
+        """A message during a run interrupts the run, unless the run may be taken to have finished."""
         validate(ChatSend, params)
         if not self._order.locked() and not await self._seems_over():
             await self._begin(request_id, params)
@@ -115,7 +115,7 @@ class ChatSocket:
         waiting.add_done_callback(self._waiting.discard)
 
     async def _send_later(self, request_id: str, params: dict[str, Any]) -> None:
-        """Other requests are heard meanwhile: the run can be stopped, and is after a while."""
+        """Wait for the end of the run, and stop it after a while; other requests are handled meanwhile."""
         with suppress(ConnectionResetError):
             async with self._order:
                 if self._task is not None and await self._seems_over():
@@ -123,7 +123,7 @@ class ChatSocket:
                 await self._do(request_id, self._begin, params)
 
     async def _seems_over(self) -> bool:
-        """Whether a message of the run has ended, and with it, for many clients, the run; while nobody is asked."""
+        """Whether a message of the run has ended, which is the run's end for many clients, and no ask is open."""
         run = self._run
         if run is None or not self._is_telling or not self._context.settings.multi_message:
             return False
@@ -183,7 +183,7 @@ class ChatSocket:
         self._tell(run, manner, place, body.after_seq)
 
     async def _check(self, run: StartedRun, manner: str, after_seq: int) -> None:
-        """Nobody can have had more than was said, and the words that are held back just now."""
+        """A client cannot have had more than was sent, and the text that is held back now."""
         told = 1
         async for chunk in await self._context.sessions.read(
             self._owner, run.view.session_id, self._context.dialect, manner, after=run.receipt.after,
@@ -197,7 +197,7 @@ class ChatSocket:
     # -- runs -----------------------------------------------------------------------------------------------------
 
     async def _interrupt(self) -> None:
-        """End the run that is being told, and let its last frames be said."""
+        """Stop the run, and send its last frames."""
         if self._task is not None and self._run is not None and self._is_telling:
             await self._chats.stop(self._owner, self._run.run_id)
             await asyncio.wait([self._task], timeout=self._context.send_timeout)
@@ -217,8 +217,8 @@ class ChatSocket:
                 if not await self._socket.follow(ResumedSubscription(subscription, had)):
                     await self._socket.close_unfinished(subscription)
         except ConnectionResetError:
-            pass  # the client has left, and the reading end knows it too
-        except GatewayError as error:  # the run goes on; whoever comes again may be told of it
+            pass  # the client has left, and the reading side notices it too
+        except GatewayError as error:  # the run goes on; a client that reconnects can resume it
             await self._socket.close_try_again(error.message)
 
     async def _say(self, name: str, **names: Any) -> None:
@@ -226,7 +226,7 @@ class ChatSocket:
 
 
 def decode_frame(frame: bytes) -> Steps[Any]:
-    """The JSON of a frame; pages cut texts anywhere, and half of a character is none."""
+    """The JSON of a frame; half of a surrogate pair, where a page has cut a text, is replaced."""
     try:
         return (yield from read_json_in_steps(frame))
     except orjson.JSONDecodeError:
@@ -234,7 +234,7 @@ def decode_frame(frame: bytes) -> Steps[Any]:
 
 
 def find_request_id(frame: bytes) -> str | int | None:
-    """The id of a request whose frame as a whole cannot be read, if it stands near the frame's beginning."""
+    """The id of a request whose frame cannot be read as a whole, if the id is near the frame's beginning."""
     depth, name, before = 0, "", ""
     found: dict[str, str] = {}
     for token in TOKENS.findall(frame[:ID_SEARCH_BYTES].decode(errors="replace")):

@@ -1,7 +1,4 @@
-"""ZenFlux's bodies: the wrapper, conversations, runs and models as the table spells them.
-
-Words, pictures, costs and faults as ZenFlux shows them, in the stream and in stored messages alike.
-"""
+"""The bodies of ZenFlux's replies and of its stored messages, as the table spells them."""
 
 from collections.abc import Mapping
 from mimetypes import guess_type
@@ -9,11 +6,13 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import orjson
+from aiohttp import web
 
 import gateway.model as m
 from adapters.zenflux.asks import confirmation_body
 from adapters.zenflux.wire import ANY_IMAGE, DIALECT_NAME, LOCAL_USER
 from gateway.errors import NotFound
+from gateway.http import Context, json_response
 from gateway.ports import Resource
 from mappings.language import Table
 
@@ -66,8 +65,12 @@ RUNNING = "running"
 
 
 def reply_body(table: Table, data: Any) -> Any:
-    """The wrapper; the keys of an object stand beside it as well, for readers that expect no wrapper."""
+    """The wrapper; it has the keys of an object as well, for clients that expect no wrapper."""
     return table.object("reply", data=data, flat=data if isinstance(data, dict) else None)
+
+
+def reply(context: Context, data: object) -> web.Response:
+    return json_response(reply_body(context.table, data))
 
 
 # -- conversations ----------------------------------------------------------------------------------------------------
@@ -81,7 +84,7 @@ def conversation_body(table: Table, view: m.SessionView, untitled: str) -> Any:
 
 # -- runs -------------------------------------------------------------------------------------------------------------
 def run_entries(view: m.SessionView, run_id: str) -> list[m.HistoryEntry]:
-    """What was said in a run, from the message that began it."""
+    """The messages of a run, from the message that began it."""
     entries = [entry for entry in view.entries if entry.turn_id == run_id and entry.scope_id == m.ROOT]
     if not entries and view.turn_id != run_id:
         raise NotFound(f"there is no session '{run_id}'")
@@ -125,7 +128,7 @@ def run_status(table: Table, view: m.SessionView, run_id: str) -> str:
 
 
 def run_body(table: Table, view: m.SessionView, run_id: str) -> Any:
-    """What a client gets that does not listen while the run goes on."""
+    """The reply to a client that does not stream the run."""
     entries = run_entries(view, run_id)
     said = [entry for entry in entries if entry.role is m.Role.ASSISTANT]
     usage = sum((entry.usage or m.Usage() for entry in said), m.Usage())
@@ -145,7 +148,7 @@ def run_body(table: Table, view: m.SessionView, run_id: str) -> Any:
 
 # -- the rest ---------------------------------------------------------------------------------------------------------
 def model_bodies(table: Table, cards: Mapping[str, m.AgentCard], kind: str, provider: str) -> list[Any]:
-    """The models that the agents say they use; an agent that names none stands for its own."""
+    """The models that the agents name; an agent that names none is its own model."""
     by_name: dict[str, list[m.AgentCard]] = {}
     for card in cards.values():
         by_name.setdefault(card.model or card.name, []).append(card)
@@ -165,12 +168,12 @@ def file_body(table: Table, found: Resource, url: str) -> Any:
 
 
 def text_or_json(content: Any) -> str:
-    """Words as they are; anything else as JSON."""
+    """Text as it is; anything else as JSON."""
     return content if isinstance(content, str) else orjson.dumps(content).decode()
 
 
 def whole_text(event: m.BlockEnded) -> str:
-    """All that a block says; nothing of a call that never became whole."""
+    """The whole text of a block; nothing of a torn call."""
     if event.kind is m.BlockKind.TOOL_USE:
         return "" if event.torn or event.call is None else orjson.dumps(event.call.input).decode()
     return event.text or ""
@@ -186,7 +189,7 @@ def image_block(table: Table, image: m.ImagePart) -> Any:
 
 
 def _media_type_of(url: str) -> str:
-    """What an address says of the picture it has, or leads to."""
+    """The media type of an image, as far as its address shows it."""
     if url.startswith("data:"):
         return url.removeprefix("data:").partition(",")[0].removesuffix(";base64") or ANY_IMAGE
     guessed = guess_type(_path_of(url), strict=False)[0] or ""
@@ -210,13 +213,13 @@ def usage_body(table: Table, usage: m.Usage, *, llm_calls: int, model: str, late
 
 
 def wire_fault_code(fault: m.Fault) -> m.FaultCode:
-    """What went wrong: an agent that broke by itself broke inside; only one that was not reached is away."""
+    """The code of a fault: a failed agent is an internal error; only one that was not reached is unavailable."""
     broke = fault.code is m.FaultCode.BACKEND and not fault.retryable
     return m.FaultCode.INTERNAL if broke else fault.code
 
 
 def user_id_of(owner: str, metadata: dict[str, Any]) -> str:
-    """Whose a conversation is: whom its client named, else the key's user, else the local one."""
+    """The user of a conversation: the one that its client named, else the key's user, else the local one."""
     return str(private_metadata(metadata).get("user_id") or owner or LOCAL_USER)
 
 
@@ -226,6 +229,6 @@ def private_metadata(metadata: dict[str, Any]) -> dict[str, Any]:
 
 
 def with_user_id(metadata: dict[str, Any], user_id: str) -> dict[str, Any]:
-    """Metadata that says, to nobody but us, whose the conversation is."""
+    """The private metadata that names the user of the conversation."""
     private = {**metadata.get(m.PRIVATE, {}), DIALECT_NAME: {**private_metadata(metadata), "user_id": user_id}}
     return {**metadata, m.PRIVATE: private}

@@ -1,4 +1,4 @@
-"""AAP's HTTP handlers: each parses, asks the house, answers."""
+"""AAP's HTTP handlers: each parses a request, calls the session service and answers."""
 
 
 from aiohttp import web
@@ -76,7 +76,7 @@ class SessionRoutes:
             return await context.stream_turn(request, session_id, receipt, body.stream, place)
 
     async def current(self, request: web.Request) -> web.StreamResponse:
-        """The turn that runs, or the last one, from where the client left off; beside what AAP documents."""
+        """The running turn, or the last one, after the events that the client has; not documented by AAP."""
         session_id, context = request.match_info["id"], self.context
         context.check_open()
         view = await context.sessions.get(request[OWNER], session_id)
@@ -87,7 +87,7 @@ class SessionRoutes:
         return await context.stream_remaining(request, session_id, options, after=place.after, had=place.had)
 
     async def interrupt(self, request: web.Request) -> web.Response:
-        """End the turn that runs, or waits for the client; beside what AAP documents."""
+        """End the turn that runs, or waits for the client; not documented by AAP."""
         session_id, context = request.match_info["id"], self.context
         view = await context.sessions.get(request[OWNER], session_id)
         if view.status not in (m.SessionStatus.RUNNING, m.SessionStatus.SUSPENDED):

@@ -1,4 +1,4 @@
-"""Where in a turn a client is that comes back: how many events of which turn it has had."""
+"""The place in a turn at which a client resumes its stream: how many events of which turn it has had."""
 
 import re
 from typing import NamedTuple
@@ -15,14 +15,14 @@ TURN_BEGINNINGS = (m.TurnStarted, m.TurnResumed)
 
 
 class TurnCursor(NamedTuple):
-    """The record that a turn begins with, and how many of its events are known; no record stands for the last turn."""
+    """The record that begins a turn, and how many of its events the client has; without a record, of the last turn."""
 
     begins: int | None
     had: int
 
 
 def turn_cursor_of(request: web.Request) -> TurnCursor:
-    """What the header says, or the query: `events` of the last turn, or `turn.events`."""
+    """The cursor in the header or the query: `events` of the last turn, or `turn.events`."""
     given = {said for said in (request.headers.get("Last-Event-ID"), request.query.get("after")) if said}
     if len(given) > 1:
         raise Invalid("Last-Event-ID and after exclude each other: send one of them", param="after")
@@ -38,7 +38,7 @@ class ResumePoint(NamedTuple):
     after: int
     had: int
     is_over: bool
-    """Whether there is nothing more to come."""
+    """Whether the turn has no more events."""
 
 
 async def resume_point(context: Context, request: web.Request, view: m.SessionView, options: str) -> ResumePoint:
@@ -65,7 +65,7 @@ async def _check_turn_begins(context: Context, request: web.Request, view: m.Ses
 async def _count_events(
     context: Context, request: web.Request, view: m.SessionView, options: str, after: int, had: int,
 ) -> tuple[int, bool]:
-    """How many events the turn has had, but no more than one more than are known; and whether there are no more."""
+    """How many events the turn has, counted up to one more than the client has; and whether these are all."""
     told = 0
     chunks = await context.sessions.read(request[OWNER], view.session_id, context.dialect, options, after=after)
     async for chunk in chunks:

@@ -54,7 +54,7 @@ NOT_IMPLEMENTED_PATHS: tuple[tuple[str, str, str], ...] = (
     ("*", "/auth/{rest:.*}", "passwords and cookies"),
     ("*", "/user/{rest:.*}", "user profiles"),
 )
-"""Method, path below the mount, and what it would be. They come last: what is served goes before what is not."""
+"""Method, path below the mount, and what it would be; they come last, so that served routes go first."""
 
 
 def _not_implemented(context: Context, what: str) -> Handler:

@@ -1,7 +1,4 @@
-"""Blade's checkpoints: where a session can be rewound to, how it looked there, and going back.
-
-Blade's replays: a session happens again in a new one, at speed 1, 2 or 5.
-"""
+"""Blade's checkpoints, to which a session can be rewound, and replays, which repeat a session in a new one."""
 
 from typing import Any
 
@@ -30,7 +27,7 @@ def checkpoint_routes(context: Context) -> list[web.RouteDef]:
 
 
 class CheckpointRoutes:
-    """One method per route; a checkpoint is named after its place in the log."""
+    """One method per route; the id of a checkpoint is its place in the log."""
 
     def __init__(self, context: Context) -> None:
         self.context = context
@@ -87,7 +84,7 @@ def _last_messages(view: m.SessionView) -> list[str | None]:
 
 
 def _first_words(view: m.SessionView) -> dict[str | None, str]:
-    """What somebody said to begin each turn."""
+    """The message that began each turn."""
     said: dict[str | None, str] = {None: ""}
     for entry in view.entries:
         if entry.turn_id not in said:
@@ -106,7 +103,7 @@ def replay_routes(context: Context) -> list[web.RouteDef]:
 
 
 class ReplayRoutes:
-    """One method per route; how far a replay is, is kept with its session."""
+    """One method per route; the progress of a replay is stored with its session."""
 
     def __init__(self, context: Context, replays: Replays) -> None:
         self.context = context

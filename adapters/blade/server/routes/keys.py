@@ -1,4 +1,4 @@
-"""Blade's API keys: the gateway's own, so that a key made here opens every dialect."""
+"""Blade's API keys, which are the gateway's own: a key that is made here works in every dialect."""
 
 from aiohttp import web
 

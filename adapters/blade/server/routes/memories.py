@@ -1,4 +1,4 @@
-"""Blade's memories: made, searched, changed and forgotten, one by one or many at once."""
+"""Blade's memories: make, search, change and delete one or many."""
 
 from typing import Any
 
@@ -7,14 +7,14 @@ from aiohttp import web
 from adapters.blade.server import resource_views as views
 from adapters.blade.wire import MemoryBatch, MemoryChange, MemoryFields, MemoryQuery, MemorySwitch, NewMemory
 from gateway.errors import NotFound
-from gateway.http import OWNER, Context, json_response, read_json, validate
+from gateway.http import OWNER, Context, json_response, parse_whole_number, read_json, validate
 from gateway.resources import Memories, Memory, MemoryFilter
 
 FIELD_NAMES = {
     "skill_name": "skill", "record_type": "record", "mem0_id": "external_id", "write_reason": "reason",
     "source_session": "session_id",
 }
-"""Blade's words for what the house calls otherwise."""
+"""Blade's names of our fields."""
 
 FILTERS = ("skill_name", "type", "record_type", "scope", "owner", "topic")
 
@@ -83,12 +83,13 @@ class MemoryRoutes:
 
 
 def _memory_fields(fields: MemoryFields) -> dict[str, Any]:
-    """What a client said, in the house's words; what is null it did not say."""
+    """The fields that a client sent, under our names; null is absent."""
     return {FIELD_NAMES.get(name, name): value for name, value in fields.model_dump(exclude_none=True).items()}
 
 
 def _memory_number(request: web.Request) -> int:
     said = request.match_info["id"]
-    if not (said.isascii() and said.isdigit() and len(said) < 16):
+    number = parse_whole_number(said, 15)
+    if number is None:
         raise NotFound(f"there is no memory '{said}'")
-    return int(said)
+    return number

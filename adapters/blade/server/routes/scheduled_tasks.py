@@ -1,12 +1,12 @@
-"""Blade's scheduled tasks: what an agent is asked, and when, whether or not anybody is there."""
+"""Blade's scheduled tasks: prompts that an agent gets at certain times."""
 
-from datetime import UTC, datetime
 from typing import Any
 
 from aiohttp import web
 
 from adapters.blade.server import resource_views as views
 from adapters.blade.wire import NewTask, TaskChange
+from gateway.client import parse_timestamp
 from gateway.errors import Invalid
 from gateway.http import OWNER, Context, json_response, read_json
 from gateway.resources import ScheduledTask, Schedules
@@ -84,7 +84,7 @@ class TaskRoutes:
 
 
 def _task_changes(said: TaskChange) -> dict[str, Any]:
-    """What was said, in the house's words; null takes away what can be missing, and says nothing of the rest."""
+    """The fields that a client sent, under our names; null removes an optional field, and is ignored for others."""
     changes = {name: getattr(said, name) for name in said.model_fields_set - {"anonymous"}}
     changes = {name: value for name, value in changes.items() if value is not None or name in ("expires_at", "model")}
     if "skip_confirmations" in changes:
@@ -98,8 +98,7 @@ def _read_time(said: str | None, field: str) -> float | None:
     """A time as `2026-01-01T00:00:00Z`; without a zone it is UTC's."""
     if said is None:
         return None
-    try:
-        found = datetime.fromisoformat(said)
-        return (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC).timestamp()
-    except (ValueError, OverflowError):
-        raise Invalid(f"{field}: '{said[:40]}' is no time such as 2026-01-01T00:00:00Z", param=field) from None
+    at = parse_timestamp(said)
+    if at is None:
+        raise Invalid(f"{field}: '{said[:40]}' is no time such as 2026-01-01T00:00:00Z", param=field)
+    return at

@@ -1,4 +1,4 @@
-"""What Blade's clients ask of the server itself, of themselves, and what they keep beside a session."""
+"""Blade's handlers about the server, the user, and private data of a session."""
 
 from importlib.metadata import version
 from typing import Any

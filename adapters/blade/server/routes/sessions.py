@@ -1,4 +1,4 @@
-"""Blade's HTTP handlers for chat: each parses, asks the house, answers."""
+"""Blade's HTTP handlers for chat: each parses a request, calls the session service and answers."""
 
 from typing import Any
 
@@ -13,11 +13,11 @@ from adapters.blade.server.history import RECORDS_PER_PAGE, message_bodies, reco
 from adapters.blade.server.socket import MISSING_MESSAGE, ChatSocket, final_result
 from gateway.errors import Invalid
 from gateway.field_errors import quote_value
-from gateway.http import OWNER, Context, json_response, public, read_json
+from gateway.http import OWNER, Context, json_response, parse_whole_number, public, read_json
 from gateway.time_slices import one_at_a_time, sliced
 
 HARD_LIMIT_FACTOR = 3
-"""A packet of so many times the largest message is not even read; a lesser one is refused in words."""
+"""A packet of so many times the largest message is not read at all; a smaller one is refused with a reason."""
 MAX_SESSIONS_LISTED = 10_000
 
 
@@ -135,7 +135,7 @@ class SessionRoutes:
         return view.settings.model or (card.model if card else None)
 
     def _agent(self, solution_id: str | None) -> str:
-        """A solution that is an agent's name chooses the agent; else the one of the settings, or the first."""
+        """The agent that the solution names; otherwise the one of the settings, or the first."""
         named = self.context.settings.agent
         if solution_id in self.context.agents:
             return str(solution_id)
@@ -160,7 +160,7 @@ class SessionRoutes:
 
 
 def _private_fields(body: wire.NewSession) -> dict[str, Any]:
-    """What the gateway has no use for and Blade's clients want to see again."""
+    """The fields that only Blade's clients use."""
     said: BaseModel = body
     kept = said.model_dump(exclude={"intent", "model", "disable_tools", "env"}, exclude_none=True)
     return kept | ({m.SECRETS: body.env} if body.env else {})
@@ -168,8 +168,9 @@ def _private_fields(body: wire.NewSession) -> dict[str, Any]:
 
 def _number_param(request: web.Request, name: str, otherwise: int, least: int) -> int:
     said = request.query.get(name, str(otherwise))
-    if not said.isascii() or not said.isdecimal() or len(said) > 9 or int(said) < least:
+    number = parse_whole_number(said)
+    if number is None or number < least:
         raise Invalid(f"{name}: must be a whole number, {least} or more, not {quote_value(said)}", param=name)
-    return int(said)
+    return number
 
 

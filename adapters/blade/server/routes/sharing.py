@@ -1,7 +1,4 @@
-"""Blade's exports and imports: a session in a ZIP, and out of one as the importer's own.
-
-Blade's links to a session: made, taken back, and followed by people nobody knows.
-"""
+"""Blade's exports and imports of sessions as ZIP files, and links by which strangers can read a session."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
@@ -71,7 +68,7 @@ class ArchiveRoutes:
 
     @asynccontextmanager
     async def _received(self, request: web.Request) -> AsyncIterator[tuple[dict[str, str], Path]]:
-        """The fields of the form and the ZIP, which is gone afterwards."""
+        """The fields of the form and the ZIP, which is deleted afterwards."""
         form, stored = await receive_form(request, self.context.files)
         try:
             yield form.fields, self.context.files.path(stored.file_id)
@@ -79,7 +76,7 @@ class ArchiveRoutes:
             await self.context.files.remove(stored.file_id)
 
     async def _unpacked(self, file: Path) -> SessionArchive:
-        """What is in the ZIP, if its records name no address that clients may not name."""
+        """The content of the ZIP, unless its records name a forbidden address."""
         return await asyncio.to_thread(self._checked, file)
 
     def _checked(self, file: Path) -> SessionArchive:

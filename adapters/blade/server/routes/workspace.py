@@ -1,4 +1,4 @@
-"""Blade's files of a session: listed, read, written, uploaded, renamed, copied and packed."""
+"""Blade's files of a session: list, read, write, upload, rename, copy and pack."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -10,14 +10,13 @@ from aiohttp import web
 
 import gateway.model as m
 from adapters.blade.server import resource_views as views
-from adapters.blade.wire import CopyRequest, FileContent, RenameFile
+from adapters.blade.wire import FILES_CHANGED, CopyRequest, FileContent, RenameFile
 from gateway.errors import DISK_FULL, Conflict, GatewayError, Invalid, is_disk_full
 from gateway.http import OWNER, Context, attachment, guess_media_type, json_response, read_json, receive_files
 from gateway.resources import Workspace, Workspaces
 
-FILES_CHANGED_TOPIC = "workspace.files_changed"
 MAX_UPLOADED_FILES = 256
-"""How many files one upload has, with the field that names them."""
+"""How many files one upload may have, and the name of their field."""
 
 T = TypeVar("T")
 
@@ -115,7 +114,7 @@ class WorkspaceRoutes:
         return json_response(self.context.table.object(answer, path=path))
 
     async def _tell(self, request: web.Request, path: str | None) -> None:
-        event = m.CustomEvent(topic=FILES_CHANGED_TOPIC, payload={"file_path": path})
+        event = m.CustomEvent(topic=FILES_CHANGED, payload={"file_path": path})
         await self.context.sessions.post_event(request[OWNER], request.match_info["id"], event)
 
 
@@ -128,7 +127,7 @@ def _path(request: web.Request) -> str:
 
 
 def _target_paths(said: str | None, names: list[str]) -> list[str]:
-    """Where each file goes: as `paths` says, or as the form calls it."""
+    """The path of each file: from `paths`, or the name in the form."""
     try:
         paths = names if said is None else orjson.loads(said)
     except orjson.JSONDecodeError:
@@ -145,7 +144,7 @@ def _is_path(value: Any) -> bool:
 def _store_drafts(
     space: Workspace, folder: str, paths: list[str], drafts: list[Path],
 ) -> tuple[list[str], list[tuple[str, str]]]:
-    """Each file by itself: what cannot be taken does not keep the others out."""
+    """Store each file by itself: one that fails does not stop the others."""
     taken, refused = list[str](), list[tuple[str, str]]()
     for path, draft in zip(paths, drafts, strict=True):
         try:

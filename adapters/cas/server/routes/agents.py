@@ -1,4 +1,4 @@
-"""The catalog's HTTP handlers: agents and models here, the other kinds on shelves of their own."""
+"""CAS's HTTP handlers for agents and models, and the routes of the other kinds of resources."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,7 +13,7 @@ from adapters.cas.server.resource_routes import ResourceRoutes, not_found_as, ro
 from adapters.cas.wire import AgentChange, NewAgent
 from gateway.errors import Invalid, NotFound
 from gateway.field_errors import quote_value
-from gateway.http import OWNER, Context, Idempotency, json_response, read_json, signed_link_handler
+from gateway.http import OWNER, Context, Idempotency, json_response, parse_whole_number, read_json, signed_link_handler
 from gateway.ports import Resource
 
 from .files import FileRoutes
@@ -22,7 +22,7 @@ from .vaults import CredentialRoutes, VaultRoutes
 
 
 def routes_of_resources(context: Context, once: Idempotency | None = None) -> list[web.RouteDef]:
-    """Every route of the catalog, under the mount and again under its `/v1`; none carries a keyed request out twice."""
+    """Every route of the resources, under the mount and its `/v1`; none runs a request with the same key twice."""
     mounts = (context.mount, f"{context.mount}/v1")
     return (once or Idempotency(context.answers)).routes(route for at in mounts for route in _routes(context, at))
 
@@ -126,8 +126,9 @@ class AgentRoutes(ResourceRoutes):
 
 
 def _version_param(request: web.Request) -> int | None:
-    """Zero, or none said, is the newest."""
+    """Zero is the newest version, and so is no version."""
     said = request.query.get("version") or "0"
-    if not (said.isascii() and said.isdigit() and len(said) < 10):
+    number = parse_whole_number(said)
+    if number is None:
         raise Invalid(f"version: must be a whole number, not {quote_value(said)}", param="version")
-    return int(said) or None
+    return number or None

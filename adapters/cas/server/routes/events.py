@@ -1,4 +1,4 @@
-"""CAS's HTTP handlers for events, streams and threads: each parses, asks the house, answers."""
+"""CAS's HTTP handlers for events, streams and threads: each parses a request, calls the session service and answers."""
 
 from typing import Any
 
@@ -106,7 +106,7 @@ class EventRoutes:
 
 
 def _cursor_param(request: web.Request) -> str | None:
-    """The last event a client has had; a header, where a browser sends it, or a word of the query."""
+    """The last event that a client has had, from the header that browsers send, or from the query."""
     given = [said for said in (request.headers.get("Last-Event-ID"), request.query.get("after_id")) if said]
     if len(set(given)) > 1:
         raise Invalid("Last-Event-ID and after_id exclude each other: send one of them", param="after_id")

@@ -1,4 +1,4 @@
-"""CAS's files: uploaded as forms, kept by the house, fetched by signed links."""
+"""CAS's files: clients upload them as forms and fetch them by signed links."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -22,9 +22,10 @@ from gateway.http import (
 )
 from gateway.json_values import JsonLimitExceeded, read_json
 from gateway.ports import Resource
+from gateway.resources import create_file_resource
 
 BYTE_TYPES = ("application/binary", "application/octet-stream")
-"""What a client that wants the bytes themselves, and no link to them, accepts."""
+"""The `Accept` headers of a client that wants the bytes instead of a link."""
 
 
 class FileRoutes(ResourceRoutes):
@@ -33,19 +34,19 @@ class FileRoutes(ResourceRoutes):
     async def create(self, request: web.Request) -> web.Response:
         form, stored = await receive_form(request, self.context.files)
         try:
-            said = _read_fields(form)
-            body = {
-                "name": safe_file_name(said.name) if said.name else form.name, "media_type": form.media_type,
-                "size": stored.size, "sha256": stored.sha256, "metadata": said.metadata or {},
-            }
-            made = await self.context.resources.create(self.kind, request[OWNER], body, resource_id=stored.file_id)
+            fields = _read_fields(form)
         except GatewayError:
             await self.context.files.remove(stored.file_id)
             raise
+        body = {
+            "name": safe_file_name(fields.name) if fields.name else form.name, "media_type": form.media_type,
+            "metadata": fields.metadata or {},
+        }
+        made = await create_file_resource(self.context.files, self.context.resources, request[OWNER], stored, body)
         return json_response(await self.body_of(request, made), 201)
 
     async def content(self, request: web.Request) -> web.StreamResponse:
-        """A link, for whoever holds it and for a while; or the bytes, for a client that says so."""
+        """A link that anybody can use for a while; or the bytes, for a client that asks for them."""
         found = await self.found(request)
         name, media_type = found.body["name"], found.body["media_type"]
         if request.headers.get("Accept") in BYTE_TYPES:

@@ -1,4 +1,4 @@
-"""CAS's memory stores and the memories in them: texts by path."""
+"""CAS's memory stores and their memories, which are texts by path."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -14,7 +14,7 @@ from adapters.cas.server.resource_routes import ResourceDraft, ResourceRoutes, n
 from adapters.cas.wire import MemoryChange, MemoryStoreChange, NewMemory, NewMemoryStore
 from gateway.errors import Conflict, Invalid, NotFound
 from gateway.field_errors import quote_value
-from gateway.http import OWNER, json_response
+from gateway.http import OWNER, json_response, parse_whole_number
 from gateway.ports import Resource
 
 MAX_MEMORIES = 2000
@@ -24,7 +24,7 @@ PlacedVersion = tuple[int, Resource]
 """A version of a memory, and its place among those of its store."""
 
 STORE_LOCKS: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-"""By store: whoever looks whether a path is free takes it before the next one looks."""
+"""A lock per store: a request that finds a path free takes it before the next one looks."""
 
 
 class MemoryStoreRoutes(ResourceRoutes):
@@ -75,14 +75,14 @@ class MemoryRoutes(ResourceRoutes):
         })
 
     async def body_of(self, request: web.Request, found: Resource) -> Any:
-        """A list shows where memories are; one by itself shows what it says, unless asked otherwise."""
+        """A list shows the paths of memories; a single memory shows its text, unless the client wants another view."""
         one = "id" in request.match_info or request.method == "POST"
         return views.memory_body(
             self.context.table, found, whole=_view_param(request, "full" if one else "basic") == "full"
         )
 
     async def versions(self, request: web.Request) -> web.Response:
-        """The versions of all the memories of a store, newest first; those of a deleted memory are gone with it."""
+        """The versions of all memories of a store, newest first; a deleted memory has none."""
         store, query = await self.parent(request), request.query
         memories = await self.page(request[OWNER], parent=store, limit=MAX_MEMORIES)
         found = [version for memory in memories if query.get("memory_id") in (None, "", memory.resource_id)
@@ -110,11 +110,12 @@ class MemoryRoutes(ResourceRoutes):
 
     async def version(self, request: web.Request) -> web.Response:
         store, version_id = await self.parent(request), request.match_info["version"]
-        memory, _, number = version_id.removeprefix("memver_").rpartition("_")
+        memory, _, digits = version_id.removeprefix("memver_").rpartition("_")
         with not_found_as("Memory version", version_id):
-            if not (number.isascii() and number.isdigit() and len(number) < 10):
+            number = parse_whole_number(digits)
+            if number is None:
                 raise NotFound(version_id)
-            found = await self.context.resources.get(self.kind, request[OWNER], f"{self.prefix}_{memory}", int(number))
+            found = await self.context.resources.get(self.kind, request[OWNER], f"{self.prefix}_{memory}", number)
             if found.parent != store or views.version_id(found) != version_id:
                 raise NotFound(version_id)
         return json_response(self._version_view(request, "full")(found))

@@ -1,7 +1,4 @@
-"""CAS's HTTP handlers for sessions and what is mounted into them: each parses, asks the house, answers.
-
-What may change of a session's agent once the session is there: its tools and its MCP servers, and nothing else.
-"""
+"""CAS's HTTP handlers for sessions, their mounts, and changes of their agent."""
 
 from collections.abc import Sequence
 from contextlib import nullcontext, suppress
@@ -25,6 +22,7 @@ from adapters.cas.server.paging import (
     page_request,
     query_words,
 )
+from adapters.cas.server.resource_routes import updated_metadata
 from adapters.cas.server.session_setup import (
     check_memory_store,
     check_vault,
@@ -41,7 +39,6 @@ from adapters.cas.wire import (
     MountChange,
     NewSession,
     SessionChange,
-    SessionMetadata,
 )
 from gateway.errors import Conflict, Invalid, NotFound
 from gateway.http import OWNER, json_response, read_json, validate
@@ -121,7 +118,7 @@ class SessionRoutes:
                 raise Invalid(f"vault_ids: {error.message}", param="vault_ids") from None
 
     async def _environment(self, owner: str, body: NewSession, variables: dict[str, str]) -> dict[str, Any]:
-        """An environment that is described here is made last, when nothing can be refused any more."""
+        """A described environment is made last, when nothing can be refused any more."""
         inline = body.environment.get("config") if isinstance(body.environment, dict) else None
         if isinstance(inline, dict) and inline.get("type") == SELF_HOSTED:
             refuse_variables(variables)
@@ -156,7 +153,7 @@ class SessionRoutes:
         return await page_reply(self.context.table, page, [await self.handlers.shown(view) for _, view in page.items])
 
     async def _view(self, owner: str, session_id: str) -> m.SessionView:
-        """As it is; one that was deleted since the list was made is shown as such, and by nobody."""
+        """The session as it is; one that was deleted since the list was made is shown as deleted."""
         try:
             return await self.context.sessions.get(owner, session_id)
         except NotFound:
@@ -212,7 +209,7 @@ class SessionRoutes:
             return json_response(await self.handlers.shown(view))
 
     async def _own_changes(self, view: m.SessionView, change: SessionChange) -> dict[str, Any]:
-        """What changes of that part of a session that only this dialect has."""
+        """The changes of a session's private data of CAS."""
         own: dict[str, Any] = {}
         if change.vault_ids is not None:
             await self._check_vaults(view.owner, change.vault_ids)
@@ -220,7 +217,7 @@ class SessionRoutes:
         if change.environment_variables is not None:
             own[m.SECRETS] = read_variables(change.environment_variables)
             environment_id = view.private(self.context.dialect).get("environment_id") or DEFAULT_ENVIRONMENT
-            with suppress(NotFound):  # one that was deleted since has no rules any more
+            with suppress(NotFound):  # a deleted one has no rules
                 if (await find_environment(self.context, view.owner, environment_id)).body["config"][
                     "type"
                 ] == SELF_HOSTED:
@@ -228,9 +225,7 @@ class SessionRoutes:
         return own
 
     def _changed(self, view: m.SessionView, given: dict[str, str | None]) -> dict[str, Any]:
-        old = view.shown_metadata if self.context.settings.metadata == "merge" else {}
-        new = {key: value for key, value in {**old, **given}.items() if value is not None}
-        return m.public_metadata(validate(SessionMetadata, {"metadata": new}).metadata)
+        return m.public_metadata(updated_metadata(self.context, view.shown_metadata, given))
 
     async def archive(self, request: web.Request) -> web.Response:
         view = await self.handlers.session(request)
@@ -278,7 +273,7 @@ class SessionRoutes:
         return json_response(mount_body(self.context.table, found))
 
     async def remount(self, request: web.Request) -> web.Response:
-        """Renew the token of a repository; nothing else of what is mounted can change."""
+        """Renew the token of a repository; nothing else of a mount can change."""
         view, change = await self.handlers.session(request), await read_json(request, MountChange)
         mounts, mount_id = self.handlers.mounts(view), request.match_info["resource"]
         return json_response(mount_body(self.context.table, await mounts.renew(mount_id, change.authorization_token)))
@@ -301,7 +296,7 @@ class AgentUpdate(NamedTuple):
 
 
 async def agent_update(desk: HandlerContext, view: m.SessionView, given: dict[str, Any]) -> AgentUpdate:
-    """What is not named stays; a turn that runs is not disturbed."""
+    """Change the named fields; a running turn goes on as it is."""
     fixed = next((word for word in FIXED_AGENT_FIELDS if word in given), None)
     if fixed is not None:
         raise Invalid(f"agent.{fixed}: a session keeps what it was made with; tools and mcp_servers can change",

@@ -1,4 +1,4 @@
-"""CAS's vaults and their credentials: what is secret goes in and never comes out."""
+"""CAS's vaults and their credentials, whose secrets are never shown."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -81,7 +81,7 @@ def _auth_addresses(auth: dict[str, Any]) -> Iterator[tuple[str, str]]:
 # -- what is secret and what is not -----------------------------------------------------------------------------------
 
 def split_secrets(auth: BaseModel, at: str = "") -> tuple[dict[str, Any], dict[str, str]]:
-    """What may be shown, and what may not: the secrets by their places."""
+    """The public fields, and the secrets by their places."""
     shown: dict[str, Any] = {}
     secrets: dict[str, str] = {}
     for word in type(auth).model_fields:
@@ -110,7 +110,7 @@ def join_secrets(shown: dict[str, Any], secrets: dict[str, str]) -> dict[str, An
 
 
 def _changed_auth(old: Resource, change: dict[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
-    """The credential with what has changed laid over it; what kind it is, and for which server, stays."""
+    """The credential after a change; its type and its server cannot change."""
     was = old.body["auth"]
     for word in ("type", "mcp_server_url", "secret_name"):
         if change.get(word, was.get(word)) != was.get(word):

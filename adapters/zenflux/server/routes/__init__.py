@@ -138,7 +138,7 @@ NOT_IMPLEMENTED_PATHS = {
 }
 """Methods by path, in an order in which no path hides another."""
 RESERVED_AGENT_PATHS = ("/agents/default-data-path",)
-"""What the later front end asks for, and could be taken for the name of an agent."""
+"""Paths of the later front end that could be taken for the name of an agent."""
 
 
 def not_implemented_routes(context: Context) -> Iterator[web.RouteDef]:

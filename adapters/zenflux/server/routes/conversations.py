@@ -1,7 +1,4 @@
-"""Conversations over HTTP: the same sessions that every dialect sees.
-
-Looking for words in conversations: in the title first, then in what was said.
-"""
+"""Conversations over HTTP, and the search in them; they are the sessions that every dialect has."""
 
 from typing import Any, NamedTuple
 
@@ -14,7 +11,7 @@ from adapters.zenflux.server.chat_service import AgentNotFound, ChatService, con
 from adapters.zenflux.server.history import StoredMessage
 from adapters.zenflux.wire import LOCAL_USER
 from gateway.errors import Invalid
-from gateway.http import OWNER, Context, encode_array, json_response
+from gateway.http import OWNER, Context, encode_array
 from gateway.time_slices import next_slice, one_at_a_time
 
 SESSIONS_PER_PAGE, MAX_CONVERSATIONS = 1000, 10_000
@@ -34,18 +31,19 @@ class ConversationRoutes:
             raise AgentNotFound(f"there is no agent '{agent}'")
         user_id = request.query.get("user_id") or LOCAL_USER
         title = wire.title_param(request)
-        named = title if title != self.context.settings.default_title else None  # a client may say what we would
+        named = title if title != self.context.settings.default_title else None  # a client may name the role as we do
         view = await self.chats.converse(request[OWNER], agent, user_id, named)
-        return self._reply(self._shown(view))
+        return views.reply(self.context, self._shown(view))
 
     async def listed(self, request: web.Request) -> web.Response:
         limit, offset = wire.page_params(request, 20, 100)
         found = sorted(await self._all(request), key=lambda view: view.updated_at, reverse=True)
         shown = [self._shown(view) for view in found[offset:offset + limit]]
-        return self._reply({"conversations": shown, "total": len(found), "limit": limit, "offset": offset})
+        body = {"conversations": shown, "total": len(found), "limit": limit, "offset": offset}
+        return views.reply(self.context, body)
 
     async def get(self, request: web.Request) -> web.Response:
-        return self._reply(self._shown(await self._found(request)))
+        return views.reply(self.context, self._shown(await self._found(request)))
 
     async def rename(self, request: web.Request) -> web.Response:
         view, title = await self._found(request), wire.title_param(request)
@@ -53,12 +51,12 @@ class ConversationRoutes:
             raise Invalid("title: say what to call it", param="title")
         with conversation_errors(view.session_id):
             view = await self.context.sessions.update(request[OWNER], view.session_id, title=title)
-        return self._reply(self._shown(view))
+        return views.reply(self.context, self._shown(view))
 
     async def delete(self, request: web.Request) -> web.Response:
         with conversation_errors(request.match_info["id"]):
             await self.context.sessions.delete(request[OWNER], request.match_info["id"])
-        return self._reply({"deleted": True})
+        return views.reply(self.context, {"deleted": True})
 
     async def search(self, request: web.Request) -> web.Response:
         """Plain text: characters that mean something elsewhere are just characters here."""
@@ -75,7 +73,7 @@ class ConversationRoutes:
             self.context.table.object("found", conversation=self._shown(view), where=hit.where, snippet=hit.snippet)
             for view, hit in hits[:limit]
         ]
-        return self._reply({"conversations": shown, "total": len(hits)})
+        return views.reply(self.context, {"conversations": shown, "total": len(hits)})
 
     # -- what was said --------------------------------------------------------------------------------------------
 
@@ -95,7 +93,7 @@ class ConversationRoutes:
         cursor = shown[0].id if shown and more and back else None
         if newest and not before:
             shown.reverse()
-        return self._reply({
+        return views.reply(self.context, {
             "conversation_id": view.session_id, "conversation_metadata": view.shown_metadata,
             "messages": await encode_array(
                 message for one in shown for message in history.message_bodies(self.context.table, view, [one])),
@@ -104,10 +102,10 @@ class ConversationRoutes:
         })
 
     async def preload(self, request: web.Request) -> web.Response:
-        """There is nothing to load: what the gateway knows it has at hand."""
+        """Answer at once: there is nothing to preload."""
         view, limit = await self._found(request), wire.whole_number_param(request, "limit", 50, 1, 200)
         said = self._messages(view)
-        return self._reply(self.context.table.object(
+        return views.reply(self.context, self.context.table.object(
             "preload", session_id=view.session_id, count=len(said), oldest=said[-limit:][0].id if said else None,
             updated_at=view.updated_at, limit=limit,
         ))
@@ -115,7 +113,7 @@ class ConversationRoutes:
     async def summary(self, request: web.Request) -> web.Response:
         view = await self._found(request)
         said = self._messages(view)
-        return self._reply(self.context.table.object(
+        return views.reply(self.context, self.context.table.object(
             "summary", session_id=view.session_id, title=view.title or self.context.settings.default_title,
             count=len(said), created_at=view.created_at, updated_at=view.updated_at,
             summary=view.compaction.summary if view.compaction else None,
@@ -143,9 +141,6 @@ class ConversationRoutes:
     def _shown(self, view: m.SessionView) -> Any:
         return views.conversation_body(self.context.table, view, self.context.settings.default_title)
 
-    def _reply(self, data: object) -> web.Response:
-        return json_response(views.reply_body(self.context.table, data))
-
 
 def _end_before(said: list[StoredMessage], before: str | None) -> int:
     """Where the messages before a cursor end."""
@@ -158,13 +153,13 @@ def _end_before(said: list[StoredMessage], before: str | None) -> int:
 
 
 SNIPPET_MARGIN = 40
-"""Characters shown on either side of what was found."""
+"""How many characters are shown on either side of a match."""
 CHARACTERS_PER_SLICE, ENTRY_COST = 250_000, 2000
-"""How many characters are looked through in one slice, and how many of them the time for an entry is worth."""
+"""How many characters are searched in one slice, and how many of them one entry counts for."""
 
 
 class SearchHit(NamedTuple):
-    """Where it was found, and what stands around it."""
+    """The place of a match, and the text around it."""
 
     where: str
     snippet: str

@@ -1,7 +1,4 @@
-"""Runs over HTTP: chat as server-sent events or at once, and what can be done to a run by its id.
-
-Human in the loop: what waits for a person, answered by the id of its run or its own.
-"""
+"""Runs over HTTP: chat, what can be done to a run by its id, and confirmations of what waits for a person."""
 
 import asyncio
 from collections.abc import Sequence
@@ -62,26 +59,26 @@ class RunRoutes:
             )
 
     async def _at_once(self, request: web.Request, run: StartedRun, manner: str, place: StreamSlot) -> web.Response:
-        """The result, or how far it has come when somebody is asked or patience ends."""
+        """The result, or the progress when an ask opens or the time is up."""
         with suppress(TimeoutError):
             async with asyncio.timeout(self.settings.sync_seconds):
                 await self.context.await_turn(request, run.view.session_id, run.receipt, manner, place)
-        return self._reply(views.run_body(self.context.table, run.view, run.run_id))
+        return views.reply(self.context, views.run_body(self.context.table, run.view, run.run_id))
 
     # -- by id ----------------------------------------------------------------------------------------------------
 
     async def stop(self, request: web.Request) -> web.Response:
         over = await self.chats.stop(request[OWNER], request.match_info["id"])
-        return self._reply(self.context.table.object("stop", **over._asdict()))
+        return views.reply(self.context, self.context.table.object("stop", **over._asdict()))
 
     async def end(self, request: web.Request) -> web.Response:
         over = await self.chats.stop(request[OWNER], request.match_info["id"])
-        return self._reply(self.context.table.object("end", **over._asdict()))
+        return views.reply(self.context, self.context.table.object("end", **over._asdict()))
 
     async def get(self, request: web.Request) -> web.Response:
         run_id = request.match_info["id"]
         view = await self.chats.find(request[OWNER], run_id)
-        return self._reply(views.session_body(self.context.table, view, run_id))
+        return views.reply(self.context, views.session_body(self.context.table, view, run_id))
 
     async def listed(self, request: web.Request) -> web.Response:
         found = [
@@ -89,12 +86,12 @@ class RunRoutes:
             for view in await self.context.sessions.active(request[OWNER])
             if view.turn_id is not None and self.chats.is_of(view, request.query.get("user_id"))
         ]
-        return self._reply({"total": len(found), "sessions": found})
+        return views.reply(self.context, {"total": len(found), "sessions": found})
 
     # -- long and failed runs -------------------------------------------------------------------------------------
 
     async def confirm_continue(self, request: web.Request) -> web.Response:
-        """Where nobody asks, there is nothing to do, and nothing wrong."""
+        """A run without an open ask is answered with success."""
         action = request.query.get("action") or (await _optional(request, ContinueRequest)).action
         ask = await self._pending(request, m.ContinuationAsk)
         run_id = request.match_info["id"]
@@ -102,14 +99,14 @@ class RunRoutes:
             view = await self.chats.find(request[OWNER], run_id)
             answer = asks_module.answer_of(ask, "reject" if action == "stop" else "approve", self.context.table)
             await self.context.sessions.submit(request[OWNER], view.session_id, [answer])
-        return self._reply({"session_id": run_id, "action": action})
+        return views.reply(self.context, {"session_id": run_id, "action": action})
 
     async def preview(self, request: web.Request) -> web.Response:
-        """What can be gone back to; which files that changes is the agent's to know, and is not told."""
+        """The states of a rollback; only the agent knows which files it changes."""
         ask = (await self._rollback_ask(request)).ask
         assert isinstance(ask, m.RollbackAsk), "that is what was looked for"
         options = rollback_options(ask, objects=self.settings.rollback_objects)
-        return self._reply(self.context.table.object(
+        return views.reply(self.context, self.context.table.object(
             "preview", run_id=request.match_info["id"], ask=ask, options=options, option_ids=option_ids(ask)))
 
     async def rollback(self, request: web.Request) -> web.Response:
@@ -121,7 +118,7 @@ class RunRoutes:
         answer = self.context.table.command("confirm.rollback", request_id=found.request_id, option=option)
         await self.context.sessions.submit(request[OWNER], view.session_id, [answer])
         labels = [option_label(one) for one, name in zip(ask.options, option_ids(ask), strict=True) if name == option]
-        return self._reply({"session_id": run_id, "messages": labels})
+        return views.reply(self.context, {"session_id": run_id, "messages": labels})
 
     async def _rollback_ask(self, request: web.Request) -> m.OpenAsk:
         ask = await self._pending(request, m.RollbackAsk)
@@ -134,9 +131,6 @@ class RunRoutes:
         view = await self.chats.find(request[OWNER], run_id)
         asks = (ask for ask in view.asks.values() if ask.turn_id == run_id and isinstance(ask.ask, kind))
         return next(asks, None)
-
-    def _reply(self, data: object) -> web.Response:
-        return json_response(views.reply_body(self.context.table, data))
 
 
 async def _optional(request: web.Request, model: type[M]) -> M:
@@ -161,27 +155,29 @@ class ConfirmationRoutes:
             for view in await self.context.sessions.active(request[OWNER]) if self.chats.is_of(view, user_id)
             for ask in view.asks.values() if run_id in (None, "", ask.turn_id)
         ]
-        return self._reply(shown)
+        return views.reply(self.context, shown)
 
     async def get(self, request: web.Request) -> web.Response:
         view, asks = await self._asked(request)
-        return self._reply(confirmation_body(self.context.table, asks[0], view.session_id)) if asks else self._gone()
+        if not asks:
+            return self._gone()
+        return views.reply(self.context, confirmation_body(self.context.table, asks[0], view.session_id))
 
     async def respond(self, request: web.Request) -> web.Response:
-        """By the id of a run the oldest ask is answered; whoever has several open answers them one by one."""
+        """The id of a run means its oldest ask; several open asks are answered one by one."""
         body = await read_json(request, ConfirmationRequest)
         view, asks = await self._asked(request)
         if not asks:
             return self._gone()
         await self._settle(request, view, asks[0], body.response)
-        return self._reply({"request_id": asks[0].request_id, "response": body.response})
+        return views.reply(self.context, {"request_id": asks[0].request_id, "response": body.response})
 
     async def cancel(self, request: web.Request) -> web.Response:
         view, asks = await self._asked(request)
         if not asks:
             return self._gone()
         await self._settle(request, view, asks[0], asks_module.CANCEL_WORDS[0])
-        return self._reply({"request_id": asks[0].request_id})
+        return views.reply(self.context, {"request_id": asks[0].request_id})
 
     async def _settle(self, request: web.Request, view: m.SessionView, ask: m.OpenAsk, response: object) -> None:
         answer = asks_module.answer_of(ask, response, self.context.table)
@@ -191,7 +187,7 @@ class ConfirmationRoutes:
             raise NotFound(f"nothing waits under '{ask.request_id}'") from None
 
     async def _asked(self, request: web.Request) -> tuple[m.SessionView, Sequence[m.OpenAsk]]:
-        """The asks that an id stands for, oldest first; none if the last of them has expired."""
+        """The asks of an id, oldest first; none if the last of them has expired."""
         word = request.match_info["id"]
         try:
             view = await self.context.sessions.find_by_id(request[OWNER], word)
@@ -204,6 +200,3 @@ class ConfirmationRoutes:
 
     def _gone(self) -> web.Response:
         return json_response(self.context.table.object("refusal", code=GONE, message="the request has expired"), GONE)
-
-    def _reply(self, data: object) -> web.Response:
-        return json_response(views.reply_body(self.context.table, data))

@@ -1,4 +1,4 @@
-"""Scheduled tasks as the later front end reads them: the same that other dialects make and change."""
+"""Scheduled tasks as the later front end reads them; other dialects make and change them."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ from aiohttp import web
 
 from adapters.zenflux import wire
 from adapters.zenflux.server import views
-from gateway.http import OWNER, Context, json_response
+from gateway.http import OWNER, Context
 from gateway.resources import Schedules, StoredTask
 
 ACTIVE, PAUSED, COMPLETED = "active", "paused", "completed"
@@ -26,11 +26,11 @@ class TaskRoutes:
         )
         kept = await self.schedules.of(request[OWNER])
         shown = [await self._shown(one) for one in kept[(page - 1) * size:page * size]]
-        return self._reply({"tasks": shown, "total": len(kept), "page": page, "page_size": size})
+        return views.reply(self.context, {"tasks": shown, "total": len(kept), "page": page, "page_size": size})
 
     async def get(self, request: web.Request) -> web.Response:
         kept = await self.schedules.find(request[OWNER], request.match_info["id"])
-        return self._reply(await self._shown(kept))
+        return views.reply(self.context, await self._shown(kept))
 
     async def resume(self, request: web.Request) -> web.Response:
         return await self._enable(request, enabled=True)
@@ -41,11 +41,11 @@ class TaskRoutes:
 
     async def delete(self, request: web.Request) -> web.Response:
         await self.schedules.remove(request[OWNER], request.match_info["id"])
-        return self._reply({"deleted": True})
+        return views.reply(self.context, {"deleted": True})
 
     async def _enable(self, request: web.Request, *, enabled: bool) -> web.Response:
         kept = await self.schedules.change(request[OWNER], request.match_info["id"], enabled=enabled)
-        return self._reply(await self._shown(kept))
+        return views.reply(self.context, await self._shown(kept))
 
     async def _shown(self, kept: StoredTask) -> Any:
         task, now = kept.task, self.context.clock()
@@ -58,6 +58,3 @@ class TaskRoutes:
             next_at=task.timetable.next_after(now) if status == ACTIVE else None,
             last_at=last.triggered_at if last else None, session_id=last.session_id if last else None,
         )
-
-    def _reply(self, data: object) -> web.Response:
-        return json_response(views.reply_body(self.context.table, data))

@@ -6,8 +6,8 @@ from aiohttp import web
 
 from adapters.zenflux.server import views
 from adapters.zenflux.server.chat_service import UPLOAD_LINK
-from gateway.errors import GatewayError
 from gateway.http import OWNER, Context, absolute_url, admins_only, attachment, json_response, public, receive_form
+from gateway.resources import create_file_resource
 
 
 class ServiceRoutes:
@@ -21,16 +21,9 @@ class ServiceRoutes:
     async def upload(self, request: web.Request) -> web.Response:
         form, stored = await receive_form(request, self.context.files)
         url = absolute_url(request, f"{self.context.mount}/files/{stored.file_id}")
-        body = {
-            "name": form.name, "media_type": form.media_type, "size": stored.size, "sha256": stored.sha256,
-            "metadata": {}, UPLOAD_LINK: url,
-        }
-        try:
-            made = await self.context.resources.create("file", request[OWNER], body, resource_id=stored.file_id)
-        except GatewayError:
-            await self.context.files.remove(stored.file_id)
-            raise
-        return self._reply(views.file_body(self.context.table, made, url))
+        body = {"name": form.name, "media_type": form.media_type, UPLOAD_LINK: url}
+        made = await create_file_resource(self.context.files, self.context.resources, request[OWNER], stored, body)
+        return views.reply(self.context, views.file_body(self.context.table, made, url))
 
     async def download(self, request: web.Request) -> web.StreamResponse:
         found = await self.context.resources.get("file", request[OWNER], request.match_info["id"])
@@ -41,14 +34,14 @@ class ServiceRoutes:
 
     async def models(self, request: web.Request) -> web.Response:
         kind, provider = request.query.get("type", ""), request.query.get("provider", "")
-        return self._reply(views.model_bodies(self.context.table, self.context.agents, kind, provider))
+        return views.reply(self.context, views.model_bodies(self.context.table, self.context.agents, kind, provider))
 
     async def providers(self, request: web.Request) -> web.Response:
-        """The later front end wants the list itself; models are the agents' own affair here."""
+        """The later front end expects a bare list; agents have their own models here."""
         return json_response([])
 
     async def embedding_status(self, request: web.Request) -> web.Response:
-        return self._reply(self.context.table.object("embedding_status"))
+        return views.reply(self.context, self.context.table.object("embedding_status"))
 
     # -- health ---------------------------------------------------------------------------------------------------
 
@@ -63,11 +56,8 @@ class ServiceRoutes:
     @admins_only
     async def metrics(self, request: web.Request) -> web.Response:
         figures = self.context.metrics.figures() if self.context.metrics else {}
-        return self._reply(self.context.table.object("metrics", metrics=figures, at=self.context.clock()))
+        return views.reply(self.context, self.context.table.object("metrics", metrics=figures, at=self.context.clock()))
 
     def _health(self, status: str) -> web.Response:
         told = self.context.table.object("health", status=status, version=version("dragoman"), at=self.context.clock())
-        return self._reply(told)
-
-    def _reply(self, data: object) -> web.Response:
-        return json_response(views.reply_body(self.context.table, data))
+        return views.reply(self.context, told)

@@ -12,7 +12,6 @@ from adapters.cas.server.session_setup import (
     check_vault,
     choose_agent,
     choose_environment,
-    environment_id,
 )
 from gateway.errors import Conflict, GatewayError, Invalid, NotFound
 from gateway.http import ANONYMOUS
@@ -115,7 +114,7 @@ async def test_an_environment_is_named_or_described(cas: Catalog) -> None:
         )
         shown = (await cas.get(f"/environments/{choice.environment_id}")).body
         assert (shown["name"], choice.self_hosted) == ("Session Environment", False)
-    identity, self_hosted = await environment_id(cas.context, ANONYMOUS, {"environment_id": made["id"]})
+    identity, self_hosted = await choose_environment(cas.context, ANONYMOUS, {"environment_id": made["id"]})
     assert (identity, self_hosted) == (made["id"], True)
 
 
