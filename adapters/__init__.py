@@ -4,5 +4,5 @@ from pathlib import Path
 
 
 def known_dialects() -> list[str]:
-    """The dialects there are: the folders of this room."""
-    return sorted(folder.name for folder in Path(__file__).parent.iterdir() if (folder / "__init__.py").is_file())
+    """The dialects there are: the packages of this room, wherever its path leads."""
+    return sorted({opening.parent.name for home in __path__ for opening in Path(home).glob("*/__init__.py")})

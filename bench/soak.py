@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import json
 import signal
 import subprocess
 import sys
@@ -14,7 +15,10 @@ from tempfile import TemporaryDirectory
 
 import aiohttp
 
+from adapters import known_dialects
+
 from .client import fetch
+from .dialects import find_visits, unvisited
 from .measure import BenchFailure, rss_bytes
 from .servers import READYZ, ROOT, free_port
 from .soak_clients import SoakClients, SoakCounts, idle_sessions, repeat_visits
@@ -24,17 +28,16 @@ HANG_SECONDS = 120.0
 """Only a server that hangs takes so many seconds to start or to stop."""
 SAMPLE_SECONDS = 2.0
 """Seconds between two looks at the server."""
-WORKERS = {"aap": 2, "cas": 2, "zenflux": 2, "blade": 1, "hung": 1}
 WARM, IDLE = 20, 180
 """Sessions made first: to warm up, and to see what one takes in which nothing happens; all of them are at hand."""
 SLACK_BYTES, SLACK_SHARE = 8 * MIB, 0.05
 SETTINGS = """\
 port: {port}
 data: {data}
-dialects: {{aap: {{}}, cas: {{}}, zenflux: {{}}, blade: {{}}}}
+dialects: {dialects}
 agents: {{demo: {{backend: demo}}}}
-limits: {{send_seconds: 3, sessions_at_hand: 200}}
-journal: {{level: warning}}
+limits: {{send_seconds: 3, cached_sessions: 200}}
+logging: {{level: warning}}
 """
 EPILOG = """\
 The rule: a straight line is fitted through the resident memory of the second half. If it rises over that half by more
@@ -93,7 +96,8 @@ class SoakServer:
         self.port = free_port()
         self.data = folder / "data"
         settings = folder / "soak.yaml"
-        settings.write_text(SETTINGS.format(port=self.port, data=self.data))
+        settings.write_text(SETTINGS.format(
+            port=self.port, data=self.data, dialects=json.dumps({name: {} for name in known_dialects()})))
         start = "from gateway.cli import main; main()"
         self.process = subprocess.Popen(
             [sys.executable, "-c", start, "serve", "--config", str(settings)], cwd=ROOT, stdout=subprocess.DEVNULL,
@@ -152,14 +156,13 @@ async def soak(server: SoakServer, seconds: float) -> tuple[list[Sample], SoakCo
     timeout = aiohttp.ClientTimeout(total=None)  # every visit has its bound
     async with aiohttp.ClientSession(timeout=timeout) as http:
         crowd = SoakClients(server.address, http, tally)
-        visits = crowd.visits()
         await idle_sessions(crowd, WARM)
         before = rss_bytes(server.process.pid)
         await idle_sessions(crowd, IDLE)
         idle = (rss_bytes(server.process.pid) - before) / IDLE
         begun = time.monotonic()
-        work = [asyncio.create_task(repeat_visits(crowd, visits[name], over))
-                for name, count in WORKERS.items() for _ in range(count)]
+        work = [asyncio.create_task(repeat_visits(crowd, visit.pay, over))
+                for visit in find_visits().values() for _ in range(visit.workers)]
         try:
             while time.monotonic() - begun < seconds:
                 done, _ = await asyncio.wait(work, timeout=SAMPLE_SECONDS, return_when=asyncio.FIRST_EXCEPTION)
@@ -211,6 +214,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--minutes", type=float, default=10.0, help="for how long; 10 unless said")
     seconds = 60 * parser.parse_args(arguments).minutes
+    for name in unvisited():
+        print(f"{name} is left out: there is no bench/dialects/{name}.py")
     with TemporaryDirectory(prefix="dragoman-soak-") as folder:
         server = SoakServer(Path(folder))
         try:

@@ -1,14 +1,14 @@
-"""`python -m gateway` is `dragoman`."""
+"""Runs `dragoman` as `python -m gateway`."""
 
 import os
 import signal
 
 EXIT_INTERRUPTED = 130
-"""The exit code of a program that was stopped by Ctrl-C."""
+"""The exit code of a program that Ctrl-C stopped."""
 
 
 def main() -> None:
-    """Whoever presses Ctrl-C before a command has begun leaves without a traceback; then it is the command's."""
+    """Run the command line; Ctrl-C before a command has begun exits without a traceback."""
     signal.signal(signal.SIGINT, lambda number, frame: os._exit(EXIT_INTERRUPTED))
     from gateway.cli import main as run
 

@@ -1,10 +1,10 @@
-"""The only place where everything meets: settings → agents, log, engine and dialects → one aiohttp application."""
+"""The composition root: makes storage, engine, agents and dialects from the settings, and one aiohttp application."""
 
 import asyncio
 import time
 from collections.abc import AsyncIterator, Sized
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
 from pydantic import BaseModel
@@ -13,7 +13,7 @@ import gateway.model as m
 from gateway.backends import SessionReplayer
 from gateway.client import AddressPolicy
 from gateway.config import Config
-from gateway.engine import Hub, Runtime
+from gateway.engine import Hub, Runtime, SessionTable
 from gateway.errors import GatewayError
 from gateway.http import (
     CONNECTION_LIMITS,
@@ -24,12 +24,14 @@ from gateway.http import (
     Context,
     ErrorMiddleware,
     HttpStatusError,
+    KeyMetrics,
     LimitedAppRunner,
     Metrics,
     OpenRequests,
     OriginPolicy,
     RateLimiter,
     Readiness,
+    SessionMetrics,
     TrustedProxies,
     WrongKeyLimiter,
     add_cors_headers,
@@ -44,9 +46,8 @@ from gateway.http import (
 )
 from gateway.ids import make_mint
 from gateway.logging import get_logger, mask_secrets
-from gateway.loss_matrix import LOST_LEVELS
-from gateway.ports import Clock, Projector, SessionService, StatefulBackend, StreamOptions
-from gateway.quotas import Quotas
+from gateway.ports import Clock
+from gateway.quotas import LimitRefusals, Quotas
 from gateway.resources import (
     AuditedResources,
     AuditedSessions,
@@ -59,10 +60,10 @@ from gateway.resources import (
 )
 from gateway.time_slices import next_slice, one_at_a_time
 from gateway.yaml_positions import Problems
-from mappings.language import feature_of
 
 from .audit import AuditLog
 from .composition import BackendRetirement, Components, load_components
+from .engine_parts import DeletedSessionCleanup, ServedDialects, StreamMetrics
 from .storage_factory import make_session_service, make_storage
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ REPLAY_PAGE, REPLAY_SLICE_BYTES = 512, 128 * 1024
 
 
 class Gateway:
-    """A server's inside: made from parts, served by `web`, and able to take new parts while it runs."""
+    """All parts of one server, constructed from the settings; `web` serves them, and a reload replaces some of them."""
 
     def __init__(self, components: Components, clock: Clock = time.time) -> None:
         config = components.config
@@ -84,36 +85,38 @@ class Gateway:
         self.metrics = Metrics()
         self.readiness = Readiness()
         self.quota = config.quota
-        self.quotas = Quotas(lambda: self.quota)
+        refusals = LimitRefusals()
+        self.quotas = Quotas(lambda: self.quota, refusals)
         kept = make_storage(config, clock, lambda: self.components.config.limits, self.quotas)
         self._recount = kept.recount
         self.runtime = Runtime(
             log=kept.log, clock=clock, mint=make_mint(), limits=config.limits, agents=components.cards,
             backends=components.backends, observer=self.metrics, tally=self.quotas,
             cancel_on_disconnect=config.on_disconnect == "cancel",
+            cleanup=DeletedSessionCleanup(
+                Workspaces(config.data / "workspaces"), Shares(kept.resources, clock),
+                lambda: self.components.backends.values(),
+            ),
         )
+        self.table = SessionTable()
+        self._dialects = ServedDialects(components)
         self.hub = Hub(
-            log=self.runtime.log, projector=self._projector, start_of=self._start_of, clock=clock, observer=self,
+            log=kept.log, sessions=self.table, streams=self._dialects, clock=clock,
+            observer=StreamMetrics(self.metrics, self._dialects, self.table),
             max_lag=lambda: self.components.config.limits.max_lag_events,
         )
-        self.sessions = make_session_service(self.runtime, self.hub)
+        self.sessions = make_session_service(self.runtime, self.table, self.hub)
         self.resources, self.answers = kept.resources, kept.answers
         self.files = FileStore(config.data / "files", clock, lambda: self.components.config.uploads)
-        self.metrics.ask(
-            sessions=lambda: len(self.sessions), running=lambda: self.sessions.running,
-            at_hand=lambda: self.sessions.cached_sessions, trouble=lambda: self.runtime.log.write_error is not None,
-        )
+        self.metrics.register(SessionMetrics(self.table, kept.log))
         self.scheduler = Scheduler(
             Schedules(self.resources, clock), self.sessions, lambda: self.components.cards, clock,
             is_open=lambda: self.readiness.is_ready and self.sessions.leads,
         )
         self.audit = AuditLog(config.data / config.audit, clock)
-        self._audited = cast(SessionService, AuditedSessions(self.sessions, self.audit.write, current_caller))
+        self._audited = AuditedSessions(self.sessions, self.audit.write, current_caller)
         self.replays = SessionReplayer(self._audited)
-        self.retirement = BackendRetirement(self.sessions.is_at_work)
-        self.runtime.after_delete += [
-            Workspaces(config.data / "workspaces").forget, Shares(self.resources, clock).forget, self._forget,
-        ]
+        self.retirement = BackendRetirement(self.table.uses_backend)
         admissions = OpenRequests(clock)
         self.keys = KeyService(kept.keys, config.data, clock, on_removed=admissions.revoke, audit=self.audit.write)
         self.tokens = _oidc_verifier(config, clock)
@@ -123,26 +126,22 @@ class Gateway:
         )
         self.origin_policy = OriginPolicy(*_network_access(config))
         self.wrong_keys = WrongKeyLimiter(lambda: self.components.config.limits.wrong_keys_per_minute)
-        self.rate_limiter = RateLimiter(lambda: self.quota, self.wrong_keys, kept.tokens)
-        self.quotas.on_refusal = self.rate_limiter.on_refusal = self.metrics.keys.count_refusal
-        self.metrics.keys.tally = self.quotas
-        self.metrics.keys.requests = lambda: self.rate_limiter.requests
-        self.metrics.keys.wrong_keys = lambda: self.wrong_keys.count
+        self.rate_limiter = RateLimiter(lambda: self.quota, self.wrong_keys, kept.tokens, refusals)
+        self.metrics.register(KeyMetrics(refusals, self.quotas, self.rate_limiter, self.wrong_keys))
         self.contexts = {name: self._context(name) for name in components.dialects}
         self.web = self._web()
 
     def replace_components(self, parts: Components) -> None:
-        """Put new parts in the place of the old ones; turns and streams that run go on as they are."""
+        """Use new components from now on; running turns and open streams keep the old ones."""
         kept = {id(backend) for backend in parts.backends.values()}
         self.retirement.retire(backend for backend in self.components.backends.values() if id(backend) not in kept)
         self.components, self.quota = parts, parts.config.quota
         self.audit.write("settings.reloaded", None, str(parts.config.file or ""))
-        self.runtime.limits, self.runtime.agents, self.runtime.backends = (
-            parts.config.limits,
-            parts.cards,
-            parts.backends,
+        self.runtime.reload(
+            limits=parts.config.limits, agents=parts.cards, backends=parts.backends,
+            cancel_on_disconnect=parts.config.on_disconnect == "cancel",
         )
-        self.runtime.cancel_on_disconnect = parts.config.on_disconnect == "cancel"
+        self._dialects.reload(parts)
         self.origin_policy.allowed, self.origin_policy.proxies = _network_access(parts.config)
         for name, context in self.contexts.items():
             context.table, context.agents = parts.tables[name], parts.cards
@@ -153,7 +152,7 @@ class Gateway:
             context.trust_uploads = parts.config.workspace.trust
 
     def runner(self, *, shutdown_timeout: float) -> LimitedAppRunner:
-        """What serves the application."""
+        """The runner that serves the application."""
         return LimitedAppRunner(self.web, lambda: self.components.config.limits, shutdown_timeout=shutdown_timeout)
 
     async def close(self) -> None:
@@ -167,12 +166,6 @@ class Gateway:
         await self.sessions.rest()
         await self.runtime.log.close()
         self.audit.close()
-
-    async def _forget(self, session_id: str) -> None:
-        """The session is gone; agents that keep something for it put that away."""
-        for backend in self.components.backends.values():
-            if isinstance(backend, StatefulBackend):
-                await backend.forget(session_id)
 
     # -- wiring ---------------------------------------------------------------------------------------------------
 
@@ -217,22 +210,22 @@ class Gateway:
 
     @public
     async def _front(self, request: web.Request) -> web.Response:
-        """For whoever looks in with a browser: what is where."""
+        """A page for browsers that lists the mounts."""
         places = {name: context.mount or "/" for name, context in self.contexts.items()}
         places |= {"health": "/healthz", "readiness": "/readyz", "metrics": "/metrics"}
         lines = ["Dragoman: one agent, every client protocol", *(f"  {name:<10} {at}" for name, at in places.items())]
         return web.Response(text="\n".join(lines) + "\n")
 
     async def _keeping(self, app: web.Application) -> AsyncIterator[None]:
-        """The log is open, and what was left behind is taken up, before anybody is served."""
+        """Open the log and recover open turns before the first request is served."""
         await self.runtime.log.open()
         await self._recount()
         if left := await self.sessions.recover():
-            log.info("took up turns that were left behind", turns=left)
+            log.info("turns_recovered", count=left)
         yield
 
     async def _watching_keys(self, app: web.Application) -> AsyncIterator[None]:
-        """Where keys are asked for, the server keeps up with what is changed of them elsewhere."""
+        """Where clients need keys, read the keys again when another process has changed them."""
         are_asked_for = "keys" in self.components.config.auth_methods
         try:
             await self.keys.open()
@@ -256,12 +249,12 @@ class Gateway:
             await task
 
     def _at(self, path: str) -> Context[BaseModel] | None:
-        """The dialect that is mounted there."""
+        """The context of the dialect that is mounted at this path."""
         at = [context for context in self.contexts.values() if f"{path}/".startswith(f"{context.mount}/")]
         return max(at, key=lambda context: len(context.mount), default=None)
 
     def _spell(self, path: str, error: GatewayError) -> tuple[int, Any]:
-        """A refusal in the words of the dialect that is mounted there, or in our own."""
+        """The status and the body of an error, as the dialect at this path encodes it."""
         context = self._at(path)
         if context is None:
             return error.code.status, {"error": {"code": error.code, "message": error.message}}
@@ -285,37 +278,13 @@ class Gateway:
                 after = page[-1].seq
         return pieces_response(lines, "application/jsonl")
 
-    # -- what the hub asks ----------------------------------------------------------------------------------------
-
-    def _projector(self, dialect: str, options: StreamOptions) -> Projector:
-        return self.components.dialects[dialect].projector(self.components.tables[dialect], options)
-
-    def _start_of(self, session_id: str, dialect: str, cursor: int) -> int:
-        by_turn = self.components.dialects[dialect].replay_from == "turn"
-        return self.sessions.start_of_turn(session_id, cursor) if by_turn else 0
-
-    def events(self, dialect: str, count: int) -> None:
-        self.metrics.count_events(dialect, count)
-
-    def subscribed(self, change: int) -> None:
-        self.metrics.count_subscribers(change)
-
-    def cut(self) -> None:
-        self.metrics.count_cut()
-
-    def record_not_sent(self, dialect: str, record: m.Record) -> None:
-        """Silence is a loss where the dialect's table says that it drops the feature."""
-        feature = feature_of(record.event)
-        if feature is not None and self.components.tables[dialect].support[feature] in LOST_LEVELS:
-            self.metrics.count_loss(self.sessions.agent_of(record.session_id), dialect, feature)
-
 
 def _network_access(config: Config) -> tuple[AllowList, TrustedProxies]:
     return AllowList(config.host, config.hosts, config.origins), TrustedProxies(config.trusted_proxies)
 
 
 def _oidc_verifier(config: Config, clock: Clock) -> "OidcVerifier | None":
-    """What verifies signed tokens is fetched only where it is wanted."""
+    """The verifier of signed tokens; its libraries are imported only if it is used."""
     if "oidc" not in config.auth_methods or config.oidc is None:
         return None
     from .oidc import OidcVerifier
@@ -326,7 +295,7 @@ def _oidc_verifier(config: Config, clock: Clock) -> "OidcVerifier | None":
 # -- what can be asked without serving --------------------------------------------------------------------------------
 
 def describe_components(config: Config) -> list[str]:
-    """One line for each thing that is in order; raises `Problems` for all that is not."""
+    """One line for each dialect, agent and shadow; raises `Problems` if the settings have mistakes."""
     parts = load_components(config)
     return [
         *(f"dialect {name}: {context.mount}, table for version {parts.tables[name].spec}"
@@ -340,11 +309,3 @@ def describe_components(config: Config) -> list[str]:
 
 def _count(things: Sized, name: str) -> str:
     return f"{len(things)} {name}{'' if len(things) == 1 else 's'}"
-
-
-
-
-
-
-
-

@@ -1,8 +1,4 @@
-"""What clients are told of an agent: the card of its backend, with the settings laid over it.
-
-From settings to parts: dialects imported, tables loaded, agents made; every problem of all of them at once.
-Agents that others have taken the place of: each is closed when the last turn that it runs is over.
-"""
+"""Loads what the settings name: dialects, tables and agents; reports every problem at once; retires replaced agents."""
 
 import asyncio
 import importlib
@@ -18,7 +14,7 @@ from pydantic import BaseModel, ValidationError
 import gateway.model as m
 from adapters import known_dialects
 from gateway.backends import kinds, user_modules
-from gateway.backends.shadow import ShadowBackend, ShadowReport
+from gateway.backends.shadow import ShadowReport, shadowed
 from gateway.client import AddressPolicy
 from gateway.config import Config
 from gateway.errors import GatewayError
@@ -31,7 +27,7 @@ from .config import AgentSettings, CapabilitySettings, OptionSettings, ToolSetti
 
 
 def merge_card(default: m.AgentCard, name: str, agent: AgentSettings) -> m.AgentCard:
-    """The card that goes by `name`: what the settings leave open is as the backend has it."""
+    """The card of the agent `name`: the card of its backend, with what the settings say in its place."""
     said = {word: value for word in ("title", "description", "version", "model") if (value := getattr(agent, word))}
     return replace(
         default,
@@ -61,7 +57,7 @@ def _card_capabilities(default: m.AgentCapabilities, said: CapabilitySettings) -
 
 @dataclass(frozen=True, kw_only=True)
 class Components:
-    """What the settings name, loaded: everything that can be exchanged while the server runs."""
+    """All that the settings name, loaded; a reload replaces it as a whole."""
 
     config: Config
     dialects: Mapping[str, Dialect]
@@ -72,7 +68,7 @@ class Components:
 
 
 def load_components(config: Config, old: Components | None = None) -> Components:
-    """Raises `Problems`. Agents whose settings are as they were in `old` are kept."""
+    """Load all that the settings name; agents whose settings have not changed are kept. Raises `Problems`."""
     document = read_yaml(config.display_path) if config.display_path else YamlDocument("the settings")
     problems: list[Problem] = []
     dialects = dict(_dialects(config, document, problems))
@@ -111,7 +107,7 @@ def _dialect_settings(config: Config, dialect: Dialect, document: YamlDocument, 
 
 
 def _same_mounts(config: Config, dialects: Iterable[Dialect], document: YamlDocument) -> Iterator[Problem]:
-    """A dialect that is moved to where another is by itself; two that are moved are found without knowing them."""
+    """A problem for each dialect that is mounted at the default mount of another one."""
     usual = {dialect.mount: dialect.name for dialect in dialects if config.dialects[dialect.name].mount is None}
     for name, given in config.dialects.items():
         if given.mount in usual:
@@ -130,7 +126,7 @@ def _unknown_agents(config: Config, dialects: Iterable[Dialect], document: YamlD
 
 
 def _named_agents(config: Config, document: YamlDocument) -> list[str]:
-    """Those of the settings, and those of the file that are left out of the settings because they are wrong."""
+    """The agents of the settings, and those of the file that were left out because they have mistakes."""
     written = document.value.get("agents") if isinstance(document.value, dict) else None
     return list(dict.fromkeys([*config.agents, *map(str, written if isinstance(written, dict) else ())]))
 
@@ -142,7 +138,7 @@ class NoDialectSettings(BaseModel, extra="forbid"):
 def _made_or_reported(
     make: Callable[[], Any], known: Iterable[str], at: NodePath, document: YamlDocument, problems: list[Problem]
 ) -> Any:
-    """What `make` makes, or its mistakes at their places."""
+    """What `make` returns; its validation errors become problems with their positions."""
     try:
         return make()
     except ValidationError as error:
@@ -184,7 +180,7 @@ def _agent(
 
 
 def _reusable_backend(name: str, config: Config, old: Components | None) -> Backend | None:
-    """The agent there is, if its settings and its code are as they were."""
+    """The backend of before, if neither its settings nor its code have changed."""
     if old is None or old.config.agents.get(name) != config.agents[name]:
         return None
     if any(getattr(old.config, word) != getattr(config, word) for word in ("shadow", "outbound", "workspace")):
@@ -229,7 +225,7 @@ def _add_shadows(
     document: YamlDocument,
     problems: list[Problem],
 ) -> None:
-    """Put each agent that is to have a shadow behind one of its own."""
+    """Give each agent that is to have a shadow a shadow backend of its own."""
     wanted = config.shadow
     if wanted is None:
         return
@@ -251,8 +247,9 @@ def _add_shadows(
         shadow = _backend(wanted.backend, wanted.settings, config, ("shadow",), document, problems)
         if shadow is None:
             return
-        agents[name] = made[0], ShadowBackend(
-            made[1], shadow[1], reporter, share=wanted.share, at_once=wanted.at_once, seconds=wanted.seconds,
+        agents[name] = made[0], shadowed(
+            made[1], shadow[1], reporter, share=wanted.share, at_once=wanted.max_concurrent,
+            seconds=wanted.timeout_seconds,
         )
 
 
@@ -266,10 +263,12 @@ def component_problems(config: Config) -> list[Problem]:
 
 
 RETIREMENT_POLL_SECONDS = 1.0
-"""How often a retired agent is asked whether it has done."""
+"""How often it is checked whether a retired agent still runs a turn."""
 
 
 class BackendRetirement:
+    """Closes backends that were replaced, each when its last turn has ended."""
+
     def __init__(self, is_busy: Callable[[Backend], bool]) -> None:
         self._is_busy = is_busy
         self._waiting: dict[asyncio.Task[None], Backend] = {}
@@ -281,7 +280,7 @@ class BackendRetirement:
             task.add_done_callback(self._waiting.pop)
 
     async def close(self) -> None:
-        """Close those that are left, whatever they do."""
+        """Close the backends that are left, even if they run a turn."""
         for task, backend in list(self._waiting.items()):
             task.cancel()
             with suppress(asyncio.CancelledError):
@@ -289,6 +288,6 @@ class BackendRetirement:
             await backend.close()
 
     async def _close_when_done(self, backend: Backend) -> None:
-        while self._is_busy(backend):  # noqa: ASYNC110  # nobody tells when a turn of one agent among others is over
+        while self._is_busy(backend):  # noqa: ASYNC110  # nothing reports the end of the turns of one backend
             await asyncio.sleep(RETIREMENT_POLL_SECONDS)
         await asyncio.shield(backend.close())

@@ -1,4 +1,4 @@
-"""What can be refused or go wrong: one tree, each class carrying its FaultCode; tables know how each looks."""
+"""The errors of the gateway: one tree, each class with its FaultCode; the tables map codes to responses."""
 
 import errno
 from collections.abc import Iterator, Mapping
@@ -9,7 +9,7 @@ import gateway.model as m
 
 
 class GatewayError(Exception):
-    """Something a client or operator is told about; the message is fit for both."""
+    """An error that a client or an operator sees; its message is written for both."""
 
     code: ClassVar[m.FaultCode] = m.FaultCode.INTERNAL
     retryable: ClassVar[bool] = False
@@ -23,9 +23,9 @@ class GatewayError(Exception):
         self.param = param
         self.details = details
         self.retry_after = retry_after
-        """After how many seconds it may go well, where that is known."""
+        """Seconds until a retry may succeed, if they are known."""
         self.request_id: str | None = None
-        """Set where the error becomes an answer, for those who want to ask about it later."""
+        """The id of the request, set where the error becomes a response."""
 
     @property
     def fault(self) -> m.Fault:
@@ -33,59 +33,59 @@ class GatewayError(Exception):
 
 
 class BackendFailed(GatewayError):
-    """The agent broke."""
+    """The agent failed."""
 
     code = m.FaultCode.BACKEND
 
 
 class ServerUnreachable(BackendFailed):
-    """Nobody is there, or nobody we may trust."""
+    """The server cannot be reached, or cannot be trusted."""
 
     retryable = True
 
 
 class ConnectionLost(BackendFailed):
-    """The connection broke before all was said."""
+    """The connection was lost before the end of the response."""
 
     retryable = True
 
 
 class Invalid(GatewayError):
-    """The client said something that cannot be understood or is not allowed."""
+    """The request cannot be understood, or is not allowed."""
 
     code = m.FaultCode.INVALID
 
 
 class Unauthenticated(GatewayError):
-    """Nobody knows who is asking."""
+    """The client is not known."""
 
     code = m.FaultCode.UNAUTHENTICATED
 
 
 class Forbidden(GatewayError):
-    """It is known who is asking, and they may not."""
+    """The client is known, and has no permission."""
 
     code = m.FaultCode.FORBIDDEN
 
 
 class NotFound(GatewayError):
-    """The client named something that does not exist, or not for them."""
+    """The client named something that does not exist, or that belongs to another user."""
 
     code = m.FaultCode.NOT_FOUND
 
 
 class Conflict(GatewayError):
-    """The request makes sense, but not in the state things are in."""
+    """The request does not fit the current state."""
 
     code = m.FaultCode.CONFLICT
 
 
 class Busy(Conflict):
-    """A turn is running, and there is one at a time."""
+    """A turn is running; a session runs one turn at a time."""
 
 
 class NotPending(Conflict):
-    """An answer came for something that nobody asks, or that is settled already."""
+    """An answer came for an ask that does not exist or is settled."""
 
 
 class TooLarge(GatewayError):
@@ -95,40 +95,42 @@ class TooLarge(GatewayError):
 
 
 class Unsupported(GatewayError):
-    """The agent or the dialect does not have what was asked for."""
+    """The agent or the dialect does not support the request."""
 
     code = m.FaultCode.UNSUPPORTED
 
 
 class RateLimited(GatewayError):
-    """Too much, too fast."""
+    """The client sends too many requests, or has too much."""
 
     code = m.FaultCode.RATE_LIMITED
     retryable = True
 
 
 class Overloaded(GatewayError):
-    """There is no room for this just now."""
+    """The server has no capacity for the request at the moment."""
 
     code = m.FaultCode.OVERLOADED
     retryable = True
+    nothing_stored: ClassVar[bool] = False
+    """Whether nothing of the request was stored, or will be: the client may send the request again."""
 
 
 class TimedOut(GatewayError):
-    """It took longer than it may."""
+    """Something took longer than its limit."""
 
     code = m.FaultCode.TIMEOUT
     retryable = True
 
 
 class OutcomeUnknown(TimedOut):
-    """Nobody can tell whether it was done, or will be: whoever tries again may do it twice, and should look first."""
+    """Nobody knows whether the request was executed: a retry may execute it twice, so look first."""
 
     retryable = False
 
 
 class Interrupted(GatewayError):
-    """The server stopped while it was at work on this."""
+    """The server stopped while it worked on this."""
 
     code = m.FaultCode.INTERRUPTED
     retryable = True
@@ -138,13 +140,13 @@ DISK_FULL = "nothing can be stored just now: the disk is full"
 
 
 def is_disk_full(error: BaseException) -> bool:
-    """Whether there is no room on the disk, or not for this user."""
+    """Say whether the disk or the quota of the user is full."""
     return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
 
 
 @contextmanager
 def translate_exceptions(names: Mapping[type[BaseException], type[GatewayError]]) -> Iterator[None]:
-    """Foreign exceptions stop at the border: each is raised again as the error of ours it stands for."""
+    """Raise foreign exceptions as errors of the gateway, so that no room sees exceptions of a library."""
     try:
         yield
     except tuple(names) as error:

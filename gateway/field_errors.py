@@ -1,6 +1,6 @@
-"""What pydantic finds wrong with a value, in plain words: the field, what was expected, and what came.
+"""Describes validation errors of pydantic and msgspec in plain words: the field, what was expected, and what came.
 
-Every refusal of a wire model and every problem of a settings file gets its words here.
+Every refusal of a wire model and every problem of a settings file gets its text here.
 """
 
 import re
@@ -11,21 +11,21 @@ from typing import Any
 from pydantic import ValidationError
 
 MAX_PROBLEMS = 20
-"""So many mistakes of one value are told."""
+"""The number of errors of one value that are reported."""
 QUOTE_LENGTH = 40
-"""A text that came is quoted up to so many characters."""
+"""The number of characters that are quoted of a text."""
 QUOTE_SCAN_LENGTH = 1_000
-"""How many characters of a text are looked at to quote some of them."""
+"""The number of characters that are read to find the quotation."""
 _SECRET = re.compile(
     r"key|token|secret|passw|auth|cookie|credential|header|\benv\b|runtime_env|variables",
     re.IGNORECASE,
 )
-"""A field with such a name, and all below it, is not quoted."""
+"""A field with such a name, and everything below it, is not quoted."""
 
 
 @dataclass(frozen=True)
 class Nouns:
-    """What the things of a format are called."""
+    """The names of types in a format, such as "an object" in JSON."""
 
     object: str
     array: str
@@ -39,7 +39,7 @@ YAML_NOUNS = Nouns(object="a mapping, as `{name: value}`", array="a list, as `[o
 
 @dataclass(frozen=True)
 class FieldError:
-    """One mistake: the path to the field, a sentence without its end, and what came, if that may be told."""
+    """One error: the path to the field, what was expected, and what came, if it may be quoted."""
 
     field: str
     expected: str
@@ -54,7 +54,7 @@ class FieldError:
 
 
 def field_errors(error: ValidationError, value: Any, field: str = "") -> list[FieldError]:
-    """The first mistakes, each after its field; of a value of one of several kinds, what is wrong deepest in it."""
+    """Return the first errors, each with its field; for a union the errors of the variant that fits best."""
     found = [_field_error(one, value, field) for one in error.errors(include_url=False)[:MAX_PROBLEMS]]
     above = {one.field[:end] for one in found for end in range(len(one.field)) if one.field[end] == "."}
     return _joined([one for one in found if one.field not in above])
@@ -66,9 +66,9 @@ def _field_error(found: Any, value: Any, field: str) -> FieldError:
 
 
 def describe_error(found: Any, field: str, nouns: Nouns = JSON_NOUNS, *, discreet: bool = False) -> FieldError:
-    """One error of pydantic's `errors()`, at the field that the reader knows it by.
+    """Describe one error of pydantic's `errors()`, at the field that the reader knows.
 
-    `discreet` is for settings of which anything may be a secret: only a word that is not on a list is quoted.
+    `discreet` is for settings of which any may be a secret: only a word that is not on a list is quoted.
     """
     kind, context, given = found["type"], found.get("ctx") or {}, found.get("input")
     if kind.startswith("union_tag_"):
@@ -82,14 +82,14 @@ def describe_error(found: Any, field: str, nouns: Nouns = JSON_NOUNS, *, discree
 
 
 def validator_message(found: Any) -> str:
-    """What a validator of ours says, which is fit for a reader as it is."""
+    """Return the text of one of our validators, which is written for readers."""
     words = str(found["msg"]).removeprefix("Value error, ").removeprefix("Assertion failed, ")
     words = re.sub(r"^Input should (be a valid |be )", "must be a ", words)
-    return words if words[1:2].isupper() else f"{words[:1].lower()}{words[1:]}"  # a URL stays one
+    return words if words[1:2].isupper() else f"{words[:1].lower()}{words[1:]}"  # an acronym keeps its case
 
 
 def path_in_value(loc: Iterable[str | int], value: Any, *, missing: bool = False) -> tuple[str | int, ...]:
-    """The way to a field through what was sent; which of several kinds was tried there is not part of it."""
+    """Return the path to a field in the value that was sent, without the names of union variants."""
     path: list[str | int] = []
     steps: list[Any] = list(loc)
     for number, step in enumerate(steps, 1):
@@ -109,13 +109,13 @@ def _has_child(step: Any, value: Any) -> bool:
 
 
 def _is_tag(step: Any, after: Any, value: Any) -> bool:
-    """Whether the step only says of which kind the object is; a kind may have a member of its own name."""
+    """Say whether the step only names the variant of the object; a variant may have a member of the same name."""
     if not isinstance(value, dict) or step not in (value.get("type"), value.get("role")):
         return False
     return _has_child(after, value) or not _has_child(after, value[step])
 
 
-# -- a value of one of several kinds ----------------------------------------------------------------------------------
+# -- unions -----------------------------------------------------------------------------------------------------------
 
 def _tag_error(kind: str, context: Mapping[str, Any], given: Any, field: str, nouns: Nouns) -> FieldError:
     if not isinstance(given, dict):
@@ -129,7 +129,7 @@ def _tag_error(kind: str, context: Mapping[str, Any], given: Any, field: str, no
 
 
 def _joined(found: list[FieldError]) -> list[FieldError]:
-    """The mistakes, those of one field as one: it must be this or that."""
+    """Join the errors of one field into one: it must be this or that."""
     fields: dict[str, list[FieldError]] = {}
     for one in found:
         fields.setdefault(one.field, []).append(one)
@@ -139,7 +139,7 @@ def _joined(found: list[FieldError]) -> list[FieldError]:
 def _alternatives(several: list[FieldError]) -> FieldError:
     other = [one for one in several if not one.expected.startswith(_MUST)]
     if len(several) == 1 or other:
-        return (other or several)[0]  # if the kind is right, something else is not
+        return (other or several)[0]  # the variant is right, something else is wrong
     kinds = dict.fromkeys(one.expected.removeprefix(_MUST) for one in several)
     return FieldError(several[0].field, _MUST + _either(list(kinds)), several[0].received)
 
@@ -148,7 +148,7 @@ _MUST = "must be "
 
 
 def _either(words: list[str]) -> str:
-    """The words with an "or" before the last."""
+    """Return the words with an "or" before the last."""
     *before, last = words
     return f"{', '.join(before)} or {last}" if before else last
 
@@ -156,7 +156,7 @@ def _either(words: list[str]) -> str:
 # -- what came --------------------------------------------------------------------------------------------------------
 
 def quote_value(value: Any, field: str = "", nouns: Nouns = JSON_NOUNS) -> str:
-    """A value as it is told to whoever sent it: short, and never a secret."""
+    """Quote a value for its sender: short, and without secrets."""
     if value is None:
         return nouns.null
     if isinstance(value, bool):
@@ -174,7 +174,7 @@ def quote_value(value: Any, field: str = "", nouns: Nouns = JSON_NOUNS) -> str:
 
 
 def _short(text: str) -> str:
-    """A line that can be sent: half a character, as in a header that is no UTF-8, becomes a question mark."""
+    """Return one printable line; a lone surrogate, as in a header that is not UTF-8, becomes a question mark."""
     line = " ".join(text[:QUOTE_SCAN_LENGTH].encode(errors="replace").decode().split())
     return line if len(line) <= QUOTE_LENGTH else f"{line[:QUOTE_LENGTH - 1]}…"
 
@@ -204,7 +204,7 @@ def _must(*kinds: str, words: str) -> dict[str, _Describe]:
 
 
 def _listed(words: str) -> str:
-    """The words of a list as JSON and YAML spell them."""
+    """Return the words of a list as JSON and YAML write them."""
     return re.sub(r"\b(True|False|None)\b(?!')", lambda found: _PLAIN[found[0]], words)
 
 
@@ -212,7 +212,7 @@ _PLAIN = {"True": "true", "False": "false", "None": "null"}
 
 
 def _prefixes(pattern: str) -> str:
-    """A pattern that lists how a text may begin, in words; any other pattern as it is."""
+    """Describe a pattern that lists prefixes in words; return any other pattern as it is."""
     listed = re.fullmatch(r"\^(?:\((?P<several>[^()]*)\)|(?P<one>[A-Za-z:/?]+))", pattern)
     beginnings = (listed["several"] or listed["one"]).split("|") if listed else []
     plain = [word for one in beginnings for word in
@@ -295,13 +295,13 @@ _SILENT = frozenset((
     "frozen_instance", "recursion_loop", "recursion_depth_exceeded", "too_short", "too_long", "json_invalid",
     "bytes_invalid_encoding", "date_past", "date_future", "datetime_past", "datetime_future",
 ))
-"""Errors whose input is not what is wrong, or whose words say already what came."""
+"""Errors that do not quote the input: the input is correct, or the text says already what came."""
 _FOREIGN = frozenset((
     "no_such_attribute", "needs_python_object", "get_attribute_error", "default_factory_not_called",
     "set_item_not_hashable", "missing_sentinel_error", "ellipsis_error", "is_instance_of", "is_subclass_of",
     "callable_type", "multiple_argument_values",
 ))
-"""Errors about Python, whose words mean nothing to who sent a value."""
+"""Errors about Python types, which mean nothing to clients."""
 
 
 def _counted(context: Mapping[str, Any], nouns: Nouns, *, least: bool) -> str:
@@ -313,7 +313,7 @@ def _counted(context: Mapping[str, Any], nouns: Nouns, *, least: bool) -> str:
 # -- structs ----------------------------------------------------------------------------------------------------------
 
 def describe_struct_error(error: Exception, nouns: Nouns = JSON_NOUNS) -> str:
-    """What msgspec finds wrong with the fields of a struct."""
+    """Describe what msgspec found wrong with a struct."""
     words, _, at = str(error).partition(" - at ")
     path = re.sub(r"\[(\d+)\]", r".\1", at.strip("`").removeprefix("$").replace("[...]", ""))
     return str(FieldError(path.removeprefix("."), _struct_error_text(words, nouns)))

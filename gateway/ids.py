@@ -1,26 +1,26 @@
-"""Ids, minted in one place, and looked through for repetitions."""
+"""Makes ids, and finds duplicate ids."""
 
 import secrets
 from collections.abc import Callable, Iterable
 from itertools import count
 
 Mint = Callable[[str], str]
-"""Makes a new id with the prefix given."""
+"""Makes a new id with the given prefix."""
 
 
 def make_mint(stem: str | None = None) -> Mint:
-    """Ids for what lives inside sessions: a random stem per process, then a counter; a tenth of a uuid's price."""
+    """Return a maker of ids inside sessions: a random stem per process and a counter, ten times cheaper than a UUID."""
     stem, numbers = stem if stem is not None else secrets.token_hex(6), count(1)
     return lambda prefix: f"{prefix}_{stem}{next(numbers):x}"
 
 
 def random_id(prefix: str) -> str:
-    """An id that nobody can count up to: sessions, files, keys."""
+    """Return an id that cannot be guessed, for sessions, files and keys."""
     return f"{prefix}_{secrets.token_hex(12)}"
 
 
 def first_duplicate(names: Iterable[str]) -> str | None:
-    """The first that stands there a second time."""
+    """Return the first id that occurs twice."""
     seen: set[str] = set()
     for name in names:
         if name in seen:

@@ -1,7 +1,4 @@
-"""The limits of JSON that is carried: what comes in must go out again unchanged, so what cannot is refused by name.
-
-An array that is JSON already, value by value: where it is long, nobody has to put it together.
-"""
+"""Reads JSON within limits, so that it can be written again unchanged, and sends long arrays in pieces."""
 
 import json
 import re
@@ -13,32 +10,32 @@ import msgspec
 import orjson
 
 MAX_JSON_DEPTH = 150
-"""How many levels of arrays and objects a request, a frame or an event may have."""
+"""The number of nested levels that a request, a frame or an event may have."""
 MAX_JSON_ITEMS = 40_000
-"""How many values a request or a frame may have; arrays and objects count twice, once for what they are in."""
+"""The number of values that a request or a frame may have; arrays and objects count twice."""
 SMALLEST, LARGEST = -(2 ** 63), 2 ** 64 - 1
 """The integers that can be written again."""
 _ROOM = 104
-"""How many levels can be put around the deepest value before orjson refuses to write it."""
+"""The number of levels that can be added around the deepest value before orjson refuses to write it."""
 _DEEPEST = 1024
-"""How many levels orjson reads."""
+"""The number of levels that orjson reads."""
 _SHOWN = 40
-"""A number with more digits than this is described, not quoted."""
+"""A number with more digits is described instead of quoted."""
 _LONGEST = 5000
-"""A number with more digits than this is not even read."""
+"""A number with more digits is not read."""
 _TOKENS = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[\]{}:]|[^"\[\]{}:]++')
 _PIECE = 1024 * 1024
-"""How many bytes are looked through in one step."""
+"""The number of bytes that are searched in one step."""
 _SEVERAL = 16_384
-"""How many tokens are looked at in one step; a text of so many items has at most ten times as many tokens."""
+"""The number of tokens that are read in one step; a text of so many items has at most ten times as many tokens."""
 T = TypeVar("T")
 ValuePath = tuple[str | int, ...]
 Steps = Generator[None, None, T]
-"""Work that may be interrupted wherever it yields."""
+"""Work that can be interrupted at each yield."""
 
 
 class JsonLimitExceeded(ValueError):
-    """A value is nested too deep, has too large a number or too many items; `field` is the path to it in words."""
+    """A value is nested too deeply, or has too large a number or too many items; `field` is the path in words."""
 
     def __init__(self, path: ValuePath, words: str) -> None:
         self.path = path
@@ -48,20 +45,20 @@ class JsonLimitExceeded(ValueError):
 
 
 class _Number(str):
-    """A number as it is written in a text, if it cannot be carried."""
+    """A number of a text that cannot be written again."""
 
     __slots__ = ()
 
 
 def read_json(text: bytes | str, most: int = MAX_JSON_ITEMS) -> Any:
-    """Read JSON that will be written again. Raises `JsonLimitExceeded`, or `orjson.JSONDecodeError`."""
+    """Read JSON that will be written again. Raises `JsonLimitExceeded` or `orjson.JSONDecodeError`."""
     return run_steps(read_json_in_steps(text, most))
 
 
 def read_json_in_steps(text: bytes | str, most: int = MAX_JSON_ITEMS) -> Steps[Any]:
-    """What `read_json` does, in steps: whoever reads a long text lets others have their turn in between.
+    """Read JSON as `read_json` does, in steps, so that a long text does not block the event loop.
 
-    A decoder cannot be interrupted: so that it never works for long, the items are counted before anything is decoded.
+    A decoder cannot be interrupted: the items are counted before the text is decoded, so that decoding is never long.
     """
     written = text if isinstance(text, bytes) else text.encode(errors="replace")
     yield from _check_items(written, most)
@@ -96,7 +93,7 @@ def _is_deep(text: bytes) -> bool:
 
 
 def run_steps(steps: Steps[T]) -> T:
-    """What comes of the steps, made one after the other."""
+    """Run all steps and return the result."""
     while True:
         try:
             next(steps)
@@ -114,7 +111,7 @@ def read_exact_json(text: bytes | str) -> Any:
 
 
 def check_limits(value: Any) -> None:
-    """Raise `JsonLimitExceeded` if a value of plain types is nested too deep or has an integer that is too large."""
+    """Raise `JsonLimitExceeded` if a value is nested too deeply or has an integer that is too large."""
     if _fits(value):
         return
     for path, found in _leaves(value):
@@ -125,7 +122,7 @@ def check_limits(value: Any) -> None:
 
 
 def _check_items(text: bytes, most: int) -> Steps[None]:
-    """Raise `JsonLimitExceeded` if a text has more items than that; what stands inside of strings does not count."""
+    """Raise `JsonLimitExceeded` if a text has more items; the insides of strings do not count."""
     if text.count(b",") <= most and _marks(text) <= most:
         return
     found = quotes = 0
@@ -142,7 +139,7 @@ def _check_items(text: bytes, most: int) -> Steps[None]:
 
 
 def _pieces(text: bytes) -> Iterator[bytes]:
-    """A text in pieces, none of which ends inside of an escape."""
+    """Yield the text in pieces, none of which ends inside an escape sequence."""
     start = 0
     while start < len(text):
         piece = text[start:start + _PIECE]
@@ -153,12 +150,12 @@ def _pieces(text: bytes) -> Iterator[bytes]:
 
 
 def _marks(text: bytes) -> int:
-    """How many characters there are that begin an item, an array or an object."""
+    """Count the characters that begin an item, an array or an object."""
     return text.count(b",") + text.count(b"[") + text.count(b"{")
 
 
 def _can_be_written(value: Any) -> bool:
-    """Whether decoded JSON is within the limits; its texts, which can always be written, cost nothing here."""
+    """Say whether decoded JSON is within the limits; strings are not looked at, because every string can be written."""
     level: list[Any] = [value]
     for depth in range(MAX_JSON_DEPTH + 1):
         below: list[Any] = []
@@ -186,7 +183,7 @@ def _fits(value: Any) -> bool:
 
 
 def _check_text(text: bytes, most: int) -> Steps[None]:
-    """Raise `JsonLimitExceeded` if it is a limit that keeps a text from being read and written again."""
+    """Raise `JsonLimitExceeded` if a limit is the reason why the text cannot be read and written again."""
     if text.count(b"[") + text.count(b"{") > MAX_JSON_DEPTH:
         depth, path = yield from _depth(text, 10 * most + _SEVERAL)
         if depth > MAX_JSON_DEPTH:
@@ -194,7 +191,7 @@ def _check_text(text: bytes, most: int) -> Steps[None]:
     try:
         value = json.loads(text, parse_int=_integer, parse_float=_float)
     except (ValueError, RecursionError):
-        return  # orjson says what is wrong
+        return  # orjson reports the error
     for path, found in _leaves(value):
         if isinstance(found, _Number):
             raise JsonLimitExceeded(path, _too_large(found))
@@ -202,7 +199,7 @@ def _check_text(text: bytes, most: int) -> Steps[None]:
 
 
 def _depth(text: bytes, most_tokens: int) -> Steps[tuple[int, ValuePath]]:
-    """How deep a text is nested, and the path to where it gets deeper than it may."""
+    """Return the depth of the text, and the path to the place where it is too deep."""
     depth = deepest = 0
     names: dict[int, bytes] = {}
     path: ValuePath = ()
@@ -225,12 +222,12 @@ def _depth(text: bytes, most_tokens: int) -> Steps[tuple[int, ValuePath]]:
         if number % _SEVERAL == 0:
             yield
         if depth < 0:
-            break  # the rest is no JSON
+            break  # the rest is not JSON
     return deepest, path
 
 
 def _leaves(value: Any) -> Iterator[tuple[ValuePath, Any]]:
-    """What is neither an array nor an object, and what is nested too deep, each with its path."""
+    """Yield values that are neither arrays nor objects, and values that are nested too deeply, with their paths."""
     waiting: list[tuple[ValuePath, Any]] = [((), value)]
     while waiting:
         path, found = waiting.pop()
@@ -243,7 +240,7 @@ def _leaves(value: Any) -> Iterator[tuple[ValuePath, Any]]:
 
 
 def _levels(value: Any) -> int:
-    """How many arrays and objects are nested in a value."""
+    """Return the number of nested levels of a value."""
     levels, inside = 0, [value]
     while inside := [one for one in inside if isinstance(one, dict | list | tuple)]:
         levels += 1
@@ -263,7 +260,7 @@ def _float(digits: str) -> float | _Number:
 
 
 def _digits(number: int) -> str:
-    """The digits of an integer, or as many nines: Python refuses to write very long ones."""
+    """Return the digits of an integer, or as many nines: Python refuses to write very long integers."""
     return str(number) if number.bit_length() < 1000 else "9" * int(number.bit_length() * 0.30103)
 
 
@@ -279,7 +276,7 @@ def _too_deep(levels: int) -> str:
 
 
 class EncodedArray:
-    """The values of an array, each of them encoded."""
+    """The values of an array, each already encoded as JSON."""
 
     __slots__ = ("values",)
 
@@ -290,6 +287,6 @@ class EncodedArray:
         return len(self.values)
 
     def pieces(self) -> list[bytes]:
-        """The array's JSON, to be sent one piece after the other."""
+        """Yield the JSON of the array in pieces."""
         separated = [piece for value in self.values for piece in (b",", value)]
         return [b"[", *separated[1:], b"]"]

@@ -1,6 +1,7 @@
-"""Lines of the journal that anybody can cause: a few a minute of each event, and how many there were besides.
+"""Writes the server log: JSON lines for machines, colours for people, and secrets masked.
 
-What the server says about itself: JSON lines for machines, colours for people, secrets for nobody.
+A line is an event name and fields: `log.warning("turn_failed", session=…, turn=…, agent=…, reason=…)`. Events that any
+client can cause go through a `SampledLogger`.
 """
 
 import asyncio
@@ -18,7 +19,7 @@ import gateway.model as m
 
 
 class SampledLogger:
-    """A logger that writes so many lines of each event a minute, and counts the others."""
+    """A logger that writes a few lines of each event per minute, and counts the others."""
 
     def __init__(self, log: Any, most: int = 5, seconds: float = 60.0) -> None:
         self._log = log
@@ -33,7 +34,7 @@ class SampledLogger:
         self._write(self._log.warning, event, fields)
 
     def _write(self, write: Callable[..., Any], event: str, fields: dict[str, Any]) -> None:
-        """Write a line, or count it; `unwritten` tells how many there were in the minute before."""
+        """Write a line, or count it; the field `unwritten` has the number of lines left out in the minute before."""
         now = asyncio.get_running_loop().time()
         began, count = self._seen.get(event, (now, 0))
         if not 0 <= now - began < self._seconds:
@@ -50,17 +51,17 @@ SECRET_FIELDS = frozenset((
     "secrets", "authorization", "proxy-authorization", "cookie", "set-cookie",
     "token", "key", "api_key", "x-api-key", "password",
 ))
-"""Under these names nothing is ever written."""
+"""The values of fields with these names are masked."""
 URL_QUERY = re.compile(r"\?[^\s\"'\\?]*(?:=|%3d)[^\s\"'\\]*", re.IGNORECASE)
-"""The query of an address: clients that can send no header put their key there, under a name that may be encoded."""
+"""The query of a URL: clients that cannot send headers put their key there, under a name that may be encoded."""
 MALFORMED_REQUEST_MODULE = "aiohttp.http_exceptions"
-"""The module of exceptions that quote a request which cannot be read."""
+"""The module of exceptions that quote a malformed request."""
 
 
 def configure_logging(format: str = "auto", level: str = "info", stream: TextIO | None = None) -> None:
-    """Set up the journal: `json`, `console`, or `auto` for console on a terminal and JSON elsewhere.
+    """Set up the server log: `json`, `console`, or `auto` for console on a terminal and JSON elsewhere.
 
-    Loggers are not cached, so that a reload can change the level; what libraries log goes the same way.
+    Loggers are not cached, so that a reload can change the level. Lines of libraries are written in the same format.
     """
     stream = stream or sys.stderr
     console = format == "console" or (format == "auto" and stream.isatty())
@@ -87,12 +88,12 @@ def configure_logging(format: str = "auto", level: str = "info", stream: TextIO 
 
 
 def get_logger(name: str = "dragoman") -> Any:
-    """A logger: `log = journal.get()`, then `log.info("what happened", session=…)`."""
+    """Return a logger: `log = get_logger("dragoman.http")`, then `log.info("event_name", session=…)`."""
     return structlog.get_logger(name)
 
 
 class StreamLogger(structlog.WriteLogger):
-    """Writes to the stream it was given, and knows its name."""
+    """Writes lines to a stream, and has the name that structlog adds to each line."""
 
     def __init__(self, stream: TextIO, name: str = "dragoman") -> None:
         super().__init__(stream)
@@ -100,7 +101,7 @@ class StreamLogger(structlog.WriteLogger):
 
 
 def _console_processors(stream: TextIO) -> list[structlog.typing.Processor]:
-    # Not rich's tracebacks: they show local variables, and among those are secrets.
+    # Tracebacks of rich show local variables, and some of those are secrets.
     plain = structlog.dev.plain_traceback
     return [structlog.dev.ConsoleRenderer(colors=stream.isatty(), exception_formatter=plain)]
 
@@ -116,16 +117,16 @@ def _json(value: Any, **options: Any) -> str:
 def _configure_libraries(
     stream: TextIO, shared: list[structlog.typing.Processor], ending: list[structlog.typing.Processor],
 ) -> None:
-    """aiohttp and asyncio use the standard library's logging; from them only warnings and worse are of interest."""
+    """Write warnings and errors of aiohttp and asyncio, which use the logging of the standard library."""
     handler = logging.StreamHandler(stream)
     strip = structlog.stdlib.ProcessorFormatter.remove_processors_meta
     handler.setFormatter(structlog.stdlib.ProcessorFormatter(foreign_pre_chain=shared, processors=[strip, *ending]))
     logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
 
 
-# -- what must not be seen --------------------------------------------------------------------------------------------
+# -- secrets ----------------------------------------------------------------------------------------------------------
 def mask_fields(logger: Any, method: str, entry: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """Mask whatever stands under a hidden name, at any depth."""
+    """Mask the values of secret fields, at any depth."""
     return {name: _mask_value(name, value) for name, value in entry.items()}
 
 
@@ -142,7 +143,7 @@ def _mask_value(name: Any, value: Any) -> Any:
 
 
 def mask_malformed_request(logger: Any, method: str, entry: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """Name a request that cannot be read by its kind of mistake alone: the exception would quote it, key and all."""
+    """Replace the exception of a malformed request by its class name: the exception would quote the client's key."""
     error = entry.get("exc_info")
     error = sys.exc_info()[1] if error is True else error[1] if isinstance(error, tuple) else error
     if type(error).__module__ == MALFORMED_REQUEST_MODULE:
@@ -152,10 +153,10 @@ def mask_malformed_request(logger: Any, method: str, entry: MutableMapping[str, 
 
 
 def mask_queries(logger: Any, method: str, line: Any) -> str:
-    """Mask the query of every address in a line that is about to be written."""
+    """Mask the query of every URL in a line."""
     return URL_QUERY.sub(f"?{MASKED}", line)
 
 
 def mask_secrets(record: m.Record) -> m.Record:
-    """The same record, every secret in it masked."""
+    """Return a copy of the record in which every secret is masked."""
     return m.with_secrets(record, lambda values: dict.fromkeys(values, MASKED))

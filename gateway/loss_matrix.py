@@ -1,4 +1,4 @@
-"""The only place where everything meets: settings → agents, log, engine and dialects → one aiohttp application."""
+"""Which features a dialect, or a pair of dialects, cannot express: read from the `support:` sections of the tables."""
 
 from dataclasses import dataclass
 
@@ -16,12 +16,12 @@ LEVEL_SYMBOLS = {
     SupportLevel.REJECTED: "✗",
 }
 LEVEL_MEANINGS = {SupportLevel.PARTIAL: "some of it arrives", SupportLevel.FALLBACK: "it arrives as something else"}
-"""What is said of a degraded feature of which the table says no more."""
+"""The note of a degraded feature whose table has no note."""
 
 
 @dataclass(frozen=True)
 class SupportGrid:
-    """What each dialect tells its clients of each feature; the first row is the head, a number stands for a note."""
+    """One row per feature, one column per dialect; the first row is the header, a number refers to a note."""
 
     rows: list[list[str]]
     notes: list[str]
@@ -43,7 +43,7 @@ def support_grid(config: Config) -> SupportGrid:
 
 
 def pair_losses(config: Config) -> list[list[str]]:
-    """What is lost between an agent behind one dialect and a client of another; the first row is the head."""
+    """Return what is lost between an agent behind one dialect and a client of another; the first row is the header."""
     tables = load_components(config).tables
     return [["agent", "client", "lost", "degraded"], *(
         [source, target, *(", ".join(names) or "nothing" for names in losses_between(tables[source], tables[target]))]
@@ -52,7 +52,7 @@ def pair_losses(config: Config) -> list[list[str]]:
 
 
 def losses_between(first: Table, second: Table) -> tuple[list[str], list[str]]:
-    """Features that the second's clients do not get of a server of the first, and those they get in a lesser form."""
+    """Return the features that clients of the second dialect lose, and those they get in a degraded form."""
     levels = {name: {first.client_support[name], second.support[name]} for name in FEATURES}
     lost = [name for name, both in levels.items() if LOST_LEVELS & both]
     return lost, [name for name, both in levels.items() if name not in lost and both != {SupportLevel.FULL}]

@@ -1,4 +1,4 @@
-"""Tokens of an OpenID Connect issuer: whose they are, if they are good. The issuer's keys are fetched seldom."""
+"""Verifies tokens of an OpenID Connect issuer, and caches the keys of the issuer."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -17,12 +17,12 @@ from gateway.ports import Caller, Clock, Timeouts
 
 DISCOVERY = "/.well-known/openid-configuration"
 MAX_TOKEN_LENGTH = 16 * 1024
-"""A token may have so many characters."""
+"""The largest number of characters of a token."""
 MAX_USER_LENGTH = 256
 MAX_CACHED_TOKENS = 4096
-"""So many verified tokens are remembered, so that their signatures are not computed again with each request."""
+"""The number of verified tokens that are cached, so that their signatures are not verified with every request."""
 RETRY_WITHOUT_KEYS_SECONDS = 5.0
-"""How often the keys are fetched, at most, while there are none."""
+"""Seconds between two attempts to fetch the keys while there are none."""
 FETCH_TIMEOUTS = Timeouts(connect=5.0, first_byte=10.0, idle=10.0, total=20.0, attempts=1)
 
 log = structlog.get_logger("dragoman.oidc")
@@ -41,7 +41,7 @@ class OidcVerifier:
         self._known: dict[bytes, Caller] = {}
 
     async def verify(self, token: str) -> Caller:
-        """Whose token this is; raises `Unauthenticated`, or `Overloaded` while the issuer's keys cannot be had."""
+        """Return the user of the token; raises `Unauthenticated`, or `Overloaded` while the keys are missing."""
         digest = sha256(token.encode(errors="replace")).digest()
         if (known := self._known.get(digest)) is not None and (known.expires or 0) > self._clock():
             self._keep_fresh()
@@ -70,7 +70,7 @@ class OidcVerifier:
         try:
             header = jws.extract_compact(token.encode()).headers()
         except (JoseError, ValueError):
-            raise Unauthenticated("this is no signed token (a JWT)") from None
+            raise Unauthenticated("this is not a signed token (a JWT)") from None
         if header.get("alg") not in algorithms:
             raise Unauthenticated(f"the token must be signed with {' or '.join(algorithms)}")
         key = await self._key(header.get("kid"))
@@ -80,9 +80,9 @@ class OidcVerifier:
         except ExpiredTokenError:
             raise Unauthenticated("the token has expired; ask the issuer for another one") from None
         except (JoseError, ValueError, TypeError) as error:
-            raise Unauthenticated(f"the token is not good: {_reason(error)}") from None
+            raise Unauthenticated(f"the token is invalid: {_reason(error)}") from None
         if not isinstance(claims["exp"], int | float):
-            raise Unauthenticated("the token is not good: 'exp' is no number")
+            raise Unauthenticated("the token is invalid: 'exp' is not a number")
         return claims
 
     def _rules(self) -> jwt.JWTClaimsRegistry:
@@ -101,12 +101,12 @@ class OidcVerifier:
             raise Unauthenticated("the token names no user: the issuer has not verified the email address")
         return user
 
-    # -- the issuer's keys ----------------------------------------------------------------------------------------
+    # -- the keys of the issuer -----------------------------------------------------------------------------------
 
     async def _key(self, kid: Any) -> Key:
-        """The key of that id; a token that names none is for an issuer that has one key."""
+        """Return the key with this id; a token without a key id needs an issuer with one key."""
         if not isinstance(kid, str | None):
-            raise Unauthenticated("this is no signed token (a JWT): 'kid' must be a text")
+            raise Unauthenticated("this is not a signed token (a JWT): 'kid' must be a text")
         self._keep_fresh()
         if self._find(kid) is None and self._may_fetch:
             await self._fetch()
@@ -123,7 +123,7 @@ class OidcVerifier:
 
     @property
     def _may_fetch(self) -> bool:
-        """Whoever makes up names of keys makes us fetch no more often than the settings say."""
+        """Say whether the keys may be fetched; unknown key ids must not make the server fetch more often than set."""
         if self._fetching is not None:
             return True
         pause = self._settings.refresh_seconds if self._keys else min(
@@ -131,7 +131,7 @@ class OidcVerifier:
         return asyncio.get_running_loop().time() - self._tried_at >= pause
 
     def _keep_fresh(self) -> None:
-        """Fetch old keys again while nobody waits: a key that the issuer has withdrawn is forgotten then."""
+        """Fetch old keys again in the background: a key that the issuer has withdrawn is then forgotten."""
         age = asyncio.get_running_loop().time() - self._fetched_at
         if self._keys and age > self._settings.cache_seconds and self._fetching is None and self._may_fetch:
             self._begin()
@@ -149,7 +149,7 @@ class OidcVerifier:
         self._fetching = None
 
     async def _refresh(self) -> None:
-        """Fetch the keys; if that fails, those from before stay in force."""
+        """Fetch the keys; if that fails, keep the old ones."""
         try:
             keys = signature_keys(await self._published())
         except GatewayError as error:
@@ -185,7 +185,7 @@ async def _fetch_json(url: str, path: str) -> Any:
 
 
 def signature_keys(published: Any) -> dict[str | None, Key]:
-    """The public keys for signatures, by their ids; raises `BackendFailed` if there is none."""
+    """Return the public keys for signatures by id; raises `BackendFailed` if there is none."""
     listed = published.get("keys") if isinstance(published, dict) else None
     found: dict[str | None, Key] = {}
     for one in listed if isinstance(listed, Sequence) else ():
@@ -194,11 +194,11 @@ def signature_keys(published: Any) -> dict[str | None, Key]:
         try:
             key = JWKRegistry.import_key(one)
         except (JoseError, ValueError, TypeError, KeyError):
-            continue  # a kind of key that is not known here
-        if isinstance(key, RSAKey | ECKey | OKPKey):  # what is symmetric is no secret if it is published
+            continue  # an unknown type of key
+        if isinstance(key, RSAKey | ECKey | OKPKey):  # a published symmetric key is not a secret
             found[one.get("kid")] = key
     if not found:
-        raise BackendFailed("no key for signatures was found among those that the issuer publishes")
+        raise BackendFailed("the issuer publishes no key for signatures")
     return found
 
 

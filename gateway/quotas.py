@@ -1,4 +1,4 @@
-"""How much each key may have at once, and how much it has: one tally of all that is counted by owner."""
+"""Quotas: how much each owner of keys may have, how much they have, and how often a limit refused them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,15 +7,15 @@ from typing import Literal, Protocol
 from gateway.errors import RateLimited
 
 SYSTEM_OWNER = "house:"
-"""Who keeps what is found without knowing whose it is; no user is called so, and no quota holds for it."""
+"""The owner of what is stored without a user. The value is stored, no user has this name, and no quota holds for it."""
 RETRY_SOON_SECONDS, RETRY_LATER_SECONDS = 5.0, 60.0
-"""After how many seconds to try again: what ends by itself, and what somebody has to delete first."""
+"""Seconds for Retry-After: for what ends by itself, and for what somebody has to delete first."""
 
 QuotaName = Literal["turns", "streams", "sessions", "resources", "stored_bytes"]
 
 
 class QuotaLimits(Protocol):
-    """How much one key may have; None where that is not bounded."""
+    """The limits of one owner; None means no limit."""
 
     @property
     def turns(self) -> int | None: ...
@@ -31,7 +31,7 @@ class QuotaLimits(Protocol):
 
 @dataclass(frozen=True)
 class NoLimits:
-    """No quota at all."""
+    """Limits that refuse nothing."""
 
     turns: int | None = None
     streams: int | None = None
@@ -42,7 +42,7 @@ class NoLimits:
 
 @dataclass(slots=True)
 class QuotaUsage:
-    """What one key has just now."""
+    """What one owner has now."""
 
     turns: int = 0
     streams: int = 0
@@ -52,7 +52,7 @@ class QuotaUsage:
 
 
 class QuotaSlot:
-    """Room for one: taken before it is needed, and given back once."""
+    """A reserved place that counts against a quota until it is closed; a second close does nothing."""
 
     __slots__ = ("_give_back", "is_open")
 
@@ -72,7 +72,7 @@ class QuotaSlot:
 
 
 REFUSAL_TEXTS: dict[QuotaName, tuple[str, float]] = {
-    "turns": ("as many of your turns run as may run at once ({most}); wait until one has ended", RETRY_SOON_SECONDS),
+    "turns": ("you run {has} turns, and may run {most} at once; wait until one has ended", RETRY_SOON_SECONDS),
     "streams": ("you have {has} open streams, and may have {most} at once; close one", RETRY_SOON_SECONDS),
     "sessions": ("you have {has} sessions, and may have {most}; delete some", RETRY_LATER_SECONDS),
     "resources": (
@@ -86,18 +86,29 @@ REFUSAL_TEXTS: dict[QuotaName, tuple[str, float]] = {
 }
 
 
-class Quotas:
-    """Counts by owner, and refuses what goes beyond the quota.
+class LimitRefusals:
+    """Counts the requests that were refused, by owner and limit."""
 
-    To check and to add are one step of the event loop where nothing is awaited in between, so that two who come at
-    once do not both get the last place. Where several servers share a store, the store decides, and what it says is
-    put here.
+    def __init__(self) -> None:
+        self.counts: dict[tuple[str, ...], int] = {}
+
+    def count(self, owner: str, limit: str) -> None:
+        self.counts[owner, limit] = self.counts.get((owner, limit), 0) + 1
+
+
+class Quotas:
+    """Counts what each owner has, and refuses what goes beyond the limits.
+
+    Nothing is awaited between a check and the addition that follows it, so two concurrent requests never both get the
+    last free place. If several servers share a store, the store decides, and `set_usage` takes over its numbers.
     """
 
-    def __init__(self, quota: Callable[[], QuotaLimits] = NoLimits) -> None:
+    def __init__(
+        self, quota: Callable[[], QuotaLimits] = NoLimits, refusals: LimitRefusals | None = None
+    ) -> None:
         self.quota = quota
+        self._refusals = LimitRefusals() if refusals is None else refusals
         self.by_owner: dict[str, QuotaUsage] = {}
-        self.on_refusal: Callable[[str, str], None] = lambda owner, counted: None
 
     def usage_of(self, owner: str) -> QuotaUsage:
         return self.by_owner.get(owner) or QuotaUsage()
@@ -118,17 +129,17 @@ class Quotas:
             del self.by_owner[owner]
 
     def reserve_stream(self, owner: str) -> QuotaSlot:
-        """Room for an open stream or socket; raises `RateLimited`."""
+        """Reserve a place for an open stream or socket; raises `RateLimited`."""
         self.check(owner, "streams")
         self.add(owner, streams=1)
         return QuotaSlot(lambda: self.add(owner, streams=-1))
 
     def set_usage(self, owner: str, counted: QuotaName, number: int) -> None:
-        """So many there are, says the store that all servers share."""
+        """Take over a number from the store that all servers share."""
         setattr(self.by_owner.setdefault(owner, QuotaUsage()), counted, number)
 
     def check(self, owner: str, counted: QuotaName, more: int = 1) -> None:
-        """Refuse so many more if that is too much; raises `RateLimited`."""
+        """Raise `RateLimited` if the owner may not have so many more."""
         most = self.limit_of(owner, counted)
         if most is not None and getattr(self.usage_of(owner), counted) + more > most:
             raise self.limit_error(owner, counted)
@@ -138,8 +149,8 @@ class Quotas:
         return most
 
     def limit_error(self, owner: str, counted: QuotaName) -> RateLimited:
-        self.on_refusal(owner, counted)
-        words, seconds = REFUSAL_TEXTS[counted]
+        self._refusals.count(owner, counted)
+        text, seconds = REFUSAL_TEXTS[counted]
         has, most = getattr(self.usage_of(owner), counted), self.limit_of(owner, counted)
         return RateLimited(
-            words.format(has=has, most=most), retry_after=seconds, details={"retry_after": round(seconds)})
+            text.format(has=has, most=most), retry_after=seconds, details={"retry_after": round(seconds)})

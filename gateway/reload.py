@@ -1,4 +1,4 @@
-"""Settings and tables read again while the server runs: when their files change, or on SIGHUP."""
+"""Reloads settings, tables and agents while the server runs: when their files change, or on SIGHUP."""
 
 import asyncio
 import os
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from gateway import logging
 from gateway.app import Gateway
-from gateway.backends import watched_files as sources_watched_files
+from gateway.backends import watched_files
 from gateway.composition import load_components
 from gateway.config import Config, load_certificate, load_config
 from gateway.errors import GatewayError
@@ -23,16 +23,16 @@ Reload = Callable[[], Awaitable[None]]
 WatchedFiles = Callable[[], Collection[Path]]
 Stamps = dict[Path, tuple[int, ...]]
 QUIET_SECONDS = 0.1
-"""Seconds of silence before reading again: an editor or a deployment writes several files, and some of them twice."""
+"""Seconds without a change before the files are read: an editor or a deployment writes several files, some twice."""
 POLL_MILLISECONDS = 1000
 """Milliseconds after which the files are looked at even if nobody announced a change: some file systems never do."""
-log = logging.get_logger("dragoman.watch")
+log = logging.get_logger("dragoman.reload")
 
 
 async def reload_on_change(reload: Reload, files: WatchedFiles | None = None, *, quiet: float = QUIET_SECONDS) -> None:
     """Call `reload` on SIGHUP and, if `files` are given, when one of them changes; until cancelled.
 
-    A reload that fails is told in the journal with all its problems, and what was in force before stays so.
+    If a reload fails, all its problems are logged, and the settings of before stay in force.
     """
     due = asyncio.Event()
     seen = file_stamps(files()) if files else {}
@@ -45,16 +45,16 @@ async def reload_on_change(reload: Reload, files: WatchedFiles | None = None, *,
 
 @contextmanager
 def on_sighup(tell: Callable[[], None]) -> Iterator[None]:
-    """SIGHUP says that the settings have changed, as long as this lasts; if our terminal is gone it asks us to end."""
+    """Call `tell` on SIGHUP; a SIGHUP because the terminal was closed ends the server instead."""
     loop, at_a_terminal = asyncio.get_running_loop(), _has_terminal()
 
-    def heard() -> None:
+    def receive() -> None:
         if at_a_terminal and not _has_terminal():
             os.kill(os.getpid(), signal.SIGTERM)
         else:
             tell()
 
-    loop.add_signal_handler(signal.SIGHUP, heard)
+    loop.add_signal_handler(signal.SIGHUP, receive)
     try:
         yield
     finally:
@@ -78,14 +78,14 @@ async def _reload_when_due(reload: Reload, due: asyncio.Event, quiet: float) -> 
 
 
 async def try_reload(reload: Reload) -> bool:
-    """Reload once; False, and everything as it was, if something is wrong."""
+    """Reload once; False, and nothing has changed, if there is a problem."""
     try:
         await reload()
     except Problems as problems:
         told = [str(problem) for problem in problems.problems]
-        log.error("not reloaded; what was in force stays so", problems=told)
+        log.error("reload_failed", problems=told)
     except (GatewayError, OSError) as error:
-        log.error("not reloaded; what was in force stays so", problems=[str(error)])
+        log.error("reload_failed", problems=[str(error)])
     else:
         log.info("reloaded")
         return True
@@ -93,7 +93,7 @@ async def try_reload(reload: Reload) -> bool:
 
 
 async def _watch_files(files: WatchedFiles, seen: Stamps, due: asyncio.Event) -> None:
-    """Tell of every change. Folders are watched, not files: editors put a new file in the old one's place."""
+    """Set `due` on every change. Folders are watched instead of files, because editors replace files."""
     from watchfiles import awatch
 
     while True:
@@ -115,7 +115,7 @@ async def _watch_files(files: WatchedFiles, seen: Stamps, due: asyncio.Event) ->
 
 
 def file_stamps(files: Collection[Path]) -> Stamps:
-    """What tells one state of the files from another."""
+    """Stamps that differ if a file was written to."""
     return {file: _stamp(file) for file in files}
 
 
@@ -137,10 +137,10 @@ RESTART_SETTINGS = ("host", "port", "data", "log", "durability", "auth", "oidc",
 
 def log_setting_warnings(config: Config) -> None:
     for warning in config.warnings:
-        log.warning("setting_is_old", setting=warning)
+        log.warning("setting_deprecated", setting=warning)
     for name in ("hosts", "origins"):
         if config.auth == "none" and "*" in (getattr(config, name) or ()):
-            log.warning("setting_is_open", setting=name, advice="pages of every site may use the agents without a key; "
+            log.warning("setting_unsafe", setting=name, advice="pages of every site may use the agents without a key; "
                         "name those that may in place of '*', or set `auth: keys`")
 
 
@@ -163,13 +163,13 @@ def make_reload(
         gateway.replace_components(parts)
         log_setting_warnings(config)
         limit_send_buffers(doors, config.limits.send_seconds)
-        logging.configure_logging(config.journal.format, config.journal.level)
+        logging.configure_logging(config.logging.format, config.logging.level)
 
     return reload
 
 
 def _fixed_setting_problems(old: Config, new: Config) -> Iterator[Problem]:
-    """Some settings cannot change under a running server; better to say so than to obey by half."""
+    """A problem for each change of a setting that is only read at the start."""
     place, hint = Position(str(new.file)), "restart the server to change it"
     changed = [name for name in RESTART_SETTINGS if getattr(old, name) != getattr(new, name)]
     if (old.tls is None) != (new.tls is None):
@@ -184,10 +184,8 @@ def _mounts(config: Config) -> dict[str, str | None]:
     return {name: dialect.mount for name, dialect in config.dialects.items()}
 
 
-def watched_files(gateway: Gateway) -> Callable[[], list[Path]]:
-    def files() -> list[Path]:
-        parts = gateway.components
-        code = [file for backend in parts.backends.values() for file in sources_watched_files(backend)]
-        return [*parts.config.files, *(builtin_path(name) for name in parts.dialects), *code]
-
-    return files
+def settings_files(gateway: Gateway) -> list[Path]:
+    """The files that the current settings, tables and agents were loaded from."""
+    parts = gateway.components
+    code = [file for backend in parts.backends.values() for file in watched_files(backend)]
+    return [*parts.config.files, *(builtin_path(name) for name in parts.dialects), *code]

@@ -8,6 +8,7 @@ import socket
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import cast
 
@@ -18,20 +19,18 @@ from gateway.config import Config, make_tls_context
 from gateway.errors import Invalid
 from gateway.http import OPEN_SOCKETS, LoopLagMonitor, limit_send_buffers
 from gateway.private_files import make_private_folder
-from gateway.reload import log_setting_warnings, make_reload
-from gateway.reload import watched_files as _files
 
 from .app import Gateway
 from .composition import load_components
-from .reload import reload_on_change
+from .reload import log_setting_warnings, make_reload, reload_on_change, settings_files
 
-log = logging.get_logger("dragoman.serve")
+log = logging.get_logger("dragoman.server")
 
 Announce = Callable[[str], None]
 GC_THRESHOLDS = (20_000, 50, 100)
 """Records and events make no cycles; collecting a third as often costs nothing and takes a seventh off a short turn."""
 CLOSE_SECONDS = 5.0
-"""How long clients on sockets may take to say goodbye."""
+"""How long clients on sockets may take to close their connection."""
 
 
 async def run(
@@ -52,12 +51,12 @@ async def run(
         limit_send_buffers(doors, config.limits.send_seconds)
         lag = LoopLagMonitor(gateway.metrics)
         lag.start()
-        files = _files(gateway) if watch else None
+        files = partial(settings_files, gateway) if watch else None
         current = asyncio.create_task(reload_on_change(make_reload(gateway, doors, context, overrides or {}), files))
         gc.collect()
         gc.freeze()
         gc.set_threshold(*GC_THRESHOLDS)
-        await asyncio.sleep(0)  # signals are listened to before anybody is told that we are here
+        await asyncio.sleep(0)  # signals are handled before the server announces that it is ready
         gateway.readiness.mark_ready()
         for line in startup_lines(gateway, _address(config, runner)):
             announce(line)
@@ -81,14 +80,14 @@ def _make_folder(folder: Path) -> None:
 
 
 def _signals() -> tuple[asyncio.Event, asyncio.Event]:
-    """The first SIGINT or SIGTERM asks for an end, the second for a quick one."""
+    """The first SIGINT or SIGTERM stops the server, the second one stops it without waiting."""
     stop, hurry = asyncio.Event(), asyncio.Event()
 
-    def told() -> None:
+    def receive() -> None:
         (hurry if stop.is_set() else stop).set()
 
     for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, told)
+        asyncio.get_running_loop().add_signal_handler(number, receive)
     return stop, hurry
 
 
@@ -100,8 +99,8 @@ async def _wait_for_stop(stop: asyncio.Event, meanwhile: asyncio.Task[None]) -> 
 
 
 async def _drain(gateway: Gateway, hurry: asyncio.Event) -> None:
-    """Take no new work; let running turns finish and their clients hear the end, and have all others come again."""
-    log.info("stopping", running=gateway.sessions.running)
+    """Start no turn; let running turns finish and their clients receive the end; the others have to reconnect."""
+    log.info("stopping", running=gateway.table.turn_count)
     gateway.readiness.mark_draining()
     goodbye = asyncio.create_task(gateway.web[OPEN_SOCKETS].close_when_idle())
     await gateway.sessions.drain(gateway.components.config.limits.drain_seconds, hurry)
@@ -112,7 +111,7 @@ async def _drain(gateway: Gateway, hurry: asyncio.Event) -> None:
 
 
 def _listening_sockets(site: web.TCPSite) -> Sequence[socket.socket]:
-    """Where clients come in; aiohttp keeps them to itself."""
+    """The sockets that the server listens on, which aiohttp does not offer."""
     return cast(asyncio.Server, site._server).sockets
 
 
@@ -123,19 +122,7 @@ def _address(config: Config, runner: web.AppRunner) -> str:
     return f"{'https' if config.tls else 'http'}://{host}:{port}"
 
 
-
-
-# -- reading the settings again ---------------------------------------------------------------------------------------
-
-
-
-
-
-
-
-
-
-# -- what to try ------------------------------------------------------------------------------------------------------
+# -- what is printed at the start -------------------------------------------------------------------------------------
 
 def startup_lines(gateway: Gateway, address: str) -> list[str]:
     config = gateway.components.config
@@ -146,7 +133,7 @@ def startup_lines(gateway: Gateway, address: str) -> list[str]:
 
 
 def _key_hint(gateway: Gateway) -> list[str]:
-    """Whoever has to show a key must have one; those that are made later are known at once."""
+    """How to make the first key, where clients need one."""
     config = gateway.components.config
     if config.auth_methods != ("keys",) or len(gateway.keys):
         return []
@@ -169,7 +156,7 @@ def _example_commands(gateway: Gateway, address: str) -> list[str]:
 
 
 def _program_name() -> str:
-    """How we were called, as it can be typed here."""
+    """The name of the program, as it can be typed in this folder."""
     called = Path(sys.argv[0])
     if called.name != "dragoman":
         return "dragoman"

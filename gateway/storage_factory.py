@@ -1,4 +1,4 @@
-"""Where a server keeps what it has, by one word of its settings: in memory, in a file, or on a server for many."""
+"""Makes the storage that the setting `log` names: in memory, in a SQLite file, or in Redis for several servers."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -6,11 +6,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from gateway.config import Config
-from gateway.engine import Hub, LocalSessionService, Runtime
-from gateway.ports import AsyncKeyTable, Clock, EventLog, Resources, ResponseStore, TokenBuckets
+from gateway.engine import Hub, Runtime, SessionTable, local_session_service
+from gateway.ports import (
+    AsyncKeyTable,
+    Clock,
+    EventLog,
+    ManagedSessionService,
+    Resources,
+    ResponseStore,
+    TokenBuckets,
+)
 from gateway.quotas import Quotas
 from gateway.resources import KeyStore
-from gateway.storage import UNSEALED, Database, Seal, load_or_create_key
+from gateway.storage import UNSEALED, Database, FernetSeal, Seal, load_or_create_key
 from gateway.storage.log import MemoryLog, SqliteLog
 from gateway.storage.resources import (
     MemoryResources,
@@ -29,20 +37,20 @@ DATABASE_FILE = "dragoman.db"
 
 @dataclass(frozen=True)
 class Storage:
-    """The log, what dialects share beside conversations, answers to requests that may come twice, and keys."""
+    """The log, the resources, the stored responses and the keys of one server."""
 
     log: EventLog
     resources: Resources
     answers: ResponseStore
     keys: AsyncKeyTable
     recount: Callable[[], Awaitable[None]]
-    """Find out what everybody keeps, once the log is open."""
+    """Count what each owner has; called once the log is open."""
     tokens: TokenBuckets | None = None
-    """The buckets that several servers share."""
+    """The token buckets that several servers share."""
 
 
 class StorageLimits(Protocol):
-    """What the stores want to know of the limits in the settings."""
+    """The limits in the settings that stores obey."""
 
     @property
     def max_sessions(self) -> int: ...
@@ -51,11 +59,11 @@ class StorageLimits(Protocol):
 
 
 async def _count_nothing() -> None:
-    """What is not there when the server starts need not be counted; what all servers share, Redis counts."""
+    """Nothing to count: memory is empty at the start, and Redis counts by itself."""
 
 
 def make_storage(config: Config, clock: Clock, limits: Callable[[], StorageLimits], tally: Quotas) -> Storage:
-    """Made, not yet opened; what is kept is counted in the tally."""
+    """The storage, not yet opened; it counts in the tally what owners have."""
     kind = config.log.partition(":")[0]
     if "://" in config.log:
         return _redis_storage(config, clock, limits, tally)
@@ -78,20 +86,20 @@ def _most_resources(limits: Callable[[], StorageLimits]) -> Callable[[], int]:
 
 
 def database_path(config: Config) -> Path:
-    """The database of the data folder, which has the keys even if the log is in memory."""
+    """Return the database of the data folder, which has the keys even if the log is in memory."""
     return config.data / (config.log.partition(":")[2] or DATABASE_FILE)
 
 
 def make_seal(config: Config) -> Seal:
-    """What secrets are sealed with before they are stored: the keys of the settings, or the data folder's own."""
+    """The seal for stored secrets, with the keys of the settings or of the data folder."""
     if config.log == "memory":
         return UNSEALED
     given = config.secrets_key.get_secret_value()
-    return Seal(lambda: [key.strip() for key in given.split(",")] if given else [load_or_create_key(config.data)])
+    return FernetSeal(lambda: [key.strip() for key in given.split(",")] if given else [load_or_create_key(config.data)])
 
 
 def _redis_storage(config: Config, clock: Clock, limits: Callable[[], StorageLimits], tally: Quotas) -> Storage:
-    """On a Redis server; what talks to it is fetched only where it is wanted."""
+    """Storage in Redis; its libraries are imported only if it is used."""
     from gateway.storage.log.redis import RedisLog
     from gateway.storage.redis import RedisTokenBuckets
     from gateway.storage.resources.redis import RedisKeyTable, RedisResources, RedisResponses
@@ -113,7 +121,7 @@ def make_redis(config: Config) -> "RedisClient":
 
 
 def make_key_store(config: Config) -> KeyStore:
-    """The keys, for commands: they work beside a running server, and without one."""
+    """The keys for the commands of the CLI, which work with and without a running server."""
     if "://" not in config.log:
         return KeyStore(SqliteKeyTable(database_path(config)), config.data)
     from gateway.storage.resources.redis import BlockingKeyTable
@@ -121,12 +129,12 @@ def make_key_store(config: Config) -> KeyStore:
     return KeyStore(BlockingKeyTable(lambda: make_redis(config)), config.data)
 
 
-def make_session_service(runtime: Runtime, hub: Hub) -> LocalSessionService:
-    """The engine's door; where several servers share a log, one that knows of the others."""
+def make_session_service(runtime: Runtime, table: SessionTable, hub: Hub) -> ManagedSessionService:
+    """The session service of this server: of the only one, or of one of several that share a log in Redis."""
     if isinstance(runtime.log, MemoryLog | SqliteLog):
-        return LocalSessionService(runtime, hub)
-    from gateway.cluster import ClusterSessionService
+        return local_session_service(runtime, table, hub)
+    from gateway.cluster import cluster_session_service
     from gateway.storage.log.redis import RedisLog
 
     assert isinstance(runtime.log, RedisLog), "there is no other log"
-    return ClusterSessionService(runtime, hub, runtime.log)
+    return cluster_session_service(runtime, table, hub, runtime.log)

@@ -1,7 +1,7 @@
-"""Long work in short slices: between two slices the event loop serves everybody else.
+"""Divides long work into slices, between which the event loop serves other requests.
 
-Work that grows with data is not done at once. Whoever does it asks for a turn before each slice of it; in one step of
-the loop one turn is given, however many work at the same time, and to whoever has waited longest.
+Work that grows with data asks for a slice before each part. One slice is given per step of the loop, however many tasks
+work at the same time, and the task that has waited longest gets it.
 """
 
 import asyncio
@@ -14,13 +14,13 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 T = TypeVar("T")
 
 SLICE_ITEMS = 128
-"""How many things of some microseconds each are done in one slice."""
+"""The number of items of some microseconds each that are done in one slice."""
 SLICE_BYTES = 512 * 1024
-"""How many bytes are encoded, decoded or written in one slice."""
+"""The number of bytes that are encoded, decoded or written in one slice."""
 
 
 class _SliceQueue:
-    """Those who wait for a turn on one loop, and those of whom only one at a time may do long work."""
+    """The tasks that wait for a slice on one loop, and the locks of long work."""
 
     def __init__(self) -> None:
         self.locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
@@ -37,7 +37,7 @@ class _SliceQueue:
         await waiter
 
     def _give(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Let one go on in the next step of the loop, and look again in that step."""
+        """Let one task continue in the next step of the loop, then look again."""
         while self._waiting:
             waiter = self._waiting.popleft()
             if not waiter.done():
@@ -59,12 +59,12 @@ def _slice_queue() -> _SliceQueue:
 
 
 async def next_slice() -> None:
-    """Wait for the time of one slice; call it before each slice of long work."""
+    """Wait for one slice; call it before each slice of long work."""
     await _slice_queue().turn()
 
 
 async def sliced(items: Sequence[T], size: int = SLICE_ITEMS) -> AsyncIterator[Sequence[T]]:
-    """The items in slices, each in a turn of its own; what fits into one slice waits for nobody."""
+    """Yield the items in slices; a list that fits into one slice does not wait."""
     for start in range(0, len(items), size):
         if len(items) > size:
             await next_slice()
@@ -72,7 +72,7 @@ async def sliced(items: Sequence[T], size: int = SLICE_ITEMS) -> AsyncIterator[S
 
 
 async def run_in_slices(steps: Generator[None, None, T]) -> T:
-    """What comes of work that yields after each step, with a turn for each step but the first."""
+    """Run work that yields after each step, with one slice per step after the first, and return its result."""
     while True:
         try:
             next(steps)
@@ -84,7 +84,7 @@ async def run_in_slices(steps: Generator[None, None, T]) -> T:
 
 @asynccontextmanager
 async def one_at_a_time(name: str) -> AsyncIterator[None]:
-    """Do long work of this name while nobody else does: what it holds in memory is held once."""
+    """Hold the lock of this name: only one task at a time does this long work, so that its memory is used once."""
     queue = _slice_queue()
     lock = queue.locks.get(name)
     if lock is None:

@@ -1,4 +1,4 @@
-"""YAML that remembers where everything stands, and problems that say it: `file:line:column: what; the likely fix`."""
+"""Reads YAML with the position of every node, and formats problems as `file:line:column: message; hint`."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from gateway.field_errors import YAML_NOUNS, describe_error
 
 NodePath = tuple[str | int, ...]
-"""The way to a node: keys and list indexes from the top."""
+"""The path to a node: keys and list indexes from the top."""
 
 
 class Position(NamedTuple):
@@ -27,7 +27,7 @@ class Position(NamedTuple):
 
 @dataclass(frozen=True)
 class Problem:
-    """One mistake: where, what, and what to do about it."""
+    """One problem: its position, a message, and a hint."""
 
     position: Position
     message: str
@@ -38,7 +38,7 @@ class Problem:
 
 
 class Problems(Exception):
-    """All the mistakes of one or several files, told together."""
+    """All problems of one or several files."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = sorted(problems, key=lambda problem: (problem.position, problem.message))
@@ -46,7 +46,7 @@ class Problems(Exception):
 
 
 class YamlDocument:
-    """A YAML document: its plain value, the place of every key and value, and what was wrong with reading it."""
+    """A YAML document: its plain value, the position of every key and value, and the problems of reading it."""
 
     def __init__(self, file: str) -> None:
         self.file = file
@@ -56,7 +56,7 @@ class YamlDocument:
         self.problems: list[Problem] = []
 
     def position(self, path: NodePath, *, key: bool = False) -> Position:
-        """Where the node is, or the nearest node above it that exists."""
+        """Return the position of the node, or of the nearest node above it that exists."""
         for end in range(len(path), -1, -1):
             at = path[:end]
             found = self.keys.get(at) if key or end < len(path) else None
@@ -67,7 +67,7 @@ class YamlDocument:
 
 
 def read_yaml(file: Path | str, text: str | None = None) -> YamlDocument:
-    """Read a file (or `text` in its name). Duplicate keys and broken YAML become problems, not exceptions."""
+    """Read a file (or `text` under its name). Duplicate keys and broken YAML become problems, not exceptions."""
     marked = YamlDocument(str(file))
     try:
         text = Path(file).read_text("utf-8") if text is None else text
@@ -85,7 +85,7 @@ def read_yaml(file: Path | str, text: str | None = None) -> YamlDocument:
 
 
 def _compose(text: str) -> Any:
-    """By libyaml in a tenth of the time; by the other what is wrong, whose words we know, and tabs, which it minds."""
+    """Parse with libyaml, which is ten times faster; errors and tabs go to the Python parser and its messages."""
     if yaml.__with_libyaml__ and "\t" not in text:
         with suppress(yaml.YAMLError):
             return yaml.compose(text, Loader=yaml.CSafeLoader)
@@ -132,7 +132,7 @@ _PLAIN_KEY_TAGS = {"tag:yaml.org,2002:str", "tag:yaml.org,2002:merge", "tag:yaml
 
 
 def suggest(word: str, words: Iterable[str]) -> str:
-    """A hint: what the writer probably meant, or nothing."""
+    """Return a hint with the most similar word, or nothing."""
     close = get_close_matches(str(word), list(words), n=1, cutoff=0.6)
     return f"did you mean '{close[0]}'?" if close else ""
 
@@ -140,7 +140,7 @@ def suggest(word: str, words: Iterable[str]) -> str:
 def validation_problems(
     error: ValidationError, marked: YamlDocument, known: dict[str, Iterable[str]] | None = None,
 ) -> Iterator[Problem]:
-    """What pydantic found, each at its place in the file; `known` gives the words for hints, by the parent's name."""
+    """Yield the errors of pydantic as problems; `known` has the words for hints, by the name of the parent."""
     for found in error.errors(include_url=False):
         path = _path_in(found["loc"], marked)
         extra, missing = found["type"] == "extra_forbidden", found["type"] == "missing"
@@ -157,7 +157,7 @@ def _dotted(path: NodePath) -> str:
 
 
 def _path_in(loc: tuple[str | int, ...], marked: YamlDocument) -> NodePath:
-    """pydantic names union members in its locations; only what the document has is a path."""
+    """Return the path of a location: pydantic adds the names of union members, which are not in the document."""
     path: NodePath = ()
     for step in loc:
         if (*path, step) in marked.values or step == loc[-1]:

@@ -8,6 +8,7 @@ from typing import Any
 import orjson
 import pytest
 
+from tests.support.dialect_parts import part
 from tests.support.dialect_tables import DIALECTS, dialect
 from tests.support.dialects.blade.client import connect
 from tests.support.dialects.zenflux.client import Client
@@ -93,7 +94,6 @@ TABLE: list[tuple[str, str, Any, str]] = [
     ("DELETE", "/api/v1/conversations/nope", None, "there is no conversation 'nope'"),
     ("GET", "/api/v1/conversations/nope/messages", None, "there is no conversation 'nope'"),
 ]
-SAID = {"aap": ("error",), "blade": ("detail",), "cas": ("error", "message"), "zenflux": ("message",)}
 
 
 @pytest.fixture
@@ -123,9 +123,7 @@ def speaks(path: str) -> str:
 
 
 def said(path: str, refusal: Any) -> str:
-    for step in SAID[speaks(path)]:
-        refusal = refusal[step]
-    return str(refusal)
+    return str(part(speaks(path), "rest_requests").error_text(refusal))
 
 
 async def test_a_wrong_request_is_told_its_field(served: Served) -> None:

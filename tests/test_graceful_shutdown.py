@@ -235,8 +235,8 @@ async def _refuses_all_that_is_new(them: Clients, session: str, answer: Any) -> 
             refused.append((answer.status, dict(answer.headers), await answer.json()))
     assert [status for status, _, _ in refused] == [503] * 8
     assert {headers["Retry-After"] for _, headers, _ in refused} == {"2"}
-    for said_to, (_, _, body) in zip(("aap", "cas", "blade", "zenflux"), refused, strict=False):
-        assert b"about to stop" in orjson.dumps(body), said_to
+    for _, _, body in refused[:4]:
+        assert b"about to stop" in orjson.dumps(body)
     with pytest.raises(aiohttp.WSServerHandshakeError) as shut:
         await them.http.ws_connect(f"{them.address}/api/v1/ws/chat")
     assert (shut.value.status, shut.value.headers["Retry-After"]) == (503, "2")  # type: ignore[index]

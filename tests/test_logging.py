@@ -1,9 +1,12 @@
-"""The journal speaks JSON to machines, plainly to people, and keeps secrets."""
+"""The server log is JSON for machines and plain text for people, its events have names, and secrets are masked."""
 
+import ast
 import io
 import json
 import logging
+import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
 import msgspec
@@ -36,18 +39,18 @@ def written(stream: io.StringIO) -> list[dict[str, Any]]:
 def test_what_is_no_terminal_gets_json_lines() -> None:
     stream = io.StringIO()
     journal.configure_logging("auto", "info", stream)
-    journal.get_logger("dragoman.test").info("turn ended", session="sess_1", seconds=0.5)
+    journal.get_logger("dragoman.test").info("turn_ended", session="sess_1", seconds=0.5)
     [entry] = written(stream)
     assert entry.pop("timestamp").endswith("Z")
-    assert entry == {"event": "turn ended", "level": "info", "logger": "dragoman.test", "session": "sess_1",
+    assert entry == {"event": "turn_ended", "level": "info", "logger": "dragoman.test", "session": "sess_1",
                      "seconds": 0.5}
 
 
 def test_a_terminal_gets_lines_for_people() -> None:
     stream = Terminal()
     journal.configure_logging("auto", "info", stream)
-    journal.get_logger().info("turn ended")
-    assert "turn ended" in stream.getvalue()
+    journal.get_logger().info("turn_ended")
+    assert "turn_ended" in stream.getvalue()
     assert not stream.getvalue().startswith("{")
 
 
@@ -150,3 +153,42 @@ def structs(hint: Any) -> Iterator[type[msgspec.Struct]]:
         yield hint
     for inner in get_args(hint):
         yield from structs(inner)
+
+
+# -- names of events --------------------------------------------------------------------------------------------------
+
+ROOT = Path(__file__).parents[1]
+LEVELS = ("debug", "info", "warning", "error", "exception", "critical")
+
+
+def event_names(source: str) -> Iterator[str]:
+    """The texts of the first argument of every call of a logger."""
+    for call in ast.walk(ast.parse(source)):
+        if isinstance(call, ast.Call) and call.args and any(map(is_logger, ast.walk(call.func))):
+            yield from (node.value for node in ast.walk(call.args[0])
+                        if isinstance(node, ast.Constant) and isinstance(node.value, str))
+
+
+def is_logger(node: ast.AST) -> bool:
+    if not isinstance(node, ast.Attribute) or node.attr not in LEVELS:
+        return False
+    name = node.value.id if isinstance(node.value, ast.Name) else getattr(node.value, "attr", "")
+    return name == "log" or name.endswith("sampled")
+
+
+def all_event_names() -> set[str]:
+    files = (file for room in ("gateway", "adapters", "mappings") for file in (ROOT / room).rglob("*.py"))
+    return {name for file in files for name in event_names(file.read_text())}
+
+
+def test_every_event_has_a_name_instead_of_a_sentence() -> None:
+    names = all_event_names()
+    assert len(names) > 70
+    assert sorted(name for name in names if not re.fullmatch(r"[a-z][a-z0-9_]+", name)) == []
+
+
+def test_the_page_on_upgrading_gives_names_that_are_written() -> None:
+    page = (ROOT / "docs" / "upgrading.md").read_text().partition("## Log events")[2].partition("\n## ")[0]
+    shown = set(re.findall(r"\| `(\w+)` \|$", page, re.MULTILINE))
+    assert len(shown) > 60
+    assert shown - all_event_names() == {"shadow_differs", "shadow_failed"}, "the verdict is a part of these names"

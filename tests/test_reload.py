@@ -102,7 +102,7 @@ async def test_a_failed_reload_is_told_with_all_its_problems() -> None:
     with capture_logs() as told:
         assert not await try_reload(reload)
     assert told == [{
-        "event": "not reloaded; what was in force stays so", "log_level": "error",
+        "event": "reload_failed", "log_level": "error",
         "problems": ["config.yaml:2:7: one", "config.yaml:3:1: two; so"],
     }]
 

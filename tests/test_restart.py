@@ -11,10 +11,10 @@ import pytest
 
 from gateway.resources import Scheduler
 from tests.simulation.loop import EPOCH
+from tests.support.dialect_tables import ALL_DIALECTS
 from tests.support.gateway_server import Served, serving, until
 
 CAS, BLADE = "/api/v1/cloud", "/api"
-DIALECTS = {"cas": {}, "blade": {}, "zenflux": {}, "aap": {}}
 BEARER = {"type": "static_bearer", "mcp_server_url": "https://mcp.example", "token": "s3cret-token"}
 
 
@@ -48,7 +48,7 @@ class Talk:
 
 @asynccontextmanager
 async def talking(folder: Path, **settings: Any) -> AsyncIterator[Talk]:
-    async with serving(folder, dialects=DIALECTS, **settings) as served:
+    async with serving(folder, dialects=ALL_DIALECTS, **settings) as served:
         yield Talk(served)
 
 

@@ -87,7 +87,7 @@ def test_it_reads_its_settings_again_on_hangup(tmp_path: Path) -> None:
         hang_up(yaml.safe_dump(good), '"reloaded"')
         assert '"title":"Anew"' in curl(f"{server.address}/aap/meta")
         told = hang_up("dialects: {aap: }\nagents: {demo: {backend: demmo}}\n", "there is no backend")
-        assert "not reloaded" in told
+        assert "reload_failed" in told
         assert '"title":"Anew"' in curl(f"{server.address}/aap/meta"), "what was in force stays so"
         good["host"] = "127.0.0.2"
         hang_up(yaml.safe_dump(good), "'host' cannot change while the server runs")

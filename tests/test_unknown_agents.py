@@ -6,24 +6,13 @@ from typing import Any
 
 import pytest
 
+from tests.support.dialect_parts import dialects_with, each, part
 from tests.support.dialect_tables import DIALECTS
 from tests.support.gateway_server import Served, serving
 
 DIALECT_SETTINGS: dict[str, Any] = {name: {} for name in DIALECTS}
-CLOUD = "/api/v1/cloud"
-READS = {
-    "aap": ("/aap/sessions", "/aap/sessions/{id}", "/aap/sessions/{id}/history?type=full",
-            "/aap/sessions/{id}/history?type=compacted"),
-    "cas": (f"{CLOUD}/sessions", f"{CLOUD}/sessions/{{id}}", f"{CLOUD}/sessions/{{id}}/events"),
-    "blade": ("/api/sessions", "/api/sessions/{id}", "/api/sessions/{id}/messages"),
-    "zenflux": ("/api/v1/conversations", "/api/v1/conversations/{id}", "/api/v1/conversations/{id}/messages"),
-}
-TURNS: dict[str, tuple[str, dict[str, Any], int]] = {
-    "aap": ("/aap/sessions/{id}/turns", {"stream": "none", "messages": [{"role": "user", "content": "again"}]}, 409),
-    "cas": (f"{CLOUD}/sessions/{{id}}/events", {"events": [{"type": "user.message", "content": "again"}]}, 409),
-    "zenflux": ("/api/v1/chat", {"message": "again", "userId": "me", "conversationId": "{id}", "stream": False}, 404),
-}
-
+REFUSING = [name for name in dialects_with("rest_requests") if part(name, "rest_requests").UNKNOWN_AGENT is not None]
+"""Where a session has no agent of its own, there is nothing to refuse."""
 
 async def call(served: Served, method: str, path: str, body: Any = None) -> tuple[int, str]:
     async with served.http.request(method, served.url(path), json=body) as response:
@@ -42,23 +31,22 @@ async def orphan(tmp_path: Path) -> AsyncIterator[tuple[Served, str]]:
         yield served, session
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("dialect", each("rest_requests"))
 async def test_it_is_listed_and_read(orphan: tuple[Served, str], dialect: str) -> None:
     served, session = orphan
-    for path in READS[dialect]:
+    for path in part(dialect, "rest_requests").READS:
         status, told = await call(served, "GET", path.format(id=session))
         assert status == 200, (path, told)
         assert session in told or "You said: first" in told, path
     assert "You said: first" in told
 
 
-@pytest.mark.parametrize("dialect", TURNS)
+@pytest.mark.parametrize("dialect", REFUSING)
 async def test_a_new_turn_is_refused_by_the_name_of_the_agent(orphan: tuple[Served, str], dialect: str) -> None:
     served, session = orphan
-    path, body, refused = TURNS[dialect]
-    body = {name: session if value == "{id}" else value for name, value in body.items()}
-    status, told = await call(served, "POST", path.format(id=session), body)
-    assert (status, "'old'" in told) == (refused, True), told
+    requests = part(dialect, "rest_requests")
+    status, told = await call(served, "POST", *requests.message(session, "again"))
+    assert (status, "'old'" in told) == (requests.UNKNOWN_AGENT, True), told
     status, told = await call(served, "GET", f"/aap/sessions/{session}/history?type=full")
     assert "again" not in told, "a refusal means that nothing happened"
 

@@ -14,8 +14,7 @@ from bench.protocols import AapProtocol, Workload, words
 from bench.report import Row
 from gateway.backends.llm.openai import ChatCompletionsDecoder
 from gateway.backends.llm.toolbox import LlmToolbox
-from gateway.client import HttpClient
-from gateway.client.redacting_assembler import RedactingAssembler
+from gateway.client import HttpClient, SecretFilter, StreamAssembler
 from gateway.client.transport.sse_decoder import SseDecoder
 from gateway.ports import BackendEvent, Frame, Projector
 from mappings.language import Vocabulary, builtin_path, load_table
@@ -56,7 +55,8 @@ def _translated(talk: Workload, outbound: Projector) -> tuple[float, float]:
 def decode_response(pieces: Sequence[bytes]) -> list[BackendEvent]:
     """The model's answer in words of the house, as the backend has it."""
     numbers = count(1)
-    scribe, decoder = RedactingAssembler(lambda prefix: f"{prefix}_{next(numbers)}", (KEY,)), SseDecoder()
+    scribe = StreamAssembler(lambda prefix: f"{prefix}_{next(numbers)}", secret_filter=SecretFilter((KEY,)))
+    decoder = SseDecoder()
     reading = ChatCompletionsDecoder(scribe, LlmToolbox.empty(), set(), HttpClient("http://127.0.0.1"))
     said = scribe.begin(model="bench")
     for piece in pieces:

@@ -11,14 +11,12 @@ import random
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
-from importlib import import_module
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from aiohttp import web
 
-from conformance.faults.fault import Fault
 from conformance.faults.kill.setups import KEY, SETUPS, setup_of
 from conformance.faults.proxy.front import proxied
 from conformance.faults.proxy.passing import Meddler
@@ -30,8 +28,6 @@ from conformance.kit.suite import Suite, Target, load_suite
 from conformance.kit.verdict import Outcome, Report
 
 USAGE_ERROR = 2
-LIBERTIES = {"aap": "conformance.faults.liberties"}
-"""Where the liberal variants of a dialect are, if not in its own room."""
 
 
 class Jitter(Meddler):
@@ -95,14 +91,13 @@ class Watch:
 
     def _settings(self) -> Any:
         is_ours = self.url is None and self.profile is None
-        return setup_of(self.dialect).profile(self.suite) if is_ours else self.suite.read_profile(self.profile)
+        setup = setup_of(self.dialect)
+        return setup.profile(self.suite, setup.server_type) if is_ours else self.suite.read_profile(self.profile)
 
     def liberal(self) -> Iterator[Servable]:
         """The servers that use every freedom, each made when its turn comes."""
         if self.url is None and self.with_liberties:
-            module = import_module(LIBERTIES.get(self.dialect, f"conformance.faults.{self.dialect}.liberties"))
-            for server in module.LIBERTIES:
-                yield setup_of(self.dialect).wrong(Fault(server.__name__, "", (), (), server))
+            yield from map(setup_of(self.dialect).make, setup_of(self.dialect).liberties)
 
 
 def told(name: str, report: Report, with_shoulds: bool = True) -> Round:

@@ -19,7 +19,7 @@ from conformance.kit.reports.parts import left_behind
 from conformance.kit.reproduce import steps
 from conformance.kit.requirement import Level, Requirement
 from conformance.kit.runner import Runner, obstacle
-from conformance.kit.suite import HOME, Suite, Target, choose, find_suite
+from conformance.kit.suite import Suite, Target, choose, find_suite, home_of
 from conformance.kit.verdict import Finding, Outcome, Report
 
 
@@ -81,7 +81,7 @@ class Examiners:
     @property
     def place(self) -> Path:
         """The file that stands for the requirements among the tests."""
-        return HOME / self.suite.catalogue.dialect / "requirements.yaml"
+        return home_of(self.suite.catalogue.dialect) / "requirements.yaml"
 
     def examine(self, wanted: Sequence[Requirement]) -> Report:
         """Put these requirements to the server."""

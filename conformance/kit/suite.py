@@ -12,6 +12,7 @@ from typing import Any
 import aiohttp
 from pydantic import BaseModel
 
+import conformance
 from conformance.kit.case import Case
 from conformance.kit.documents import read_document
 from conformance.kit.http import HttpClient, Reply
@@ -83,7 +84,18 @@ class Suite:
 
 def dialects() -> tuple[str, ...]:
     """The dialects there is a suite for."""
-    return tuple(sorted(path.parent.name for path in HOME.glob("*/requirements.yaml")))
+    return tuple(sorted(_homes()))
+
+
+def home_of(dialect: str) -> Path:
+    """The folder with the requirements, the schemas and the other documents of a dialect; KeyError if there is none."""
+    return _homes()[dialect]
+
+
+def _homes() -> dict[str, Path]:
+    """The folders of this package that have requirements, wherever its path leads."""
+    found = (path for folder in conformance.__path__ for path in Path(folder).glob("*/requirements.yaml"))
+    return {path.parent.name: path.parent for path in found}
 
 
 @cache

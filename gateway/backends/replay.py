@@ -7,7 +7,7 @@ from typing import Any
 
 import gateway.model as m
 from gateway.errors import Conflict, GatewayError, NotFound, Overloaded
-from gateway.ports import BackendEvent, ReplayState, ScopedEvent, SessionService, Sleep, Turn
+from gateway.ports import BackendEvent, ReplayState, ReplayStatus, ScopedEvent, SessionService, Sleep, Turn
 from gateway.time_slices import one_at_a_time
 
 ReplayListener = Callable[[str, ReplayState], Awaitable[None]]
@@ -107,7 +107,7 @@ class Replay:
         self.turns = turns
         self.task: asyncio.Task[None] | None = None
         self._source = source
-        self._status = "replaying"
+        self._status: ReplayStatus = "replaying"
         self._turn = 0
 
     @property
@@ -134,7 +134,7 @@ class Replay:
         except GatewayError:  # the session was closed or deleted, or somebody else speaks in it
             self._status = "stopped"
 
-    async def end(self, status: str, sessions: SessionService, on_change: ReplayListener) -> None:
+    async def end(self, status: ReplayStatus, sessions: SessionService, on_change: ReplayListener) -> None:
         self._status = status
         await sessions.replace_backend(self.view.owner, self.view.session_id, None)
         await on_change(self.view.session_id, self.state)

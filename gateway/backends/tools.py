@@ -1,10 +1,10 @@
-"""Tools a server carries out itself: what one is, which of them a session has, and the three that are built in."""
+"""Tools that the server executes: the class, the tools that a session has, and the three built-in ones."""
 
 import ast
 import math
 import operator
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
@@ -16,16 +16,18 @@ import gateway.model as m
 from gateway.ports import Clock, Turn
 
 PLANNING_MODE = "planning"
+QUESTION_TOOL = "AskUserQuestion"
+"""The tool by which agents ask people; many clients know its name and its input."""
 OutputSink = Callable[[str], None]
-"""Where a running tool prints."""
+"""Receives the output of a running tool."""
 
 
 class ToolFailed(Exception):
-    """A tool could not do what it was asked; the message is its result."""
+    """Raised by a tool that fails; the message becomes the result of the call."""
 
 
 class ToolCallResult(Struct, frozen=True, kw_only=True):
-    """What a tool gave back."""
+    """The result of a tool call."""
 
     content: m.Content = ""
     is_error: bool = False
@@ -33,7 +35,7 @@ class ToolCallResult(Struct, frozen=True, kw_only=True):
 
 
 class Tool:
-    """A tool and the function that carries it out; its input is held to the parameters it declares."""
+    """A tool and the function that executes it; the input is validated against the declared parameters."""
 
     def __init__(
         self, spec: m.ToolSpec, work: Callable[[dict[str, Any], OutputSink], Awaitable[ToolCallResult]]
@@ -59,17 +61,30 @@ class Tool:
 
 
 def is_planning(turn: Turn) -> bool:
-    """Whether the turn is for making a plan, and not for carrying anything out."""
+    """Whether the turn is for making a plan, so that no tool may run."""
     return isinstance(turn.command, m.SendMessage) and turn.command.mode == PLANNING_MODE
 
 
+def is_headless(turn: Turn) -> bool:
+    """Whether no person is there who could be asked."""
+    return isinstance(turn.command, m.SendMessage) and turn.command.headless
+
+
 def enabled_tools(turn: Turn) -> dict[str, m.Permission]:
-    """The server tools a session has: what it chose, or the agent's own where it said nothing; none to plan with."""
+    """The server tools of a session: its own choice, or else the agent's tools; none while planning."""
     if is_planning(turn):
         return {}
     if turn.settings.tools is not None:
         return turn.settings.tools
     return {tool.spec.name: tool.permission for tool in turn.agent.tools}
+
+
+def question_input(questions: Sequence[m.Question]) -> dict[str, Any]:
+    """The input of a call of the question tool."""
+    return {"questions": [{
+        "question": one.question, "header": one.header or "", "multiSelect": one.multi_select,
+        "options": [{"label": choice.label, "description": choice.description or ""} for choice in one.options],
+    } for one in questions]}
 
 
 # -- the three that are built in --------------------------------------------------------------------------------------
@@ -93,7 +108,7 @@ SEARCH = m.ToolSpec(
 
 
 def builtin_tools(clock: Clock) -> dict[str, Tool]:
-    """The built-in tools by name; `clock` is what the first of them reads."""
+    """The built-in tools by name; the first one returns the time of `clock`."""
     async def tell(input: dict[str, Any], out: OutputSink) -> ToolCallResult:
         return ToolCallResult(content=datetime.fromtimestamp(clock(), UTC).isoformat(timespec="seconds"))
 
@@ -108,7 +123,7 @@ async def _calculate(input: dict[str, Any], out: OutputSink) -> ToolCallResult:
 # -- arithmetic, without eval -----------------------------------------------------------------------------------------
 
 MAX_EXPRESSION_CHARS, MAX_NUMBER_BITS = 200, 1024
-"""An expression has at most so many characters, a number at most so many bits."""
+"""The limits of an expression and of every number in it."""
 
 Number = int | float
 _BINARY: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
@@ -119,7 +134,7 @@ _UNARY: Mapping[type[ast.unaryop], Callable[[Any], Any]] = {ast.UAdd: operator.p
 
 
 def calculate(expression: str) -> Number:
-    """The value of an arithmetic expression; raises `ToolFailed`, and nothing else, where it has none."""
+    """The value of an arithmetic expression; raises `ToolFailed`, and nothing else, if there is none."""
     if len(expression) > MAX_EXPRESSION_CHARS:
         raise ToolFailed(f"expression: longer than {MAX_EXPRESSION_CHARS} characters")
     try:

@@ -1,4 +1,4 @@
-"""What an agent asks, put to the person at the prompt, and what they say made into answers."""
+"""Shows the asks of an agent at the prompt, and makes answers from what the person types."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
@@ -13,9 +13,9 @@ YES = ("y", "yes")
 NO = ("n", "no", "")
 DECLINED = "The user declined to carry out this call."
 ONE_LINE_LENGTH = 100
-"""What a call is given is beside its name if it has no more characters than these."""
+"""Input of a call with at most this many characters is shown beside the name of the tool."""
 MAX_TRIES = 5
-"""So often a question is put again to somebody who gives no answer to it."""
+"""How often a question is repeated if the person gives no valid answer."""
 
 
 class AskScreen(Protocol):
@@ -24,7 +24,7 @@ class AskScreen(Protocol):
 
 
 class AskPrompter:
-    """Puts asks to a person, and makes commands of what they say."""
+    """Shows asks to a person, and turns the typed answers into commands."""
 
     def __init__(self, screen: AskScreen, prompt: Prompt) -> None:
         self._screen, self._prompt = screen, prompt
@@ -32,7 +32,7 @@ class AskPrompter:
     def answers(self, asked: Sequence[RemoteAsk]) -> list[tuple[RemoteAsk, m.Answer]]:
         return [(one, PROMPTS[type(one.ask)](self, one.ask, one.ref)) for one in asked]
 
-    # -- one kind each --------------------------------------------------------------------------------------------
+    # -- one method per kind of ask -------------------------------------------------------------------------------
 
     def _questions(self, ask: m.QuestionAsk, ref: str) -> m.Answer:
         selections: dict[str, tuple[int, ...]] = {}
@@ -48,7 +48,7 @@ class AskPrompter:
         return m.AnswerQuestion(request_id=ref, selections=selections, custom=custom)
 
     def _question(self, question: m.Question) -> tuple[tuple[int, ...], str]:
-        """Numbers choose, anything else is an answer in one's own words; nothing at all, again and again, is none."""
+        """Ask one question: numbers choose options, other text is a free answer; repeated empty input is none."""
         self._screen.ask(f"? {f'{question.header}: ' if question.header else ''}{question.question}")
         for number, option in enumerate(question.options, 1):
             self._screen.ask(f"  {number}. {option.label}{f' - {option.description}' if option.description else ''}")
@@ -75,12 +75,12 @@ class AskPrompter:
         )
 
     def _result(self, ask: m.ClientToolAsk, ref: str) -> m.Answer:
-        self._call("? The agent wants you to carry out", ask.call)
-        said = self._prompt.read("result [nothing declines] ").strip()
+        self._call("? The agent asks you to run", ask.call)
+        said = self._prompt.read("result [empty declines] ").strip()
         return m.ReturnResult(request_id=ref, content=said or DECLINED, is_error=not said)
 
     def _call(self, question: str, call: m.ToolCall) -> None:
-        """With all that it is given: nobody is to allow what they have not seen."""
+        """Show a call with its whole input: nobody should allow a call that they have not seen."""
         given = as_json(call.input) if call.input else ""
         beside = f" {given}" if given and len(given) <= ONE_LINE_LENGTH else ""
         self._screen.ask(f"{question} {shorten(call.display_name or call.name, 80)}{beside}")
@@ -98,7 +98,7 @@ class AskPrompter:
         for number, option in enumerate(ask.options, 1):
             self._screen.ask(f"  {number}. {_option(option)}")
         for _ in range(MAX_TRIES):
-            numbers = _numbers(self._prompt.read("go back to? [a number; nothing stays] "))
+            numbers = _numbers(self._prompt.read("roll back to? [a number; empty changes nothing] "))
             if numbers == ():
                 break
             picks = _picks(numbers or (), len(ask.options))
@@ -116,7 +116,7 @@ def _prompt_label(question: m.Question) -> str:
 
 
 def _numbers(said: str) -> tuple[int, ...] | None:
-    """The numbers, where there is nothing else; none where nothing was said, None where it is other words."""
+    """Return the numbers of the input; an empty list for empty input, None for other text."""
     words = said.replace(",", " ").split()
     if not all(word.isdecimal() and word.isascii() and len(word) < 5 for word in words):
         return None
@@ -124,18 +124,18 @@ def _numbers(said: str) -> tuple[int, ...] | None:
 
 
 def _picks(numbers: Sequence[int], options: int) -> tuple[int, ...] | None:
-    """The choices that numbers name, counted from nought; None where there is no such choice."""
+    """Return the indexes of the options that the numbers choose; None if an option does not exist."""
     if not all(1 <= number <= options for number in numbers):
         return None
     return tuple(dict.fromkeys(number - 1 for number in numbers))
 
 
 def _hint(numbers: Sequence[int] | None, picks: Sequence[int] | None, options: int) -> str:
-    """What to say instead."""
+    """Return a hint about valid answers."""
     if numbers and picks is None:
         strange = next(number for number in numbers if not 1 <= number <= options)
         return f"there is no option {strange}: say {f'1 to {options}' if options > 1 else '1'}"
-    return "one number, please" if numbers != () else "an answer, please"
+    return "type one number" if numbers != () else "type an answer"
 
 
 def _option(option: dict[str, Any]) -> str:

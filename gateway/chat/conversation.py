@@ -1,4 +1,4 @@
-"""The conversation: what a person types goes to the server, what the server says is shown, until somebody leaves."""
+"""The chat loop: sends what the person types, and shows what the server sends, until one of them ends it."""
 
 from typing import Protocol
 
@@ -12,19 +12,19 @@ from .terminal_input import InterruptPressed, Prompt
 
 PROMPT = "> "
 INTERRUPT_SECONDS = 10.0
-"""How long the server is given to end a turn that was interrupted."""
+"""Seconds that the server has to end an interrupted turn."""
 EXIT_INTERRUPTED = 130
-"""The exit code of a program that was stopped by Ctrl-C."""
+"""The exit code of a program that Ctrl-C stopped."""
 HELP = """\
-/new    a new session, which knows nothing of this one
-/raw    show events as they are, or no longer
-/exit   leave; so do Ctrl-C and Ctrl-D at the prompt
-/help   this
-Ctrl-C while the agent speaks interrupts it. Everything else goes to the server as it is, also what begins with /."""
+/new    start a new session
+/raw    show events as JSON, or hide them
+/exit   leave, as Ctrl-C and Ctrl-D do at the prompt
+/help   show this text
+Ctrl-C while the agent answers interrupts the turn. All other text goes to the server, even if it begins with /."""
 
 
 class Screen(Protocol):
-    """Who shows what is heard."""
+    """Shows the events of a conversation."""
 
     is_raw: bool
 
@@ -37,14 +37,14 @@ class Screen(Protocol):
 
 
 class ChatExit(Exception):
-    """Somebody has had enough."""
+    """The person leaves the conversation."""
 
     def __init__(self, code: int = 0) -> None:
         self.code = code
 
 
 class ChatLoop:
-    """One person, one line. `is_patient` goes on after a failure, as a person would; a pipe is told of it and stops."""
+    """One conversation. An interactive one goes on after a failure; input from a pipe ends with it."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class ChatLoop:
         is_interactive: bool,
         keeps_settings: bool = False,
     ) -> None:
-        """`keeps_settings`: the session was there before us, and has settings that nobody here wants to change."""
+        """Make a loop; `keeps_settings` says that the session existed before and its settings should not change."""
         self._line, self._screen, self._prompt = line, screen, prompt
         self._settings, self._is_patient = settings, is_interactive
         self._keeps_settings = keeps_settings
@@ -66,7 +66,7 @@ class ChatLoop:
         self._failed = False
 
     def run(self) -> int:
-        """The exit code."""
+        """Run the conversation and return the exit code."""
         try:
             while not self._failed or self._is_patient:
                 self._hear_person()
@@ -125,7 +125,7 @@ class ChatLoop:
             self._screen.end_output()
 
     def _listen(self, stream: SyncStream) -> list[RemoteAsk]:
-        """Show what is heard, until the turn is over or waits; what was asked."""
+        """Show events until the turn ends or waits; return the asks."""
         asked: list[RemoteAsk] = []
         while True:
             try:
@@ -156,7 +156,7 @@ class ChatLoop:
         return self._line.answer(self._session_id, answers)
 
     def _interrupt(self, stream: SyncStream | None) -> None:
-        """Ask the server to end its turn, and hear how it does; whoever presses Ctrl-C again leaves at once."""
+        """Ask the server to end its turn, and show how it ends; a second Ctrl-C leaves at once."""
         self._screen.end_output()
         self._screen.note("interrupting; Ctrl-C again leaves")
         try:
@@ -168,7 +168,7 @@ class ChatLoop:
         except InterruptPressed:
             raise ChatExit(EXIT_INTERRUPTED) from None
         except TimedOut:
-            self._screen.error("the server has not ended its turn; it is left alone")
+            self._screen.error("the server has not ended the turn; not waiting any longer")
             if stream is not None:
                 stream.close()
 

@@ -1,7 +1,4 @@
-"""What is heard, shown to a person: words as they come, thoughts dimmed, tools in short, sub-agents to the right.
-
-What is heard, for a pipe: the agent's own words on one side, everything that a person must know on the other.
-"""
+"""Shows events to a person at a terminal, or writes replies to a pipe."""
 
 import time
 from collections.abc import Callable
@@ -20,11 +17,11 @@ STOP_NOTES = {
     m.StopReason.MAX_TOKENS: "it ran out of tokens", m.StopReason.MAX_STEPS: "it took too many steps",
     m.StopReason.REFUSAL: "it refused to go on", m.StopReason.TIMEOUT: "it took too long",
 }
-"""Ends that a reader would not guess."""
+"""Texts for stop reasons that a reader would not guess."""
 
 
 class TerminalScreen:
-    """One conversation on one terminal."""
+    """Shows a conversation: streamed text, dimmed thinking, short tool calls, sub-agents indented."""
 
     def __init__(self, console: Console, clock: Clock = time.monotonic) -> None:
         self.is_raw = False
@@ -45,7 +42,7 @@ class TerminalScreen:
         self._page.line(escape_controls(text), "red")
 
     def ask(self, text: str) -> None:
-        """Something that a person is to read and answer."""
+        """Show a text that the person should read and answer."""
         self._page.line(escape_controls(text), "bold")
 
     # -- a turn ---------------------------------------------------------------------------------------------------
@@ -62,7 +59,7 @@ class TerminalScreen:
             self._ended(heard)
         elif isinstance(heard, RemoteAsk):
             if isinstance(heard.ask, m.QuestionAsk):
-                self._held = None  # whoever asks shows the question in words
+                self._held = None  # the prompter shows the question as text
             self._show_held()
         else:
             event, scope_id = (heard.event, heard.scope_id) if isinstance(heard, ScopedEvent) else (heard, m.ROOT)
@@ -73,7 +70,7 @@ class TerminalScreen:
                 show(self, event, scope_id)
 
     def end_output(self) -> None:
-        """The server waits, or is done."""
+        """End the output of a turn, because the server waits or has finished."""
         self._show_held()
         self._page.start_line()
 
@@ -82,7 +79,7 @@ class TerminalScreen:
         if held is not None:
             held()
 
-    # -- words ----------------------------------------------------------------------------------------------------
+    # -- text -----------------------------------------------------------------------------------------------------
 
     def _delta(self, event: m.BlockDelta, scope_id: str) -> None:
         if event.kind is not m.BlockKind.TOOL_USE:
@@ -102,9 +99,9 @@ class TerminalScreen:
             )
 
     def _called(self, call: m.ToolCall, torn: bool, depth: int) -> None:
-        """Show the call; one that has the questions of an ask in it is not shown if the ask follows."""
+        """Show the call; a call that contains the questions of an ask is left out if the ask follows."""
         self._calls.open(call)
-        line = f"● {call_line(call)}{' (broken off)' if torn else ''}"
+        line = f"● {call_line(call)}{' (incomplete)' if torn else ''}"
         if isinstance(call.input.get("questions"), list) and not torn:
             self._held = lambda: self._page.line(line, "cyan", depth)
         else:
@@ -140,7 +137,7 @@ class TerminalScreen:
     def _letter(self, event: m.ScopeMessage, scope_id: str) -> None:
         self._page.line(f"✉ {shorten(m.text_of(event.content))}", "dim", self._depth(scope_id))
 
-    # -- the rest -------------------------------------------------------------------------------------------------
+    # -- other events ---------------------------------------------------------------------------------------------
 
     def _notice(self, event: m.NoticePosted, scope_id: str) -> None:
         self._page.line(f"! {shorten(event.title)}", LEVEL_STYLES[event.level])
@@ -150,7 +147,7 @@ class TerminalScreen:
             self._page.line(f"title: {shorten(event.title)}", "dim")
 
     def _compacted(self, event: m.SessionCompacted, scope_id: str) -> None:
-        self._page.line(f"the history was summed up: {shorten(event.summary) or 'without words'}", "dim")
+        self._page.line(f"the history was compacted: {shorten(event.summary) or 'without words'}", "dim")
 
     def _fault(self, event: m.FaultRaised, scope_id: str) -> None:
         self._page.line(f"! {shorten(event.fault.message)}", "red", self._depth(scope_id))
@@ -171,7 +168,7 @@ class TerminalScreen:
 
 
 class OpenCalls:
-    """Which calls have not come back: where several are open at once, a result says whose it is."""
+    """The calls without a result: if several are open, a result is shown with the name of its call."""
 
     def __init__(self) -> None:
         self._open: dict[str, m.ToolCall] = {}
@@ -183,7 +180,7 @@ class OpenCalls:
             self._together |= self._open
 
     def close(self, call_id: str) -> str:
-        """What the result is called: by the tool, with its input where the tool was called twice; nothing for one."""
+        """Return the name of the call for its result, with the input if the tool runs twice; empty if it runs alone."""
         call = self._open.pop(call_id, None)
         if call is None or call_id not in self._together:
             return ""
@@ -193,13 +190,13 @@ class OpenCalls:
 
 
 def call_line(call: m.ToolCall, longest: int = 100) -> str:
-    """`calc {"expression":"6*7"}`."""
+    """Return `calc {"expression":"6*7"}`."""
     given = f" {shorten(as_json(call.input), longest)}" if call.input else ""
     return f"{shorten(call.display_name or call.name, 80)}{given}"
 
 
 def usage_text(usage: m.Usage) -> str:
-    """`12 tokens in · 34 out · `, and nothing where nothing is known."""
+    """Return `12 tokens in · 34 out · `, or nothing if the usage is unknown."""
     if usage == m.Usage():
         return ""
     thought = f" · {usage.thinking_tokens} thinking" if usage.thinking_tokens else ""
@@ -207,7 +204,7 @@ def usage_text(usage: m.Usage) -> str:
 
 
 def raw_line(heard: DecodedItem) -> str:
-    """The event itself, in one line."""
+    """Return the event as one line of JSON."""
     event, scope = (heard.event, f"[{heard.scope_id}] ") if isinstance(heard, ScopedEvent) else (heard, "")
     name = {RemoteAsk: "asked", RemoteTurnEnd: "ended"}.get(type(event)) or getattr(event, "name", "")
     fields = msgspec.to_builtins(event)
@@ -233,7 +230,7 @@ _SHOW_BY_TYPE: dict[type, Callable[[TerminalScreen, Any, str], None]] = {
 
 
 class PlainScreen:
-    """Words without control codes; what is no reply goes to `beside`."""
+    """Writes replies without control codes; everything else goes to `beside`."""
 
     def __init__(self, reply: TextIO, beside: TextIO) -> None:
         self.is_raw = False
@@ -241,7 +238,7 @@ class PlainScreen:
         self._at_start = True
 
     def note(self, text: str) -> None:
-        """Nobody is there to read how it goes."""
+        """Do nothing: notes on progress are for people."""
 
     def error(self, text: str) -> None:
         self.end_output()

@@ -1,27 +1,28 @@
-"""A server spoken to from ordinary code: the remote lives on an event loop of its own, in a thread of its own."""
+"""A remote server for blocking code: the remote runs on an event loop in its own thread."""
 
 import asyncio
 import threading
-from collections.abc import AsyncGenerator, Coroutine, Sequence
+from collections.abc import Coroutine, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any, TypeVar
 
 import gateway.model as m
 from gateway.errors import TimedOut
-from gateway.ports import DecodedItem, NewRemoteSession, Remote, RemoteAsk, RemoteSession
+from gateway.ports import DecodedItem, NewRemoteSession, Remote, RemoteAsk, RemoteSession, RemoteTurn
 
 from .terminal_input import InterruptPressed, InterruptWatcher
 
 T = TypeVar("T")
 CLOSE_SECONDS = 3.0
-"""How long the server is waited for when we leave."""
+"""Seconds to wait for the server when the chat ends."""
 
 
 class SyncClient:
-    """One remote. While the terminal waits for a person the loop goes on, so that the server sees somebody there.
+    """One remote, used from blocking code.
 
-    Whoever waits for the server waits by the bell: Ctrl-C ends the wait with `InterruptPressed`.
+    The event loop keeps running while the terminal waits for a person, so that the connection stays alive. Every wait
+    for the server goes through the interrupt watcher: Ctrl-C ends the wait with `InterruptPressed`.
     """
 
     def __init__(self, remote: Remote, bell: InterruptWatcher) -> None:
@@ -39,7 +40,7 @@ class SyncClient:
         return self
 
     def __exit__(self, *exc: object) -> None:
-        """Say goodbye to the server; whoever presses Ctrl-C meanwhile does not wait for its answer."""
+        """Close the remote; Ctrl-C ends the wait for the server."""
         self._loop.call_soon_threadsafe(self._leaving.set)
         with suppress(InterruptPressed, TimedOut):
             self._bell.wait(self._left, CLOSE_SECONDS + 1)
@@ -58,7 +59,7 @@ class SyncClient:
         return self.wait(self.start(self._remote.sessions(most)))
 
     def start_turn(self, session_id: str, command: m.SendMessage, settings: m.Settings | None) -> "SyncStream":
-        """Without settings those of the session stay as they are."""
+        """Start a turn; without settings the session keeps its own."""
         return self._stream(self._remote.start_turn(session_id, command, *([settings] if settings is not None else ())))
 
     def answer(self, session_id: str, answers: Sequence[tuple[RemoteAsk, m.Answer]]) -> "SyncStream":
@@ -67,7 +68,7 @@ class SyncClient:
     def interrupt(self, session_id: str) -> "Future[None]":
         return self.start(self._remote.interrupt(session_id))
 
-    def _stream(self, heard: AsyncGenerator[DecodedItem, None]) -> "SyncStream":
+    def _stream(self, heard: RemoteTurn) -> "SyncStream":
         stream = SyncStream(self, heard)
         self._streams.add(stream)
         return stream
@@ -78,11 +79,11 @@ class SyncClient:
     # -- the two threads ------------------------------------------------------------------------------------------
 
     def start(self, work: Coroutine[Any, Any, T]) -> "Future[T]":
-        """Have this done on the loop."""
+        """Run a coroutine on the event loop."""
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     def wait(self, future: "Future[T]", seconds: float | None = None) -> T:
-        """What came of it; a wait that Ctrl-C or the time has ended can be taken up again."""
+        """Return the result; a wait that Ctrl-C or a timeout ended can be repeated."""
         return self._bell.wait(future, seconds)
 
     def _run(self) -> None:
@@ -101,19 +102,19 @@ class SyncClient:
                     await stream.end()
                 await self._remote.close()
         except TimeoutError:
-            return  # whoever does not let us go is left
+            return  # a remote that does not close in time is abandoned
 
 
 class SyncStream:
-    """What a server says, one thing at a time."""
+    """The items of a turn, one at a time."""
 
-    def __init__(self, line: SyncClient, heard: AsyncGenerator[DecodedItem, None]) -> None:
+    def __init__(self, line: SyncClient, heard: RemoteTurn) -> None:
         self._line, self._heard = line, heard
         self._next: Future[DecodedItem | None] | None = None
         self._task: asyncio.Task[Any] | None = None
 
     def next(self, seconds: float | None = None) -> DecodedItem | None:
-        """None when it is over. Who was broken off in waiting comes again, and misses nothing."""
+        """Return the next item, or None at the end; a call after an interrupted wait continues it."""
         if self._next is None:
             self._next = self._line.start(self._one())
         heard = self._line.wait(self._next, seconds)
@@ -121,7 +122,7 @@ class SyncStream:
         return heard
 
     def close(self) -> None:
-        """Nobody listens any more."""
+        """Stop reading the stream."""
         self._line.start(self.end())
 
     async def _one(self) -> DecodedItem | None:
@@ -132,7 +133,7 @@ class SyncStream:
         return heard
 
     async def end(self) -> None:
-        """Close what is heard; whoever waits for more of it is sent away first."""
+        """Cancel a pending read, then close the stream."""
         self._line.is_over(self)
         if self._task is not None and not self._task.done():
             self._task.cancel()

@@ -1,7 +1,4 @@
-"""Ctrl-C: remembered at once, raised only where somebody asks for it or reads what a person types.
-
-Where a person's words come from: a terminal with its line editing, or lines of a pipe.
-"""
+"""Reads lines from a terminal or a pipe, and delivers Ctrl-C only where the program waits or reads."""
 
 import signal
 import socket
@@ -17,26 +14,26 @@ from gateway.errors import TimedOut
 
 T = TypeVar("T")
 ALARM_SECONDS = 0.2
-"""So long at most a signal is not heard that came just before a read began."""
+"""The longest time, in seconds, until a signal that arrived just before a read is noticed."""
 
 
 class InterruptPressed(Exception):
-    """Somebody pressed Ctrl-C."""
+    """The user pressed Ctrl-C."""
 
 
 class InterruptWatcher:
-    """Takes the place of the usual handler for as long as it is entered.
+    """Replaces the handler of Ctrl-C while it is entered.
 
-    A handler that raises can raise between any two instructions, also while a lock is taken or released, and leaves the
-    lock broken. So this handler only counts. `wait` sleeps on a socket to which the system itself writes when a signal
-    comes, and raises `InterruptPressed` by itself. Only `read_interruptibly` has the handler raise, because nothing
-    else ends a read of a terminal; no code of ours runs within it but the call that reads. A signal that comes after
-    the last instruction before the read begins does not end the read: an alarm that rings now and then has the handler
-    called all the same.
+    A handler that raises can raise between any two instructions, even while a lock is taken or released, and leaves the
+    lock broken. So this handler only counts. `wait` sleeps on a socket to which the system writes when a signal
+    arrives, and raises `InterruptPressed` itself. Only `read_interruptibly` makes the handler raise, because nothing
+    else ends a read of a terminal; within it no code of ours runs but the call that reads. A signal that arrives after
+    the last instruction before the read does not end the read: a periodic alarm makes Python call the handler all the
+    same.
     """
 
     def __init__(self, *, is_last: bool = False) -> None:
-        """`is_last`: the process ends after this, and a Ctrl-C that comes even later changes nothing any more."""
+        """Make a watcher; `is_last` says that the process ends afterwards, so that a later Ctrl-C is ignored."""
         self._is_last = is_last
         self._count = 0
         self._is_reading = False
@@ -61,13 +58,13 @@ class InterruptWatcher:
             end.close()
 
     def check(self) -> None:
-        """Raise `InterruptPressed` if Ctrl-C was pressed and nobody has been told; one pressed twice is told twice."""
+        """Raise `InterruptPressed` for each Ctrl-C that was not delivered yet."""
         if self._count:
             self._count -= 1
             raise InterruptPressed
 
     def wait(self, future: "Future[T]", seconds: float | None = None) -> T:
-        """The result of the future. Raises `InterruptPressed` if Ctrl-C is pressed, or was pressed and not told."""
+        """Return the result of the future; Ctrl-C, also one not delivered yet, raises `InterruptPressed`."""
         self.check()
         future.add_done_callback(self._wake)
         end = float("inf") if seconds is None else time.monotonic() + seconds
@@ -82,7 +79,7 @@ class InterruptWatcher:
         return future.result()
 
     def read_interruptibly(self, read: Callable[[], T]) -> T:
-        """What `read` returns; Ctrl-C raises `InterruptPressed`, and so does one that was pressed and not told."""
+        """Return what `read` returns; Ctrl-C, also an earlier one that was not delivered, raises `InterruptPressed`."""
         self._is_reading = True
         try:
             self.check()
@@ -99,37 +96,37 @@ class InterruptWatcher:
         self._count += 1
 
     def _wake(self, future: "Future[Any]") -> None:
-        with suppress(OSError):  # full: it wakes without us; closed: nobody waits any more
+        with suppress(OSError):  # if it is full, the reader wakes anyway; if it is closed, nobody waits
             self._far.send(b"\0")
 
 
 def _ignore_alarm(number: int, frame: FrameType | None) -> None:
-    """That it is called is enough."""
+    """Do nothing: the signal only has to wake the interpreter."""
 
 
 class Prompt(Protocol):
-    """Asks a person. Raises `EOFError` where nobody answers, `InterruptPressed` where Ctrl-C was the answer."""
+    """Asks a person for a line. Raises `EOFError` at the end of the input, `InterruptPressed` for Ctrl-C."""
 
     def read(self, label: str) -> str: ...
 
 
 class TerminalPrompt:
-    """A person at a terminal; lines can be edited, and earlier ones be had again."""
+    """Reads lines of a person at a terminal, with line editing and history."""
 
     def __init__(self, bell: InterruptWatcher) -> None:
         self._bell = bell
         try:
             import readline
         except ImportError:
-            return  # a terminal without line editing is still one
-        readline.parse_and_bind("set enable-bracketed-paste on")  # libedit, which has none, does not mind
+            return  # a terminal without line editing still works
+        readline.parse_and_bind("set enable-bracketed-paste on")  # libedit does not know this setting and ignores it
 
     def read(self, label: str) -> str:
         return self._bell.read_interruptibly(lambda: input(label))
 
 
 class LinePrompt:
-    """A file or a pipe: each line is what somebody would have typed."""
+    """Reads lines of a file or a pipe."""
 
     def __init__(self, bell: InterruptWatcher, lines: TextIO) -> None:
         self._bell, self._lines = bell, lines

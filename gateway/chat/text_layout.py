@@ -1,7 +1,4 @@
-"""Words made fit to be shown: nothing moves the cursor, long things are folded.
-
-Where the cursor is: words that flow and are not cut at the edge, lines that stand alone, the margin of a voice.
-"""
+"""Lays out text for a terminal: escapes control characters, shortens values, wraps words, indents sub-agents."""
 
 import re
 from typing import Any
@@ -14,15 +11,15 @@ from rich.text import Text
 import gateway.model as m
 
 RESULT_LINES = 4
-"""So many lines of a result are shown."""
+"""The number of lines that are shown of a result."""
 MAX_TEXT_LENGTH = 20_000
-"""So many characters of something that must be seen whole."""
+"""The number of characters that are shown of a value that people must see."""
 MAX_LINE_LENGTH = 200
-"""So many characters of one line, of an input or an address."""
+"""The number of characters that are shown of a one-line value."""
 
 
 def escape_controls(text: str) -> str:
-    """Line ends and tabs stay; whatever else could move the reader's cursor or colour their terminal is spelled out."""
+    """Escape characters that could move the cursor or colour the terminal; keep line ends and tabs."""
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     return "".join(
         char if char.isprintable() or char in "\n\t" else char.encode("unicode_escape", "surrogatepass").decode()
@@ -31,7 +28,7 @@ def escape_controls(text: str) -> str:
 
 
 def shorten(text: str, longest: int = MAX_LINE_LENGTH) -> str:
-    """One line, and not a long one."""
+    """Return the text as one short line."""
     line = escape_controls(text).replace("\n", " ").strip()
     return line if len(line) <= longest else f"{line[:longest - 1]}…"
 
@@ -44,7 +41,7 @@ def as_json(value: Any) -> str:
 
 
 def indented_json(value: Any, longest: int = MAX_TEXT_LENGTH) -> list[str]:
-    """All of it, as JSON that can be read; if it is very long, its beginning, and how much is not shown."""
+    """Return the value as indented JSON; a very long value is cut, with the number of missing characters."""
     try:
         text = escape_controls(orjson.dumps(value, option=orjson.OPT_INDENT_2).decode())
     except TypeError:
@@ -54,7 +51,7 @@ def indented_json(value: Any, longest: int = MAX_TEXT_LENGTH) -> list[str]:
 
 
 def first_lines(content: m.Content, lines: int = RESULT_LINES) -> list[str]:
-    """The first lines of some content, and how many there are beside them."""
+    """Return the first lines of some content, and the number of lines left out."""
     every = escape_controls("\n".join(map(_part_text, m.parts_of(content)))).rstrip("\n").split("\n")
     shown = [shorten(line) for line in every[:lines]]
     left = len(every) - lines
@@ -62,7 +59,7 @@ def first_lines(content: m.Content, lines: int = RESULT_LINES) -> list[str]:
 
 
 def plural(number: int, thing: str) -> str:
-    """`1 token`, `2 tokens`."""
+    """Return `1 token`, `2 tokens`."""
     return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
@@ -82,16 +79,16 @@ def _part_text(part: m.AnyPart) -> str:
 MARGIN = "│ "
 TAB = 8
 TEXT_PIECES = re.compile(r"\n|[^\S\n]+|\S")
-"""The end of a line, blanks that belong together, and single characters of words."""
+"""Matches a line end, a run of spaces, or one character of a word."""
 WIDE_CELLS = 2
-"""So many cells has a character of a script that is written without blanks: a line may end after any of them."""
+"""The width of a character of a script without spaces: a line may break after each of them."""
 
 
 class TerminalWriter:
-    """Keeps the voices apart: each begins on a line of its own, sub-agents to the right of who called them.
+    """Writes text of several scopes: each starts on a new line, sub-agents are indented.
 
-    A word is shown when it is whole, so that it goes to the next line if it does not fit. A word that fits on no line
-    is left to the terminal, which cuts it: addresses can still be copied.
+    A word is written when it is complete, so that it moves to the next line if it does not fit. A word that is longer
+    than a line is left to the terminal, so that URLs can still be copied.
     """
 
     def __init__(self, console: Console) -> None:
@@ -104,7 +101,7 @@ class TerminalWriter:
         self._ready: list[tuple[str, str]] = []
 
     def write(self, text: str, style: str = "", depth: int = 0, voice: object = "") -> None:
-        """More of what this voice says."""
+        """Write more text of this scope."""
         if voice != self._voice:
             self.start_line()
             self._voice = voice
@@ -113,19 +110,19 @@ class TerminalWriter:
         self._show()
 
     def line(self, text: str, style: str = "", depth: int = 0) -> None:
-        """Something that is a line by itself; what does not fit goes on below where it began."""
+        """Write a line of its own; a long line continues below its start."""
         self.start_line()
         self._depth, self._style, self._indent = depth, style, len(text) - len(text.lstrip(" "))
         self._take(f"{text}\n")
         self._show()
 
     def pause(self) -> None:
-        """Nothing follows for now: a word of which more could have come is shown as it is."""
+        """Write an incomplete word as it is: no more text follows for now."""
         self._end_word()
         self._show()
 
     def start_line(self) -> None:
-        """The cursor is at the start of a line, and nobody speaks."""
+        """Move the cursor to the start of a line, with no current scope."""
         self._end_word()
         self._gap = ""
         if not self._at_start:
@@ -133,7 +130,7 @@ class TerminalWriter:
         self._voice = None
         self._show()
 
-    # -- where the cursor is --------------------------------------------------------------------------------------
+    # -- the position of the cursor -------------------------------------------------------------------------------
 
     def _take(self, text: str) -> None:
         for piece in TEXT_PIECES.findall(text):

@@ -1,4 +1,4 @@
-"""The command line; each command imports what it needs when it runs, and not before."""
+"""The command line; each command imports what it needs only when it runs."""
 
 import signal
 from typing import Annotated, Any
@@ -22,15 +22,15 @@ EXTERNAL_COMMANDS = {
     "conform": ("conformance.command", "conform"),
     "record": ("conformance.recording.command", "record"),
 }
-"""Commands that live in another package, which is imported only when they are asked for."""
+"""Commands of other packages, which are imported only when a command runs."""
 
 
 HANDLE_INTERRUPTS = ("chat", "sessions")
-"""Commands that take care of Ctrl-C themselves; to the others it is what Python makes of it."""
+"""Commands that handle Ctrl-C themselves; the others get the default of Python."""
 
 
 class RootCommandGroup(CommandGroup):
-    """The commands of this package, and those of others by name."""
+    """The commands of this package and those of other packages."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         return [*super().list_commands(ctx), *EXTERNAL_COMMANDS]
@@ -47,7 +47,7 @@ def _load_external(ctx: Any, name: str) -> Any:
         found = getattr(import_module(module), function)
     except ModuleNotFoundError as error:
         if error.name and module.startswith(error.name):
-            return None  # installed without it
+            return None  # installed without conformance
         raise
     alone = typer.Typer(add_completion=False)
     alone.command(name)(found)
@@ -78,7 +78,7 @@ app.add_typer(keys, name="keys")
 
 @app.command("version")
 def version() -> None:
-    """Say which version this is.
+    """Print the version.
 
     Example: [b]dragoman version[/b]
     """
@@ -97,7 +97,7 @@ def _version(wanted: bool) -> None:
 def dragoman(
     context: typer.Context,
     is_version_wanted: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Say which version this is.")
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
     """One agent, every client protocol.

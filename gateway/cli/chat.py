@@ -23,48 +23,48 @@ if TYPE_CHECKING:
     from gateway.chat import InterruptWatcher, SyncClient
 
 NO_SESSION_STATUSES = (400, 404, 410, 422)
-"""How a server answers that does not have the session, or to which its id is none."""
+"""Statuses of servers that do not have the session or do not accept its id."""
 
 
 def chat(
     context: typer.Context,
-    url: Annotated[str, typer.Argument(help="Where the server is: the address its dialect's routes start from.")],
+    url: Annotated[str, typer.Argument(help="The URL of the server: the address below which its dialect is served.")],
     dialect: DialectName = None,
     session: Annotated[str | None, typer.Option(
-        metavar="ID", help="Go on with this session of the server; `dragoman sessions URL` lists them.")] = None,
-    agent: Annotated[str | None, typer.Option(help="Which of its agents, where it has several.")] = None,
+        metavar="ID", help="Continue this session of the server; `dragoman sessions URL` lists them.")] = None,
+    agent: Annotated[str | None, typer.Option(help="The agent to talk with, if the server has several.")] = None,
     key: Key = None,
     system: Annotated[str | None, typer.Option(
-        metavar="TEXT", help="What the agent is told before everything else.")] = None,
+        metavar="TEXT", help="The system prompt of the session.")] = None,
     model: Annotated[str | None, typer.Option(help="The model that the agent should use.")] = None,
     tool: Annotated[
         list[str] | None, typer.Option(
-            metavar="NAME", help="A tool of yours, NAME or NAME=WHAT IT DOES; you give its results. May be repeated.")
+            metavar="NAME", help="Offer a client tool, NAME or NAME=DESCRIPTION; you type results. May be repeated.")
     ] = None,
     ask_before: Annotated[
         list[str] | None, typer.Option(
             metavar="NAME",
-            help="Be asked before the agent uses this tool of its own, where that is told. May be repeated.")
+            help="Ask you before the agent uses this server tool, if the dialect can say so. May be repeated.")
     ] = None,
     timeout: Timeout = DEFAULT_TIMEOUT,
 ) -> None:
-    """Talk with a server of any dialect: its words as they come, its tools, its questions.
+    """Talk with an agent behind a server of any dialect: see text as it arrives, tool calls and questions.
 
     Example: [b]dragoman chat https://agents.example.com/their/path --dialect NAME[/b]
 
-    Ctrl-C interrupts the agent; at the prompt, Ctrl-C or Ctrl-D leaves. /help tells what else can be said. Text of
-    several lines that is pasted is one message. Without a terminal each line that is read is a message, and the reply
-    alone is printed: [b]echo hello | dragoman chat URL --dialect D[/b]
+    Ctrl-C interrupts the agent; at the prompt, Ctrl-C or Ctrl-D leaves. /help lists the commands. Pasted
+    text of several lines is one message. Without a terminal each line of the input is a message, and only replies are
+    printed: [b]echo hello | dragoman chat URL --dialect D[/b]
 
-    The exit code is 0, 1 if the agent failed in a chat without a terminal, 2 if the server cannot be talked to, and 130
-    if Ctrl-C ended it while the agent was at work.
+    The exit code is 0, 1 if the agent failed in a chat without a terminal, 2 if the server cannot be used, and 130 if
+    Ctrl-C ended the command while the agent was working.
     """
     from gateway.chat import InterruptWatcher
 
     with InterruptWatcher(is_last=context.obj is OWN_PROCESS) as bell, report_errors():
         server, code = resolve_server(url, dialect, key, timeout, agent), 0
         if session and system:
-            fail("--system is for new sessions: a session that is there keeps what it was told")
+            fail("--system is for new sessions: an existing session keeps its system prompt")
         with explain_errors(server):
             code = _converse_with(bell, server, session, system, model, tool or [], ask_before or [])
     raise typer.Exit(code)
@@ -86,18 +86,18 @@ def _converse_with(
     from gateway.chat import ChatLoop, LinePrompt, PlainScreen, SyncClient, TerminalPrompt, TerminalScreen
 
     if not structlog.is_configured():
-        logging.configure_logging("console", "warning")  # to standard error: standard output has the replies alone
+        logging.configure_logging("console", "warning")  # to standard error: standard output has only replies
     is_terminal = sys.stdin.isatty() and sys.stdout.isatty()
     for stream in (sys.stdin, sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="replace")  # what one side cannot spell is no reason to stop
+            stream.reconfigure(errors="replace")  # a character that one side cannot encode must not stop the chat
     specs = tuple(map(_tool, own))
     with SyncClient(server.connect(), bell) as line:
         if session:
             _join(line, session, server)
         card = line.about()
         if specs and not card.capabilities.client_tools:
-            fail(f"--tool {specs[0].name}: this server takes no tools of its clients")
+            fail(f"--tool {specs[0].name}: this server does not accept client tools")
         settings = m.Settings(system=system, model=model, client_tools=specs, tools=_permissions(card, careful))
         opened = session or line.open(settings)
         keeps = session is not None and not (specs or careful)
@@ -110,7 +110,7 @@ def _converse_with(
         from rich.console import Console
 
         terminal = TerminalScreen(Console(highlight=False))
-        terminal.note(f"talking with {card.title or card.name}; /help tells what can be said beside words")
+        terminal.note(f"talking with {card.title or card.name}; /help lists the commands")
         terminal.note(f"session {opened}")
         return ChatLoop(
             line, terminal, TerminalPrompt(bell), opened, settings=settings, keeps_settings=keeps, is_interactive=True,
@@ -125,7 +125,7 @@ def _join(line: "SyncClient", session: str, server: RemoteServer) -> None:
     except GatewayError as error:
         if upstream_status(error) not in NO_SESSION_STATUSES:
             raise
-        line.about()  # a server of another kind, or at another address, is told as such
+        line.about()  # raises a better error if this is a server of another kind
         fail(f"there is no session '{session}' at {server.url}; `dragoman sessions {server.url}` lists those there are")
 
 
@@ -134,17 +134,17 @@ def _tool(said: str) -> "m.ToolSpec":
 
     name, _, what = said.partition("=")
     if not name.strip():
-        fail(f"--tool '{said}': say NAME, or NAME=WHAT IT DOES")
+        fail(f"--tool '{said}': write NAME, or NAME=DESCRIPTION")
     return m.ToolSpec(name=name.strip(), description=what.strip() or name.strip(), parameters={"type": "object"})
 
 
 def _permissions(card: "m.AgentCard", careful: list[str]) -> "dict[str, m.Permission] | None":
-    """What the agent may do with its own tools; None where nobody said anything about that."""
+    """Return the permissions of the server tools; None leaves them to the server."""
     import gateway.model as m
 
     names = [tool.spec.name for tool in card.tools]
     if strange := [name for name in careful if name not in names]:
-        has = f"the agent has: {', '.join(names)}" if names else "this server names no tools of its agent"
+        has = f"the agent has: {', '.join(names)}" if names else "this server does not list the tools of its agent"
         fail(f"--ask-before {strange[0]}: there is no such tool; {has}")
     if not careful:
         return None

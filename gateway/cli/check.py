@@ -1,4 +1,4 @@
-"""`dragoman check`: everything that can be found wrong without serving, and what the dialects cannot carry."""
+"""`dragoman check`: reports all problems of settings and tables, and what the dialects cannot express."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
@@ -15,7 +15,7 @@ WIDTH = 80
 
 def check(
     config: ConfigFile = None,
-    matrix: Annotated[bool, typer.Option("--matrix", help="Show what each dialect cannot tell its clients.")] = False,
+    matrix: Annotated[bool, typer.Option("--matrix", help="Show which features each dialect cannot express.")] = False,
     pairs: Annotated[bool, typer.Option(
         "--pairs", help="Show what is lost between an agent behind one dialect and a client of another.")] = False,
 ) -> None:
@@ -23,7 +23,7 @@ def check(
 
     Example: [b]dragoman check --config config.yaml --matrix[/b]
 
-    The exit code is 0 if there is nothing to mend, and 2 otherwise.
+    The exit code is 0 if there are no problems, and 2 otherwise.
     """
     with report_errors():
         chosen = load_checked_settings(config)
@@ -47,7 +47,7 @@ def check(
 
 
 def _show_grid(grid: "SupportGrid") -> None:
-    """One row for each feature, one column for each dialect; what is degraded has a number, and below it a note."""
+    """Print one row per feature and one column per dialect, with a note below for each degraded feature."""
     from textwrap import wrap
 
     widths = [max(map(len, column)) for column in zip(*grid.rows, strict=True)]
@@ -60,7 +60,7 @@ def _show_grid(grid: "SupportGrid") -> None:
 
 
 def _explain(rows: Sequence[Sequence[str]]) -> None:
-    """What the words in the table mean."""
+    """Print what the words of the table mean."""
     from mappings.language import FEATURES
 
     named = {word for row in rows for cell in row for word in cell.split(", ")}
@@ -71,7 +71,7 @@ def _explain(rows: Sequence[Sequence[str]]) -> None:
 
 
 def _show(rows: Sequence[Sequence[str]]) -> None:
-    """A table whose first row is its head; for a pipe it is as wide as it needs to be, and plain."""
+    """Print a table whose first row is its header; a pipe gets plain text of any width."""
     from rich.box import SIMPLE
     from rich.console import Console
     from rich.markup import escape

@@ -1,4 +1,4 @@
-"""How the help texts of the commands are laid out."""
+"""The layout of the help texts of all commands."""
 
 from pathlib import Path
 from typing import Any
@@ -6,11 +6,11 @@ from typing import Any
 from typer.core import TyperGroup
 
 DIALECT_NAMES = "{dialects}"
-"""In a help, the names of those there are."""
+"""This placeholder in a help text becomes the names of the dialects."""
 
 
 class CommandGroup(TyperGroup):
-    """Commands whose help flows: where a line of the docstring ends says nothing of where one of the terminal does."""
+    """A group of commands whose help texts are wrapped to the width of the terminal."""
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         command = super().get_command(ctx, cmd_name)
@@ -26,7 +26,7 @@ class CommandGroup(TyperGroup):
 
 
 def format_help(command: Any, ctx: Any) -> None:
-    """Make the help of a command fit to be read."""
+    """Join the lines of the help text, and name the values of the options."""
     command.help = join_lines(command.help or "")
     for param in command.get_params(ctx):
         if DIALECT_NAMES in (getattr(param, "help", None) or ""):
@@ -35,7 +35,7 @@ def format_help(command: Any, ctx: Any) -> None:
 
 
 def _name_value(param: Any) -> None:
-    """Name what an option takes by a word, PATH or NUMBER, in place of a type of Python; a flag takes nothing."""
+    """Show the value of an option as PATH, NUMBER or its own name, instead of a Python type; a flag has no value."""
     shown = ""
     if param.param_type_name == "option" and not param.is_flag:
         kind = getattr(getattr(param, "type_descriptor", None), "annotation", str)

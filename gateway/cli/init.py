@@ -1,4 +1,4 @@
-"""`dragoman init`: a config.yaml to edit."""
+"""`dragoman init`: writes a config.yaml to edit."""
 
 from pathlib import Path
 from typing import Annotated

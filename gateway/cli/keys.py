@@ -1,4 +1,4 @@
-"""`dragoman keys`: who may come in where `auth: keys` is set."""
+"""`dragoman keys`: adds, lists and removes the keys of `auth: keys`."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,27 +18,28 @@ keys = typer.Typer(
     cls=CommandGroup, no_args_is_help=True, help="Make, list and remove keys. Example: [b]dragoman keys add laptop[/b]",
 )
 
-KeyName = Annotated[str, typer.Argument(help="What the key is called, here and in the list.", metavar="NAME")]
+KeyName = Annotated[str, typer.Argument(help="The name of the key.", metavar="NAME")]
 
 
 @keys.command("add")
 def add(
     name: KeyName,
-    user: Annotated[str | None, typer.Option(help="Whose sessions it opens; by default the key's name.")] = None,
+    user: Annotated[str | None, typer.Option(
+        help="The user whose sessions the key opens; by default the name of the key.")] = None,
     config: ConfigFile = None,
     data: DataFolder = None,
 ) -> None:
-    """Make a key and show it, this once: only a hash of it is kept.
+    """Make a key and print it once: only its hash is stored.
 
     Example: [b]dragoman keys add laptop --user ada[/b]
 
-    Keys of the same user open the same sessions. The key alone goes to standard output, so that it can be piped.
+    Keys of the same user open the same sessions. Only the key goes to standard output, so that it can be piped.
     """
     with report_errors():
         chosen = load_settings(config, setting_overrides(data=data))
         token = _store(chosen).add(name, user)
         _write_audit_line(chosen, "key.created", f"{name} of {user or name}")
-        typer.echo(f"Key '{name}' of user '{user or name}'. Keep it now: it cannot be shown again.", err=True)
+        typer.echo(f"Key '{name}' of user '{user or name}'. Copy it now: it cannot be shown again.", err=True)
         typer.echo(token)
 
 
@@ -74,7 +75,7 @@ def _origin(key: "Key", names: dict[str, str]) -> str:
 
 @keys.command("remove")
 def remove(name: KeyName, config: ConfigFile = None, data: DataFolder = None) -> None:
-    """Remove a key, and the keys that were made with it: they open nothing from now on, not even on servers that run.
+    """Remove a key, and the keys that were made with it: they stop working at once, on running servers too.
 
     Example: [b]dragoman keys remove laptop[/b]
 
@@ -92,7 +93,7 @@ def remove(name: KeyName, config: ConfigFile = None, data: DataFolder = None) ->
 
 
 def _write_audit_line(config: "Config", event: str, target: str) -> None:
-    """In the audit log; the actor is the user of this machine."""
+    """Write a line to the audit log; the actor is the user of this machine."""
     import getpass
     import time
 

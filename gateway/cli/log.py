@@ -1,4 +1,4 @@
-"""`dragoman log`: the file that sessions are kept in, looked at, made smaller, and carried elsewhere."""
+"""`dragoman log`: verifies, compacts, exports and imports the file that stores the sessions."""
 
 import sys
 import time
@@ -17,27 +17,27 @@ if TYPE_CHECKING:
     from gateway.ports import Clock
 
 log = typer.Typer(cls=CommandGroup, no_args_is_help=True, help=(
-    "Look after the file that sessions are kept in. Example: [b]dragoman log verify[/b]"))
+    "Maintain the file that stores the sessions. Example: [b]dragoman log verify[/b]"))
 
-SECRETS = "secrets that clients gave to their sessions are in it, sealed: they open with the key of this installation"
+SECRETS = "the file has secrets of clients, sealed: only the key of this installation opens them"
 PROGRESS_SECONDS = 1.0
-"""Seconds between two words on how far a long work is."""
+"""Seconds between two reports of progress."""
 
 
 @log.command("verify")
 def verify(config: ConfigFile = None, data: DataFolder = None) -> None:
-    """See whether the file is whole and everything in it is in its place; a server may be running meanwhile.
+    """Check that the file is complete and consistent; a server may be running meanwhile.
 
     Example: [b]dragoman log verify[/b]
 
-    Every problem is told with its session and record. The exit code is 0 if there is none, 1 if there are some, and 2
-    if there is no such file.
+    Every problem is printed with its session and record. The exit code is 0 if there is none, 1 if there are some,
+    and 2 if there is no such file.
     """
     from gateway.storage.log import verify_log as look
 
     with report_errors():
         path = session_file(load_settings(config, setting_overrides(data=data)))
-        with progress("looked at {} of {} sessions") as tell:
+        with progress("verified {} of {} sessions") as tell:
             verdict = look(path, tell)
     for problem in verdict.problems:
         typer.echo(str(problem))
@@ -51,7 +51,7 @@ def verify(config: ConfigFile = None, data: DataFolder = None) -> None:
 
 @log.command("compact")
 def compact(config: ConfigFile = None, data: DataFolder = None) -> None:
-    """Make the file smaller and quicker to read, while no server runs; nothing that can be read changes.
+    """Make the file smaller and faster to read; stop the server first. No session changes.
 
     Example: [b]dragoman log compact[/b]
 
@@ -73,13 +73,13 @@ def compact(config: ConfigFile = None, data: DataFolder = None) -> None:
 @log.command("export")
 def export(
     sessions: Annotated[
-        list[str] | None, typer.Argument(help="Which sessions; all if none is named.", metavar="SESSION")
+        list[str] | None, typer.Argument(help="The ids of sessions; all sessions if none is given.", metavar="SESSION")
     ] = None,
     out: Annotated[Path | None, typer.Option(help="A new file to write, which only you can read.")] = None,
     config: ConfigFile = None,
     data: DataFolder = None,
 ) -> None:
-    """Write sessions as lines of JSON, to be kept or taken in elsewhere; a server may be running meanwhile.
+    """Write sessions as lines of JSON, for a backup or for another server; a server may be running meanwhile.
 
     Example: [b]dragoman log export --out sessions.jsonl[/b]
 
@@ -93,7 +93,7 @@ def export(
         path = session_file(chosen)
         with progress("wrote {} of {} sessions") as tell:
             lines = export_sessions(path, sessions or (), tell, seal=make_seal(chosen))
-            first = next(lines)  # whatever is wrong is told before anything is written
+            first = next(lines)  # problems are reported before anything is written
             with _target(out) as target:
                 target.write(first)
                 target.writelines(lines)
@@ -103,17 +103,17 @@ def export(
 @log.command("import")
 def import_sessions(
     file: Annotated[
-        Path | None, typer.Argument(help="What `dragoman log export` wrote; standard input if none is named.")
+        Path | None, typer.Argument(help="A file that `dragoman log export` wrote; standard input if none is given.")
     ] = None,
-    replace: Annotated[bool, typer.Option("--replace", help="Take the place of sessions that are there.")] = False,
+    replace: Annotated[bool, typer.Option("--replace", help="Replace sessions that exist.")] = False,
     config: ConfigFile = None,
     data: DataFolder = None,
 ) -> None:
-    """Take in sessions that were exported, while no server runs: all of them, or none.
+    """Import exported sessions: all of them, or none. Stop the server first.
 
     Example: [b]dragoman log import sessions.jsonl[/b] or [b]dragoman log import < sessions.jsonl[/b]
 
-    Sessions keep their ids and owners. One that is there already is refused unless --replace is given.
+    Sessions keep their ids and owners. A session that exists is refused unless --replace is given.
     """
     from gateway.storage.log import import_sessions as carry_in
     from gateway.storage_factory import make_seal
@@ -121,16 +121,16 @@ def import_sessions(
     with report_errors():
         chosen = load_settings(config, setting_overrides(data=data))
         path = session_file(chosen, may_be_new=True)
-        with progress("took in {} sessions") as tell, _source(file) as lines:
+        with progress("imported {} sessions") as tell, _source(file) as lines:
             done = carry_in(path, lines, seal=make_seal(chosen), replace=replace, progress=tell)
-    replaced = f", {done.replaced:,} of them in the place of others" if done.replaced else ""
-    typer.echo(f"{path}: took in {_many(done.sessions, 'session')}, {_many(done.records, 'record')}{replaced}")
+    replaced = f", {done.replaced:,} of them replaced existing ones" if done.replaced else ""
+    typer.echo(f"{path}: imported {_many(done.sessions, 'session')}, {_many(done.records, 'record')}{replaced}")
 
 
-# -- what they share --------------------------------------------------------------------------------------------------
+# -- shared by the commands -------------------------------------------------------------------------------------------
 
 def session_file(config: "Config", *, may_be_new: bool = False) -> Path:
-    """Where these settings keep sessions."""
+    """Return the file that stores the sessions of these settings."""
     from gateway.storage_factory import DATABASE_FILE
 
     kind, _, place = config.log.partition(":")
@@ -146,12 +146,12 @@ def session_file(config: "Config", *, may_be_new: bool = False) -> Path:
 
 @contextmanager
 def _target(out: Path | None) -> Iterator[BinaryIO]:
-    """Standard output, or a new file that nobody else can read, there only when it is whole."""
+    """Open standard output, or a new private file that exists only when it is complete."""
     if out is None:
         yield sys.stdout.buffer
         return
     if out.exists():
-        fail(f"{out} is there already; remove it, or choose another name")
+        fail(f"{out} exists already; remove it, or choose another name")
     part = out.with_name(f"{out.name}.part")
     try:
         with open(part, "wb", opener=_private_opener) as target:
@@ -191,7 +191,7 @@ def progress(words: str) -> Iterator["ProgressReporter"]:
 
 
 class ProgressReporter:
-    """Tells on standard error how far a long work is, now and then; of a short one it says nothing."""
+    """Reports the progress of long work on standard error from time to time; short work is not reported."""
 
     def __init__(self, words: str, clock: "Clock") -> None:
         self._words = words

@@ -1,4 +1,4 @@
-"""What the commands have in common: how settings are found, and how a mistake is told."""
+"""Options, settings and error reports that all commands share."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from gateway.config import Config
 
 EXIT_USER_ERROR = 2
-"""The exit code where the user can do something about it."""
+"""The exit code of an error that the user can correct."""
 
 ConfigFile = Annotated[
     Path | None, typer.Option(
@@ -23,28 +23,16 @@ DataFolder = Annotated[
 ]
 CONFIG = Path("config.yaml")
 OWN_PROCESS = object()
-"""What the context of a command carries where the command has the process for itself, which ends with it."""
-
-
-
-
-
-
-
-
-
-
-
-
+"""The context object of a command that runs alone in its process."""
 
 
 def setting_overrides(*, data: Path | None = None, **others: object) -> dict[str, object]:
-    """What the command line says of the settings; a path is meant from where the user stands."""
+    """Return the settings that the command line overrides; paths are relative to the current folder."""
     return {"data": data.absolute() if data else None, **others}
 
 
 def has_settings(file: Path | None) -> bool:
-    """Whether somebody wrote the settings: a file was named, or config.yaml is here."""
+    """Say whether there is a settings file: one was named, or config.yaml exists here."""
     return file is not None or CONFIG.exists()
 
 
@@ -55,7 +43,7 @@ def load_settings(file: Path | None, overrides: Mapping[str, object] | None = No
 
 
 def load_checked_settings(file: Path | None, overrides: Mapping[str, object] | None = None) -> "Config":
-    """Read the settings for a server: if they are wrong, the dialects and agents that they name are checked as well."""
+    """Read the settings of a server; if they have problems, report those of their dialects and agents as well."""
     from gateway.config import ConfigProblems
     from gateway.yaml_positions import Problems
 
@@ -70,7 +58,7 @@ def load_checked_settings(file: Path | None, overrides: Mapping[str, object] | N
 
 
 def is_address(url: str) -> bool:
-    """Whether a server could be there: a scheme that we speak, a host, and a port if any that there can be."""
+    """Say whether this is an http or https URL with a host and a valid port."""
     from yarl import URL
 
     try:
@@ -80,14 +68,14 @@ def is_address(url: str) -> bool:
 
 
 def fail(message: str) -> NoReturn:
-    """Say it once, on standard error, and leave."""
+    """Print the message on standard error, and exit."""
     typer.echo(message, err=True)
     raise typer.Exit(EXIT_USER_ERROR)
 
 
 @contextmanager
 def report_errors() -> Iterator[None]:
-    """Mistakes that the user can mend are told without a traceback, all at once."""
+    """Print errors that the user can correct without a traceback, all of them together."""
     from gateway.errors import GatewayError
     from gateway.yaml_positions import Problems
 

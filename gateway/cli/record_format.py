@@ -1,4 +1,4 @@
-"""A record as one line that people can read. No console here: a record in, a line out."""
+"""Formats a record as one line for people."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -9,11 +9,11 @@ import orjson
 import gateway.model as m
 
 MAX_VALUE_LENGTH = 160
-"""How much of one value is shown."""
+"""The number of characters that are shown of one value."""
 
 
 def format_record(record: m.Record) -> str:
-    """`seq  time  what happened  the rest`; a sub-agent's scope stands before what it did."""
+    """Return `seq  time  event  fields`; the scope of a sub-agent stands before the event."""
     event = record.event
     name = f"{event.name}.{event.variant}" if event.variant else event.name
     scope = "" if record.scope_id == m.ROOT else f"[{record.scope_id}] "
@@ -35,5 +35,5 @@ def _short(value: Any) -> str:
 
 
 def printable(text: str) -> str:
-    """What an agent or a client wrote must not move the reader's cursor or colour their terminal."""
+    """Replace control characters, so that foreign text cannot move the cursor or colour the terminal."""
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)

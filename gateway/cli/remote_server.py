@@ -1,4 +1,4 @@
-"""A server that a command speaks to as a client: its dialect, its address, and what its refusals mean."""
+"""The server that a command talks to as a client: its dialect, its URL, and what its errors mean."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,28 +16,28 @@ if TYPE_CHECKING:
     from gateway.ports import Remote
 
 DEFAULT_TIMEOUT = 300.0
-"""Seconds to wait for the server to say something."""
+"""Seconds to wait for a response of the server."""
 CONNECT_SECONDS = 10.0
 EXIT_INTERRUPTED = 130
-"""The exit code of a program that was stopped by Ctrl-C."""
+"""The exit code of a program that Ctrl-C stopped."""
 MAX_TURN_SECONDS = 24 * 3600.0
 UNAUTHENTICATED, FORBIDDEN, NOT_FOUND = 401, 403, 404
 WRONG_ADDRESS_STATUSES = (400, NOT_FOUND, 405, 415, 422, 501)
-"""What a server that is something else, or somewhere else, may say."""
+"""Statuses that a server of another kind, or at another path, may answer."""
 
 DialectName = Annotated[str | None, typer.Option(
     "--dialect", "-d", metavar="NAME",
-    help=f"What it speaks: {DIALECT_NAMES}. Left out, it is the one whose usual path this is.",
+    help=f"The dialect of the server: {DIALECT_NAMES}. By default the dialect whose default path is in the URL.",
 )]
-Key = Annotated[str | None, typer.Option(envvar="DRAGOMAN_KEY", help="The key to be let in with.")]
+Key = Annotated[str | None, typer.Option(envvar="DRAGOMAN_KEY", help="The key for the server.")]
 Timeout = Annotated[float, typer.Option(
-    min=0.1, metavar="SECONDS", help="Seconds to wait for each word of the server.",
+    min=0.1, metavar="SECONDS", help="Seconds to wait for the server each time.",
 )]
 
 
 @dataclass(frozen=True, kw_only=True)
 class RemoteServer:
-    """Where a server is, what it speaks, and how we come."""
+    """The URL of a server, its dialect, and the key, timeout and agent to use."""
 
     url: str
     dialect: str
@@ -47,7 +47,7 @@ class RemoteServer:
 
     @property
     def default_url(self) -> str:
-        """Where a gateway that has not been told otherwise serves this dialect."""
+        """The URL at which a gateway with default settings serves this dialect."""
         return _default_url(self.url, self.dialect)
 
     def connect(self) -> "Remote":
@@ -67,7 +67,7 @@ class RemoteServer:
 def resolve_server(
     url: str, dialect: str | None, key: str | None, timeout: float = DEFAULT_TIMEOUT, agent: str | None = None,
 ) -> RemoteServer:
-    """The dialect is the one that was named, or the one that gateways have at this path."""
+    """Return the server with the dialect that was named, or with the dialect that gateways serve at this path."""
     from gateway.backends.remote import client_dialects
 
     if not is_address(url):
@@ -75,14 +75,14 @@ def resolve_server(
     usual = [name for name in client_dialects() if _default_url(url, name) == url.rstrip("/")]
     name = dialect or next(iter(usual), None)
     if name not in client_dialects():
-        what = f"nobody speaks '{name}' here" if name else "say which dialect the server speaks, with --dialect"
+        what = f"there is no dialect '{name}'" if name else "name the dialect of the server with --dialect"
         fail(f"{what}; there are: {', '.join(client_dialects())}")
     return RemoteServer(url=url.rstrip("/"), dialect=name, key=key or "", timeout=timeout, agent=agent)
 
 
 @contextmanager
 def explain_errors(server: RemoteServer) -> Iterator[None]:
-    """What keeps us from talking is told with what can be done about it."""
+    """Report errors of the server together with a hint."""
     from gateway.chat import InterruptPressed
     from gateway.errors import GatewayError
 
@@ -98,7 +98,7 @@ def explain_errors(server: RemoteServer) -> Iterator[None]:
 
 
 def upstream_status(error: "GatewayError") -> int | None:
-    """The status with which a server refused."""
+    """Return the HTTP status of the server, if its response caused the error."""
     found = (error.details or {}).get("upstream_status")
     return found if isinstance(found, int) else None
 
@@ -118,7 +118,7 @@ def _hint(error: "GatewayError", server: RemoteServer) -> str:
     if status == UNAUTHENTICATED:
         return "give a key that the server knows with --key or in DRAGOMAN_KEY"
     if status == FORBIDDEN:
-        return "this key may not talk there"
+        return "this key has no access there"
     if status in WRONG_ADDRESS_STATUSES and server.url != server.default_url:
         return f"is {server.dialect} at this address? Dragoman has it at {server.default_url}"
     return ""

@@ -1,4 +1,4 @@
-"""`dragoman replay`: what happened in a session, record by record, secrets masked."""
+"""`dragoman replay`: prints the records of a session, with secrets masked."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
@@ -11,21 +11,21 @@ if TYPE_CHECKING:
     from gateway.config import Config
 
 TIMEOUT_SECONDS = 30.0
-"""Seconds to wait for the server to say something."""
+"""Seconds to wait for a response of the server."""
 
 
 def replay(
     session: Annotated[str, typer.Argument(help="The session's id.", metavar="SESSION")],
     config: ConfigFile = None,
     url: Annotated[
-        str | None, typer.Option(help="The server to ask, in place of the one that the settings describe.")
+        str | None, typer.Option(help="The URL of the server, instead of the one in the settings.")
     ] = None,
     key: Annotated[
-        str | None, typer.Option(envvar="DRAGOMAN_KEY", help="The key to ask with, where keys are needed.")
+        str | None, typer.Option(envvar="DRAGOMAN_KEY", help="The key for the server, if it needs one.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object per line, nothing shortened.")] = False,
 ) -> None:
-    """Show what happened in a session, record by record; secrets are shown as *** always.
+    """Print what happened in a session, record by record; secrets are always shown as ***.
 
     Example: [b]dragoman replay sess_4f2a --json[/b]
 
@@ -45,12 +45,12 @@ def replay(
             try:
                 record = mask_secrets(m.decode_record(line))
             except MsgspecError as error:
-                fail(f"{address} sent what is no record: {error}; is it a server of this version?")
+                fail(f"{address} sent something that is not a record: {error}; is it a server of this version?")
             typer.echo(m.encode_record(record).decode() if as_json else format_record(record))
 
 
 def _address(config: "Config | None") -> str:
-    """Where the server of these settings is reached from this machine."""
+    """Return the URL of the server of these settings, as seen from this machine."""
     assert config is not None
     if config.port == 0:
         fail("the settings say `port: 0`, so the port is not known; name the server with --url http://HOST:PORT")
@@ -76,7 +76,7 @@ def _lines(address: str, session: str, key: str | None) -> Iterator[bytes]:
     except HTTPError as error:
         fail(_STATUS_TEXTS.get(error.code, f"{address} answered {error.code} {error.reason}").format(session=session))
     except (OSError, HTTPException) as error:
-        fail(f"{address} cannot be asked: {getattr(error, 'reason', error)}; is it running (`dragoman serve`), "
+        fail(f"{address} cannot be reached: {getattr(error, 'reason', error)}; is it running (`dragoman serve`), "
              "or is it elsewhere (--url)?")
 
 

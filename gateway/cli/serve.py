@@ -1,4 +1,4 @@
-"""`dragoman serve`: the server itself, until it is told to stop."""
+"""`dragoman serve`: runs the server until it is stopped."""
 
 import errno
 from typing import TYPE_CHECKING, Annotated
@@ -25,7 +25,7 @@ def serve(
 
     Example: [b]dragoman serve --port 8080 --watch[/b]
 
-    Ctrl-C stops it: running turns may finish first. SIGHUP has the settings and tables read again.
+    Ctrl-C stops the server: running turns may finish first. SIGHUP makes it read settings and tables again.
     """
     with report_errors():
         overrides = setting_overrides(host=host, port=port, data=data)
@@ -46,7 +46,7 @@ def _run(config: "Config", watch: bool, overrides: "Mapping[str, object]") -> in
 
     from gateway import logging, server
 
-    logging.configure_logging(config.journal.format, config.journal.level)
+    logging.configure_logging(config.logging.format, config.logging.level)
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
         return runner.run(server.run(config, watch=watch, announce=_announce, overrides=overrides))
 
@@ -54,7 +54,7 @@ def _run(config: "Config", watch: bool, overrides: "Mapping[str, object]") -> in
 def _loop_factory() -> "Callable[[], AbstractEventLoop] | None":
     try:
         from uvloop import new_event_loop
-    except ImportError:  # where uvloop cannot be had, asyncio's own loop does the same more slowly
+    except ImportError:  # where uvloop is not installed, the loop of asyncio does the same more slowly
         return None
     return new_event_loop
 
@@ -64,7 +64,7 @@ def _announce(line: str) -> None:
 
 
 def _listen_error(error: OSError, config: "Config") -> str:
-    """What kept the server from listening; any other trouble of the system is not for this place to explain away."""
+    """Explain why the server cannot listen; other errors of the system are raised again."""
     import socket
 
     where = f"{config.host}:{config.port}"

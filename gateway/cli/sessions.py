@@ -1,4 +1,4 @@
-"""`dragoman sessions`: which sessions there are, at a server of any dialect or in the file that keeps them."""
+"""`dragoman sessions`: lists the sessions of a server of any dialect, or of a data folder."""
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
@@ -22,21 +22,21 @@ LONGEST_TITLE = 60
 def sessions(
     context: typer.Context,
     url: Annotated[str | None, typer.Argument(
-        help="A server, by the address its dialect's routes start from. Left out, the data folder is looked into.",
+        help="The URL of a server. Without it, the sessions of the data folder are listed.",
     )] = None,
     dialect: DialectName = None,
     key: Key = None,
     config: ConfigFile = None,
     data: DataFolder = None,
-    limit: Annotated[int, typer.Option(min=1, help="How many to list; the newest ones.")] = 20,
+    limit: Annotated[int, typer.Option(min=1, help="How many sessions to list, the newest first.")] = 20,
     timeout: Timeout = DEFAULT_TIMEOUT,
 ) -> None:
     """List the sessions of a server, or those in a data folder; a server may be running meanwhile.
 
     Example: [b]dragoman sessions http://127.0.0.1:18900/PATH[/b] or [b]dragoman sessions --data data[/b]
 
-    A server lists the sessions of whoever has the key, and tells what its dialect tells of them. A data folder has the
-    sessions of all users. `dragoman chat URL --session ID` goes on with one.
+    A server lists the sessions of the user of the key, with the fields that its dialect has. A data folder has the
+    sessions of all users. `dragoman chat URL --session ID` continues a session.
     """
     from gateway.chat import InterruptWatcher
 
@@ -72,7 +72,7 @@ def _row(session: "RemoteSession", user: str = "") -> tuple[str, ...]:
 
 
 def _stored_sessions(path: Path, most: int) -> Iterator[tuple[str, ...]]:
-    """The newest sessions of a file, the one that changed last first."""
+    """Return the newest sessions of a file, the last changed first."""
     import gateway.model as m
     from gateway.ports import RemoteSession
     from gateway.storage.log import open_log_file
@@ -89,7 +89,7 @@ def _stored_sessions(path: Path, most: int) -> Iterator[tuple[str, ...]]:
 
 
 def _table(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
-    """Columns of which nobody tells anything are left out, and users where all sessions are of one."""
+    """Print a table without columns that are empty, and without users if all sessions have the same user."""
     if not rows:
         return
     told = [number for number in range(len(HEAD)) if any(row[number] for row in rows)]

@@ -1,4 +1,4 @@
-"""`dragoman translate`: a recorded stream of one dialect becomes a stream of another."""
+"""`dragoman translate`: translates a recorded stream of one dialect into another dialect."""
 
 import sys
 from collections.abc import Iterator
@@ -16,34 +16,34 @@ if TYPE_CHECKING:
     from gateway.translate import LossCounter, Translation
 
 EXIT_LOST = 3
-"""The exit code of `--strict` where something did not arrive."""
+"""The exit code of `--strict` if something was lost."""
 CANONICAL = "canonical"
 CHUNK = 64 * 1024
 
 
 def translate(
     source: Annotated[
-        str, typer.Option("--from", metavar="NAME", help=f"What was recorded: {DIALECT_NAMES}, canonical.")
+        str, typer.Option("--from", metavar="NAME", help=f"The dialect of the recording: {DIALECT_NAMES}, canonical.")
     ],
     target: Annotated[
-        str, typer.Option("--to", metavar="NAME", help=f"What it is to become: {DIALECT_NAMES}, canonical.")
+        str, typer.Option("--to", metavar="NAME", help=f"The dialect to write: {DIALECT_NAMES}, canonical.")
     ],
-    file: Annotated[Path | None, typer.Argument(help="The recording; standard input if none is named.")] = None,
+    file: Annotated[Path | None, typer.Argument(help="The recording; standard input if none is given.")] = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="A new file to write.")] = None,
-    session: Annotated[str | None, typer.Option(metavar="ID", help="Only this session of the recording.")] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing of what was lost.")] = False,
+    session: Annotated[str | None, typer.Option(metavar="ID", help="Translate only this session.")] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Do not report losses.")] = False,
     strict: Annotated[bool, typer.Option("--strict", help="Exit with 3 if anything was lost.")] = False,
 ) -> None:
-    """Turn recorded streams of one dialect into streams of another, as they come.
+    """Translate recorded streams of one dialect into streams of another, frame by frame.
 
     Example: [b]dragoman translate --from ONE --to ANOTHER recording.jsonl --out translated[/b]
 
-    Read are server-sent events, JSON frames (one a line), packets of Socket.IO, and what `dragoman record` writes;
-    written is what a client of the other dialect would have got. `canonical` are the lines of `dragoman log export`.
-    What could not be carried over is told on standard error, and counted.
+    The input may be server-sent events, JSON frames (one per line), packets of Socket.IO, or a file of `dragoman
+    record`. The output is what a client of the other dialect would have received. `canonical` stands for the lines of
+    `dragoman log export`. Losses are reported on standard error, and counted.
 
-    The exit code is 0, 2 if the recording cannot be read (what was understood is written) or nothing in it was
-    understood, and 3 if --strict is given and something was lost.
+    The exit code is 0, 2 if the recording cannot be read (the part that was understood is written) or nothing in it
+    was understood, and 3 if --strict is given and something was lost.
     """
     with report_errors():
         spoken, written = _dialect(source, heard=True), _dialect(target, heard=False)
@@ -58,13 +58,13 @@ def translate(
         for line in (*translation.remarks.lines(), *losses.lines()):
             typer.echo(line, err=True)
     if was_there and not translation.remarks.records:
-        fail(f"nothing in it is of session '{session}'" if session else
-             f"nothing in it was understood; is it {source}?")
+        fail(f"the recording has no frames of session '{session}'" if session else
+             f"no frame of the recording was understood; is it {source}?")
     raise typer.Exit(EXIT_LOST if strict and losses.is_lossy else 0)
 
 
 def _dialect(name: str, *, heard: bool) -> "Dialect | None":
-    """The dialect of this name; None for the house's own records."""
+    """Return the dialect of this name; None for canonical records."""
     from adapters import known_dialects
     from gateway.backends.remote import find_dialect
 
@@ -92,12 +92,12 @@ def _make_translation(
     return losses, Translation(source, tables[0], writing, clock=time.time, mint=make_mint(), only=session)
 
 
-# -- as it comes ------------------------------------------------------------------------------------------------------
+# -- in chunks --------------------------------------------------------------------------------------------------------
 
 def _run(translation: "Translation", incoming: BinaryIO, outgoing: BinaryIO) -> bool:
-    """Whatever is read is written at once; where it cannot be read, what is open is closed before that is told.
+    """Write the translation of each chunk at once; return False if there was no input.
 
-    False if there was nothing to read.
+    If a chunk cannot be read, whatever is open is closed before the error is raised.
     """
     from gateway.translate import UnreadableRecording
 
@@ -121,7 +121,7 @@ def _write(outgoing: BinaryIO, pieces: "Iterator[bytes] | list[bytes]") -> None:
 
 
 def _chunks(incoming: BinaryIO, translation: "Translation") -> Iterator[bytes]:
-    """What is there, as soon as it is there; an empty one where words are due and nothing comes."""
+    """Yield input as soon as it arrives; an empty chunk means that a delayed frame is due and no input has arrived."""
     import time
 
     read = getattr(incoming, "read1", incoming.read)
@@ -136,7 +136,7 @@ def _chunks(incoming: BinaryIO, translation: "Translation") -> Iterator[bytes]:
 
 
 def _is_readable(incoming: BinaryIO, seconds: float) -> bool:
-    """Whether something can be read within so many seconds; what is no file of the system has all it will have."""
+    """Say whether the input can be read within so many seconds; an object that is not a file always can."""
     import io
     import select
 
@@ -165,14 +165,14 @@ def _source(file: Path | None) -> Iterator[BinaryIO]:
 
 @contextmanager
 def _target(out: Path | None) -> Iterator[BinaryIO]:
-    """Standard output, or a new file, which is written as far as the recording is understood."""
+    """Open standard output, or a new file that keeps what was written before an error."""
     if out is None:
         yield sys.stdout.buffer
         return
     try:
         opened = out.open("xb")
     except FileExistsError:
-        fail(f"{out} is there already; remove it, or choose another name")
+        fail(f"{out} exists already; remove it, or choose another name")
     except OSError as error:
         fail(f"{out} cannot be written: {error.strerror}")
     with opened:
@@ -180,7 +180,7 @@ def _target(out: Path | None) -> Iterator[BinaryIO]:
 
 
 def discard_output() -> None:
-    """Whoever read our output has had enough; nothing is left to say to them."""
+    """Discard further output: the reader has closed the pipe."""
     import os
 
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -80,11 +80,11 @@ class AddressPolicy:
             parts = urlsplit(url)
             host, port = parts.hostname or "", parts.port
         except ValueError:
-            return f"this is no address; {ADVICE}"
+            return f"this is not a URL; {ADVICE}"
         if parts.scheme not in SCHEMES:
             return f"expected an address that begins with http:// or https://, not '{parts.scheme[:32]}:'"
         if not host or port == 0 or UNSAFE.search(url) or parts.netloc.count("@") > 1:
-            return f"this is no address; {ADVICE}"
+            return f"this is not a URL; {ADVICE}"
         return self._problem_of_host(_plain_host(host))
 
     def _problem_of_host(self, host: str) -> str | None:
@@ -94,7 +94,7 @@ class AddressPolicy:
         if address is not None:
             return None if self.permits(address) else f"'{host}' is not a public address; {ADVICE}"
         if not HOST_NAME.fullmatch(host):
-            return f"'{host[:64]}' is no host name; write international names in their ASCII form (xn--…)"
+            return f"'{host[:64]}' is not a host name; write international names in their ASCII form (xn--…)"
         if "." not in host or any(host == name or host.endswith(f".{name}") for name in LOCAL_NAMES):
             return f"'{host[:64]}' is a name of the server's own machine or network; {ADVICE}"
         return None
@@ -119,7 +119,7 @@ class AddressPolicy:
         def opened(info: AddressInfo) -> socket.socket:
             family, kind, protocol, _, place = info
             if not is_listed and not self.permits(_ip_of(info)):
-                raise AddressRefused(EACCES, f"{host} leads to {place[0]}, which is not a public address")
+                raise AddressRefused(EACCES, f"{host} resolves to {place[0]}, which is not a public address")
             return socket.socket(family, kind, protocol)
 
         return opened
@@ -157,7 +157,7 @@ class AddressPolicy:
         except (OSError, UnicodeError):
             return if_unknown
         is_fine = all(self.permits(_ip_of(info)) for info in found)
-        return None if is_fine else f"'{host}' leads to an address that is not public; {ADVICE}"
+        return None if is_fine else f"'{host}' resolves to an address that is not public; {ADVICE}"
 
     async def looked_up(self, host: str, port: int | None = None) -> list[AddressInfo]:
         """What DNS answers for this host, in a few seconds or never; raises `OSError`."""

@@ -1,4 +1,4 @@
-"""What a backend writes with: it mints the ids, remembers what is open, and ends every block with exactly its whole."""
+"""The event writer of a backend: it mints ids, tracks what is open, and ends every block with its whole content."""
 
 import time
 import warnings
@@ -11,29 +11,29 @@ import gateway.model as m
 from gateway.ports import BackendEvent, BackendOutput, Clock, ScopedEvent
 
 BackendEvents = AsyncGenerator[BackendEvent, None]
-"""What a backend says, as it says it."""
+"""The events of a backend."""
 BackendOutputs = AsyncGenerator[BackendOutput, None]
-"""The same, those things together that came together."""
+"""The events of a backend; events that arrived together may come as one list."""
 
 INPUT_FRAGMENT_LENGTH = 24
-"""A call's input is written in pieces of so many characters."""
+"""A call's input is written in deltas of so many characters."""
 
 NO_USAGE = m.Usage()
 
 
 class IdSource(Protocol):
-    """Whoever has ids to give: a turn is one."""
+    """Mints ids; a turn is an id source."""
 
     def mint(self, prefix: str) -> str: ...
 
 
-def events_of(telling: BackendOutput) -> Sequence[BackendEvent]:
-    """The things that were told."""
-    return telling if isinstance(telling, list) else (telling,)
+def events_of(output: BackendOutput) -> Sequence[BackendEvent]:
+    """The events of one output, which is an event or a list of events."""
+    return output if isinstance(output, list) else (output,)
 
 
 class EventWriter:
-    """One scope's voice: every method makes the events to yield, and raises `GrammarError` where none may be said."""
+    """Writes the events of one scope: every method returns events to yield, or raises `GrammarError`."""
 
     __slots__ = ("_block_id", "_call", "_clock", "_deltas", "_kind", "_since", "_turn",
                  "calls", "message_id", "scope_id", "texts")
@@ -42,9 +42,9 @@ class EventWriter:
         self.scope_id = scope_id
         self.message_id = ""
         self.calls: list[m.ToolCall] = []
-        """The calls of the last message, in order; torn ones are not among them."""
+        """The calls of the last message, in order, without torn ones."""
         self.texts: list[tuple[m.BlockKind, str]] = []
-        """What the last message has said in words."""
+        """The text and thinking blocks of the last message."""
         self._turn, self._clock, self._since = turn, clock, 0.0
         self._block_id, self._kind = "", m.BlockKind.TEXT
         self._call: m.ToolCall | None = None
@@ -64,7 +64,7 @@ class EventWriter:
 
     def say(self, event: m.AnyEvent) -> BackendEvent:
         """The old name of `emit`, for classes of users."""
-        warnings.warn("EventWriter.say is called emit now; the old name will go", FutureWarning, 2)
+        warnings.warn("EventWriter.say is called emit now; the old name will be removed", FutureWarning, 2)
         return self.emit(event)
 
     # -- messages -------------------------------------------------------------------------------------------------
@@ -98,11 +98,11 @@ class EventWriter:
     def close(
         self, *, stop_reason: m.StopReason = m.StopReason.END_TURN, usage: m.Usage = NO_USAGE
     ) -> list[BackendEvent]:
-        """Whatever ends are missing; nothing where nothing is open."""
+        """End the open block and the open message, if any."""
         ends = [self.end()] if self._block_id else []
         return [*ends, self.end_message(stop_reason=stop_reason, usage=usage)] if self.message_id else ends
 
-    # -- blocks, piece by piece -----------------------------------------------------------------------------------
+    # -- blocks in deltas -----------------------------------------------------------------------------------------
 
     def start(self, kind: m.BlockKind = m.BlockKind.TEXT) -> BackendEvent:
         if kind is not m.BlockKind.TEXT and kind is not m.BlockKind.THINKING:
@@ -113,7 +113,7 @@ class EventWriter:
         self, name: str, *, call_id: str | None = None, origin: m.ToolOrigin = m.ToolOrigin.BUILTIN,
         permission: m.Permission = m.Permission.ALLOW, display_name: str | None = None, server: str | None = None,
     ) -> BackendEvent:
-        """The deltas that follow are the JSON of its input."""
+        """Start a call; the deltas that follow are the JSON of its input."""
         return self._start(m.BlockKind.TOOL_USE, m.ToolCall(
             call_id=call_id or self._turn.mint("call"), name=name, origin=origin, permission=permission,
             display_name=display_name, server=server,
@@ -127,7 +127,7 @@ class EventWriter:
         return event if self.scope_id == m.ROOT else ScopedEvent(self.scope_id, event)
 
     def deltas(self, texts: Sequence[str]) -> list[BackendEvent]:
-        """The same for several."""
+        """Append several deltas that arrived in one read."""
         if not self._block_id:
             raise m.GrammarError("a delta needs an open block")
         self._deltas += texts
@@ -136,7 +136,7 @@ class EventWriter:
         return list(events) if scope_id == m.ROOT else [ScopedEvent(scope_id, event) for event in events]
 
     def end(self, *, signature: str | None = None) -> BackendEvent:
-        """The block as its deltas made it; a call whose JSON is not an object ends torn."""
+        """End the block with all its deltas; a call whose input is no JSON object ends as torn."""
         if not self._block_id:
             raise m.GrammarError("there is no block to end")
         said = "".join(self._deltas)
@@ -145,7 +145,7 @@ class EventWriter:
         self.texts.append((self._kind, said))
         return self._end(text=said, signature=signature)
 
-    # -- blocks, whole --------------------------------------------------------------------------------------------
+    # -- whole blocks ---------------------------------------------------------------------------------------------
 
     def text(self, whole: str) -> list[BackendEvent]:
         return [self.start(), self.delta(whole), self.end()]
@@ -158,7 +158,7 @@ class EventWriter:
         origin: m.ToolOrigin = m.ToolOrigin.BUILTIN, permission: m.Permission = m.Permission.ALLOW,
         display_name: str | None = None, server: str | None = None,
     ) -> list[BackendEvent]:
-        """A whole call; `calls[-1]` is then what to carry out."""
+        """A whole call, which is `calls[-1]` afterwards."""
         start = self.start_call(
             name, call_id=call_id, origin=origin, permission=permission, display_name=display_name, server=server,
         )
@@ -172,7 +172,7 @@ class EventWriter:
     def data(self, type: str, content: Any = None, call_id: str | None = None) -> list[BackendEvent]:
         return [self._start(m.BlockKind.DATA), self._end(data=m.DataPart(type=type, content=content, call_id=call_id))]
 
-    # -- bookkeeping ----------------------------------------------------------------------------------------------
+    # -- state ----------------------------------------------------------------------------------------------------
 
     def _between_blocks(self) -> None:
         if not self.message_id:

@@ -1,16 +1,16 @@
-"""Keys must not come back: an upstream that repeats them is quoted, and heard, without them."""
+"""Removes keys and other secrets from texts of upstream servers."""
 
 from collections.abc import Iterable
 
 MIN_SECRET_LENGTH = 6
-"""Shorter words than this are no secrets, and are found in any text."""
+"""A shorter word is not redacted: it occurs in any text."""
 LONG_SECRET_LENGTH = 16
-"""A word this long is a secret wherever it is found; a shorter one may be a word of somebody's answer."""
+"""A secret of this length is redacted wherever it occurs; a shorter one may be an ordinary word of a response."""
 REDACTED = "***"
 
 
 def redact(text: str, secrets: Iterable[str]) -> str:
-    """The text with every secret of some length blotted out, a beginning of one at its end included."""
+    """The text without secrets, and without the beginning of a secret at its end."""
     known = sorted((secret for secret in secrets if len(secret) >= MIN_SECRET_LENGTH), key=len, reverse=True)
     for secret in known:
         text = text.replace(secret, REDACTED)
@@ -22,5 +22,5 @@ def redact(text: str, secrets: Iterable[str]) -> str:
 
 
 def long_secrets(secrets: Iterable[str]) -> tuple[str, ...]:
-    """Those that may be blotted out of an answer too, the longest first."""
+    """The secrets that may be removed from responses, too; the longest first."""
     return tuple(sorted((secret for secret in secrets if len(secret) >= LONG_SECRET_LENGTH), key=len, reverse=True))

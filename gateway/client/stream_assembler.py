@@ -1,4 +1,4 @@
-"""Lawful events from loose facts: blocks may be in the making side by side, and are told one after the other."""
+"""Assembles a valid event stream from deltas of blocks that may grow in parallel."""
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
@@ -12,9 +12,10 @@ from gateway.ids import Mint
 from gateway.ports import BackendEvent
 
 from .event_writer import NO_USAGE, EventWriter
+from .secret_filter import SecretFilter
 
 BlockKey = Hashable
-"""How the teller of the facts knows a block: an index, an id, whatever stays the same."""
+"""How the caller identifies a block: an index, an id, or anything else that stays the same."""
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,7 @@ class _MintedIds:
 
 
 class _OpenBlock:
-    """A block that has begun and was not told to its end."""
+    """A block whose end was not emitted yet."""
 
     __slots__ = ("call", "ended", "held", "kind", "said", "signature")
 
@@ -36,25 +37,28 @@ class _OpenBlock:
 
 
 class StreamAssembler:
-    """One scope's voice. Every method takes a fact and gives the events to say now, of which there may be none.
+    """Makes the events of one scope. Every method takes one fact and returns the events to emit now, if any.
 
-    The first block that began is told as it grows; what others gain meanwhile is kept until it has ended. A message is
-    begun where none is open. A result is told once, and only of a call that was told.
+    The block that began first is emitted as it grows; deltas of other blocks are held until it has ended. A message
+    starts if none is open. A result is emitted once, and only for a call that was emitted. With a `secret_filter`, no
+    delta contains a secret.
     """
 
-    def __init__(self, mint: Mint, scope_id: str = m.ROOT) -> None:
+    def __init__(
+        self, mint: Mint, scope_id: str = m.ROOT, *, secret_filter: SecretFilter | None = None
+    ) -> None:
         self.writer = EventWriter(_MintedIds(mint), scope_id)
         self.open_calls: dict[str, m.ToolCall] = {}
-        """The calls that were made and have not come back, in order."""
+        """The calls without a result, in order."""
         self.broken_calls: list[m.ToolCall] = []
-        """The calls of the last message that never became whole."""
+        """The calls of the last message whose input is no valid JSON object."""
         self._making: dict[BlockKey, _OpenBlock] = {}
-        self._mint = mint
+        self._mint, self._secret_filter = mint, secret_filter
 
     # -- messages -------------------------------------------------------------------------------------------------
 
     def begin(self, *, model: str | None = None, context_window: int | None = None) -> list[BackendEvent]:
-        """A new message; one that is open is ended first."""
+        """Start a message; an open message is ended first."""
         ends = self.finish()
         self.broken_calls = []
         return [*ends, self.writer.start_message(model=model, context_window=context_window)]
@@ -63,8 +67,9 @@ class StreamAssembler:
         self, stop_reason: m.StopReason = m.StopReason.END_TURN, usage: m.Usage = NO_USAGE,
         outcome: m.Outcome = m.Outcome.COMPLETED,
     ) -> list[BackendEvent]:
-        """The ends of whatever is open; nothing where nothing is."""
-        said = [event for key in list(self._making) for event in self.end(key)]
+        """End all that is open."""
+        said = [event for key in self._secret_filter.keys for event in self.end(key)] if self._secret_filter else []
+        said += [event for key in list(self._making) for event in self.end(key)]
         if self.writer.in_message:
             said.append(self.writer.end_message(stop_reason=stop_reason, usage=usage, outcome=outcome))
         return said
@@ -72,28 +77,31 @@ class StreamAssembler:
     # -- words ----------------------------------------------------------------------------------------------------
 
     def text_delta(self, key: BlockKey, delta: str, kind: m.BlockKind = m.BlockKind.TEXT) -> list[BackendEvent]:
-        """A text or a thought grows; an empty delta begins nothing."""
-        if not delta:
-            return []
-        return self._grow(key, delta, kind)
+        """Append to a block of text or thinking; an empty delta starts no block."""
+        if self._secret_filter is not None:
+            delta = self._secret_filter.feed(key, delta, kind)
+        return self._grow(key, delta, kind) if delta else []
 
     def text_deltas(self, key: BlockKey, deltas: Sequence[str]) -> list[BackendEvent]:
-        """A text or a thought in the making grows by several deltas at once."""
-        if key in self._making and self._is_first(key):
+        """Append several deltas that arrived in one read."""
+        passes = self._secret_filter is None or self._secret_filter.passes_all(key, deltas)
+        if passes and key in self._making and self._is_first(key):
             self._making[key].said += sum(map(len, deltas))
             return self.writer.deltas([delta for delta in deltas if delta])
+        if passes:
+            return [event for delta in deltas if delta for event in self._grow(key, delta, m.BlockKind.TEXT)]
         return [event for delta in deltas for event in self.text_delta(key, delta)]
 
     def text_so_far(self, key: BlockKey, whole: str, kind: m.BlockKind = m.BlockKind.TEXT) -> list[BackendEvent]:
-        """A text or a thought is now so long; what was said of it stays said."""
+        """Append what a block of text or thinking has gained, given its text so far."""
         making = self._making.get(key)
         return self.text_delta(key, whole[making.said if making else 0:], kind)
 
     def sign(self, key: BlockKey, signature: str) -> list[BackendEvent]:
-        """A thought is signed; the signature is told with its end."""
+        """Add a piece of a thinking block's signature, which is emitted with the end of the block."""
         making = self._making.get(key)
         if making is None:
-            said = self._begin(key, _OpenBlock(m.BlockKind.THINKING))
+            said = [*self.end(key), *self._begin(key, _OpenBlock(m.BlockKind.THINKING))]
             self._making[key].signature = signature
             return said
         making.signature = (making.signature or "") + signature
@@ -102,18 +110,23 @@ class StreamAssembler:
     # -- calls ----------------------------------------------------------------------------------------------------
 
     def call(self, key: BlockKey, call: m.ToolCall) -> list[BackendEvent]:
-        """A call begins whose input is written by `arguments`; an id that is taken is exchanged for a new one."""
+        """Start a call whose input follows as `input_delta`s; an id that is in use is replaced by a new one."""
         taken = {making.call.call_id for making in self._making.values() if making.call} | self.open_calls.keys()
         if not call.call_id or call.call_id in taken:
             call = replace(call, call_id=self._mint("call"))
-        return self._begin(key, _OpenBlock(m.BlockKind.TOOL_USE, replace(call, input={})))
+        ended = self.end(key)
+        return [*ended, *self._begin(key, _OpenBlock(m.BlockKind.TOOL_USE, replace(call, input={})))]
 
     def input_delta(self, key: BlockKey, fragment: str) -> list[BackendEvent]:
-        """A piece of the JSON of a call's input; nothing happens where no call is in the making under this key."""
-        return self._grow(key, fragment, m.BlockKind.TOOL_USE) if fragment and key in self._making else []
+        """Append to the JSON of a call's input; ignored if no block has this key."""
+        if key not in self._making:
+            return []
+        if self._secret_filter is not None:
+            fragment = self._secret_filter.feed(key, fragment, m.BlockKind.TOOL_USE)
+        return self._grow(key, fragment, m.BlockKind.TOOL_USE) if fragment else []
 
     def whole_call(self, key: BlockKey, call: m.ToolCall) -> list[BackendEvent]:
-        """A call that came in one piece."""
+        """A call whose input is known."""
         said = [*self.call(key, call), *self.input_delta(key, encode(call.input).decode())]
         return [*said, *self.end(key)]
 
@@ -123,7 +136,7 @@ class StreamAssembler:
         return [self.writer.emit(m.ToolStatusChanged(call_id=call_id, status=status))]
 
     def output(self, call_id: str, delta: str) -> list[BackendEvent]:
-        """A piece of what a running tool prints."""
+        """Output of a running tool."""
         if call_id not in self.open_calls or not delta:
             return []
         return [self.writer.emit(m.ToolOutput(call_id=call_id, delta=delta))]
@@ -132,7 +145,7 @@ class StreamAssembler:
         self, call_id: str, content: m.Content = "", *, is_error: bool = False, duration_ms: int | None = None,
         meta: dict[str, Any] | None = None,
     ) -> list[BackendEvent]:
-        """A call came back; told once."""
+        """The result of a call; ignored if the call is not open."""
         call = self.open_calls.pop(call_id, None)
         if call is None:
             return []
@@ -144,7 +157,7 @@ class StreamAssembler:
     # -- other blocks ---------------------------------------------------------------------------------------------
 
     def image(self, image: m.ImagePart) -> list[BackendEvent]:
-        """A picture; whatever was in the making is ended first."""
+        """An image; all open blocks are ended first."""
         return [*self._between(), *self.writer.image(image.url, image.media_type)]
 
     def data(self, data: m.DataPart) -> list[BackendEvent]:
@@ -153,23 +166,28 @@ class StreamAssembler:
     # -- ends -----------------------------------------------------------------------------------------------------
 
     def end(self, key: BlockKey) -> list[BackendEvent]:
-        """A block has all it will have; nothing happens where none has this key."""
+        """The block is complete; ignored if no block has this key."""
+        released = self._secret_filter.release(key) if self._secret_filter is not None else None
+        said = self._grow(key, *released) if released and self._may_grow(key, released[1]) else []
         making = self._making.get(key)
         if making is None:
-            return []
+            return said
         making.ended = True
         if self._is_first(key):
-            return self._advance()
-        # It is told later; whoever uses the key again means another block.
+            return [*said, *self._advance()]
+        # The end is emitted later; from now on the key stands for another block.
         self._making = {making if one is making else other: one for other, one in self._making.items()}
-        return []
+        return said
+
+    def _may_grow(self, key: BlockKey, kind: m.BlockKind) -> bool:
+        return kind is not m.BlockKind.TOOL_USE or key in self._making
 
     def end_texts(self) -> list[BackendEvent]:
-        """Texts and thoughts have all they will have; calls go on."""
+        """End all blocks of text and thinking; calls stay open."""
         words = [key for key, making in self._making.items() if making.call is None]
         return [event for key in words for event in self.end(key)]
 
-    # -- the order of telling -------------------------------------------------------------------------------------
+    # -- the order of blocks --------------------------------------------------------------------------------------
 
     def _is_first(self, key: BlockKey) -> bool:
         return next(iter(self._making)) == key
@@ -189,7 +207,6 @@ class StreamAssembler:
 
     def _begin(self, key: BlockKey, making: _OpenBlock) -> list[BackendEvent]:
         said = [] if self.writer.in_message else self.begin()
-        said += self.end(key)
         self._making[key] = making
         return [*said, self._start(making)] if self._is_first(key) else said
 
@@ -203,7 +220,7 @@ class StreamAssembler:
         )
 
     def _advance(self) -> list[BackendEvent]:
-        """End the first block, and tell what the next ones have had meanwhile, up to one that has not ended."""
+        """End the first block and emit the held deltas of the next ones, up to a block that has not ended."""
         said: list[BackendEvent] = []
         while self._making:
             key, first = next(iter(self._making.items()))

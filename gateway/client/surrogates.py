@@ -1,24 +1,24 @@
-"""Characters that a server has cut in two: it sent one half of a pair in one event, and the other in the next."""
+"""Replaces lone surrogates in JSON: halves of characters that a server has split over two events."""
 
 import re
 
 from gateway.json_values import Steps, run_steps
 
 _ESCAPE = re.compile(r"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|(u[dD][89a-fA-F]..)|.)")
-"""An escape of JSON: a whole pair, half of one, or any other."""
+"""A JSON escape: a surrogate pair, a lone surrogate, or any other escape."""
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 REPLACEMENT = r"\ufffd"
 ESCAPES_PER_STEP = 16_384
-"""How many escapes are looked at in one step."""
+"""The number of escapes that one step examines."""
 
 
 def replace_lone_surrogates(json: str) -> str:
-    """The same JSON with a sign for every half of a character; what has none stays as it is."""
+    """The JSON with U+FFFD instead of every lone surrogate."""
     return run_steps(replace_lone_surrogates_in_steps(json))
 
 
 def replace_lone_surrogates_in_steps(json: str) -> Steps[str]:
-    """What `mended` does, in steps."""
+    """`replace_lone_surrogates` in steps, so that the event loop can run in between."""
     if not _SURROGATE.search(json):
         return json
     pieces, start = list[str](), 0

@@ -1,4 +1,4 @@
-"""Being one of several servers: a lease that is renewed while we live, and the leadership of one of them."""
+"""Membership of this server in the cluster: its lease, the heartbeat that renews the lease, and the leader."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -7,7 +7,8 @@ from contextlib import suppress
 import structlog
 
 from gateway.errors import GatewayError
-from gateway.storage.redis import RedisClient, RedisUnreachable
+from gateway.storage.redis import RedisClient, RedisUnreachable, read_renewal
+from gateway.supervision import keep_running
 
 log = structlog.get_logger("dragoman.cluster")
 
@@ -15,30 +16,26 @@ BEATS_PER_LEASE = 3
 """How often a lease is renewed before it would run out."""
 
 
-class Membership:
-    """One lease for all that a server holds: while it is good, nobody else claims a session of ours.
+class Lease:
+    """One lease for all sessions of a server: while it is good, no other server claims one of them.
 
-    Redis decides who may write, by tokens; the lease merely says how long others wait. `doubted` is awaited when ours
-    may have run out, and finds out what was lost meanwhile; `beaten` after every beat; `missed` is told of each that
-    came to nothing.
+    Redis decides by tokens which server may write a session; the lease only says how long the others wait. `verify` is
+    awaited when the lease may have run out, and finds out which sessions were lost meanwhile.
     """
 
-    def __init__(
-        self, redis: RedisClient, doubted: Callable[[], Awaitable[None]], beaten: Callable[[], Awaitable[None]],
-        missed: Callable[[], None],
-    ) -> None:
-        self.leads = False
-        self.sessions = 0
+    def __init__(self, redis: RedisClient, verify: Callable[[], Awaitable[None]]) -> None:
+        self.session_count = 0
+        """How many sessions all servers have together."""
+        self.interval = redis.lease / BEATS_PER_LEASE
+        """Seconds between two renewals."""
         self._redis = redis
-        self._doubted = doubted
-        self._beaten = beaten
-        self._missed = missed
+        self._verify = verify
+        self._leads = False
         self._good_until = 0.0
-        self._beaten_at = self._redis.clock()
+        self._renewed_at = redis.clock()
         self._missing_since: float | None = None
-        self._steady_since = self._redis.clock()
-        self._beating = asyncio.Lock()
-        self._task: asyncio.Task[None] | None = None
+        self._steady_since = redis.clock()
+        self._renewing = asyncio.Lock()
 
     @property
     def is_good(self) -> bool:
@@ -46,79 +43,96 @@ class Membership:
 
     @property
     def is_leader(self) -> bool:
-        return self.leads and self.is_good
+        return self._leads and self.is_good
 
     @property
     def is_steady(self) -> bool:
-        """Whether the others have had time to come back, if we were all away."""
+        """Whether the lease has been good for so long that other servers have had time to renew theirs."""
         return self.is_good and self._redis.clock() - self._steady_since > self._redis.lease
 
     @property
     def has_slept(self) -> bool:
-        """Whether our last beat is so long ago that others have taken what is ours, and we do not know yet."""
-        return self._redis.clock() - self._beaten_at > self._redis.lease
+        """Whether the last renewal is so long ago that other servers may have claimed sessions of this one."""
+        return self._redis.clock() - self._renewed_at > self._redis.lease
 
     @property
     def silence(self) -> float:
-        """For how many seconds beats have come to nothing; while we slept ourselves, there were none."""
+        """For how many seconds renewals have failed; a server that slept has not tried to renew its lease."""
         return 0.0 if self._missing_since is None else self._redis.clock() - self._missing_since
 
     def doubt(self) -> None:
+        """The lease may have run out: it is renewed before it is relied on again."""
         self._good_until = 0.0
 
     async def sure(self) -> None:
-        """Come back when what we hold is ours; raises `RedisUnreachable` if that cannot be known."""
+        """Return when the lease is good; raises `RedisUnreachable` if that cannot be known."""
         if not self.is_good:
-            async with self._beating:
+            async with self._renewing:
                 if not self.is_good:
-                    await self._beat()
+                    await self._renew()
 
-    async def beat(self) -> None:
-        async with self._beating:
-            await self._beat()
+    async def renew(self) -> None:
+        async with self._renewing:
+            await self._renew()
 
-    async def keep_on(self) -> None:
-        """Beat if it is time to: for work between two beats that may take long."""
-        if self._redis.clock() - self._beaten_at > self._redis.lease / BEATS_PER_LEASE:
-            await self.beat()
+    async def renew_if_due(self) -> None:
+        """Renew the lease if it is time to: called within work that may take longer than a lease."""
+        if self._redis.clock() - self._renewed_at > self.interval:
+            await self.renew()
 
-    async def _beat(self) -> None:
+    async def _renew(self) -> None:
         sent, was_good = self._redis.clock(), self.is_good
-        good, leads, self.sessions = await self._redis.run_script(
-            "beat", self._redis.replica, round(self._redis.lease * 1000))
+        renewal = read_renewal(await self._redis.run_script(
+            "beat", self._redis.replica, round(self._redis.lease * 1000)))
+        self.session_count = renewal.session_count
         self._redis.worked()
         self._missing_since = None
-        if not good or not was_good:
+        if not renewal.was_good or not was_good:
             self._steady_since = self._redis.clock()
-            await self._doubted()
-        self._beaten_at, self._good_until, self.leads = sent, sent + self._redis.lease, bool(leads)
+            await self._verify()
+        self._renewed_at, self._good_until, self._leads = sent, sent + self._redis.lease, renewal.leads
 
-    # -- from now on ----------------------------------------------------------------------------------------------
+    def renewal_failed(self, error: RedisUnreachable) -> None:
+        """Redis did not answer."""
+        self._missing_since = self._redis.clock() if self._missing_since is None else self._missing_since
+        self._redis.failed(error)
+
+    async def end(self) -> None:
+        """Give the lease back, so that no other server waits for it to run out."""
+        with suppress(GatewayError):
+            await self._redis.run_script("leave", self._redis.replica)
+        self.doubt()
+
+
+class Heartbeat:
+    """Renews the lease while the server lives; `beaten` is awaited after each renewal, `missed` is told of failures."""
+
+    def __init__(self, lease: Lease, beaten: Callable[[], Awaitable[None]], missed: Callable[[], None]) -> None:
+        self._lease = lease
+        self._beaten = beaten
+        self._missed = missed
+        self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        self._task = asyncio.create_task(self._run(), name="lease")
+        self._task = asyncio.create_task(keep_running(self._beat, self._failed), name="heartbeat")
 
-    async def _run(self) -> None:
+    async def _beat(self) -> None:
         while True:
-            await asyncio.sleep(self._redis.lease / BEATS_PER_LEASE)
+            await asyncio.sleep(self._lease.interval)
             try:
-                await self.beat()
+                await self._lease.renew()
                 await self._beaten()
             except RedisUnreachable as error:
-                self._missing_since = self._redis.clock() if self._missing_since is None else self._missing_since
-                self._redis.failed(error)
+                self._lease.renewal_failed(error)
                 self._missed()
             except GatewayError as error:
-                log.warning("a beat was missed", error=error.message)
-            except Exception:  # the lease is renewed, whatever is wrong with one session
-                log.exception("something is wrong with a session")
+                log.warning("heartbeat_failed", error=error.message)
+
+    def _failed(self, error: BaseException) -> None:
+        log.error("heartbeat_failed", exc_info=error)
 
     async def stop(self) -> None:
-        """Say goodbye, so that nobody waits for the lease to run out."""
         if self._task is not None:
             self._task.cancel()
             with suppress(asyncio.CancelledError):
                 await self._task
-        with suppress(GatewayError):
-            await self._redis.run_script("leave", self._redis.replica)
-        self.doubt()

@@ -1,7 +1,4 @@
-"""What servers write to each other through Redis: a call for a session's writer, its reply, and news of a loss.
-
-Letters on their way through Redis: what is secret in them is sealed there, as it is in the log.
-"""
+"""The messages between servers, which travel through Redis with sealed secrets: requests, replies and lost sessions."""
 
 from collections.abc import Callable
 from dataclasses import replace as replaced
@@ -19,20 +16,20 @@ from gateway.storage import UNSEALED, Seal
 
 
 class RpcCall(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="kind"):
-    """Something only the writer of a session can do."""
+    """A call that only the writer of the session can carry out."""
 
     owner: str
     session_id: str
 
 
 class SubmitCall(RpcCall, frozen=True, kw_only=True, tag="submit"):
-    """Commands, accepted or refused together."""
+    """Submit commands, which are accepted or refused together."""
 
     commands: tuple[m.AnyCommand, ...]
 
 
 class UpdateCall(RpcCall, frozen=True, kw_only=True, tag="update"):
-    """A new title, metadata or agent."""
+    """Change the title, the metadata or the agent."""
 
     title: str | None = None
     metadata: dict[str, Any] | None = None
@@ -40,39 +37,39 @@ class UpdateCall(RpcCall, frozen=True, kw_only=True, tag="update"):
 
 
 class CloseCall(RpcCall, frozen=True, kw_only=True, tag="close"):
-    """The end of a session that can still be read."""
+    """Close the session, which can still be read."""
 
     reason: m.CloseReason
 
 
 class ArchiveScopeCall(RpcCall, frozen=True, kw_only=True, tag="archive_scope"):
-    """A sub-agent put away."""
+    """Archive a sub-agent."""
 
     scope_id: str
 
 
 class RewindCall(RpcCall, frozen=True, kw_only=True, tag="rewind"):
-    """Back to a checkpoint."""
+    """Rewind the session to a checkpoint."""
 
     to_seq: int
     reason: str | None = None
 
 
 class PostEventCall(RpcCall, frozen=True, kw_only=True, tag="tell"):
-    """Something beside the conversation."""
+    """Append an event beside the conversation."""
 
     event: m.NoticePosted | m.CustomEvent
 
 
 class DeleteCall(RpcCall, frozen=True, kw_only=True, tag="delete"):
-    """The end of a session, and of its log."""
+    """Delete the session and its log."""
 
 
 AnyCall = SubmitCall | UpdateCall | CloseCall | ArchiveScopeCall | RewindCall | PostEventCall | DeleteCall
 
 
 class RpcFailure(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """An error on its way to whoever asked."""
+    """An error as part of a reply."""
 
     name: str
     code: m.FaultCode
@@ -83,7 +80,7 @@ class RpcFailure(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class RpcRequest(Struct, frozen=True, kw_only=True, tag_field="kind", tag="asked"):
-    """A call, who makes it, and the word under which it is known however often it comes."""
+    """A call, its sender, and the id of the request, which stays the same if the request is sent again."""
 
     request: str
     sender: str
@@ -91,7 +88,7 @@ class RpcRequest(Struct, frozen=True, kw_only=True, tag_field="kind", tag="asked
 
 
 class RpcReply(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="kind", tag="replied"):
-    """What became of a call; `elsewhere` if the session has another writer."""
+    """What became of a call; `elsewhere` means that another server writes the session."""
 
     request: str
     receipt: Receipt | None = None
@@ -115,7 +112,7 @@ _ERRORS: dict[str, type[GatewayError]] = {
 
 
 def error_to_message(error: GatewayError) -> RpcFailure:
-    """The error as it travels: by the name of the nearest kind that every server knows."""
+    """The error as a message, with the name of the nearest class that every server knows."""
     name = next(kind.__name__ for kind in type(error).__mro__ if _ERRORS.get(kind.__name__) is kind)
     return RpcFailure(
         name=name, code=error.code, message=error.message, param=error.param, details=error.details,
@@ -124,34 +121,34 @@ def error_to_message(error: GatewayError) -> RpcFailure:
 
 
 def error_from_message(refusal: RpcFailure) -> GatewayError:
-    """The error as it arrives."""
+    """The error of a message."""
     error = _ERRORS.get(refusal.name, GatewayError)(
         refusal.message, param=refusal.param, details=refusal.details, retry_after=refusal.retry_after)
     if error.code is not refusal.code:
-        error.code = refusal.code  # type: ignore[misc]  # a kind of its own, of which only the code is known here
+        error.code = refusal.code  # type: ignore[misc]  # a class of its own, of which only the code is known here
     return error
 
 
 MessageSecretChange = Callable[[dict[str, Any]], dict[str, Any]]
 
 
-def seal_message(letter: ClusterMessage, seal: Seal) -> ClusterMessage:
-    return letter if seal is UNSEALED else _with_secrets(letter, seal.seal)
+def seal_message(message: ClusterMessage, seal: Seal) -> ClusterMessage:
+    return message if seal is UNSEALED else _with_secrets(message, seal.seal)
 
 
-def unseal_message(letter: ClusterMessage, seal: Seal) -> ClusterMessage:
-    return letter if seal is UNSEALED else _with_secrets(letter, seal.unseal)
+def unseal_message(message: ClusterMessage, seal: Seal) -> ClusterMessage:
+    return message if seal is UNSEALED else _with_secrets(message, seal.unseal)
 
 
-def _with_secrets(letter: ClusterMessage, change: MessageSecretChange) -> ClusterMessage:
-    """The same letter, whatever is secret in it changed: commands, a session's metadata, the records of a receipt."""
-    match letter:
+def _with_secrets(message: ClusterMessage, change: MessageSecretChange) -> ClusterMessage:
+    """The message with its secrets changed: in commands, in metadata and in the records of a receipt."""
+    match message:
         case RpcRequest(call=SubmitCall(commands=commands) as call):
             told = tuple(m.command_with_secrets(command, change) for command in commands)
-            return replace(letter, call=replace(call, commands=told))
+            return replace(message, call=replace(call, commands=told))
         case RpcRequest(call=UpdateCall(metadata=metadata) as call) if metadata is not None:
-            return replace(letter, call=replace(call, metadata=m.metadata_with_secrets(metadata, change)))
+            return replace(message, call=replace(call, metadata=m.metadata_with_secrets(metadata, change)))
         case RpcReply(receipt=receipt) if receipt is not None:
             records = tuple(m.with_secrets(record, change) for record in receipt.records)
-            return replace(letter, receipt=replaced(receipt, records=records))
-    return letter
+            return replace(message, receipt=replaced(receipt, records=records))
+    return message

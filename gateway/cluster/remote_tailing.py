@@ -1,4 +1,4 @@
-"""Sessions that other servers hold: copies that are brought up to date before they are shown, and watchers told on."""
+"""Sessions that other servers write: copies that are brought up to date before they are shown, and their streams."""
 
 import asyncio
 from collections.abc import Sequence
@@ -6,238 +6,194 @@ from collections.abc import Sequence
 import structlog
 
 import gateway.model as m
-from gateway.engine import Cursor, Hub, Runtime, Session, restore_idle
+from gateway.engine import Hub, Runtime, Session, SessionCache, SessionCommits, restore_idle
 from gateway.errors import GatewayError
-from gateway.ports import NO_OPTIONS, StreamOptions, StreamSlot
 from gateway.storage.log.redis import LeaseLost, RedisLog, decode_entry
-from gateway.storage.redis import RedisPubSub
 
-from . import messages
 from .leases import HeldSessions
-from .messages import OwnerChanged, RpcReply, RpcRequest, unseal_message
-from .rpc import RpcChannel
+from .membership import Lease
+from .stream_relay import SessionChannels, StreamRelay
 
 log = structlog.get_logger("dragoman.cluster")
 
 
-class SessionCopies(HeldSessions):
-    """Each session that is watched here and held elsewhere has a channel, over which its writer's entries come.
+class SessionCopies:
+    """All sessions of the cluster: those that this server writes from its cache, the others as copies of the log.
 
-    What is missed is read from the log, and nobody waits in Redis for a client: there is one connection that listens,
-    whoever watches. One channel for all sessions would have every server hear every word of every other one.
+    While somebody watches a copy, its channel is listened to; records that were missed are read from the log. No
+    client waits in Redis: one connection listens for all of them.
     """
 
-    def __init__(self, runtime: Runtime, hub: Hub, kept: RedisLog) -> None:
-        super().__init__(runtime, hub, kept)
-        self._listener = RedisPubSub(
-            self._redis.address, self._redis.seconds, self._hear, self._missed, self._redis.clock)
-        self._post = RpcChannel(self._redis, self._serve, kept.seal)
-        self._attending: dict[str, asyncio.Task[None]] = {}
-        self._behind: set[str] = set()
-        """Sessions of which something was missing while they were being read: they are read again."""
-        self._cut_off = False
-        self._mail = self._redis.key("to", self._redis.replica)
-        self._redis.on_reset.append(self._begin_anew)
-
-    async def recover(self) -> int:
-        await self._listener.start(self._mail)
-        return await super().recover()
-
-    async def rest(self) -> None:
-        await self._post.close()
-        await super().rest()
-        await self._listener.close()
-        for task in self._attending.values():
-            task.cancel()
-
-    async def _serve(self, letter: RpcRequest, again: bool) -> RpcReply | None:
-        """What another server asks of us; None if it is not known yet what became of it."""
-        raise NotImplementedError
+    def __init__(
+        self, runtime: Runtime, hub: Hub, log: RedisLog, cache: SessionCache, held: HeldSessions, lease: Lease,
+        channels: SessionChannels, relay: StreamRelay,
+    ) -> None:
+        self._runtime = runtime
+        self._hub = hub
+        self._log = log
+        self._cache = cache
+        self._table = cache.table
+        self._held = held
+        self._lease = lease
+        self._channels = channels
+        self._relay = relay
+        self._following: dict[str, asyncio.Task[None]] = {}
+        self._follow_again: set[str] = set()
+        """Sessions of which records went missing while they were being read: they are read again."""
+        self._gaps: asyncio.Task[None] | None = None
 
     # -- copies ---------------------------------------------------------------------------------------------------
 
-    async def _loaded(self, session_id: str) -> Session | None:
-        if self._log.holds(session_id):
-            await self._membership.sure()
-        if session_id in self._going or self._log.holds(session_id):
-            return await super()._loaded(session_id)
-        return await self._copy(session_id) or await self._copy(session_id)
+    async def load(self, session_id: str) -> Session | None:
+        if self._held.holds(session_id):
+            await self._lease.sure()
+        if self._cache.is_deleting(session_id):
+            return None
+        if self._held.holds(session_id):
+            return await self._load_held(session_id)
+        return await self._load_copy(session_id) or await self._load_copy(session_id)
 
-    async def _load(self, session_id: str) -> Session | None:
-        """Those who watch have all that there was before anything new is said."""
-        if (shown := self._hub.head_of(session_id)) is not None:
-            self._relay(session_id, await self._log.read(session_id, shown))
-        self._listener.ignore(self._news(session_id))
-        return await super()._load(session_id)
+    async def _load_held(self, session_id: str) -> Session | None:
+        try:
+            return await self._cache.load(session_id)
+        except LeaseLost:
+            if self._held.holds(session_id):
+                raise
+            return await self.load(session_id)
 
-    async def _copy(self, session_id: str) -> Session | None:
-        """The session as its writer has stored it up to now; None if it is gone, or has gone back in time."""
-        stored = None if session_id in self._sessions else await self._stored_copy(session_id)
-        if not self._log.holds(session_id) and (session := self._kept_copy(session_id, stored)) is not None:
+    async def _load_copy(self, session_id: str) -> Session | None:
+        """The session as its writer has stored it; None if there is no such session, or if its log became shorter."""
+        stored = None if self._table.get(session_id) is not None else await self._read_copy(session_id)
+        if not self._held.holds(session_id) and (session := self._keep_copy(session_id, stored)) is not None:
             shown = self._hub.head_of(session_id)
             known = session.view.head if shown is None else min(shown, session.view.head)
             records = await self._log.since(session_id, known)
-            if records is not None or self._log.holds(session_id):
-                self._take_in(session_id, records or ())
+            if records is not None or self._held.holds(session_id):
+                self.apply(session_id, records or ())
             else:
-                self._drop_copy(session_id)
+                self._held.drop_copy(session_id)
                 self._hub.cut_session(session_id)
-        return await super()._loaded(session_id) if self._log.holds(session_id) else self._sessions.get(session_id)
+        return await self._load_held(session_id) if self._held.holds(session_id) else self._table.get(session_id)
 
-    async def _stored_copy(self, session_id: str) -> Session | None:
-        spine = await self._log.read_without_deltas(session_id)
-        if not spine:
+    async def _read_copy(self, session_id: str) -> Session | None:
+        records = await self._log.read_without_deltas(session_id)
+        if not records:
             return None
-        session = Session(session_id, self._runtime)
-        await restore_idle(session, spine, spine[-1].seq)
+        session = Session(session_id, self._runtime, is_copy=True)
+        await restore_idle(session, records, records[-1].seq)
         return session
 
-    def _kept_copy(self, session_id: str, stored: Session | None) -> Session | None:
-        session = self._sessions.pop(session_id, None) or stored
+    def _keep_copy(self, session_id: str, stored: Session | None) -> Session | None:
+        session = self._table.remove(session_id) or stored
         if session is not None:
-            self._keep(session)
+            self._cache.keep(session)
         return session
 
-    def _is_unsettled(self, session_id: str) -> bool:
-        """What is on its way into the log elsewhere cannot be known here: while a turn runs there, something may be."""
-        session = self._sessions.get(session_id)
-        if session is None or self._log.holds(session_id):
-            return super()._is_unsettled(session_id)
-        return session.view.status is m.SessionStatus.RUNNING
-
-    async def _seen(self, session: Session) -> m.SessionView:
+    async def stored_view(self, session: Session) -> m.SessionView:
         try:
-            return await super()._seen(session)
+            return await self._cache.stored_view(session)
         except LeaseLost:
-            found = await self._loaded(session.view.session_id)
+            found = await self.load(session.view.session_id)
             if found is None:
                 raise
-            return await super()._seen(found)
+            return await self._cache.stored_view(found)
 
-    def _begin_anew(self) -> None:
-        """The data are gone: nothing that is at hand means anything any more."""
-        sessions, self._sessions = self._sessions, {}
-        for session in sessions.values():
+    def apply(self, session_id: str, records: Sequence[m.Record]) -> None:
+        """Apply records that another server has stored to the copy, and pass them on to its subscribers."""
+        session = self._table.get(session_id)
+        if session is not None and not self._held.holds(session_id):
+            for record in records:
+                if record.seq == session.view.head + 1:
+                    m.apply(session.view, record)
+            session.stored_seq = session.changed_seq = session.view.head
+        self._relay.relay(session_id, records)
+
+    def forget_all(self) -> None:
+        """Redis has lost its data: forget all sessions, and cut their streams."""
+        for session in self._table.clear():
             if session.run is not None:
                 session.run.abandon()
         self._runtime.replacement_backends.clear()
         self._hub.cut_all()
 
-    # -- those who watch ------------------------------------------------------------------------------------------
+    # -- streams --------------------------------------------------------------------------------------------------
 
-    async def subscribe(
-        self, owner: str, session_id: str, dialect: str, options: StreamOptions = NO_OPTIONS, *, after: int = 0,
-        place: StreamSlot | None = None,
-    ) -> Cursor:
-        cursor = await super().subscribe(owner, session_id, dialect, options, after=after, place=place)
-        if not self._log.holds(session_id):
-            try:
-                await self._attend(session_id)
-            except BaseException:
-                cursor.close()
-                raise
-        return cursor
+    async def follow(self, session_id: str) -> None:
+        """Receive what is stored from now on, and read what was stored before."""
+        await self._channels.listen(session_id)
+        await self.load(session_id)
 
-    def _committed(self, records: Sequence[m.Record]) -> None:
-        session_id = records[0].session_id
-        if self._log.holds(session_id):
-            super()._committed(records)
+    def received(self, session_id: str, entry: bytes) -> None:
+        """The writer of this session has published what it has stored."""
+        if self._held.holds(session_id) or not self._hub.is_watched(session_id):
+            self._channels.ignore(session_id)
         else:
-            self._take_in(session_id, records)
+            self.apply(session_id, decode_entry(entry, self._log.seal))
 
-    def _take_in(self, session_id: str, records: Sequence[m.Record]) -> None:
-        """What another server has stored: into the copy at hand, and to those who watch."""
-        session = self._sessions.get(session_id)
-        if session is not None and not self._log.holds(session_id):
-            for record in records:
-                if record.seq == session.view.head + 1:
-                    session.view.apply(record)
-            session.stored_seq = session.changed_seq = session.view.head
-        self._relay(session_id, records)
+    def read_all_again(self) -> None:
+        """Published entries may be lost: read the log of every session that is watched here and written elsewhere."""
+        for session_id in self._hub.watched:
+            if not self._held.holds(session_id):
+                self._relay.read_again(session_id)
 
-    def _relay(self, session_id: str, records: Sequence[m.Record]) -> None:
-        """To those who watch, in order and once; where something is missing, all of it is read from the log."""
-        shown = self._hub.head_of(session_id)
-        if shown is None:
-            return
-        news = [record for record in records if record.seq > shown]
-        if news and news[0].seq == shown + 1:
-            self._hub.publish(news)
-        elif news:
-            self._attend_soon(session_id)
+    def adjust_channels(self) -> None:
+        """Ignore the channels of sessions that nobody watches; follow the sessions that are watched."""
+        for session_id in self._channels.sessions:
+            if not self._hub.is_watched(session_id):
+                self._channels.ignore(session_id)
+        for session_id in self._hub.watched:
+            if not self._held.holds(session_id) and not self._channels.listens_to(session_id):
+                self._relay.read_again(session_id)
 
-    async def _attend(self, session_id: str) -> None:
-        """Hear what is said in the session from now on, and read what was said up to now."""
-        await self._listener.listen(self._news(session_id))
-        await self._loaded(session_id)
+    def start(self) -> None:
+        self._gaps = asyncio.create_task(self._close_gaps(), name="session copies")
 
-    def _attend_soon(self, session_id: str) -> None:
-        if not self._hub.is_watched(session_id):
-            return
-        if session_id in self._attending:
-            self._behind.add(session_id)
-            return
-        task = self._attending[session_id] = asyncio.create_task(self._attended(session_id))
-        task.add_done_callback(lambda done: self._attending.pop(session_id, None))
+    async def _close_gaps(self) -> None:
+        while True:
+            session_id = await self._relay.next_gap()
+            if session_id in self._following:
+                self._follow_again.add(session_id)
+                continue
+            self._following[session_id] = asyncio.create_task(self._follow_on(session_id))
 
-    async def _attended(self, session_id: str) -> None:
+    async def _follow_on(self, session_id: str) -> None:
         try:
-            await self._attend(session_id)
-            while session_id in self._behind:
-                self._behind.discard(session_id)
-                await self._attend(session_id)
+            await self.follow(session_id)
+            while session_id in self._follow_again:
+                self._follow_again.discard(session_id)
+                await self.follow(session_id)
         except GatewayError as error:
-            self._behind.discard(session_id)
-            self._listener.ignore(self._news(session_id))  # so that the next beat tries again
-            log.warning("a session cannot be followed just now", session=session_id, error=error.message)
+            self._follow_again.discard(session_id)
+            self._channels.ignore(session_id)  # so that the next heartbeat tries again
+            log.warning("session_tail_failed", session=session_id, error=error.message)
+        finally:
+            del self._following[session_id]
 
-    # -- what is heard --------------------------------------------------------------------------------------------
+    def close(self) -> None:
+        for task in (self._gaps, *self._following.values()):
+            if task is not None:
+                task.cancel()
 
-    def _news(self, session_id: str) -> str:
-        return self._redis.key("news", session_id)
 
-    def _hear(self, channel: str, message: bytes) -> None:
-        if channel == self._mail:
-            self._read_letter(message)
-            return
-        session_id = channel.removeprefix(self._news(""))
-        if self._log.holds(session_id) or not self._hub.is_watched(session_id):
-            self._listener.ignore(channel)
+class ClusterCommits:
+    """Listens to the log: its own records go to their session, records of other servers to the copies."""
+
+    def __init__(self, own: SessionCommits, held: HeldSessions, copies: SessionCopies) -> None:
+        self.failed = own.failed
+        self._own = own
+        self._held = held
+        self._copies = copies
+
+    def committed(self, records: Sequence[m.Record]) -> None:
+        session_id = records[0].session_id
+        if self._held.holds(session_id):
+            self._own.committed(records)
         else:
-            self._take_in(session_id, decode_entry(message, self._log.seal))
+            self._copies.apply(session_id, records)
 
-    def _read_letter(self, message: bytes) -> None:
-        match unseal_message(messages.decode_message(message), self._log.seal):
-            case RpcRequest() as asked:
-                if not self._membership.has_slept:  # it may be old, and whoever sent it has turned to another
-                    self._post.asked(asked)
-            case RpcReply() as replied:
-                self._post.replied(replied)
-            case OwnerChanged(session_id=session_id, token=token):
-                if self._log.is_overtaken(session_id, token):
-                    self._lose(session_id)
+    def lease_lost(self, session_id: str) -> None:
+        self._held.lose(session_id)
+        self._held.doubtful.add(session_id)
 
-    def _missed(self) -> None:
-        """The connection was broken: letters and news may have been lost."""
-        self._membership.doubt()
-        for session_id in self._hub.watched:
-            if not self._log.holds(session_id):
-                self._attend_soon(session_id)
-
-    async def _after_beat(self) -> None:
-        self._cut_off = False
-        self._listener.poke()
-        await super()._after_beat()
-        for channel in self._listener.channels:
-            if channel != self._mail and not self._hub.is_watched(channel.removeprefix(self._news(""))):
-                self._listener.ignore(channel)
-        for session_id in self._hub.watched:
-            if not self._log.holds(session_id) and not self._listener.hears(self._news(session_id)):
-                self._attend_soon(session_id)
-
-    def _no_beat(self) -> None:
-        """Redis has not answered for as long as a lease lasts: who watches may find a better server."""
-        self._listener.poke()
-        if not self._cut_off and self._membership.silence > self._redis.lease:
-            self._cut_off = True
-            self._hub.cut_all()
+    def data_lost(self) -> None:
+        self._copies.forget_all()

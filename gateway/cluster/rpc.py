@@ -1,4 +1,4 @@
-"""Calls to other servers, through Redis: sent until answered, carried out once however often they arrive."""
+"""Calls to other servers through Redis; a call is carried out once, however often its request arrives."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -13,14 +13,14 @@ from .messages import AnyCall, RpcReply, RpcRequest, encode_message, seal_messag
 log = structlog.get_logger("dragoman.cluster")
 
 MAX_KNOWN_CALLS, MAX_CONCURRENT_CALLS = 10_000, 1000
-"""How many calls are remembered, lest they come again, and how many are carried out at once."""
+"""How many calls are remembered in case they come again, and how many are carried out at once."""
 
 Serve = Callable[[RpcRequest, bool], Awaitable[RpcReply | None]]
-"""(a call, whether it has come before) → what becomes of it; None if that is not known yet, and it is to come again."""
+"""(request, whether it came before) → the reply; None if it is not known yet: the sender asks again."""
 
 
 class RpcChannel:
-    """The calls that we wait for, and those that others wait for."""
+    """The calls that this server waits for, and those that other servers wait for."""
 
     def __init__(self, redis: RedisClient, serve: Serve, seal: Seal = UNSEALED) -> None:
         self._redis = redis
@@ -28,14 +28,14 @@ class RpcChannel:
         self._waiting: dict[str, asyncio.Future[RpcReply]] = {}
         self._serving: dict[str, asyncio.Task[None]] = {}
         self._known: dict[str, RpcReply | None] = {}
-        """Calls that have come; the answer too where it is small. What has a receipt is in the log."""
+        """The requests that have come, with their replies; replies with a receipt are in the log instead."""
 
     async def ask(self, replica: str, request: str, call: AnyCall, seconds: float) -> RpcReply | None:
-        """The answer of that server; None if it is not there, or does not answer in time."""
+        """The reply of that server; None if it is not there, or does not reply in time."""
         waiting = self._waiting.setdefault(request, asyncio.get_running_loop().create_future())
-        letter = RpcRequest(request=request, sender=self._redis.replica, call=call)
+        message = RpcRequest(request=request, sender=self._redis.replica, call=call)
         try:
-            heard = await self._redis.publish(f"to:{replica}", encode_message(seal_message(letter, self._seal)))
+            heard = await self._redis.publish(f"to:{replica}", encode_message(seal_message(message, self._seal)))
             async with asyncio.timeout(seconds if heard else seconds / 10):
                 return await asyncio.shield(waiting)
         except TimeoutError:
@@ -43,34 +43,34 @@ class RpcChannel:
         finally:
             self._waiting.pop(request, None)
 
-    def replied(self, letter: RpcReply) -> None:
-        waiting = self._waiting.get(letter.request)
+    def replied(self, message: RpcReply) -> None:
+        waiting = self._waiting.get(message.request)
         if waiting is not None and not waiting.done():
-            waiting.set_result(letter)
+            waiting.set_result(message)
 
-    def asked(self, letter: RpcRequest) -> None:
-        """Carry it out, unless that is done already or being done."""
-        if letter.request in self._serving or len(self._serving) >= MAX_CONCURRENT_CALLS:
-            return  # the answer comes when it is ready; who gets none asks again
-        task = asyncio.create_task(self._carry_out(letter), name=f"call {letter.request}")
-        self._serving[letter.request] = task
-        task.add_done_callback(lambda done: self._serving.pop(letter.request, None))
+    def asked(self, message: RpcRequest) -> None:
+        """Carry the call out, unless that is done already or being done."""
+        if message.request in self._serving or len(self._serving) >= MAX_CONCURRENT_CALLS:
+            return  # the reply comes when it is ready; a sender without a reply asks again
+        task = asyncio.create_task(self._carry_out(message), name=f"call {message.request}")
+        self._serving[message.request] = task
+        task.add_done_callback(lambda done: self._serving.pop(message.request, None))
 
-    async def _carry_out(self, letter: RpcRequest) -> None:
-        answer = self._known.get(letter.request)
+    async def _carry_out(self, message: RpcRequest) -> None:
+        answer = self._known.get(message.request)
         if answer is None:
-            answer = await self._serve(letter, letter.request in self._known)
-            self._keep(letter.request, answer)
+            answer = await self._serve(message, message.request in self._known)
+            self._keep(message.request, answer)
         if answer is None:
             return
         try:
-            await self._redis.publish(f"to:{letter.sender}", encode_message(seal_message(answer, self._seal)))
+            await self._redis.publish(f"to:{message.sender}", encode_message(seal_message(answer, self._seal)))
         except RedisUnreachable as error:
-            log.warning("a call could not be answered", call=letter.call.session_id, error=error.message)
+            log.warning("rpc_reply_failed", session=message.call.session_id, error=error.message)
 
     def _keep(self, request: str, answer: RpcReply | None) -> None:
         if answer is not None and (answer.elsewhere or answer.refused is not None):
-            return  # nothing was done, and it may be tried again
+            return  # nothing was done, and the call may be tried again
         self._known[request] = answer if answer is not None and answer.receipt is None else None
         if len(self._known) > MAX_KNOWN_CALLS:
             del self._known[next(iter(self._known))]

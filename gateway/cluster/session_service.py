@@ -1,4 +1,21 @@
-"""The session service of one server among several: any session can be asked for here, whoever holds it."""
+"""The session service of one server among several: serves every session, whichever server writes it.
+
+What only the writer of a session can do is done here if this server writes it or no server does; otherwise the writer
+is asked. Order of construction (`cluster_session_service`), each part from those above it:
+
+    RedisPubSub              one connection that receives what other servers publish
+    SessionChannels          the channel of each session
+    StreamRelay              from other servers to the subscribers of this one
+    HeldSessions             the sessions that this server writes
+    Lease                    asks HeldSessions to verify them when it may have run out
+    SessionCache             loads held sessions (HeldSessions is its Ownership)
+    SessionCopies            the source of all sessions: held ones from the cache, the others as copies
+    Claims                   finds or becomes the writer of a session
+    LocalSessionService      carries out commands on the sessions that SessionCopies finds
+    ClusterSessionService    routes commands to the writer; its parts are RpcChannel, Inbox and Heartbeat
+
+At last `log.attach(ClusterCommits)`: the log reports what it has stored, and what was lost.
+"""
 
 import asyncio
 import secrets
@@ -9,14 +26,28 @@ from typing import Any
 import structlog
 
 import gateway.model as m
-from gateway.engine import Session
+from gateway.engine import (
+    Cursor,
+    Hub,
+    LocalSessionService,
+    Runtime,
+    Session,
+    SessionCache,
+    SessionCommits,
+    SessionTable,
+    find_session,
+    unknown_unless_stored,
+    wait_until_stored,
+)
 from gateway.errors import GatewayError, NotFound, OutcomeUnknown, Overloaded
 from gateway.ids import make_mint
-from gateway.ports import Receipt
-from gateway.storage.log.redis import LeaseLost, SessionLimitReached
-from gateway.storage.redis import RedisDataLost, RedisUnreachable
+from gateway.ports import NO_OPTIONS, Receipt, StreamOptions, StreamSlot
+from gateway.storage.log.redis import LeaseLost, RedisLog
+from gateway.storage.redis import RedisPubSub, RedisUnreachable
 
-from .leases import OwnerUnknown
+from .inbox import Inbox
+from .leases import Claims, HeldSessions, OwnerUnknown
+from .membership import Heartbeat, Lease
 from .messages import (
     AnyCall,
     ArchiveScopeCall,
@@ -31,18 +62,107 @@ from .messages import (
     error_from_message,
     error_to_message,
 )
-from .remote_tailing import SessionCopies
+from .remote_tailing import ClusterCommits, SessionCopies
+from .rpc import RpcChannel
+from .stream_relay import SessionChannels, StreamRelay
 
 log = structlog.get_logger("dragoman.cluster")
 
-OWNER_CHANGES = "the session changes hands again and again; try again"
+OWNER_CHANGES = "the session moves between servers again and again; try again"
 OWNER_SILENT = "the server that holds the session does not answer: it is not known whether this was done; look first"
 
 
-class ClusterSessionService(SessionCopies):
-    """What only a session's writer can do is done by it: here, if we hold it or nobody does; else by a call."""
+class ClusterSessionService:
+    """Routes commands to the server that writes their session; reads are answered by this server."""
 
-    # -- what only the writer can do ------------------------------------------------------------------------------
+    def __init__(
+        self, runtime: Runtime, hub: Hub, log: RedisLog, pubsub: RedisPubSub, channels: SessionChannels,
+        held: HeldSessions, lease: Lease, copies: SessionCopies, claims: Claims, local: LocalSessionService,
+    ) -> None:
+        self._runtime = runtime
+        self._hub = hub
+        self._log = log
+        self._redis = log.redis
+        self._pubsub = pubsub
+        self._held = held
+        self._lease = lease
+        self._copies = copies
+        self._claims = claims
+        self._local = local
+        self._has_cut_streams = False
+        self.rpc = RpcChannel(self._redis, self._serve, log.seal)
+        self.inbox = Inbox(self._redis, log.seal, self.rpc, channels, held, lease, copies)
+        self.heartbeat = Heartbeat(lease, self._after_beat, self._after_missed_beat)
+        self.create, self.import_session, self.replace_backend, self.check_turn = (
+            local.create, local.import_session, local.replace_backend, local.check_turn)
+        self.get, self.find_by_id, self.active, self.list = local.get, local.find_by_id, local.active, local.list
+        self.heads, self.head, self.records = local.heads, local.head, local.records
+        self.reserve_stream, self.read = local.reserve_stream, local.read
+
+    # -- from the start of the server to its end ------------------------------------------------------------------
+
+    @property
+    def leads(self) -> bool:
+        """Whether this server does the work that only one of several servers may do."""
+        return self._lease.is_leader
+
+    async def recover(self) -> int:
+        """Become a member of the cluster, and take over the open turns of dead servers; return how many."""
+        await self._pubsub.start(self.inbox, self.inbox.address)
+        self._copies.start()
+        await self._lease.renew()
+        taken = await self._claims.take_over()
+        self.heartbeat.start()
+        return taken
+
+    async def drain(self, seconds: float, hurry: asyncio.Event) -> None:
+        """Let other servers write the idle sessions; then let running turns finish."""
+        self._runtime.is_draining = True
+        await self._held.hand_over_all()
+        await self._local.drain(seconds, hurry)
+
+    async def rest(self) -> None:
+        """Store what is left, and leave the cluster."""
+        await self.rpc.close()
+        await self._log.flush()
+        await self.heartbeat.stop()
+        await self._lease.end()
+        self._held.close()
+        await self._pubsub.close()
+        self._copies.close()
+
+    async def _after_beat(self) -> None:
+        self._has_cut_streams = False
+        self._pubsub.poke()
+        self._log.session_count = self._lease.session_count
+        await self._log.recount()
+        if not self._runtime.is_draining:
+            if self._lease.is_steady and (taken := await self._claims.take_over()):
+                log.warning("sessions_taken_over", sessions=taken)
+            await self._claims.claim_doubtful()
+        self._copies.adjust_channels()
+
+    def _after_missed_beat(self) -> None:
+        """If Redis has not answered for as long as a lease lasts, cut all streams: clients may find a better server."""
+        self._pubsub.poke()
+        if not self._has_cut_streams and self._lease.silence > self._redis.lease:
+            self._has_cut_streams = True
+            self._hub.cut_all()
+
+    async def subscribe(
+        self, owner: str, session_id: str, dialect: str, options: StreamOptions = NO_OPTIONS, *, after: int = 0,
+        place: StreamSlot | None = None,
+    ) -> Cursor:
+        cursor = await self._local.subscribe(owner, session_id, dialect, options, after=after, place=place)
+        if not self._held.holds(session_id):
+            try:
+                await self._copies.follow(session_id)
+            except BaseException:
+                cursor.close()
+                raise
+        return cursor
+
+    # -- what only the writer of a session can do -----------------------------------------------------------------
 
     async def submit(self, owner: str, session_id: str, commands: Sequence[m.AnyCommand]) -> Receipt:
         receipt = await self._routed(SubmitCall(owner=owner, session_id=session_id, commands=tuple(commands)))
@@ -80,31 +200,28 @@ class ClusterSessionService(SessionCopies):
                 await self.submit(owner, session_id, [m.Interrupt(turn_id=turn_id)])
 
     async def _changed(self, call: AnyCall) -> m.SessionView:
-        """The session after the call; who cannot be shown it is told that the call may have been carried out."""
+        """The session after the call; raises `OutcomeUnknown` if it cannot be read after the call was carried out."""
         await self._routed(call)
-        with self._taken():
+        with unknown_unless_stored():
             return await self.get(call.owner, call.session_id)
 
-    def _is_void(self, error: Overloaded) -> bool:
-        return isinstance(error, LeaseLost | SessionLimitReached | RedisDataLost)
-
-    # -- by whom --------------------------------------------------------------------------------------------------
+    # -- routing --------------------------------------------------------------------------------------------------
 
     async def _routed(self, call: AnyCall) -> Receipt | None:
-        """Do it once. Raises `Overloaded` if it was not begun, `OutcomeUnknown` if nobody can tell whether it was."""
+        """Have the call carried out once; raises `Overloaded` if it was not, `OutcomeUnknown` if that is not known."""
         request, asked = secrets.token_hex(8), False
         loop, lease = asyncio.get_running_loop(), self._redis.lease
         deadline = loop.time() + self._patience
         while True:
             answer: RpcReply | None = None
             try:
-                holder = await self._owner_of(call.session_id)
+                holder = await self._claims.owner_of(call.session_id)
                 if holder is None:
                     return await self._once(call, request) if asked else await self._here(call, request)
                 asked = True
-                answer = await self._post.ask(holder, request, call, lease / 2)
+                answer = await self.rpc.ask(holder, request, call, lease / 2)
             except LeaseLost:
-                self._drop_copy(call.session_id)
+                self._held.drop_copy(call.session_id)
             except (RedisUnreachable, OwnerUnknown):
                 if not asked:
                     raise
@@ -118,20 +235,15 @@ class ClusterSessionService(SessionCopies):
 
     @property
     def _patience(self) -> float:
-        """For how many seconds a call is tried."""
+        """For how many seconds a call is tried again."""
         return 2 * self._redis.lease + 2
 
-    def _is_newly_ours(self, session_id: str) -> bool:
-        """Whether a letter may have waited here while the writer before us carried it out."""
-        taken_at = self._taken_at.get(session_id)
-        return taken_at is not None and asyncio.get_running_loop().time() - taken_at < 2 * self._patience
-
     async def _once(self, call: AnyCall, request: str) -> Receipt | None:
-        """Here, after another server was asked that did not answer: it may have done it all the same."""
+        """Carry the call out here, unless a server that was asked and did not answer has carried it out."""
         if isinstance(call, SubmitCall):
             return await self._receipt(call, request) or await self._here(call, request)
         try:
-            with self._taken():
+            with unknown_unless_stored():
                 return await self._here(call, request)
         except NotFound:
             if isinstance(call, DeleteCall):
@@ -139,9 +251,9 @@ class ClusterSessionService(SessionCopies):
             raise
 
     async def _receipt(self, call: SubmitCall, request: str) -> Receipt | None:
-        """What the log tells of these commands, if it has them: their ids are made of the request."""
-        session = await self._find(call.owner, call.session_id)
-        if self._log.holds(call.session_id):
+        """The receipt of these commands, if the log has them: their ids begin with the id of the request."""
+        session = await find_session(self._copies, call.owner, call.session_id)
+        if self._held.holds(call.session_id):
             await self._stored(session)
         spine = await self._log.read_without_deltas(call.session_id)
         found = [
@@ -157,55 +269,75 @@ class ClusterSessionService(SessionCopies):
         return Receipt(turn_id=found[-1].turn_id, records=tuple(found), after=after, begun=bool(starts) or resumed)
 
     async def _here(self, call: AnyCall, request: str) -> Receipt | None:
-        """As the writer of the session; raises `LeaseLost` if we are not."""
+        """Carry the call out as the writer of the session; raises `LeaseLost` if this server is not."""
         owner, session_id = call.owner, call.session_id
         match call:
             case SubmitCall(commands=commands):
                 return await self._submit(owner, session_id, commands, request)
             case UpdateCall(title=title, metadata=metadata, agent=agent):
-                await super().update(owner, session_id, title=title, metadata=metadata, agent=agent)
+                await self._local.update(owner, session_id, title=title, metadata=metadata, agent=agent)
             case CloseCall(reason=reason):
-                await super().close(owner, session_id, reason)
+                await self._local.close(owner, session_id, reason)
             case ArchiveScopeCall(scope_id=scope_id):
-                await super().archive_scope(owner, session_id, scope_id)
+                await self._local.archive_scope(owner, session_id, scope_id)
             case RewindCall(to_seq=to_seq, reason=why):
-                await super().rewind(owner, session_id, to_seq, why)
+                await self._local.rewind(owner, session_id, to_seq, why)
             case PostEventCall(event=event):
-                await super().post_event(owner, session_id, event)
+                await self._local.post_event(owner, session_id, event)
             case DeleteCall():
-                await super().delete(owner, session_id)
+                await self._local.delete(owner, session_id)
         return None
 
     async def _submit(
         self, owner: str, session_id: str, commands: Sequence[m.AnyCommand], request: str,
     ) -> Receipt:
-        session = await self._find(owner, session_id)
-        if not self._log.holds(session_id):
+        session = await find_session(self._copies, owner, session_id)
+        if not self._held.holds(session_id):
             raise LeaseLost("another server has taken the session over; ask again")
         receipt = session.submit(commands, make_mint(request))
         await self._stored(session)
         return receipt
 
     async def _stored(self, session: Session) -> None:
-        """Come back when all that was taken is in the log."""
-        with self._taken():
-            await self._log.wait_stored(session.view.session_id, session.view.head)
+        """Return when all records of the session are stored."""
+        await wait_until_stored(self._log, session.view.session_id, session.view.head)
 
-    async def _serve(self, letter: RpcRequest, again: bool) -> RpcReply | None:
-        request, session_id = letter.request, letter.call.session_id
+    async def _serve(self, message: RpcRequest, again: bool) -> RpcReply | None:
+        """Carry out what another server asks for; None if it is not known yet whether that was done."""
+        request, session_id = message.request, message.call.session_id
         try:
             if self._runtime.is_draining:
-                await self._hand_over(session_id)
-            if await self._owner_of(session_id) is not None:
+                await self._held.hand_over(session_id)
+            if await self._claims.owner_of(session_id) is not None:
                 return RpcReply(request=request, elsewhere=True)
-            do = self._once if again or self._is_newly_ours(session_id) else self._here
-            return RpcReply(request=request, receipt=await do(letter.call, request))
+            # a request may have waited here while the writer before this server carried it out
+            is_new = self._claims.was_claimed_within(session_id, 2 * self._patience)
+            carry_out = self._once if again or is_new else self._here
+            return RpcReply(request=request, receipt=await carry_out(message.call, request))
         except (LeaseLost, OwnerUnknown):
-            self._drop_copy(session_id)
+            self._held.drop_copy(session_id)
             return RpcReply(request=request, elsewhere=True)
         except OutcomeUnknown:
             return None
         except GatewayError as error:
-            if again and isinstance(error, Overloaded):  # it came before, and may have been taken then
+            if again and isinstance(error, Overloaded):  # the request came before, and may have been accepted then
                 return None
             return RpcReply(request=request, refused=error_to_message(error))
+
+
+def cluster_session_service(
+    runtime: Runtime, table: SessionTable, hub: Hub, log: RedisLog,
+) -> ClusterSessionService:
+    """The session service of one of several servers, attached to the log that they share."""
+    redis = log.redis
+    pubsub = RedisPubSub(redis.address, redis.seconds, redis.clock)
+    channels, relay = SessionChannels(pubsub, redis), StreamRelay(hub)
+    held = HeldSessions(runtime, table, hub, log, channels, relay)
+    lease = Lease(redis, held.verify)
+    cache = SessionCache(runtime, table, hub, held)
+    copies = SessionCopies(runtime, hub, log, cache, held, lease, channels, relay)
+    claims = Claims(runtime, cache, log, held, lease)
+    local = LocalSessionService(runtime, cache, copies, hub)
+    commits = ClusterCommits(SessionCommits(table, hub), held, copies)
+    log.attach(commits, commits)
+    return ClusterSessionService(runtime, hub, log, pubsub, channels, held, lease, copies, claims, local)

@@ -1,4 +1,4 @@
-"""The shapes of the settings that say who may reach the server: names, origins, proxies and a certificate."""
+"""Types of the settings that say who may reach the server: host names, origins, proxies and a certificate."""
 
 import re
 from ipaddress import ip_network
@@ -44,7 +44,7 @@ Network = Annotated[str, AfterValidator(_network)]
 
 
 def make_tls_context(certificate: Path, key: Path) -> "SSLContext":
-    """A context that shows this certificate; raises `Invalid` if the two files cannot be used together."""
+    """Return a TLS context with this certificate; raises `Invalid` if the two files do not fit."""
     import ssl  # most settings have no certificate
 
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
@@ -54,7 +54,7 @@ def make_tls_context(certificate: Path, key: Path) -> "SSLContext":
 
 
 def load_certificate(context: "SSLContext", certificate: Path, key: Path) -> None:
-    """Show this certificate from now on; connections that are open keep the one that they were shown."""
+    """Use this certificate for new connections; open connections keep the old one."""
     import ssl
 
     for file in (certificate, key):

@@ -1,6 +1,6 @@
-"""What must be true of the settings beyond their shape; each check reads the document and yields problems.
+"""Checks of the settings beyond their types; each check reads the document and yields problems.
 
-The checks read what was written, not what was made of it, so that a mistake of shape elsewhere hides nothing.
+The checks read the values as written, not the validated ones, so that they run even if another value has a wrong type.
 """
 
 import re
@@ -19,7 +19,7 @@ from .access import make_tls_context
 from .settings import Config
 
 LOG_KINDS = ("memory", "sqlite")
-# The expression that semver.org suggests, its groups left out.
+# The regular expression that semver.org suggests, without groups.
 SEMVER = re.compile(
     r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)"
     r"(-((0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*)(\.(0|[1-9]\d*|\d*[a-zA-Z-][0-9a-zA-Z-]*))*))?"
@@ -28,13 +28,13 @@ SEMVER = re.compile(
 
 
 def check(document: YamlDocument) -> Iterator[Problem]:
-    """Every problem of every check."""
+    """Run all checks."""
     for one in CHECKS:
         yield from one(document)
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach the host."""
+    """Say whether only this machine can reach the host."""
     try:
         return host == "localhost" or ip_address(host.strip("[]")).is_loopback
     except ValueError:
@@ -71,7 +71,7 @@ def _oidc(document: YamlDocument) -> Iterator[Problem]:
         url = _mapping(oidc).get(name)
         if isinstance(url, str) and url and not _is_safe_issuer(url):
             yield Problem(document.position(("oidc", name)), f"'{url}' is not an https:// address",
-                          "whoever can change what is fetched from there can come in as anybody")
+                          "an attacker who can change the response can sign in as any user")
 
 
 def _is_safe_issuer(url: str) -> bool:
@@ -107,7 +107,7 @@ def _mounts(document: YamlDocument) -> Iterator[Problem]:
         if not isinstance(mount, str):
             continue
         if not mount.startswith("/"):
-            yield Problem(at, f"'{mount}' is no path", f"write it as '/{mount}'")
+            yield Problem(at, f"'{mount}' is not a path", f"write it as '/{mount}'")
         first = taken.setdefault(mount.strip("/"), name)
         if first != name:
             yield Problem(at, f"'{mount}' is where '{first}' is mounted already")
@@ -121,7 +121,7 @@ def _mappings(document: YamlDocument) -> Iterator[Problem]:
             yield Problem(document.position(("mappings", name), key=True), f"'{name}' is not served", hint)
         elif isinstance(file, str) and not (Path(document.file).parent / file).is_file():
             yield Problem(document.position(("mappings", name)), f"there is no file '{file}'",
-                          "it is looked for beside the config file")
+                          "the path starts at the folder of the config file")
 
 
 def _agents(document: YamlDocument) -> Iterator[Problem]:
@@ -166,7 +166,7 @@ def _select(document: YamlDocument, at: NodePath, option: dict[Any, Any]) -> Ite
 
 
 def _limits(document: YamlDocument) -> Iterator[Problem]:
-    """What the settings hold is told to clients as JSON."""
+    """Check the limits of JSON: clients receive parts of the settings as JSON."""
     try:
         check_limits(document.value)
     except JsonLimitExceeded as error:
@@ -178,7 +178,7 @@ CHECKS: tuple[Callable[[YamlDocument], Iterator[Problem]], ...] = (
 )
 
 
-# -- reading what may have any shape ----------------------------------------------------------------------------------
+# -- reading values of any type ---------------------------------------------------------------------------------------
 def _setting(document: YamlDocument, name: str) -> Any:
     return document.value.get(name, Config.model_fields[name].default)
 
@@ -199,7 +199,7 @@ def _list_items(at: NodePath, items: Any) -> Iterator[tuple[NodePath, dict[Any, 
 
 SERVER_SCHEMES = ("redis://", "rediss://", "unix://")
 FILE_PARAMETERS = ("ssl_ca_certs", "ssl_certfile", "ssl_keyfile")
-"""Words of an address that name a file, seen from the folder of the settings."""
+"""Parameters of a log URL that name a file; paths start at the folder of the settings."""
 URL_PARAMETERS = {
     "redis": ("prefix", "db"),
     "unix": ("prefix", "db"),
@@ -213,7 +213,7 @@ URL_EXAMPLES = {
 
 
 def check_log_address(document: YamlDocument, log: str) -> Iterator[Problem]:
-    """Its password is nobody's to read, so the address is not repeated."""
+    """Check the URL of a Redis server. Messages do not repeat the URL, because it has a password."""
     scheme, place = log.partition("://")[0], document.position(("log",))
     try:
         parts = urlsplit(log)
@@ -222,7 +222,7 @@ def check_log_address(document: YamlDocument, log: str) -> Iterator[Problem]:
     except ValueError:
         wrong = True
     if wrong:
-        yield Problem(place, f"that is no address of a {scheme}:// server", f"write it as {URL_EXAMPLES[scheme]}")
+        yield Problem(place, f"this is not an address of a {scheme}:// server", f"write it as {URL_EXAMPLES[scheme]}")
         return
     for message, hint in _parameter_problems(scheme, parts, Path(document.file).parent):
         yield Problem(place, message, hint)
@@ -244,4 +244,4 @@ def _parameter_problems(scheme: str, parts: SplitResult, base: Path) -> Iterator
             yield (f"an address of a {scheme}:// server has no '{word}'",
                    suggest(word, URL_PARAMETERS[scheme]) or f"there are: {', '.join(URL_PARAMETERS[scheme])}")
         elif word in FILE_PARAMETERS and not (base / value).is_file():
-            yield f"{word}: there is no file '{value}'", "it is looked for beside the config file"
+            yield f"{word}: there is no file '{value}'", "the path starts at the folder of the config file"

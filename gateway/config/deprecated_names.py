@@ -1,21 +1,66 @@
-"""Settings under names that they had before: each value is moved to where it belongs now, and a warning says so."""
+"""Old names of settings work: each value moves to its new name, and a warning gives file, line and new name."""
 
 from collections.abc import Iterator
 from typing import Any
 
-from gateway.yaml_positions import Problem, YamlDocument
+from gateway.yaml_positions import NodePath, Problem, YamlDocument
 
 from .access import LOOPBACK, WILDCARD
 from .checks import is_loopback
 from .settings import Config
 
+RENAMED_SETTINGS: dict[NodePath, str] = {
+    ("journal",): "logging",
+    ("limits", "sessions_at_hand"): "cached_sessions",
+    ("shadow", "at_once"): "max_concurrent",
+    ("shadow", "seconds"): "timeout_seconds",
+}
+"""The path of each old name, and the new name at the same level. docs/upgrading.md lists them."""
 OLD_ORIGIN_SETTINGS = ("cors", "origins")
-"""What a dialect said of pages of other sites before there was one setting for all of them."""
+"""Settings of a dialect that `origins:` of the server replaced."""
 TRUE_VALUES = (True, "true", "True", "on", "yes", "1", 1)
 
 
-def move_deprecated_names(document: YamlDocument) -> list[Problem]:
-    """One warning for each setting that was moved; the pages that it let in are let in by `origins:`."""
+def rename_settings(document: YamlDocument) -> list[Problem]:
+    """Move values from old names to new ones; return a warning for each. Both names together are a problem."""
+    warnings = list[Problem]()
+    for old, name in RENAMED_SETTINGS.items():
+        group, new = _group(document, old[:-1]), (*old[:-1], name)
+        if old[-1] not in group:
+            continue
+        position = document.position(old, key=True)
+        if name in group:
+            text = f"'{_dotted(old)}' is the old name of '{_dotted(new)}', and both are set"
+            document.problems.append(Problem(position, text, "remove the old one"))
+            del group[old[-1]]
+        else:
+            warnings.append(Problem(
+                position, f"'{_dotted(old)}' is an old name", f"use '{_dotted(new)}', which means the same",
+            ))
+            group[name] = group.pop(old[-1])
+            _move_positions(document, old, new)
+    return warnings
+
+
+def _group(document: YamlDocument, path: NodePath) -> dict[Any, Any]:
+    group = document.value
+    for step in path:
+        group = group.get(step) if isinstance(group, dict) else None
+    return group if isinstance(group, dict) else {}
+
+
+def _move_positions(document: YamlDocument, old: NodePath, new: NodePath) -> None:
+    for positions in (document.keys, document.values):
+        for path in [path for path in positions if path[:len(old)] == old]:
+            positions[(*new, *path[len(old):])] = positions.pop(path)
+
+
+def _dotted(path: NodePath) -> str:
+    return ".".join(map(str, path))
+
+
+def move_origin_settings(document: YamlDocument) -> list[Problem]:
+    """Add what `cors` and `origins` of the dialects allow to `origins:` of the server; return a warning for each."""
     warnings = list[Problem]()
     moved = list[Any]()
     for name, settings in _dialects(document):
@@ -42,7 +87,7 @@ def _dialects(document: YamlDocument) -> Iterator[tuple[str, dict[Any, Any]]]:
 
 
 def _origins(old: str, value: Any) -> list[Any]:
-    """What the value lets in: `cors` is yes or no, `origins` a list."""
+    """Return the origins that the value allows: `cors` is yes or no, `origins` is a list."""
     if old == "cors":
         return [WILDCARD] if value in TRUE_VALUES else []
     return value if isinstance(value, list) else [value] if value else []
@@ -53,5 +98,5 @@ def _add_origins(document: YamlDocument, moved: list[Any]) -> None:
     before = document.value.get("origins")
     if before is None:
         before = [LOOPBACK] if is_loopback(str(host)) else []
-    if isinstance(before, list):  # what has another shape is a problem that is told elsewhere
+    if isinstance(before, list):  # validation reports a value of another type
         document.value["origins"] = list(dict.fromkeys([*before, *moved]))

@@ -1,6 +1,6 @@
-"""From a file, the environment and the command line to a Config: read, lay over, shape, check; all problems at once.
+"""Loads the settings from the file, the environment and the command line, and reports all problems together.
 
-DRAGOMAN_* variables of the environment: DRAGOMAN_PORT, DRAGOMAN_LIMITS__TURN_SECONDS, or a group as JSON.
+Variables of the environment: DRAGOMAN_PORT, DRAGOMAN_LIMITS__TURN_SECONDS, or a whole group as JSON (DRAGOMAN_LIMITS).
 """
 
 import os
@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast, get_args
+from typing import Any, cast, get_args, get_origin
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ValidationError, create_model
 
 from gateway.yaml_positions import (
     NodePath,
@@ -24,12 +24,12 @@ from gateway.yaml_positions import (
 )
 
 from .checks import check
-from .deprecated_names import move_deprecated_names
-from .settings import Config, TlsSettings
+from .deprecated_names import RENAMED_SETTINGS, move_origin_settings, rename_settings
+from .settings import Config, ConfigSource, TlsSettings
 
 
 class SettingSource(Position):
-    """Where a setting comes from that is in no file: an option of the command line, a variable of the environment."""
+    """The position of a setting that is in no file: an option of the command line, or a variable of the environment."""
 
     __slots__ = ()
 
@@ -38,34 +38,35 @@ class SettingSource(Position):
 
 
 COMPONENT_SETTINGS = ("dialects", "agents", "mappings", "shadow")
-"""Settings that name parts, whose own mistakes are looked for even if others are wrong."""
+"""Settings that name components; their mistakes are reported even if other settings are wrong."""
 TEMPLATE = Path(__file__).with_name("template.yaml")
-"""The settings that come with the program: they serve the demo agent, and explain every setting."""
+"""The settings file of `dragoman init`: it serves the demo agent and explains every setting."""
 
 
 def load_config(path: Path | str, overrides: Mapping[str, Any] | None = None) -> Config:
-    """The command line goes before the environment, the environment before the file, the file before the defaults.
+    """Return the settings: the command line before the environment, the environment before the file, then the defaults.
 
-    `overrides` are the command line's, by setting; what is None was not given. Raises `Problems`.
+    `overrides` are the options of the command line, by setting; None means that the option was not given. Raises
+    `ConfigProblems`.
     """
     document = read_yaml(path)
     _check_is_mapping(document)
-    values, names, problems = environment_settings(os.environ)
-    document.problems += (Problem(SettingSource(f"variable {name}"), text, hint) for name, text, hint in problems)
-    overlay(document, values, lambda at: f"variable {_variable_for(at, names)}")
+    environment = read_environment(os.environ)
+    warnings = rename_settings(document) + rename_settings(environment)
+    document.problems += environment.problems
+    overlay(document, environment.value, lambda at: str(environment.position(at)))
     overlay(document, _without_none(overrides or {}), lambda at: f"option --{'-'.join(map(str, at))}")
-    warnings = move_deprecated_names(document)
+    warnings += move_origin_settings(document)
     config = _validated(document)
+    file = Path(path)
     if document.problems or config is None:
         rest = _usable_settings(document)
-        raise ConfigProblems(document.problems, _with_absolute_paths(rest, Path(path)) if rest else None)
-    whole = _with_absolute_paths(config, Path(path))
-    whole._warnings = tuple(map(str, warnings))
-    return whole
+        raise ConfigProblems(document.problems, _from_file(rest, file) if rest else None)
+    return _from_file(config, file, tuple(map(str, warnings)))
 
 
 class ConfigProblems(Problems):
-    """What is wrong with the settings; `rest` is what can be made of them, so that more mistakes can be looked for."""
+    """All problems of the settings; `usable` has the correct settings, so that their components can be checked too."""
 
     def __init__(self, problems: Iterable[Problem], usable: Config | None) -> None:
         super().__init__(problems)
@@ -73,7 +74,7 @@ class ConfigProblems(Problems):
 
 
 def _usable_settings(document: YamlDocument) -> Config | None:
-    """What is in order of the dialects, the agents and what belongs to them; each mistake of shape is left out."""
+    """Return the settings of the components without the values that do not validate."""
     value = {name: deepcopy(document.value[name]) for name in COMPONENT_SETTINGS if name in document.value}
     while True:
         try:
@@ -88,7 +89,7 @@ def _usable_settings(document: YamlDocument) -> Config | None:
 
 
 def _drop_node(value: Any, loc: Sequence[str | int]) -> bool:
-    """Take out the node at this place, or the nearest one above it; whether there was one."""
+    """Delete the node at this path, or the nearest existing node above it; return whether a node was deleted."""
     holder, last = None, None
     for step in loc:
         if not (step in value if isinstance(value, dict) else isinstance(value, list) and step in range(len(value))):
@@ -118,7 +119,7 @@ _HINTS = {"there is no such file": "name another with --config"}
 def overlay(
     document: YamlDocument, layer: Mapping[str, Any], origin: Callable[[NodePath], str], path: NodePath = ()
 ) -> None:
-    """Put the values of the layer in the place of the document's, and remember where they came from."""
+    """Replace values of the document by those of the layer, and set their positions to the origin of the layer."""
     target = document.value
     for step in path:
         target = target[step]
@@ -146,7 +147,7 @@ def _without_none(overrides: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _variable_for(at: NodePath, names: Mapping[NodePath, str]) -> str:
-    """The variable that said it: a whole group may come as JSON in one, or a setting of it in one of its own."""
+    """Return the variable that has the setting: one for the whole group as JSON, or one for the setting alone."""
     above = (names[at[:end]] for end in range(len(at), 0, -1) if at[:end] in names)
     below = (name for path, name in names.items() if path[:len(at)] == at)
     return next(above, None) or next(below)
@@ -163,7 +164,7 @@ def _validated(document: YamlDocument) -> Config | None:
 
 
 def remove_unknown(document: YamlDocument, value: Any, model: type[BaseModel], at: NodePath = ()) -> Iterator[Problem]:
-    """Take out what the model does not know, with a hint at what it does: at every level the model has."""
+    """Delete settings that the model does not know, at every level; yield a problem with a suggestion for each."""
     if not isinstance(value, dict):
         return
     if model.model_config.get("extra") != "allow":
@@ -177,7 +178,7 @@ def remove_unknown(document: YamlDocument, value: Any, model: type[BaseModel], a
 
 
 def _nested_models(annotation: Any, at: NodePath, value: Any) -> Iterator[tuple[type[BaseModel], tuple[NodePath, Any]]]:
-    """The models below a field, each with the values that are to have its shape."""
+    """Yield the model of a field with each value that the model validates, and the path of the value."""
     model = next(_models(annotation), None)
     if model is None:
         return
@@ -196,37 +197,39 @@ def _models(annotation: Any) -> Iterator[type[BaseModel]]:
         yield from _models(inner)
 
 
-def _with_absolute_paths(config: Config, file: Path) -> Config:
-    """Make relative paths whole: they begin at the folder of the file, those of the template where the user stands."""
+def _from_file(config: Config, file: Path, warnings: tuple[str, ...] = ()) -> Config:
+    """Make relative paths absolute: from the folder of the file, or from the current folder for the template."""
     home = Path.cwd() if file == TEMPLATE else file.absolute().parent
-    whole = config.model_copy(update={
+    absolute = config.model_copy(update={
         "data": home / config.data,
         "mappings": {name: home / table for name, table in config.mappings.items()},
         "tls": config.tls and TlsSettings(certificate=home / config.tls.certificate, key=home / config.tls.key),
     })
-    whole._file, whole._shown = file.absolute(), file
-    return whole
+    return absolute.with_source(ConfigSource(file.absolute(), file, warnings))
 
 
 PREFIX = "DRAGOMAN_"
 COMMAND_VARIABLES = frozenset(("config", "key"))
-"""Variables of the command line: they name the config file and the key to ask with."""
-VariableProblem = tuple[str, str, str]
-"""The variable, what is wrong with it, and a hint."""
+"""Variables that the command line reads: the settings file, and the key of the user."""
 
 
-def environment_settings(
-    environ: Mapping[str, str],
-) -> tuple[dict[str, Any], dict[NodePath, str], list[VariableProblem]]:
-    """The settings that the environment makes, the variable behind each, and what is wrong with the variables."""
+def read_environment(environ: Mapping[str, str]) -> YamlDocument:
+    """Return the settings of the environment as a document; the position of each setting is its variable."""
+    document = YamlDocument("the environment")
+    document.value = {}
     names = {_setting_path(name): name for name in environ if name.upper().startswith(PREFIX)}
     if not names:
-        return {}, {}, []  # pydantic-settings takes a tenth of a second to import, and most starts need none of it
-    complaints = list(_unknown_variables(names))
+        return document  # the import of pydantic-settings takes a tenth of a second, and most starts do not need it
+    document.problems += _unknown_variables(names)
     try:
-        return _environment_values(), names, complaints
+        overlay(document, _environment_values(), lambda at: f"variable {_variable_for(at, names)}")
     except ValueError as error:
-        return {}, names, [*complaints, *_json_problems(names, environ, error)]
+        document.problems += _json_problems(names, environ, error)
+    return document
+
+
+def _variable_problem(name: str, message: str, hint: str) -> Problem:
+    return Problem(SettingSource(f"variable {name}"), message, hint)
 
 
 def _setting_path(name: str) -> NodePath:
@@ -237,42 +240,59 @@ def _environment_values() -> dict[str, Any]:
     from pydantic_settings import BaseSettings, EnvSettingsSource
 
     source = EnvSettingsSource(
-        cast("type[BaseSettings]", Config), case_sensitive=False, env_prefix=PREFIX, env_nested_delimiter="__",
+        cast("type[BaseSettings]", _config_with_old_names()),
+        case_sensitive=False, env_prefix=PREFIX, env_nested_delimiter="__",
     )
     return source()
 
 
-def _unknown_variables(names: Mapping[NodePath, str]) -> Iterator[VariableProblem]:
-    """Only what looks like a setting is a mistake: cluster managers set variables of their own in a service's name."""
+def _config_with_old_names() -> type[BaseModel]:
+    """Return Config with the old names of its settings as further fields: the source reads variables of fields only."""
+    renamed = {str(old[0]): Config.model_fields[new] for old, new in RENAMED_SETTINGS.items() if len(old) == 1}
+    fields: Any = {old: (field.annotation, field.default) for old, field in renamed.items()}
+    return create_model("ConfigWithOldNames", __base__=Config, **fields)
+
+
+def _unknown_variables(names: Mapping[NodePath, str]) -> Iterator[Problem]:
+    """Report variables that resemble a setting. Cluster managers set others for a service that is named dragoman."""
     for path, name in names.items():
         head = str(path[0])
         if (
             head not in Config.model_fields
+            and (head,) not in RENAMED_SETTINGS
             and head not in COMMAND_VARIABLES
             and (hint := suggest(head, Config.model_fields))
         ):
-            yield name, f"there is no setting '{head}'", hint
+            yield _variable_problem(name, f"there is no setting '{head}'", hint)
 
 
 def _json_problems(
     names: Mapping[NodePath, str], environ: Mapping[str, str], error: ValueError
-) -> Iterator[VariableProblem]:
+) -> Iterator[Problem]:
     import orjson
 
-    wrong = 0
+    found = 0
+    fields = _config_with_old_names().model_fields
     for path, name in names.items():
-        if len(path) == 1 and path[0] in (_GROUPS | _LISTS):
+        annotation = fields[str(path[0])].annotation if len(path) == 1 and path[0] in fields else None
+        if _is_list(annotation) or _is_group(annotation):
             try:
                 orjson.loads(environ[name])
             except ValueError as cause:
-                wrong += 1
-                if path[0] in _LISTS:
-                    yield name, f"a list must be JSON: {cause}", f"""write it as {name}='["…", "…"]'"""
-                else:
-                    yield name, f"a whole group must be JSON: {cause}", f"or set one of it: {name}__…"
-    if not wrong:
-        yield PREFIX + "*", str(error), ""
+                found += 1
+                kind, hint = "a whole group", f"or set one of it: {name}__…"
+                if _is_list(annotation):
+                    kind, hint = "a list", f"""write it as {name}='["…", "…"]'"""
+                yield _variable_problem(name, f"{kind} must be JSON: {cause}", hint)
+    if not found:
+        yield _variable_problem(PREFIX + "*", str(error), "")
 
 
-_GROUPS = frozenset(("dialects", "agents", "mappings", "limits", "journal"))
-_LISTS = frozenset(("hosts", "origins", "trusted_proxies"))
+def _is_list(annotation: Any) -> bool:
+    """Say whether the setting is a list and nothing but a list (`auth` may be a word too)."""
+    kinds = [get_origin(kind) or kind for kind in (annotation, *get_args(annotation))]
+    return tuple in kinds and str not in kinds[1:]
+
+
+def _is_group(annotation: Any) -> bool:
+    return get_origin(annotation) is dict or next(_models(annotation), None) is not None

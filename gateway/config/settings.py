@@ -1,6 +1,7 @@
-"""The shape of the settings; config.yaml says in its comments what each one is for."""
+"""The types of all settings; the comments of config.yaml say what each setting is for."""
 
 import re
+from dataclasses import dataclass
 from ipaddress import ip_network
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -29,12 +30,12 @@ AUTH_METHODS = ("none", "keys", "oidc")
 
 
 def _empty_if_bare(value: Any) -> Any:
-    """A name with nothing after it (`demo:`) stands for a name with no settings."""
+    """Read a name with nothing after it (`demo:`) as a name with no settings."""
     return {} if value is None else value
 
 
 def _without_slash(mount: str) -> str:
-    """Routes are hung below a mount, and begin with a slash of their own."""
+    """Remove the slash at the end of a mount: every route begins with one."""
     return mount.rstrip("/")
 
 
@@ -54,24 +55,24 @@ def _host_or_network(entry: str) -> str:
 
 
 def _known_auth(auth: str | tuple[str, ...]) -> str | tuple[str, ...]:
-    """One word, or a list of ways in."""
+    """Check that `auth` is one known word, or a list of known words."""
     for word in (auth,) if isinstance(auth, str) else auth:
         if word not in (AUTH_METHODS if isinstance(auth, str) else AUTH_METHODS[1:]):
             hint = "list keys, oidc, or both" if word == "none" else f"there are: {', '.join(AUTH_METHODS)}"
-            raise ValueError(f"'{word}' is no way to come in here; {hint}")
+            raise ValueError(f"'{word}' is not a way to authenticate; {hint}")
     if not auth:
         raise ValueError("an empty list lets nobody in; write `none`, or list keys, oidc, or both")
     return auth
 
 
 class SettingsModel(BaseModel):
-    """Settings are read once and never change; what is not known is refused."""
+    """The base of all settings: they are frozen, and unknown names are refused."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
 
 
 class DialectSettings(SettingsModel):
-    """Where a dialect is served; whatever else is said of it is the dialect's own to understand."""
+    """Where a dialect is served; the dialect validates its other settings itself."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -83,7 +84,7 @@ class DialectSettings(SettingsModel):
 
 
 class ToolSettings(SettingsModel):
-    """A tool that the server carries out."""
+    """A tool that the server executes."""
 
     name: NonEmptyText
     title: str | None = None
@@ -93,7 +94,7 @@ class ToolSettings(SettingsModel):
 
 
 class OptionSettings(SettingsModel):
-    """Something a client may set for its session; `options` are the choices of a select."""
+    """An option that a client may set for its session; `options` are the choices of a select."""
 
     name: NonEmptyText
     type: m.OptionKind = m.OptionKind.TEXT
@@ -104,7 +105,7 @@ class OptionSettings(SettingsModel):
 
 
 class CapabilitySettings(SettingsModel):
-    """What the agent can do; what is not said here is as the backend says."""
+    """What the agent can do; None leaves the answer to the backend."""
 
     streaming: tuple[Literal["delta", "message", "none"], ...] | None = None
     history: tuple[Literal["full", "compacted"], ...] | None = None
@@ -113,7 +114,7 @@ class CapabilitySettings(SettingsModel):
 
 
 class AgentSettings(SettingsModel):
-    """An agent: its backend, the backend's own settings, and what clients are told in place of the backend's card."""
+    """An agent: its backend, the settings of the backend, and values that replace those of the backend's agent card."""
 
     backend: NonEmptyText
     settings: dict[str, Any] = {}
@@ -127,7 +128,7 @@ class AgentSettings(SettingsModel):
 
 
 class PerKeyLimitSettings(SettingsModel):
-    """How much one key may have or do; null lifts a limit."""
+    """The limits of one key; null removes a limit."""
 
     requests_per_second: PositiveFloat | None = 200
     request_burst: PositiveInt = 3_000
@@ -139,7 +140,7 @@ class PerKeyLimitSettings(SettingsModel):
 
 
 class LimitSettings(SettingsModel):
-    """How much, how long and how many."""
+    """The limits of the whole server: sizes, times and numbers."""
 
     body_bytes: PositiveInt = 10 * 1024 * 1024
     history_messages: PositiveInt = 10_000
@@ -152,7 +153,7 @@ class LimitSettings(SettingsModel):
     lease_seconds: PositiveFloat = 10
     max_lag_events: PositiveInt = 100_000
     max_sessions: PositiveInt = 1_000_000
-    sessions_at_hand: PositiveInt = 5_000
+    cached_sessions: PositiveInt = 5_000
     max_resources: PositiveInt = 100_000
     max_subscribers: PositiveInt = 10_000
     header_seconds: PositiveFloat = 15
@@ -168,7 +169,7 @@ class LimitSettings(SettingsModel):
 
 
 class UploadSettings(SettingsModel):
-    """Which files clients may leave here, and how long a link to one holds."""
+    """Which files clients may upload, and how long a link to a file is valid."""
 
     max_bytes: PositiveInt = 100 * 1024 * 1024
     types: tuple[NonEmptyText, ...] = ("*/*",)
@@ -176,45 +177,45 @@ class UploadSettings(SettingsModel):
 
 
 class LoggingSettings(SettingsModel):
-    """What the server says about itself on standard error."""
+    """The format and the level of the server's own log on standard error."""
 
     format: Literal["auto", "json", "console"] = "auto"
     level: Literal["debug", "info", "warning", "error"] = "info"
 
 
 class TlsSettings(SettingsModel):
-    """The files of a certificate (with its chain) and of its key, in PEM."""
+    """The PEM files of a certificate (with its chain) and of its key."""
 
     certificate: Path
     key: Path
 
 
 class OutboundSettings(SettingsModel):
-    """Which addresses clients may name beside public ones: host names and networks."""
+    """Host names and networks that clients may name beside public addresses."""
 
     allow: tuple[Annotated[NonEmptyText, AfterValidator(_host_or_network)], ...] = ()
 
 
 class WorkspaceSettings(SettingsModel):
-    """Whether files that clients upload may be the configuration of an agent."""
+    """Whether clients may upload files that agents read as configuration."""
 
     trust: bool = False
 
 
 class ShadowSettings(SettingsModel):
-    """A second backend that is given a copy of each turn; where the two differ is written into `report`."""
+    """A second backend that runs a copy of each turn; the file `report` has the differences."""
 
     backend: NonEmptyText
     settings: dict[str, Any] = {}
     agents: tuple[NonEmptyText, ...] | None = None
     share: float = Field(default=1.0, ge=0, le=1)
     report: Path = Path("shadow.jsonl")
-    at_once: PositiveInt = 8
-    seconds: PositiveFloat = 300
+    max_concurrent: PositiveInt = 8
+    timeout_seconds: PositiveFloat = 300
 
 
 class OidcSettings(SettingsModel):
-    """Who signs the tokens that `auth: oidc` lets in, and what a token must say."""
+    """Who signs the tokens of `auth: oidc`, and what a token must contain."""
 
     issuer: NonEmptyText
     audience: NonEmptyText
@@ -228,8 +229,17 @@ class OidcSettings(SettingsModel):
     cache_seconds: PositiveFloat = 3600
 
 
+@dataclass(frozen=True)
+class ConfigSource:
+    """The file that settings were read from, its name as the user wrote it, and the warnings about old settings."""
+
+    file: Path | None = None
+    display_path: Path | None = None
+    warnings: tuple[str, ...] = ()
+
+
 class Config(SettingsModel):
-    """All settings of one server, checked; `data` and the files of `mappings` are whole paths."""
+    """All settings of one server; `load_config` makes `data` and the files of `mappings` absolute paths."""
 
     host: NonEmptyText = "127.0.0.1"
     port: int = Field(default=18900, ge=0, le=65535)
@@ -254,41 +264,45 @@ class Config(SettingsModel):
     uploads: Annotated[UploadSettings, BeforeValidator(_empty_if_bare)] = UploadSettings()
     outbound: Annotated[OutboundSettings, BeforeValidator(_empty_if_bare)] = OutboundSettings()
     workspace: Annotated[WorkspaceSettings, BeforeValidator(_empty_if_bare)] = WorkspaceSettings()
-    journal: Annotated[LoggingSettings, BeforeValidator(_empty_if_bare)] = LoggingSettings()
+    logging: Annotated[LoggingSettings, BeforeValidator(_empty_if_bare)] = LoggingSettings()
 
-    _file: Path | None = PrivateAttr(default=None)
-    _shown: Path | None = PrivateAttr(default=None)
-    _warnings: tuple[str, ...] = PrivateAttr(default=())
+    _source: ConfigSource = PrivateAttr(default=ConfigSource())
+
+    def with_source(self, source: ConfigSource) -> "Config":
+        """Return a copy of the settings that knows where the settings come from."""
+        copy = self.model_copy()
+        copy._source = source
+        return copy
 
     @property
     def auth_methods(self) -> tuple[str, ...]:
-        """What a client can show to come in: keys, oidc, or both; nothing with `auth: none`."""
+        """The ways to authenticate: keys, oidc, or both; none with `auth: none`."""
         return tuple(word for word in AUTH_METHODS[1:] if word == self.auth or word in self.auth)
 
     @property
     def file(self) -> Path | None:
-        """The file this was read from."""
-        return self._file
+        """The file that the settings were read from, as an absolute path."""
+        return self._source.file
 
     @property
     def display_path(self) -> Path | None:
-        """The same as the user called it: what problems are told with."""
-        return self._shown
+        """The name of the file as the user wrote it, for messages."""
+        return self._source.display_path
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """Every file that these settings come from or name: what a watcher watches."""
+        """Every file that a change of the settings can come from: the settings, the tables, the certificate."""
         certificate = (self.tls.certificate, self.tls.key) if self.tls else ()
-        return ((self._file,) if self._file else ()) + tuple(self.mappings.values()) + certificate
+        return ((self.file,) if self.file else ()) + tuple(self.mappings.values()) + certificate
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What works and should be changed, a line each."""
-        return self._warnings
+        """One line for each setting that works and should be changed."""
+        return self._source.warnings
 
     @property
     def quota(self) -> PerKeyLimitSettings:
-        """What holds for each key; where there are no keys, what is written in the settings holds for everybody."""
+        """The limits of each key; without keys only limits that the file sets hold, for all clients together."""
         limits = self.limits.per_key
         if self.auth != "none":
             return limits
@@ -297,5 +311,5 @@ class Config(SettingsModel):
 
     @property
     def default_agent(self) -> str:
-        """The first one in the file."""
+        """The first agent in the file."""
         return next(iter(self.agents))

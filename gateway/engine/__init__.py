@@ -1,9 +1,18 @@
 """Runs sessions and turns, and decides when things happen: asks, recovery, streams. asyncio, no HTTP."""
 
 from .recovery import restore_idle
-from .runtime import Runtime
+from .runtime import Runtime, SessionCleanup
 from .session import Session
-from .session_service import LocalSessionService
+from .session_cache import (
+    SessionCache,
+    SessionCommits,
+    SessionSource,
+    SessionTable,
+    find_session,
+    unknown_unless_stored,
+    wait_until_stored,
+)
+from .session_service import LocalSessionService, local_session_service
 from .streams import Cursor, Hub
 
 __all__ = [
@@ -12,5 +21,14 @@ __all__ = [
     "LocalSessionService",
     "Runtime",
     "Session",
+    "SessionCache",
+    "SessionCleanup",
+    "SessionCommits",
+    "SessionSource",
+    "SessionTable",
+    "find_session",
+    "local_session_service",
     "restore_idle",
+    "unknown_unless_stored",
+    "wait_until_stored",
 ]

@@ -1,11 +1,8 @@
-"""What a backend says in its turn: heard to the end and put into the session's log, lawful things only.
-
-What can be written into the log and read again: one record that cannot would hold up those of all sessions.
-"""
+"""The output of a backend: each event is checked, made serializable and appended to the log of its session."""
 
 import asyncio
 from collections.abc import AsyncGenerator
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import msgspec
 import orjson
@@ -15,9 +12,8 @@ from gateway.errors import BackendFailed
 from gateway.json_values import MAX_JSON_DEPTH, JsonLimitExceeded, check_limits
 from gateway.ports import BackendOutput, ScopedEvent
 
-if TYPE_CHECKING:
-    from .session import Session
-    from .turn import TurnRun
+from .recovery import TurnHistory
+from .session_writer import SessionWriter
 
 EVENTS_PER_SLICE = 32
 """After so many events in a row a turn lets others run, so that a burst reaches its readers while it lasts."""
@@ -27,11 +23,30 @@ _PAUSES = (m.StopReason.TOOL_USE, m.StopReason.NEEDS_INPUT)
 
 
 class TurnOver(Exception):
-    """The turn has ended; nothing said after that counts."""
+    """The turn has ended; events that its backend yields afterwards are dropped."""
 
 
-async def consume_backend(run: "TurnRun", stream: AsyncGenerator[BackendOutput, None]) -> None:
-    """Take in all that is said, up to the end."""
+class OpenTurn(Protocol):
+    """The turn whose backend yields the events."""
+
+    usage: m.Usage
+    stop_reason: m.StopReason
+
+    @property
+    def session(self) -> SessionWriter: ...
+    @property
+    def turn_id(self) -> str: ...
+    @property
+    def is_ended(self) -> bool: ...
+    @property
+    def recorded(self) -> TurnHistory | None:
+        """The records of the turn, until its backend has come to where it was when the server stopped."""
+    def complete(self) -> None:
+        """The backend has yielded its last event."""
+
+
+async def consume_backend(run: OpenTurn, stream: AsyncGenerator[BackendOutput, None]) -> None:
+    """Append all events of the backend, up to its end."""
     spoken, breath, most = 0, EVENTS_PER_SLICE, run.session.runtime.limits.turn_events
     say_delta, turn_id = run.session.append_delta, run.turn_id
     async for telling in stream:
@@ -39,9 +54,9 @@ async def consume_backend(run: "TurnRun", stream: AsyncGenerator[BackendOutput, 
             raise TurnOver
         spoken += len(telling) if type(telling) is list else 1
         if spoken > most:
-            raise BackendFailed(f"The agent said more than {most} things in one turn.")
+            raise BackendFailed(f"The agent sent more than {most} events in one turn.")
         if run.recorded is not None:
-            pass  # it was said before the server stopped
+            pass  # the event was appended before the server stopped
         elif type(telling) is m.BlockDelta and is_valid_text(telling.delta):
             say_delta(telling, turn_id)
         else:
@@ -53,35 +68,35 @@ async def consume_backend(run: "TurnRun", stream: AsyncGenerator[BackendOutput, 
 
 
 async def close_backend(stream: AsyncGenerator[BackendOutput, None]) -> None:
-    """Have a backend that was not heard to the end clean up."""
+    """Let a backend that was stopped before its end clean up."""
     async with asyncio.timeout(CLEANUP_SECONDS):
         await stream.aclose()
 
 
-def _append_all(run: "TurnRun", told: list[Any]) -> None:
-    """Words that follow each other are taken together."""
-    session, turn_id, words = run.session, run.turn_id, list[m.BlockDelta]()
-    for said in told:
-        if type(said) is m.BlockDelta and is_valid_text(said.delta):
-            words.append(said)
+def _append_all(run: OpenTurn, outputs: list[Any]) -> None:
+    """Append events that came together; deltas that follow each other are appended in one step."""
+    session, turn_id, deltas = run.session, run.turn_id, list[m.BlockDelta]()
+    for output in outputs:
+        if type(output) is m.BlockDelta and is_valid_text(output.delta):
+            deltas.append(output)
             continue
-        if words:
-            session.append_deltas(words, turn_id)
-            words = []
+        if deltas:
+            session.append_deltas(deltas, turn_id)
+            deltas = []
         event, scope_id = (
-            (said.event, check_scope_id(said.scope_id)) if isinstance(said, ScopedEvent) else (said, m.ROOT)
+            (output.event, check_scope_id(output.scope_id)) if isinstance(output, ScopedEvent) else (output, m.ROOT)
         )
         event = _check_backend_event(event)
         for one in with_scope_status(session, event, scope_id) if scope_id != m.ROOT else (event,):
             session.append(one, scope_id, turn_id)
         if type(event) is m.MessageEnded:
             _add_usage(run, event, scope_id)
-    if words:
-        session.append_deltas(words, turn_id)
+    if deltas:
+        session.append_deltas(deltas, turn_id)
 
 
-def with_scope_status(session: "Session", event: m.AnyEvent, scope_id: str) -> tuple[m.AnyEvent, ...]:
-    """The event with what its sub-agent's status lacks: it runs once it is opened, and is idle before it ends."""
+def with_scope_status(session: SessionWriter, event: m.AnyEvent, scope_id: str) -> tuple[m.AnyEvent, ...]:
+    """The event with the changes of status it implies: a sub-agent runs once opened, and is idle before it ends."""
     if type(event) is m.ScopeOpened:
         return event, m.ScopeStatusChanged(status=m.ScopeStatus.RUNNING)
     if type(event) is not m.ScopeStatusChanged or scope_id not in session.grammar.scopes:
@@ -94,7 +109,7 @@ def with_scope_status(session: "Session", event: m.AnyEvent, scope_id: str) -> t
     return (event,)
 
 
-def _add_usage(run: "TurnRun", event: m.MessageEnded, scope_id: str) -> None:
+def _add_usage(run: OpenTurn, event: m.MessageEnded, scope_id: str) -> None:
     run.usage += event.usage
     if scope_id == m.ROOT:
         run.stop_reason = m.StopReason.END_TURN if event.stop_reason in _PAUSES else event.stop_reason

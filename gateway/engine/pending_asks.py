@@ -15,7 +15,7 @@ ANSWER_TYPES: dict[type[m.Ask], type[m.Command]] = {
 
 
 class PendingAsks:
-    """What one turn waits for; an ask is settled once, and a second answer changes nothing."""
+    """The asks that one turn waits for; an ask is settled once, and a second answer changes nothing."""
 
     def __init__(self) -> None:
         self._open: dict[str, m.AnyAsk] = {}
@@ -35,7 +35,7 @@ class PendingAsks:
         return self._answers
 
     def open(self, asks: dict[str, m.AnyAsk], answers: dict[str, m.Answer] | None = None) -> None:
-        """Wait for these; some may have been answered before."""
+        """Wait for these asks, of which some may be answered already."""
         self._answers = answers or {}
         self._open = {request_id: ask for request_id, ask in asks.items() if request_id not in self._answers}
         self._all_settled = asyncio.get_running_loop().create_future()
@@ -47,7 +47,7 @@ class PendingAsks:
         return self._answers
 
     def check(self, answer: m.Answer) -> None:
-        """Refuse an answer that nobody waits for, or that does not fit what was asked."""
+        """Refuse an answer to no open ask, or one that does not fit its ask."""
         ask = self._open.get(answer.request_id)
         if ask is None:
             raise NotPending(f"nothing is pending under '{answer.request_id}'")
@@ -62,11 +62,9 @@ class PendingAsks:
         return m.resolution_of(answer)
 
     def resume(self) -> None:
-        """Let the backend go on; to be called when nothing is pending any more."""
+        """Let the backend go on; called when no ask is pending."""
         if self._all_settled is not None and not self._all_settled.done():
             self._all_settled.set_result(None)
-
-
 
 
 def _check_answers(ask: m.QuestionAsk, answer: m.AnswerQuestion) -> None:

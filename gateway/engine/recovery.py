@@ -1,46 +1,45 @@
-"""Sessions that come back from the log: their state, and turns that the server left behind when it stopped."""
+"""Recovery: sessions that are read from the log again, and turns that were open when the server stopped."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import gateway.model as m
 from gateway.errors import Interrupted
 from gateway.time_slices import sliced
 
-if TYPE_CHECKING:
-    from .session import Session
+from .session_writer import SessionWriter
 
 AsksById = dict[str, m.AnyAsk]
-"""What was asked at one pause, by the ids of the asks."""
+"""The asks of one pause by their ids."""
 RECORDS_PER_SLICE = 2048
-"""How many records a session takes in at a time when it comes back."""
+"""How many records are applied in one step of the event loop."""
 SERVER_STOPPED = "The server stopped while this turn was running."
 AGENT_CHANGED = "The agent did not ask again what it had asked before the server stopped."
 
 
-async def restore_running(session: "Session", records: Sequence[m.Record], head: int) -> None:
-    """Take the records in; without a turn at work, those that are no deltas are enough."""
+async def restore_running(session: SessionWriter, records: Sequence[m.Record], head: int) -> None:
+    """Apply all records of a session that has an open turn, to its view and to its grammar."""
     async for some in sliced(records, RECORDS_PER_SLICE):
         for record in some:
             session.grammar.check(record.event, record.scope_id)
-            session.view.apply(record)
+            m.apply(session.view, record)
     session.view.head = session.stored_seq = session.changed_seq = head
 
 
-async def restore_idle(session: "Session", spine: Sequence[m.Record], head: int) -> None:
-    """Take the spine of the log in where nothing is open: the grammar has nothing to remember."""
-    await apply_records(session.view, spine)
+async def restore_idle(session: SessionWriter, records: Sequence[m.Record], head: int) -> None:
+    """Apply the records of a session without an open turn; deltas may be missing, and the grammar needs no records."""
+    await apply_records(session.view, records)
     session.view.head = session.stored_seq = session.changed_seq = head
 
 
 async def apply_records(view: m.SessionView, records: Sequence[m.Record]) -> None:
+    """Apply records to a view, in slices of time between which others run."""
     async for some in sliced(records, RECORDS_PER_SLICE):
         for record in some:
-            view.apply(record)
+            m.apply(view, record)
 
 
 class TurnHistory:
-    """A turn as far as the log has it, for an agent that runs it anew."""
+    """The records of an open turn, for an agent that runs the turn again."""
 
     def __init__(self, turn_id: str, records: Sequence[m.Record]) -> None:
         self.pauses: list[AsksById] = []
@@ -82,16 +81,16 @@ class TurnHistory:
             self.answers[command.request_id] = command  # type: ignore[attr-defined, assignment]  # ANSWERS are answers
 
     def history(self, entries: Sequence[m.HistoryEntry]) -> tuple[m.HistoryEntry, ...]:
-        """What the agent was given when the turn began."""
+        """The history that the agent was given when the turn began."""
         return tuple(entry for entry in entries if entry.scope_id == m.ROOT and entry.seq <= self.message_seq)
 
     @property
     def last(self) -> AsksById:
-        """What the turn waits for, settled or not."""
+        """The asks that the turn waits for, settled or not."""
         return self.pauses[-1]
 
     def next(self, asks: Sequence[m.AnyAsk]) -> list[m.Answer] | None:
-        """What was answered to these, in their order; None where the turn was left waiting."""
+        """The answers to these asks, in their order; None at the pause at which the server stopped."""
         if self._at >= len(self.pauses) or not _same_asks(self.pauses[self._at], asks):
             raise Interrupted(AGENT_CHANGED)
         requests = self.pauses[self._at]
@@ -100,7 +99,7 @@ class TurnHistory:
 
 
 def _same_asks(requests: AsksById, asks: Sequence[m.AnyAsk]) -> bool:
-    """Whether these are the asks of then: as many, of the same kinds, about the same calls."""
+    """Whether the agent asks again what it asked before: as many asks, of the same kinds, about the same calls."""
     return [_ask_key(ask) for ask in requests.values()] == [_ask_key(ask) for ask in asks]
 
 
@@ -109,24 +108,8 @@ def _ask_key(ask: m.AnyAsk) -> tuple[str, str | None]:
     return ask.kind, call.call_id if call else None
 
 
-def revive_turn(session: "Session", records: Sequence[m.Record]) -> None:
-    """Close a turn that ran; let one that waits for people wait on."""
-    from .turn import TurnRun
-
-    view, runtime = session.view, session.runtime
-    if view.turn_id is None:
-        return
-    past = TurnHistory(view.turn_id, records)
-    card, backend = runtime.agents.get(view.agent), runtime.backends.get(view.agent)
-    if view.status is not m.SessionStatus.SUSPENDED or card is None or backend is None or past.command is None:
-        _close_turn(session, view.turn_id, past)
-        return
-    session.run = TurnRun(session, view.turn_id, past.command, backend, card, past)
-    session.run.keep_waiting()
-
-
-def _close_turn(session: "Session", turn_id: str, past: TurnHistory) -> None:
-    """End a turn that nobody runs any more."""
+def close_turn(session: SessionWriter, turn_id: str, past: TurnHistory) -> None:
+    """End a turn that ran when the server stopped."""
     took = round((session.view.at - past.started_at) * 1000)
     ended = m.TurnEnded(
         outcome=m.Outcome.FAILED,
@@ -139,8 +122,8 @@ def _close_turn(session: "Session", turn_id: str, past: TurnHistory) -> None:
     session.turn_ended(turn_id, ended)
 
 
-def append_turn_end(session: "Session", turn_id: str, ended: m.TurnEnded) -> None:
-    """Close what is open, tell the fault if there is one, and end the turn."""
+def append_turn_end(session: SessionWriter, turn_id: str, ended: m.TurnEnded) -> None:
+    """Close what is open, append the fault if there is one, and end the turn."""
     for scope_id, event in m.missing_ends(session.grammar, ended.outcome, ended.stop_reason):
         session.append(event, scope_id, turn_id)  # type: ignore[arg-type]  # closing says events only
     if ended.fault is not None:

@@ -1,6 +1,6 @@
-"""What all sessions share: the log, the clock, the agents and their limits."""
+"""What all sessions share: the log, the clock, the agents, their backends and the limits."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -12,7 +12,7 @@ from gateway.quotas import Quotas
 
 
 class EngineLimits(Protocol):
-    """What the engine wants to know of the limits in the settings."""
+    """The limits in the settings that the engine obeys."""
 
     @property
     def turn_seconds(self) -> float: ...
@@ -25,7 +25,7 @@ class EngineLimits(Protocol):
     @property
     def max_sessions(self) -> int: ...
     @property
-    def sessions_at_hand(self) -> int: ...
+    def cached_sessions(self) -> int: ...
     @property
     def max_subscribers(self) -> int: ...
     @property
@@ -33,14 +33,28 @@ class EngineLimits(Protocol):
 
 
 class TurnObserver(Protocol):
-    """Who counts turns; nothing depends on it."""
+    """Counts turns; nothing depends on it."""
 
     def turn_ended(self, outcome: str, seconds: float) -> None: ...
 
 
+class SessionCleanup(Protocol):
+    """Deletes what the application and its backends keep for a session."""
+
+    async def session_deleted(self, session_id: str) -> None:
+        """The session and its log are deleted."""
+
+
+class NoCleanup:
+    """Nothing is kept for sessions."""
+
+    async def session_deleted(self, session_id: str) -> None:
+        """There is nothing to delete."""
+
+
 @dataclass(kw_only=True, slots=True)
 class Runtime:
-    """What all sessions share."""
+    """What all sessions share; `reload` replaces what may change while the server runs."""
 
     log: EventLog
     clock: Clock
@@ -52,11 +66,18 @@ class Runtime:
     tally: Quotas = field(default_factory=Quotas)
     cancel_on_disconnect: bool = False
     is_draining: bool = False
-    """Set when the server is about to stop: no new turns."""
-    after_delete: list[Callable[[str], Awaitable[None]]] = field(default_factory=list)
-    """Who puts away what belongs to a session once that is gone."""
+    """Whether the server is about to stop, and starts no turns."""
+    cleanup: SessionCleanup = field(default_factory=NoCleanup)
     replacement_backends: dict[str, Backend] = field(default_factory=dict)
-    """Sessions in which somebody else plays the agent."""
+    """By session: the backend that runs its turns in place of the backend of its agent."""
+
+    def reload(
+        self, *, limits: EngineLimits, agents: Mapping[str, m.AgentCard], backends: Mapping[str, Backend],
+        cancel_on_disconnect: bool,
+    ) -> None:
+        """Use new settings from now on; running turns keep their backend."""
+        self.limits, self.agents, self.backends = limits, agents, backends
+        self.cancel_on_disconnect = cancel_on_disconnect
 
     def card(self, agent: str) -> m.AgentCard:
         card = self.agents.get(agent)

@@ -1,4 +1,4 @@
-"""One session and its owner: commands in order, all or nothing; one running turn; every record goes through `say`."""
+"""One session: the only writer of its log; it accepts commands, runs one turn, and appends every record."""
 
 from collections.abc import Sequence
 
@@ -9,6 +9,7 @@ from gateway.errors import Busy, Conflict, Overloaded
 from gateway.ids import Mint
 from gateway.ports import Receipt
 
+from .recovery import TurnHistory, close_turn
 from .runtime import Runtime
 from .settings_validation import validate_settings
 from .structured_output import check_schema
@@ -18,21 +19,25 @@ log = structlog.get_logger("dragoman.session")
 
 STOPPING = "the server is about to stop and starts no new turns; ask again when it is back"
 TURN_COMMANDS: tuple[type[m.Command], ...] = (m.SendMessage, m.Compact, *m.ANSWERS)
-"""After these an agent is at work."""
+"""Commands after which a turn runs."""
 
 
 class Session:
-    """The one writer of its log. Everything up to the log is one step of the event loop, so nothing needs a lock."""
+    """The one writer of its log. Everything up to the log is one step of the event loop, so nothing needs a lock.
 
-    __slots__ = ("changed_seq", "grammar", "run", "runtime", "stored_seq", "view")
+    A session that another server writes is a copy here: its view follows the log, and nothing is appended.
+    """
 
-    def __init__(self, session_id: str, runtime: Runtime) -> None:
+    __slots__ = ("changed_seq", "grammar", "is_copy", "run", "runtime", "stored_seq", "view")
+
+    def __init__(self, session_id: str, runtime: Runtime, *, is_copy: bool = False) -> None:
         self.runtime = runtime
+        self.is_copy = is_copy
         self.view = m.SessionView(session_id=session_id)
         self.grammar = m.Grammar()
         self.run: TurnRun | None = None
         self.stored_seq = 0
-        """The number of the last record that is in the log for good."""
+        """The number of the last record that is stored."""
         self.changed_seq = 0
         """The number of the last record that changed more than the view's number."""
 
@@ -41,20 +46,20 @@ class Session:
         return max(self.runtime.clock(), self.view.at)
 
     def append(self, event: m.AnyEvent, scope_id: str = m.ROOT, turn_id: str | None = None) -> m.Record:
-        """Check the event, give it its place, and put it into the log."""
+        """Check the event against the grammar, number it, and append it to the log."""
         view = self.view
         self.grammar.check(event, scope_id)
         record = m.Record(
             seq=view.head + 1, at=max(self.runtime.clock(), view.at), session_id=view.session_id, event=event,
             turn_id=turn_id, scope_id=scope_id,
         )
-        view.apply(record)
+        m.apply(view, record)
         self.changed_seq = record.seq
         self.runtime.log.append(record)
         return record
 
     def append_delta(self, event: m.BlockDelta, turn_id: str) -> None:
-        """The same for the agent's own words, nine events of ten; a delta leaves in the view only its number."""
+        """Append one delta of the agent itself, which nine of ten events are; it changes only the view's number."""
         view, now = self.view, self.runtime.clock()
         self.grammar.check(event)
         view.head += 1
@@ -65,7 +70,7 @@ class Session:
         ))
 
     def append_deltas(self, deltas: Sequence[m.BlockDelta], turn_id: str) -> None:
-        """The same for several that came together."""
+        """Append several deltas that arrived together."""
         if not self.grammar.take_deltas(deltas):
             for event in deltas:
                 self.append_delta(event, turn_id)
@@ -82,7 +87,7 @@ class Session:
     # -- commands -------------------------------------------------------------------------------------------------
 
     def submit(self, commands: Sequence[m.AnyCommand], mint: Mint | None = None) -> Receipt:
-        """Accept all the commands, or raise and change nothing; `mint` makes their ids, if they are to be known by."""
+        """Accept all commands, or raise and change nothing; `mint` makes the ids of the commands."""
         commands = self._checked(commands)
         records, turn_id, after, begun = [], self.view.turn_id, self.view.head, False
         for command in commands:
@@ -90,11 +95,11 @@ class Session:
             records.append(record)
             turn_id = record.turn_id or turn_id
             after, begun = (after, begun) if begins is None else (begins, True)
-        log.info("commands accepted", session=self.view.session_id, turn=turn_id, kinds=[c.kind for c in commands])
+        log.info("commands_accepted", session=self.view.session_id, turn=turn_id, kinds=[c.kind for c in commands])
         return Receipt(turn_id=turn_id, records=tuple(records), after=after, begun=begun)
 
     def _checked(self, commands: Sequence[m.AnyCommand]) -> list[m.AnyCommand]:
-        """Every command fits the state that those before it leave behind."""
+        """The commands, each of which fits the state that the commands before it lead to."""
         if self.view.closed is not None:
             raise Conflict(f"the session is {self.view.closed}")
         if self.runtime.log.write_error is not None:
@@ -139,9 +144,9 @@ class Session:
         self.run.pending_asks.check(answer)
 
     def _accept(self, command: m.AnyCommand, name: Mint) -> tuple[m.Record, int | None]:
-        """Log the command, then bring about what it asks for; and tell where a stream of its turn begins, if anew."""
+        """Append the command and carry it out; return its record, and after which record a turn begins or resumes."""
         starts = isinstance(command, m.SendMessage | m.Compact)
-        if starts and self.run is not None:  # it waits for people, and they have gone on
+        if starts and self.run is not None:  # the turn waits for people, who have sent a new message
             self._accept(m.Interrupt(turn_id=self.run.turn_id), self.runtime.mint)
         turn_id = self.runtime.mint("turn") if starts else self.view.turn_id
         command_id = name("cmd")
@@ -166,6 +171,19 @@ class Session:
         self.run.start()
         return begins
 
+    def revive(self, records: Sequence[m.Record]) -> None:
+        """Close the turn that ran when the server stopped; a turn that waited for people waits on."""
+        view, runtime = self.view, self.runtime
+        if view.turn_id is None:
+            return
+        past = TurnHistory(view.turn_id, records)
+        card, backend = runtime.agents.get(view.agent), runtime.backends.get(view.agent)
+        if view.status is not m.SessionStatus.SUSPENDED or card is None or backend is None or past.command is None:
+            close_turn(self, view.turn_id, past)
+            return
+        self.run = TurnRun(self, view.turn_id, past.command, backend, card, past)
+        self.run.keep_waiting()
+
     def _settle(self, answer: m.Answer, resolution: m.Resolution | None = None) -> int | None:
         run = self.run
         assert run is not None, "an answer was checked against a run"
@@ -182,7 +200,7 @@ class Session:
         return begins
 
     def expire(self, run: TurnRun, withdrawals: Sequence[m.Withdraw]) -> None:
-        """Nobody answered in time: the turn goes on without."""
+        """Settle asks that nobody answered in time: the turn goes on without answers."""
         for withdrawal in withdrawals:
             run.pending_asks.settle(withdrawal)
             self._settle(withdrawal, m.Resolution.EXPIRED)
@@ -197,7 +215,8 @@ class Session:
         self.runtime.observer.turn_ended(ended.outcome, ended.duration_ms / 1000)
         fault = ended.fault
         (log.warning if fault else log.info)(
-            "turn ended", session=self.view.session_id, turn=turn_id, agent=self.view.agent, outcome=ended.outcome,
-            stop_reason=ended.stop_reason, duration_ms=ended.duration_ms,
-            fault=fault.code if fault else None, **({"why": fault.message} if fault else {}),
+            "turn_failed" if fault else "turn_ended",
+            session=self.view.session_id, turn=turn_id, agent=self.view.agent, outcome=ended.outcome,
+            stop_reason=ended.stop_reason, duration_ms=ended.duration_ms, fault=fault.code if fault else None,
+            **({"reason": fault.message} if fault else {}),
         )

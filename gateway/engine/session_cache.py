@@ -1,83 +1,190 @@
-"""Sessions at hand, and those that must be fetched: each is loaded once, kept while it is wanted, and let go."""
+"""The sessions in memory: each is loaded once from the log, kept while it is used, and evicted when it is idle."""
 
 import asyncio
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from itertools import islice
+from typing import Protocol
 
 import gateway.model as m
 from gateway.errors import GatewayError, NotFound, OutcomeUnknown, Overloaded
-from gateway.ports import Backend
+from gateway.ports import Backend, EventLog
 
-from .recovery import apply_records, restore_idle, restore_running, revive_turn
+from .recovery import apply_records, restore_idle, restore_running
 from .runtime import Runtime
 from .session import Session
 from .streams import Hub
 from .turn import TurnRun
 
+EVICTIONS_PER_SESSION = 64
+"""How many sessions are looked at, when one is added, to find some that can be evicted."""
 
-class SessionCache:
-    """Knows which sessions are at hand, and tells the hub and the log what becomes of them."""
 
-    def __init__(self, runtime: Runtime, hub: Hub) -> None:
-        self._runtime = runtime
-        self._hub = hub
+class SessionTable:
+    """The sessions in memory by their ids; the session that was used last is the last one."""
+
+    def __init__(self) -> None:
         self._sessions: dict[str, Session] = {}
-        self._loading: dict[str, asyncio.Future[Session | None]] = {}
-        self._going: dict[str, asyncio.Task[None]] = {}
-        """Sessions that are being deleted, and who does it."""
-        runtime.log.on_commit, runtime.log.on_trouble = self._committed, self._troubled
-        hub.rests, hub.unsettled = self._is_quiet, self._is_unsettled
+        self.get = self._sessions.get
 
     def __len__(self) -> int:
-        return self._runtime.log.session_count
-
-    @property
-    def cached_sessions(self) -> int:
         return len(self._sessions)
 
-    def is_at_work(self, backend: Backend) -> bool:
+    def __iter__(self) -> Iterator[Session]:
+        return iter(tuple(self._sessions.values()))
+
+    def use(self, session_id: str) -> Session | None:
+        """The session, which is from now on the one that was used last."""
+        session = self._sessions.pop(session_id, None)
+        if session is not None:
+            self._sessions[session_id] = session
+        return session
+
+    def add(self, session: Session) -> None:
+        self._sessions[session.view.session_id] = session
+
+    def remove(self, session_id: str) -> Session | None:
+        return self._sessions.pop(session_id, None)
+
+    def clear(self) -> Sequence[Session]:
+        """Remove all sessions, and return them."""
+        sessions = tuple(self._sessions.values())
+        self._sessions.clear()
+        return sessions
+
+    def least_used(self, count: int) -> Sequence[Session]:
+        return tuple(islice(self._sessions.values(), count))
+
+    # -- what is asked about sessions -----------------------------------------------------------------------------
+
+    def is_idle(self, session_id: str) -> bool:
+        """Whether nothing will happen in the session unless a client sends something."""
+        session = self.get(session_id)
+        return session is None or (
+            session.stored_seq == session.view.head
+            and (session.run is None or session.view.status is m.SessionStatus.SUSPENDED)
+        )
+
+    def has_unstored_records(self, session_id: str) -> bool:
+        """Whether records of the session may be on their way into the log.
+
+        What another server is about to store cannot be known here: while a turn runs there, there may be something.
+        """
+        session = self.get(session_id)
+        if session is None:
+            return False
+        if session.is_copy:
+            return session.view.status is m.SessionStatus.RUNNING
+        return session.stored_seq < session.view.head
+
+    def turn_start(self, session_id: str, cursor: int) -> int:
+        """After which record to begin reading, so that the turn at the cursor is read from its start."""
+        session = self.get(session_id)
+        return session.view.turn_start(cursor) if session is not None else 0
+
+    def agent_of(self, session_id: str) -> str:
+        session = self.get(session_id)
+        return session.view.agent if session is not None else ""
+
+    @property
+    def turn_count(self) -> int:
+        """How many turns run or wait for people."""
+        return sum(session.run is not None for session in self._sessions.values())
+
+    def running_turns(self) -> Iterator[TurnRun]:
+        """The turns that run; those that wait for people are left out."""
+        for session in self:
+            if session.run is not None and session.view.status is m.SessionStatus.RUNNING:
+                yield session.run
+
+    def uses_backend(self, backend: Backend) -> bool:
         """Whether a turn of this backend runs or waits."""
         return any(session.run is not None and session.run.backend is backend for session in self._sessions.values())
 
-    @property
-    def running(self) -> int:
-        return sum(session.run is not None for session in self._sessions.values())
 
-    async def recover(self) -> int:
-        """Close turns that ran when the server stopped, and wait on with those that wait; how many there were."""
-        heads = await self._runtime.log.sessions_in_turn()
-        found = [session for head in heads if (session := await self._loaded(head.session_id)) is not None]
-        with suppress(GatewayError):  # the log tells of its trouble itself, and what it has taken it keeps
-            for session in found:
-                await self._runtime.log.wait_stored(session.view.session_id, session.view.head)
-        return len(heads)
+class SessionCommits:
+    """Listens to the log: passes stored records on to their session and to its subscribers."""
 
-    # -- fetched and let go ---------------------------------------------------------------------------------------
+    def __init__(self, table: SessionTable, hub: Hub) -> None:
+        self._table = table
+        self._hub = hub
 
-    async def _find(self, owner: str, session_id: str) -> Session:
-        session = await self._loaded(session_id)
-        if session is None or session.view.owner != owner:
-            raise NotFound(f"there is no session '{session_id}'")
-        return session
+    def committed(self, records: Sequence[m.Record]) -> None:
+        session = self._table.get(records[0].session_id)
+        if session is not None:
+            session.stored_seq = records[-1].seq
+        self._hub.publish(records)
 
-    async def _loaded(self, session_id: str) -> Session | None:
-        """The session, fetched from the log if it is not at hand; once, however many ask for it."""
-        if session_id in self._going:
+    def failed(self, error: GatewayError) -> None:
+        """End all running turns; their clients see the end as soon as it can be stored."""
+        for run in self._table.running_turns():
+            run.fail_now(error.fault)
+
+
+class SessionSource(Protocol):
+    """Where queries and commands find sessions."""
+
+    async def load(self, session_id: str) -> Session | None:
+        """The session; None if there is no such session."""
+    async def stored_view(self, session: Session) -> m.SessionView:
+        """The state of the session as far as it is stored, which is what clients may see."""
+
+
+async def find_session(source: SessionSource, owner: str, session_id: str) -> Session:
+    """The session of this owner; raises `NotFound`."""
+    session = await source.load(session_id)
+    if session is None or session.view.owner != owner:
+        raise NotFound(f"there is no session '{session_id}'")
+    return session
+
+
+class Ownership(Protocol):
+    """Which sessions this server writes, where several servers share a log."""
+
+    async def before_load(self, session_id: str) -> None:
+        """The session is about to be loaded, to be written by this server; raises an error if it may not write it."""
+    def evicted(self, session_id: str) -> None:
+        """The session is not in memory any more: another server may write it."""
+
+
+class SoleOwner:
+    """The only server of its log writes all sessions."""
+
+    async def before_load(self, session_id: str) -> None:
+        """There is no other server that could write the session."""
+
+    def evicted(self, session_id: str) -> None:
+        """There is no other server that could write the session."""
+
+
+class SessionCache:
+    """Loads the sessions that this server writes, keeps as many as the limits allow, and deletes them."""
+
+    def __init__(self, runtime: Runtime, table: SessionTable, hub: Hub, ownership: Ownership | None = None) -> None:
+        self.table = table
+        self._runtime = runtime
+        self._hub = hub
+        self._ownership = ownership or SoleOwner()
+        self._loading: dict[str, asyncio.Future[Session | None]] = {}
+        self._deletions: dict[str, asyncio.Future[None]] = {}
+
+    async def load(self, session_id: str) -> Session | None:
+        """The session, read from the log if it is not in memory; once, however many ask for it."""
+        if session_id in self._deletions:
             return None
-        if (session := self._sessions.pop(session_id, None)) is not None:
-            self._sessions[session_id] = session  # who was asked for last is let go last
+        if (session := self.table.use(session_id)) is not None:
             return session
         loading = self._loading.get(session_id)
         if loading is None:
             loading = self._loading[session_id] = asyncio.ensure_future(self._load(session_id))
             loading.add_done_callback(lambda done: self._loading.pop(session_id, None))
         found = await asyncio.shield(loading)
-        if found is None or self._sessions.get(session_id) is found:
+        if found is None or self.table.get(session_id) is found:
             return found
-        return await self._loaded(session_id)  # it was let go before we were told
+        return await self.load(session_id)  # it was evicted before this task ran again
 
     async def _load(self, session_id: str) -> Session | None:
+        await self._ownership.before_load(session_id)
         log = self._runtime.log
         head = await log.head(session_id)
         if head is None:
@@ -86,82 +193,35 @@ class SessionCache:
         if head.in_turn:
             records = await log.read(session_id)
             await restore_running(session, records, head.head)
-            self._keep(session)
-            revive_turn(session, records)
+            self.keep(session)
+            session.revive(records)
         else:
             await restore_idle(session, await log.read_without_deltas(session_id), head.head)
-            self._keep(session)
+            self.keep(session)
         return session
 
-    def _keep(self, session: Session) -> None:
-        """Have it at hand; those that nobody has asked for longest, and that rest, are let go."""
-        self._sessions[session.view.session_id] = session
-        excess = len(self._sessions) - self._runtime.limits.sessions_at_hand
-        for session_id, other in list(islice(self._sessions.items(), min(excess, 64))) if excess > 0 else ():
-            del self._sessions[session_id]
-            if not self._rests(other):
-                self._sessions[session_id] = other
+    def keep(self, session: Session) -> None:
+        """Put the session into the table; if there are too many, evict idle sessions that were not used for longest."""
+        self.table.add(session)
+        excess = len(self.table) - self._runtime.limits.cached_sessions
+        if excess <= 0:
+            return
+        for other in self.table.least_used(min(excess, EVICTIONS_PER_SESSION)):
+            session_id = other.view.session_id
+            if self._can_be_evicted(other):
+                self.table.remove(session_id)
+                self._ownership.evicted(session_id)
             else:
-                self._let_go(session_id)
+                self.table.use(session_id)
 
-    def _let_go(self, session_id: str) -> None:
-        """It is not at hand any more; where several servers share a log, another may take it."""
-
-    # -- how they are ---------------------------------------------------------------------------------------------
-
-    @property
-    def _talking(self) -> Iterator[TurnRun]:
-        """The turns that do not merely wait for people."""
-        for session in self._sessions.values():
-            if session.run is not None and session.view.status is m.SessionStatus.RUNNING:
-                yield session.run
-
-    def _rests(self, session: Session) -> bool:
+    def _can_be_evicted(self, session: Session) -> bool:
         return (
             session.run is None and session.stored_seq == session.view.head > 0
             and not self._hub.is_watched(session.view.session_id)
         )
 
-    def _is_quiet(self, session_id: str) -> bool:
-        """Whether nothing is about to happen in the session by itself."""
-        session = self._sessions.get(session_id)
-        return session is None or (
-            session.stored_seq == session.view.head
-            and (session.run is None or session.view.status is m.SessionStatus.SUSPENDED)
-        )
-
-    def _is_unsettled(self, session_id: str) -> bool:
-        """Whether records of the session are on their way into the log."""
-        session = self._sessions.get(session_id)
-        return session is not None and session.stored_seq < session.view.head
-
-    def start_of_turn(self, session_id: str, cursor: int) -> int:
-        """After which record to begin, so that the turn at the cursor is seen from its start."""
-        session = self._sessions.get(session_id)
-        return session.view.turn_start(cursor) if session is not None else 0
-
-    def agent_of(self, session_id: str) -> str:
-        session = self._sessions.get(session_id)
-        return session.view.agent if session is not None else ""
-
-    # -- what is in the log ---------------------------------------------------------------------------------------
-
-    @contextmanager
-    def _taken(self) -> Iterator[None]:
-        """In this block something was taken: if it cannot be stored just now it is kept, and may be stored later."""
-        try:
-            yield
-        except Overloaded as error:
-            if self._is_void(error):
-                raise
-            raise OutcomeUnknown(f"it is not known whether this was done: {error.message}") from None
-
-    def _is_void(self, error: Overloaded) -> bool:
-        """Whether the log has dropped what was taken, so that nothing has happened."""
-        return False
-
-    async def _seen(self, session: Session) -> m.SessionView:
-        """What clients may be shown of the session: nothing that is not in the log, whatever has been said since."""
+    async def stored_view(self, session: Session) -> m.SessionView:
+        """The state of the session as far as it is stored, whatever was appended since."""
         try:
             while session.changed_seq > session.stored_seq:
                 await self._runtime.log.wait_stored(session.view.session_id, session.changed_seq)
@@ -173,13 +233,49 @@ class SessionCache:
             return stored
         return session.view
 
-    def _committed(self, records: Sequence[m.Record]) -> None:
-        session = self._sessions.get(records[0].session_id)
-        if session is not None:
-            session.stored_seq = records[-1].seq
-        self._hub.publish(records)
+    # -- deleting -------------------------------------------------------------------------------------------------
 
-    def _troubled(self, why: GatewayError) -> None:
-        """Nothing can be stored: what runs is ended, and told so once it can be."""
-        for run in list(self._talking):
-            run.fail_now(why.fault)
+    def is_deleting(self, session_id: str) -> bool:
+        return session_id in self._deletions
+
+    async def delete(self, session: Session) -> None:
+        """Delete the session and all that belongs to it; a client that disconnects does not stop the deletion."""
+        deletion = self._deletions[session.view.session_id] = asyncio.ensure_future(self._delete(session))
+        await asyncio.shield(deletion)
+
+    async def _delete(self, session: Session) -> None:
+        session_id = session.view.session_id
+        try:
+            self._runtime.replacement_backends.pop(session_id, None)
+            if session.run is not None:
+                session.run.stop()
+            session.append(m.SessionClosed(reason=m.CloseReason.DELETED))
+            with unknown_unless_stored():
+                await self._runtime.log.delete_session(session_id)
+            self.table.remove(session_id)
+        finally:
+            del self._deletions[session_id]
+        await self._runtime.cleanup.session_deleted(session_id)
+
+
+async def wait_until_stored(log: EventLog, session_id: str, seq: int) -> None:
+    """Wait until that record is stored; raises `OutcomeUnknown` if the log keeps it, and may store it later."""
+    try:
+        await log.wait_stored(session_id, seq)
+    except Overloaded as error:
+        raise _storing_error(error) from None
+
+
+@contextmanager
+def unknown_unless_stored() -> Iterator[None]:
+    """Raise `OutcomeUnknown` if storing fails here: the log keeps the records, and may store them later."""
+    try:
+        yield
+    except Overloaded as error:
+        raise _storing_error(error) from None
+
+
+def _storing_error(error: Overloaded) -> GatewayError:
+    if error.nothing_stored:
+        return error
+    return OutcomeUnknown(f"it is not known whether this was done: {error.message}")

@@ -1,7 +1,6 @@
-"""A session told elsewhere becomes one of ours: its records are checked as if they were said here, and re-owned."""
+"""Import: the records of another session are checked like new events, and become the records of a new session."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -9,10 +8,8 @@ import gateway.model as m
 from gateway.errors import GatewayError, Invalid
 from gateway.time_slices import sliced
 
+from .session_writer import SessionWriter
 from .settings_validation import validate_settings
-
-if TYPE_CHECKING:
-    from .session import Session
 
 EVENTS_BETWEEN_TURNS = (
     m.SessionCreated,
@@ -25,28 +22,28 @@ EVENTS_BETWEEN_TURNS = (
     m.ScopeStatusChanged,
     m.FaultRaised,
 )
-"""What may belong to no turn."""
+"""Events that may belong to no turn."""
 
 
-async def import_records(session: "Session", owner: str, records: Sequence[m.Record]) -> list[m.Record]:
-    """The records as the new session's own, which has taken them in; `Invalid` at the first that cannot be."""
+async def import_records(session: SessionWriter, owner: str, records: Sequence[m.Record]) -> list[m.Record]:
+    """Apply the records to the new session, and return them as its own; raises `Invalid` at the first wrong record."""
     if records and isinstance(records[-1].event, m.SessionClosed):
-        records = records[:-1]  # what was closed there is open here
+        records = records[:-1]  # the imported session is open, even if the other session was closed
     if not records or not isinstance(records[0].event, m.SessionCreated):
         raise Invalid("the records do not begin with a session")
-    told = []
+    imported = []
     async for some in sliced(records):
         for record in some:
             try:
-                told.append(_import_record(session, owner, record))
+                imported.append(_import_record(session, owner, record))
             except (m.GrammarError, GatewayError) as error:
                 raise Invalid(f"record {record.seq} cannot be taken over: {error}") from None
     if session.view.status is not m.SessionStatus.IDLE:
         raise Invalid("the records end in the middle of a turn")
-    return told
+    return imported
 
 
-def _import_record(session: "Session", owner: str, record: m.Record) -> m.Record:
+def _import_record(session: SessionWriter, owner: str, record: m.Record) -> m.Record:
     view, event = session.view, record.event
     if record.seq != view.head + 1:
         raise Invalid(f"it should be number {view.head + 1}")
@@ -58,12 +55,12 @@ def _import_record(session: "Session", owner: str, record: m.Record) -> m.Record
         raise Invalid("nothing is rewound to what comes later")
     ours = _reowned(session, owner, record)
     session.grammar.check(ours.event, ours.scope_id)
-    view.apply(ours)
+    m.apply(view, ours)
     return ours
 
 
-def _reowned(session: "Session", owner: str, record: m.Record) -> m.Record:
-    """With the new owner, settings that fit the agent here, and a time that is not to come."""
+def _reowned(session: SessionWriter, owner: str, record: m.Record) -> m.Record:
+    """The record with the new owner, settings that fit the agent here, and a time that is not in the future."""
     event = replace(record.event, owner=owner) if isinstance(record.event, m.SessionCreated) else record.event
     card = session.runtime.card(event.agent if isinstance(event, m.SessionCreated) else session.view.agent)
     at = min(max(record.at, session.view.at), session.runtime.clock())

@@ -1,4 +1,4 @@
-"""Sessions found, listed, read and watched; other people's are not found."""
+"""The questions about sessions: get, list, find, subscribe, read; the sessions of other owners are not found."""
 
 from collections.abc import AsyncIterator, Sequence
 
@@ -7,22 +7,28 @@ from gateway.errors import NotFound, Overloaded
 from gateway.ports import NO_OPTIONS, Chunk, SessionHead, StreamOptions, StreamSlot
 from gateway.time_slices import sliced
 
-from .session_cache import SessionCache
-from .streams import Cursor
+from .runtime import Runtime
+from .session_cache import SessionSource, find_session
+from .streams import Cursor, Hub
 
 
-class SessionQueries(SessionCache):
-    """What may be asked of sessions without changing them; nothing is shown that is not in the log."""
+class SessionQueries:
+    """Answers questions about sessions, and changes none; nothing is shown that is not stored."""
+
+    def __init__(self, runtime: Runtime, source: SessionSource, hub: Hub) -> None:
+        self._runtime = runtime
+        self._source = source
+        self._hub = hub
 
     async def get(self, owner: str, session_id: str) -> m.SessionView:
-        return await self._seen(await self._find(owner, session_id))
+        return await self._source.stored_view(await find_session(self._source, owner, session_id))
 
     async def find_by_id(self, owner: str, word: str) -> m.SessionView:
         session_id = await self._runtime.log.session_of(word)
-        session = await self._loaded(session_id) if session_id is not None else None
+        session = await self._source.load(session_id) if session_id is not None else None
         if session is None or session.view.owner != owner:
             raise NotFound(f"there is nothing called '{word}'")
-        return await self._seen(session)
+        return await self._source.stored_view(session)
 
     async def active(self, owner: str) -> Sequence[m.SessionView]:
         return await self._views(await self._runtime.log.sessions_in_turn(owner))
@@ -30,8 +36,8 @@ class SessionQueries(SessionCache):
     async def _views(self, heads: Sequence[SessionHead]) -> list[m.SessionView]:
         views: list[m.SessionView] = []
         async for some in sliced(heads):
-            found = [await self._loaded(head.session_id) for head in some]
-            views += [await self._seen(session) for session in found if session is not None]
+            found = [await self._source.load(head.session_id) for head in some]
+            views += [await self._source.stored_view(session) for session in found if session is not None]
         return views
 
     async def list(
@@ -48,7 +54,7 @@ class SessionQueries(SessionCache):
         return await self._runtime.log.sessions(owner, before, limit, after=after, oldest_first=oldest_first)
 
     async def head(self, owner: str, session_id: str) -> SessionHead:
-        await self._find(owner, session_id)
+        await find_session(self._source, owner, session_id)
         head = await self._runtime.log.head(session_id)
         if head is None:
             raise NotFound(f"there is no session '{session_id}'")
@@ -66,7 +72,7 @@ class SessionQueries(SessionCache):
     ) -> Cursor:
         place = place or self.reserve_stream(owner)
         try:
-            session = await self._find(owner, session_id)
+            session = await find_session(self._source, owner, session_id)
         except BaseException:
             place.close()
             raise
@@ -76,13 +82,11 @@ class SessionQueries(SessionCache):
         self, owner: str, session_id: str, dialect: str, options: StreamOptions = NO_OPTIONS, *, after: int = 0,
         upto: int | None = None,
     ) -> AsyncIterator[Chunk]:
-        head = (await self._find(owner, session_id)).stored_seq
-        async for chunk in self._hub.read(session_id, dialect, options, after, head if upto is None else upto):
-            yield chunk
+        head = (await find_session(self._source, owner, session_id)).stored_seq
+        return self._hub.read(session_id, dialect, options, after, head if upto is None else upto)
 
     async def records(
         self, owner: str, session_id: str, after: int = 0, limit: int | None = None,
     ) -> Sequence[m.Record]:
-        """What the log has of a session."""
-        await self._find(owner, session_id)
+        await find_session(self._source, owner, session_id)
         return await self._runtime.log.read(session_id, after, limit)

@@ -1,7 +1,11 @@
-"""The session service of one server: creates, changes, deletes and commands sessions, and drains them at the end."""
+"""The session service of one server: creates, changes, deletes and commands sessions, and drains them at the end.
+
+Order of construction: `SessionTable()`, then `Hub(sessions=table)`, then `SessionCache(runtime, table, hub)`, then
+`LocalSessionService`; at last `log.attach(SessionCommits(table, hub))`. Nothing is assigned afterwards.
+"""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Coroutine, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -12,20 +16,53 @@ from gateway.ports import Backend, Receipt
 
 from .event_sink import CLEANUP_SECONDS
 from .recovery import SERVER_STOPPED
+from .runtime import Runtime
 from .session import STOPPING, Session
+from .session_cache import (
+    SessionCache,
+    SessionCommits,
+    SessionSource,
+    SessionTable,
+    find_session,
+    wait_until_stored,
+)
 from .session_import import import_records
 from .session_queries import SessionQueries
 from .settings_validation import validate_settings
-from .turn import TurnRun
+from .streams import Hub
 
 LAST_FRAMES_SECONDS = 5.0
-"""How long clients may take to be told the end of what they watch, when the server stops."""
+"""How long clients may take to receive the end of their streams when the server stops."""
 
 
-class LocalSessionService(SessionQueries):
-    """The engine's door; other people's sessions are not found here."""
+class LocalSessionService:
+    """The sessions that this server writes, for adapters; the sessions of other owners are not found.
 
-    # -- made -----------------------------------------------------------------------------------------------------
+    `source` finds sessions: it is the cache itself or, where several servers share a log, also knows their sessions.
+    """
+
+    def __init__(self, runtime: Runtime, cache: SessionCache, source: SessionSource, hub: Hub) -> None:
+        self._runtime = runtime
+        self._table = cache.table
+        self._cache = cache
+        self._source = source
+        self._hub = hub
+        queries = SessionQueries(runtime, source, hub)
+        self.get, self.find_by_id, self.active, self.list = (
+            queries.get, queries.find_by_id, queries.active, queries.list)
+        self.heads, self.head, self.records = queries.heads, queries.head, queries.records
+        self.reserve_stream, self.subscribe, self.read = queries.reserve_stream, queries.subscribe, queries.read
+
+    async def recover(self) -> int:
+        """Close turns that ran when the server stopped, and wait on for people; return how many turns there were."""
+        heads = await self._runtime.log.sessions_in_turn()
+        found = [session for head in heads if (session := await self._source.load(head.session_id)) is not None]
+        with suppress(GatewayError):  # the log reports the error itself, and keeps the records
+            for session in found:
+                await self._runtime.log.wait_stored(session.view.session_id, session.view.head)
+        return len(heads)
+
+    # -- creating -------------------------------------------------------------------------------------------------
 
     async def create(
         self, owner: str, agent: str, *, settings: m.Settings = m.Settings(), history: Sequence[m.SeedMessage] = (),  # noqa: B008
@@ -37,37 +74,35 @@ class LocalSessionService(SessionQueries):
             raise TooLarge(f"a session may start with {limits.history_messages} messages, not {len(history)}")
         settings = validate_settings(self._runtime.card(agent), settings)
         session = Session(random_id("sess"), self._runtime)
-        self._keep(session)
+        self._cache.keep(session)
         created = session.append(m.SessionCreated(
             agent=agent, owner=owner, title=title, metadata=metadata or {}, settings=settings, history=tuple(history),
         ))
-        with self._taken():
-            await self._runtime.log.wait_stored(session.view.session_id, created.seq)
+        await wait_until_stored(self._runtime.log, session.view.session_id, created.seq)
         return session.view
 
     async def import_session(self, owner: str, records: Sequence[m.Record]) -> m.SessionView:
         self._check_room(owner)
         session = Session(random_id("sess"), self._runtime)
-        told = await import_records(session, owner, records)
+        imported = await import_records(session, owner, records)
         self._check_room(owner)
-        self._keep(session)
+        self._cache.keep(session)
         session.changed_seq = session.view.head
-        for record in told:
+        for record in imported:
             self._runtime.log.append(record)
-        with self._taken():
-            await self._runtime.log.wait_stored(session.view.session_id, session.view.head)
+        await wait_until_stored(self._runtime.log, session.view.session_id, session.view.head)
         return session.view
 
     def _check_room(self, owner: str) -> None:
         most = self._runtime.limits.max_sessions
         if self._runtime.log.write_error is not None:
             raise self._runtime.log.write_error
-        if len(self) >= most:
+        if self._runtime.log.session_count >= most:
             raise Overloaded(f"there are {most} sessions already, and no more are allowed")
         self._runtime.tally.check(owner, "sessions")
         self._runtime.tally.check(owner, "stored_bytes")
 
-    # -- changed --------------------------------------------------------------------------------------------------
+    # -- changing -------------------------------------------------------------------------------------------------
 
     async def update(
         self, owner: str, session_id: str, *, title: str | None = None, metadata: dict[str, Any] | None = None,
@@ -78,15 +113,15 @@ class LocalSessionService(SessionQueries):
             if session.run is not None:
                 raise Busy("a turn is running in this session; its agent cannot change meanwhile")
             validate_settings(self._runtime.card(agent), session.view.settings)
-        return await self._say(session, m.SessionUpdated(title=title, metadata=metadata, agent=agent))
+        return await self._append(session, m.SessionUpdated(title=title, metadata=metadata, agent=agent))
 
     async def close(self, owner: str, session_id: str, reason: m.CloseReason) -> m.SessionView:
-        session = await self._find(owner, session_id)
+        session = await find_session(self._source, owner, session_id)
         if session.view.closed is not None:
             return session.view
         if session.run is not None:
             session.run.stop()
-        return await self._say(session, m.SessionClosed(reason=reason))
+        return await self._append(session, m.SessionClosed(reason=reason))
 
     async def archive_scope(self, owner: str, session_id: str, scope_id: str) -> m.SessionView:
         session = await self._open(owner, session_id)
@@ -97,7 +132,7 @@ class LocalSessionService(SessionQueries):
             raise Conflict(f"sub-agent '{scope_id}' is still at work")
         if scope.status is m.ScopeStatus.ARCHIVED:
             return session.view
-        return await self._say(session, m.ScopeStatusChanged(status=m.ScopeStatus.ARCHIVED), scope_id)
+        return await self._append(session, m.ScopeStatusChanged(status=m.ScopeStatus.ARCHIVED), scope_id)
 
     async def rewind(self, owner: str, session_id: str, to_seq: int, reason: str | None = None) -> m.SessionView:
         session = await self._open(owner, session_id)
@@ -105,56 +140,39 @@ class LocalSessionService(SessionQueries):
             raise Busy("a turn is running in this session; wait for its end or interrupt it")
         if all(mark.seq != to_seq for mark in session.view.checkpoints):
             raise NotFound(f"session '{session_id}' cannot be rewound to record {to_seq}")
-        return await self._say(session, m.SessionRewound(to_seq=to_seq, reason=reason))
+        return await self._append(session, m.SessionRewound(to_seq=to_seq, reason=reason))
 
     async def post_event(self, owner: str, session_id: str, event: m.NoticePosted | m.CustomEvent) -> m.SessionView:
         session = await self._open(owner, session_id)
-        return await self._say(session, event)
+        return await self._append(session, event)
 
     async def replace_backend(self, owner: str, session_id: str, backend: Backend | None) -> None:
-        await self._find(owner, session_id)
+        await find_session(self._source, owner, session_id)
         if backend is None:
             self._runtime.replacement_backends.pop(session_id, None)
         else:
             self._runtime.replacement_backends[session_id] = backend
 
-    async def _say(self, session: Session, event: m.AnyEvent, scope_id: str = m.ROOT) -> m.SessionView:
+    async def _append(self, session: Session, event: m.AnyEvent, scope_id: str = m.ROOT) -> m.SessionView:
         if self._runtime.log.write_error is not None:
             raise self._runtime.log.write_error
         record = session.append(event, scope_id)
-        with self._taken():
-            await self._runtime.log.wait_stored(record.session_id, record.seq)
+        await wait_until_stored(self._runtime.log, record.session_id, record.seq)
         return session.view
 
     async def _open(self, owner: str, session_id: str) -> Session:
-        session = await self._find(owner, session_id)
+        session = await find_session(self._source, owner, session_id)
         if session.view.closed is not None:
             raise Conflict(f"the session is {session.view.closed}")
         return session
 
     async def delete(self, owner: str, session_id: str) -> None:
-        session = await self._find(owner, session_id)
+        session = await find_session(self._source, owner, session_id)
         if self._runtime.log.write_error is not None:
             raise self._runtime.log.write_error
-        removing = self._going[session_id] = asyncio.ensure_future(self._remove(session))
-        await asyncio.shield(removing)  # a client that hangs up does not leave it half done
+        await self._cache.delete(session)
 
-    async def _remove(self, session: Session) -> None:
-        session_id = session.view.session_id
-        try:
-            self._runtime.replacement_backends.pop(session_id, None)
-            if session.run is not None:
-                session.run.stop()
-            session.append(m.SessionClosed(reason=m.CloseReason.DELETED))
-            with self._taken():
-                await self._runtime.log.delete_session(session_id)
-            self._sessions.pop(session_id, None)
-        finally:
-            del self._going[session_id]
-        for put_away in self._runtime.after_delete:
-            await put_away(session_id)
-
-    # -- commanded ------------------------------------------------------------------------------------------------
+    # -- commands -------------------------------------------------------------------------------------------------
 
     def check_turn(self, owner: str) -> None:
         if self._runtime.is_draining:
@@ -164,34 +182,33 @@ class LocalSessionService(SessionQueries):
         self._runtime.tally.check(owner, "stored_bytes")
 
     async def submit(self, owner: str, session_id: str, commands: Sequence[m.AnyCommand]) -> Receipt:
-        session = await self._find(owner, session_id)
+        session = await find_session(self._source, owner, session_id)
         receipt = session.submit(commands)
-        with self._taken():
-            await self._runtime.log.wait_stored(session_id, session.view.head)
+        await wait_until_stored(self._runtime.log, session_id, session.view.head)
         return receipt
 
     async def client_left(self, owner: str, session_id: str, turn_id: str) -> None:
-        session = self._sessions.get(session_id)
+        session = self._table.get(session_id)
         run = session.run if session is not None and self._runtime.cancel_on_disconnect else None
         if session is not None and run is not None and run.turn_id == turn_id:
-            with suppress(GatewayError):  # whoever would be told has left
+            with suppress(GatewayError):  # the client that would see the error has left
                 session.submit([m.Interrupt(turn_id=turn_id)])
 
     # -- the end of the server ------------------------------------------------------------------------------------
 
     async def drain(self, seconds: float, hurry: asyncio.Event) -> None:
-        """Start nothing new; let running turns finish for so long, or until somebody is in a hurry; then end them.
+        """Start no turn; let running turns finish for so many seconds, or until `hurry` is set; then end them.
 
-        Who watches a session at rest is let go at once, the others when they have been told the end.
+        Streams of idle sessions end at once, the others when their turn has ended.
         """
         self._runtime.is_draining = True
         self._hub.drain()
-        await wait_for_turns(lambda: self._talking, seconds, hurry)
-        runs = list(self._talking)
+        await wait_for_turns(self._table, seconds, hurry)
+        runs = list(self._table.running_turns())
         for run in runs:
             run.fail(Interrupted(SERVER_STOPPED).fault)
             run.stop()
-        for session in self._sessions.values():
+        for session in self._table:
             if session.run is not None:
                 session.run.abandon()
                 runs.append(session.run)
@@ -200,27 +217,27 @@ class LocalSessionService(SessionQueries):
 
     @property
     def leads(self) -> bool:
-        """Whether we are the one, where several servers share a log, who does what only one may."""
+        """Whether this server does the work that only one of several servers may do."""
         return True
 
     async def rest(self) -> None:
-        """Nothing more will be asked; where several servers share a log, the others are told."""
+        """Nothing to end: no other server shares the sessions."""
 
 
 DRAIN_POLL_SECONDS = 0.25
-"""How often to look whether turns still run that the server waits for."""
+"""How often the server looks whether turns still run."""
 
 
-async def wait_for_turns(talking: Callable[[], Iterable[TurnRun]], seconds: float, hurry: asyncio.Event) -> None:
-    """Wait until no turn runs, for so long; one that has come to wait for people does not count any more."""
+async def wait_for_turns(table: SessionTable, seconds: float, hurry: asyncio.Event) -> None:
+    """Wait until no turn runs, for so many seconds at most; a turn that waits for people does not run."""
     clock = asyncio.get_running_loop().time
     end = clock() + seconds
-    while (runs := list(talking())) and (left := end - clock()) > 0 and not hurry.is_set():
+    while (runs := list(table.running_turns())) and (left := end - clock()) > 0 and not hurry.is_set():
         await wait_unless_forced(hurry, min(left, DRAIN_POLL_SECONDS), *(run.wait_finished(left) for run in runs))
 
 
 async def wait_unless_forced(hurry: asyncio.Event, seconds: float, *works: Coroutine[Any, Any, None]) -> None:
-    """Wait for all of these, but no longer than that, and not at all once somebody is in a hurry."""
+    """Wait for all works, for so many seconds at most, and not at all once `hurry` is set."""
     async def all_done() -> None:
         await asyncio.gather(*works)
 
@@ -229,3 +246,10 @@ async def wait_unless_forced(hurry: asyncio.Event, seconds: float, *works: Corou
     for waiting in waits:
         waiting.cancel()
     await asyncio.wait(waits)
+
+
+def local_session_service(runtime: Runtime, table: SessionTable, hub: Hub) -> LocalSessionService:
+    """The session service of the only server of a log, attached to the log."""
+    cache = SessionCache(runtime, table, hub)
+    runtime.log.attach(SessionCommits(table, hub))
+    return LocalSessionService(runtime, cache, cache, hub)

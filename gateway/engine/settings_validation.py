@@ -1,4 +1,4 @@
-"""What a session may choose of its agent: settings checked against the agent's card, secrets put apart."""
+"""Validates the settings of a session against the card of its agent, and separates secrets from options."""
 
 from collections.abc import Iterable
 
@@ -9,10 +9,10 @@ from gateway.errors import Invalid, Unsupported
 
 
 def validate_settings(card: m.AgentCard, settings: m.Settings) -> m.Settings:
-    """The settings with the values of secret options moved out of sight, or a refusal that names what does not fit."""
+    """The settings, with secret options among the secrets; raises an error that names what does not fit."""
     _check_tools(card, settings)
     _check_client_tools(card, settings)
-    options = settings.secrets | settings.options  # a secret that is set anew comes as an option
+    options = settings.secrets | settings.options  # a new value of a secret comes as an option
     kinds = {name: _check_option(card, name, value).kind for name, value in options.items()}
     secret = {name for name, kind in kinds.items() if kind is m.OptionKind.SECRET}
     return replace(

@@ -1,4 +1,4 @@
-"""Structured output: the last words of a turn, read as JSON and held to the schema that was asked for."""
+"""Structured output: the last text of a turn is parsed as JSON and validated against a schema."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,7 +12,7 @@ from gateway.json_values import JsonLimitExceeded, read_json
 
 
 def check_schema(schema: dict[str, Any]) -> None:
-    """Refuse what is not a JSON Schema before anything is started."""
+    """Refuse a schema that is not a JSON Schema."""
     try:
         jsonschema_rs.validator_for(schema, offline=True)
     except (jsonschema_rs.ValidationError, ValueError, TypeError) as error:
@@ -20,7 +20,7 @@ def check_schema(schema: dict[str, Any]) -> None:
 
 
 def parse_structured_output(schema: dict[str, Any], entries: Sequence[m.HistoryEntry], turn_id: str) -> Any:
-    """What the agent said last in the turn, as the value that was asked for; raises if it is not one."""
+    """The last text of the agent in the turn, as a value that fits the schema; raises `Unsupported`."""
     text = _strip_code_fence(_last_text(entries, turn_id))
     try:
         value = read_json(text)
@@ -43,7 +43,7 @@ def _last_text(entries: Sequence[m.HistoryEntry], turn_id: str) -> str:
 
 
 def _strip_code_fence(text: str) -> str:
-    """Models like to put JSON into a code fence."""
+    """The text without the code fence that models like to put around JSON."""
     text = text.strip()
     if text.startswith("```") and text.endswith("```"):
         return text.removesuffix("```").partition("\n")[2]

@@ -1,9 +1,9 @@
-"""One turn: its backend is run, asks people and is answered; it ends exactly once, whatever happens."""
+"""One turn: runs the backend, asks people and passes their answers on; it ends exactly once, whatever happens."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Coroutine, Mapping, Sequence
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import structlog
 
@@ -22,12 +22,19 @@ from .event_sink import (
 )
 from .pending_asks import PendingAsks
 from .recovery import AGENT_CHANGED, TurnHistory, append_turn_end
+from .session_writer import SessionWriter
 from .structured_output import parse_structured_output
 
-if TYPE_CHECKING:
-    from .session import Session
-
 log = structlog.get_logger("dragoman.turn")
+
+
+class TurnSession(SessionWriter, Protocol):
+    """The session of a turn."""
+
+    def now(self) -> float:
+        """The time, which never goes back within a session."""
+    def expire(self, run: "TurnRun", withdrawals: Sequence[m.Withdraw]) -> None:
+        """Settle asks that nobody answered in time."""
 
 
 class TurnRun:
@@ -35,7 +42,7 @@ class TurnRun:
 
     def __init__(
         self,
-        session: "Session",
+        session: TurnSession,
         turn_id: str,
         command: m.SendMessage | m.Compact,
         backend: Backend,
@@ -54,7 +61,7 @@ class TurnRun:
         self.session = session
         self.backend = backend
         self.recorded = recorded
-        """What the log has of the turn, until its backend has come to where the server stopped."""
+        """The records of the turn, until its backend has come to where it was when the server stopped."""
         self.usage = recorded.usage if recorded else m.Usage()
         self.stop_reason = m.StopReason.END_TURN
         self._stem = f"{turn_id.partition('_')[2]}z"
@@ -63,7 +70,7 @@ class TurnRun:
         self._timer: asyncio.TimerHandle | None = None
         self._task: asyncio.Task[None] | None = None
         self._counts = False
-        """Whether it is one of its owner's running turns: who waits for people is none."""
+        """Whether the turn counts as one of its owner's running turns, which a turn that waits for people does not."""
         self._stream: AsyncGenerator[BackendOutput, None] | None = None
 
     @property
@@ -79,7 +86,7 @@ class TurnRun:
         return self.session.view.metadata
 
     def mint(self, prefix: str) -> str:
-        """The same ids in the same order whenever the turn is run."""
+        """A new id; a turn that is run again gets the same ids in the same order."""
         return f"{prefix}_{self._stem}{next(self._minted):x}"
 
     def start(self) -> None:
@@ -88,7 +95,7 @@ class TurnRun:
         self._task = asyncio.create_task(self._run(), name=f"turn {self.turn_id}")
 
     def keep_waiting(self) -> None:
-        """Go on waiting for people where the server was stopped; the agent is run anew when all have answered."""
+        """Wait on for people after a restart; the backend runs again when every ask is settled."""
         assert self.recorded is not None, "only a turn that comes back waits on"
         asks, past = self.session.view.asks, self.recorded
         answers = {request_id: past.answers[request_id] for request_id in past.last if request_id not in asks}
@@ -97,28 +104,30 @@ class TurnRun:
         seconds = self.session.runtime.limits.ask_seconds if until is None else max(0.0, until - self.session.now())
         self._start_timer(seconds)
 
-    # -- what the backend says ------------------------------------------------------------------------------------
+    # -- the backend ----------------------------------------------------------------------------------------------
 
     async def _run(self) -> None:
-        if not await self._guarded(self._hear()) and self._stream is not None:
+        if not await self._guarded(self._consume()) and self._stream is not None:
             await self._guarded(close_backend(self._stream))
 
-    async def _hear(self) -> None:
-        self._stream = self._begun()
+    async def _consume(self) -> None:
+        past = self.recorded
+        if past is not None and isinstance(self.backend, ResumableBackend):
+            self._stream = self._resumed(self.backend, past)
+        else:
+            self._stream = self.backend.run(self)
         await consume_backend(self, self._stream)
 
-    def _begun(self) -> AsyncGenerator[BackendOutput, None]:
-        past = self.recorded
-        if past is None or not isinstance(self.backend, ResumableBackend):
-            return self.backend.run(self)
+    def _resumed(self, backend: ResumableBackend, past: TurnHistory) -> AsyncGenerator[BackendOutput, None]:
+        """The output of a backend that goes on after the answers, in place of running the turn again."""
         self.recorded = None
-        self._stem = f"{self._stem}{len(past.pauses)}z"  # what it says now is new, and so are its ids
+        self._stem = f"{self._stem}{len(past.pauses)}z"  # its events from now on are new, and so are their ids
         self.history = tuple(entry for entry in self.session.view.compacted if entry.scope_id == m.ROOT)
         settled = self.pending_asks.given
-        return self.backend.resume(self, [settled[request_id] for request_id in past.last])
+        return backend.resume(self, [settled[request_id] for request_id in past.last])
 
     async def _guarded(self, step: Coroutine[None, None, None]) -> bool:
-        """Whether the step came to its end; whatever happens in it, the turn ends well."""
+        """Whether the step came to its end; whatever is raised in it, the turn ends with an outcome."""
         try:
             await step
             return True
@@ -127,15 +136,15 @@ class TurnRun:
         except GatewayError as error:
             self.fail(error.fault)
         except m.GrammarError as error:
-            log.error("the agent broke a law", turn=self.turn_id, agent=self.agent.name, law=str(error))
+            log.error("grammar_violation", turn=self.turn_id, agent=self.agent.name, rule=str(error))
             self.fail(m.Fault(code=m.FaultCode.BACKEND, message=f"The agent broke the laws of the stream: {error}."))
-        except Exception:  # whatever an agent throws must not reach a client's stream
-            log.exception("the agent failed", turn=self.turn_id, agent=self.agent.name)
+        except Exception:  # the border of the turn: no exception of an agent may reach the stream of a client
+            log.exception("agent_failed", turn=self.turn_id, agent=self.agent.name)
             self.fail(m.Fault(code=m.FaultCode.INTERNAL, message=f"The agent '{self.agent.name}' failed unexpectedly."))
         return False
 
     def complete(self) -> None:
-        """The backend has said all it wanted to; where a schema was given, what does not fit it is no success."""
+        """End the turn after the last event of its backend; if the answer does not fit the schema, the turn fails."""
         if self.recorded is not None:
             raise Interrupted(AGENT_CHANGED)
         schema = self.command.output_schema if isinstance(self.command, m.SendMessage) else None
@@ -167,7 +176,7 @@ class TurnRun:
         return [answers[request_id] for request_id in requests]
 
     async def _asked_before(self, asks: Sequence[m.AnyAsk]) -> list[m.Answer]:
-        """The answers of then; where the turn was left waiting, those that have come by now."""
+        """The recorded answers; at the pause at which the server stopped, the answers that come now."""
         assert self.recorded is not None
         answered = self.recorded.next(asks)
         if answered is not None:
@@ -177,7 +186,7 @@ class TurnRun:
         return [answers[request_id] for request_id in past.last]
 
     def resume(self) -> None:
-        """Every ask is settled: say so and let the backend go on."""
+        """Every ask is settled: append that, and let the backend go on."""
         self._say(m.TurnResumed(settled=self.pending_asks.settled))
         for scope_id in self.session.grammar.scopes:
             if scope_id != m.ROOT and self.session.view.scopes[scope_id].status is m.ScopeStatus.BLOCKED:
@@ -191,13 +200,13 @@ class TurnRun:
     # -- ending ---------------------------------------------------------------------------------------------------
 
     def stop(self) -> None:
-        """End the turn at once; the backend is told afterwards and cannot delay it."""
+        """End the turn at once; the backend is cancelled afterwards, and cannot delay the end."""
         self.finish(m.Outcome.INTERRUPTED, m.StopReason.INTERRUPTED)
         if self._task is not None:
             self._task.cancel()
 
     def abandon(self) -> None:
-        """The server stops while the turn waits for people: it waits on in the log."""
+        """Stop the turn without ending it: in the log it waits on, or another server goes on with it."""
         self.is_ended = True
         self._count(False)
         self._stop_timer()
@@ -205,12 +214,12 @@ class TurnRun:
             self._task.cancel()
 
     async def wait_finished(self, seconds: float) -> None:
-        """Wait until the backend has let go, or for so long."""
+        """Wait until the backend has cleaned up, for so many seconds at most."""
         if self._task is not None:
             await asyncio.wait([self._task], timeout=seconds)
 
     def fail_now(self, fault: m.Fault) -> None:
-        """End the turn with a fault at once; the backend is told afterwards."""
+        """End the turn with a fault at once; the backend is cancelled afterwards."""
         self.fail(fault)
         if self._task is not None:
             self._task.cancel()
@@ -224,7 +233,7 @@ class TurnRun:
     def finish(
         self, outcome: m.Outcome, stop_reason: m.StopReason, fault: m.Fault | None = None, result: Any = None,
     ) -> None:
-        """Say what is missing and `turn.ended`; a second call does nothing."""
+        """Close what is open and append `turn.ended`; a second call does nothing."""
         if self.is_ended:
             return
         self.is_ended = True
@@ -241,7 +250,7 @@ class TurnRun:
         self.session.append(event, scope_id, self.turn_id)
 
     def _say_status(self, event: m.ScopeStatusChanged, scope_id: str) -> None:
-        """Tell that a sub-agent waits for people or goes on, unless its backend has told it."""
+        """Append that a sub-agent waits for people or goes on, unless its backend has said so."""
         for one in with_scope_status(self.session, event, scope_id):
             self._say(one, scope_id)
 
@@ -250,7 +259,7 @@ class TurnRun:
             self._counts = counts
             self.session.runtime.tally.add(self.session.view.owner, turns=1 if counts else -1)
 
-    # -- every wait has an end ------------------------------------------------------------------------------------
+    # -- timeouts -------------------------------------------------------------------------------------------------
 
     def _start_timer(self, seconds: float) -> None:
         self._stop_timer()

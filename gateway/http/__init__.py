@@ -30,7 +30,7 @@ from .json_io import (
     read_json,
     validate,
 )
-from .metrics import LoopLagMonitor, Metrics, metrics_routes
+from .metrics import KeyMetrics, LoopLagMonitor, Metrics, SessionMetrics, metrics_routes
 from .pagination import decode_cursor, encode_cursor
 from .query import parse_whole_number
 from .request_body import delay_100_continue
@@ -74,6 +74,7 @@ __all__ = [
     "FailFast",
     "HttpStatusError",
     "Idempotency",
+    "KeyMetrics",
     "LimitedAppRunner",
     "LoopLagMonitor",
     "Metrics",
@@ -82,6 +83,7 @@ __all__ = [
     "RateLimiter",
     "Readiness",
     "ResumedSubscription",
+    "SessionMetrics",
     "SocketIOClient",
     "SocketIOServer",
     "TrustedProxies",

@@ -1,7 +1,4 @@
-"""How the server parts with a client that is too slow, or when it stops: in words that make the client come again.
-
-The rest of a turn, for one who has had its first frames.
-"""
+"""How the server ends streams of slow clients, or all streams when it stops, so that clients resume them."""
 
 import socket
 from collections.abc import Iterable, Iterator, Sequence
@@ -12,44 +9,44 @@ from msgspec.structs import replace
 from gateway.ports import Chunk, Subscription
 
 RETRY_MS = 1000
-"""After how many milliseconds a reader of server-sent events should come again."""
+"""Milliseconds until a client of server-sent events should reconnect."""
 RETRY_SECONDS = 2
-"""The same for whoever is refused because the server has too much to do, or is about to stop."""
+"""Seconds for Retry-After of a server that has too much to do or is about to stop."""
 BATCH_FRAMES = 128
-"""Frames that are sent at once: a slow client has to take so many in its time, however much is ready for it."""
+"""The number of frames of one write: a slow client must take so many within its timeout, however many are ready."""
 KERNEL_TIMEOUT_FACTOR = 2
-"""How many times as patient as we the system is, with a peer that does not even acknowledge the little it is sent."""
+"""How many times longer than `send_seconds` the system waits for a peer that acknowledges nothing."""
 MAX_UNSENT_BYTES = 128 * 1024
-"""How much of a stream the system may keep that it has not sent yet."""
+"""The number of unsent bytes of a stream that the system may hold."""
 
 
 class ClientStalled(ConnectionResetError):
-    """The client takes nothing, and was cut."""
+    """The client does not read, and its connection was cut."""
 
 
 def sse_farewell(subscription: Subscription) -> bytes:
-    """What a reader of server-sent events is told at the end of a stream that it should resume."""
+    """Return the last bytes of a stream of server-sent events that its client should resume."""
     if subscription.is_draining:
-        return f"retry: {RETRY_MS}\n: the server stops, come again\n\n".encode()
+        return f"retry: {RETRY_MS}\n: server restarts; reconnect\n\n".encode()
     if subscription.cut_at is not None:
-        return f"retry: {RETRY_MS}\n: too slow, resume after the last event you have had\n\n".encode()
+        return f"retry: {RETRY_MS}\n: client too slow; reconnect with the last event id\n\n".encode()
     return b""
 
 
 def websocket_close_reason(subscription: Subscription) -> tuple[int, bytes]:
-    """Code and reason for a WebSocket whose subscription is over before the turn is."""
+    """Return code and reason to close a WebSocket whose subscription ended before its turn."""
     if subscription.is_draining:
         return RESTART_CLOSE
     if subscription.cut_at is not None:
-        return WSCloseCode.TRY_AGAIN_LATER, b"too slow, resume after the last frame you have had"
-    return WSCloseCode.INTERNAL_ERROR, b"what was followed is gone"
+        return WSCloseCode.TRY_AGAIN_LATER, b"client too slow; reconnect with the last frame id"
+    return WSCloseCode.INTERNAL_ERROR, b"session deleted"
 
 
-RESTART_CLOSE = (WSCloseCode.SERVICE_RESTART, b"the server stops, come again")
+RESTART_CLOSE = (WSCloseCode.SERVICE_RESTART, b"server restarts; reconnect")
 
 
 def frame_batches(frames: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
-    """The same frames, so many at a time."""
+    """Yield the frames in batches."""
     if len(frames) <= BATCH_FRAMES:
         yield frames
         return
@@ -58,9 +55,9 @@ def frame_batches(frames: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
 
 
 def limit_send_buffers(doors: Iterable[socket.socket], patience: float) -> None:
-    """What a client does not take waits where it is seen and can be cut, not by the megabyte in the system.
+    """Limit the send buffers of listening sockets; their connections inherit the limit.
 
-    Whoever comes in by these doors is treated so: a connection has what its door was given.
+    Unsent data then wait in the server, where a slow client is noticed and cut, not by the megabyte in the system.
     """
     limits = {"TCP_NOTSENT_LOWAT": MAX_UNSENT_BYTES, "TCP_USER_TIMEOUT": int(KERNEL_TIMEOUT_FACTOR * patience * 1000)}
     known = {getattr(socket, name): value for name, value in limits.items() if hasattr(socket, name)}
@@ -70,7 +67,7 @@ def limit_send_buffers(doors: Iterable[socket.socket], patience: float) -> None:
 
 
 class ResumedSubscription:
-    """A subscription that keeps to itself the frames its reader has had; the turn is made anew from its start."""
+    """A subscription that starts at the beginning of the turn and leaves out frames that its client has received."""
 
     def __init__(self, subscription: Subscription, had: int) -> None:
         self._subscription = subscription

@@ -1,4 +1,4 @@
-"""What the handlers of one dialect may use: the services of the gateway, and the dialect's own table and settings."""
+"""What the handlers of one dialect may use: the services of the core, and the table and the settings of the dialect."""
 
 import asyncio
 import time
@@ -38,12 +38,12 @@ SettingsT = TypeVar("SettingsT", bound=BaseModel)
 
 
 async def _count_nothing(owner: str) -> None:
-    """Nothing is counted."""
+    """Count nothing."""
 
 
 @dataclass(kw_only=True, slots=True)
 class Context(Generic[SettingsT]):
-    """Given to the routes of a dialect; `table`, `settings` and `agents` are replaced when the config is reloaded."""
+    """The services for the routes of one dialect; a reload replaces `table`, `settings` and `agents`."""
 
     dialect: str
     mount: str
@@ -60,37 +60,37 @@ class Context(Generic[SettingsT]):
     heartbeat: float
     send_timeout: float
     trust_uploads: bool = False
-    """Whether files that clients upload may be an agent's configuration."""
+    """Whether clients may upload files that agents read as configuration."""
     data: Path = Path("data")
-    """The folder for what outlives the server."""
+    """The folder for data that outlive the server."""
     clock: Clock = time.time
     keys: KeyRing | None = None
     replays: Replays | None = None
     metrics: Metrics | None = None
     is_stopping: Callable[[], bool] = lambda: False
-    """Whether the server is about to stop."""
+    """Says whether the server is about to stop."""
     count_request: Callable[[str], Awaitable[None]] = _count_nothing
-    """Count what an owner asks for over a socket as a request; raises `RateLimited`."""
+    """Counts a request over a socket; raises `RateLimited`."""
     check_stored_bytes: Callable[[str, int], None] = lambda owner, size: None
-    """Refuse so many more bytes of an owner if that is too much; raises `RateLimited`."""
+    """Raises `RateLimited` if the owner may not store so many more bytes."""
     started_at: float = field(init=False)
 
     def __post_init__(self) -> None:
         self.started_at = self.clock()
 
     def check_open(self) -> None:
-        """Refuse those who want to watch while the server is about to stop."""
+        """Refuse new streams while the server is about to stop."""
         if self.is_stopping():
-            raise Overloaded("the server is about to stop; come again when it is back")
+            raise Overloaded("the server is shutting down; try again when it is back")
 
     def check_addresses(self, named: Iterable[tuple[str, str]]) -> None:
-        """Refuse the first address that clients may not name, by its field; a `data:` URI leads nowhere."""
+        """Refuse the first URL that clients may not name, with its field; a `data:` URI is always allowed."""
         for field_name, url in named:
             if not url.startswith("data:"):
                 self.addresses.check(url, field_name)
 
     async def check_message_addresses(self, named: Iterable[tuple[str, str]]) -> None:
-        """As `check_addresses`, and look names up: whoever the message is passed on to may fetch what it names."""
+        """Check URLs as `check_addresses` does, and resolve host names: receivers of the message may fetch them."""
         if fetched := [(field_name, url) for field_name, url in named if not url.startswith("data:")]:
             await self.addresses.check_resolved(fetched)
 
@@ -101,14 +101,14 @@ class Context(Generic[SettingsT]):
         return card
 
     def agent_of(self, view: m.SessionView) -> m.AgentCard:
-        """The agent that takes the session's next turn; refuses if the agent is not served any more."""
+        """Return the agent of the next turn of the session; raises an error if the agent is not served any more."""
         card = self.agents.get(view.agent)
         if card is None:
             raise Conflict(f"agent '{view.agent}' of this session is not served any more; there are {self._names()}")
         return card
 
     def shown_agent(self, view: m.SessionView) -> m.AgentCard:
-        """The session's agent for readers: only its name is known if the agent is not served any more."""
+        """Return the agent of the session for readers: only its name if the agent is not served any more."""
         return self.agents.get(view.agent) or m.AgentCard(name=view.agent)
 
     def _names(self) -> str:
@@ -116,15 +116,15 @@ class Context(Generic[SettingsT]):
 
     @contextmanager
     def committed(self) -> Iterator[None]:
-        """In this block what was asked for is done, or about to be: it is not refused any more for want of anything."""
+        """Run this block for a request that was accepted: `Overloaded` becomes `OutcomeUnknown`."""
         try:
             yield
         except Overloaded as error:
-            raise OutcomeUnknown(f"this was taken, and what became of it cannot be told: {error.message}") from None
+            raise OutcomeUnknown(f"the request was accepted, but has no result to return: {error.message}") from None
 
     @asynccontextmanager
     async def undo_if_refused(self, undo: Callable[[], Awaitable[None]]) -> AsyncIterator[None]:
-        """In this block something is done for which something else was just made: if it is refused, that goes again."""
+        """Call `undo` if this block is refused, because something was made just for it."""
         try:
             yield
         except OutcomeUnknown:
@@ -135,10 +135,10 @@ class Context(Generic[SettingsT]):
             raise
 
     def lost_turn_error(self, session_id: str, subscription: Subscription) -> GatewayError:
-        """Why the end of a turn cannot be told to whoever waits for it: the turn was begun, and may go on."""
+        """Return the error for a client whose turn was started and whose end is not known here."""
         if subscription.cut_at is not None or subscription.is_draining:
             return OutcomeUnknown(
-                f"the turn was begun, and its end cannot be told here: look at session '{session_id}'"
+                f"the turn was started, but its end cannot be returned here: read session '{session_id}'"
             )
         return NotFound(f"session '{session_id}' was deleted")
 
@@ -146,7 +146,7 @@ class Context(Generic[SettingsT]):
     async def follow_turn(
         self, owner: str, session_id: str, receipt: Receipt, options: StreamOptions, place: StreamSlot | None = None,
     ) -> AsyncIterator[Subscription]:
-        """Watch the turn that a receipt is for; a client that goes before the turn yields is said to have left."""
+        """Subscribe to the turn of a receipt; a client that disconnects before the turn yields is reported."""
         async with self.report_disconnect(owner, session_id, receipt):
             with self.committed():
                 subscription = await self.sessions.subscribe(
@@ -158,7 +158,7 @@ class Context(Generic[SettingsT]):
 
     @asynccontextmanager
     async def report_disconnect(self, owner: str, session_id: str, receipt: Receipt) -> AsyncIterator[None]:
-        """Whatever breaks this block off, the client that the turn is told to has left."""
+        """Report a disconnect of the client if this block is broken off."""
         gone = True
         try:
             yield
@@ -168,16 +168,16 @@ class Context(Generic[SettingsT]):
                 await self.sessions.client_left(owner, session_id, receipt.turn_id)
 
     async def begin_turn(self, owner: str, session_id: str, submitting: Coroutine[Any, Any, Receipt]) -> Receipt:
-        """Submit what begins a turn that the client is going to follow.
+        """Submit commands that start a turn which the client will follow.
 
-        The handler of a client that goes meanwhile is cancelled. What the session has accepted by then is stored all
-        the same: the turn runs, and the client is said to have left it.
+        The handler of a client that disconnects is cancelled. What the session has accepted by then is stored all the
+        same: the turn runs, and the disconnect is reported.
         """
         submitted = asyncio.ensure_future(submitting)
         try:
             return await asyncio.shield(submitted)
         except asyncio.CancelledError:
-            with suppress(GatewayError):  # whoever would be told has left
+            with suppress(GatewayError):  # the client has disconnected
                 receipt = await submitted
                 if receipt.begun and receipt.turn_id is not None:
                     await self.sessions.client_left(owner, session_id, receipt.turn_id)
@@ -188,9 +188,9 @@ class Context(Generic[SettingsT]):
         to_the_end: bool = False, heartbeat: float | None = None, hello: str | bytes = OPEN_COMMENT,
         ping: str | bytes = PING_COMMENT,
     ) -> web.StreamResponse:
-        """The turn as server-sent events, up to where it yields or, if so asked, to its end."""
+        """Stream the turn as server-sent events, until it yields or, if wanted, until it ends."""
         async with self.follow_turn(request[OWNER], session_id, receipt, options, place) as subscription:
-            await asyncio.sleep(0)  # the agent begins, and asks whom it has to, while the answer is made ready
+            await asyncio.sleep(0)  # the agent starts while the response is prepared
             return await stream_sse(
                 request, subscription, heartbeat=heartbeat or self.heartbeat, patience=self.send_timeout,
                 until_yield=not to_the_end, until_end=to_the_end, hello=hello, ping=ping,
@@ -200,7 +200,7 @@ class Context(Generic[SettingsT]):
         self, request: web.Request, session_id: str, options: StreamOptions, *, after: int, comment: str,
         told: Callable[[int], None],
     ) -> web.StreamResponse:
-        """All that happens in a session after that record, for as long as the client wants it."""
+        """Stream the events of a session after that record until the client disconnects."""
         self.check_open()
         subscription = await self.sessions.subscribe(request[OWNER], session_id, self.dialect, options, after=after)
         try:
@@ -219,7 +219,7 @@ class Context(Generic[SettingsT]):
     async def stream_remaining(
         self, request: web.Request, session_id: str, options: StreamOptions, *, after: int, had: int,
     ) -> web.StreamResponse:
-        """The turn that begins after that record, without the frames that the client has had, up to where it yields."""
+        """Stream the rest of the turn that starts after that record, without frames that the client has received."""
         subscription = await self.sessions.subscribe(request[OWNER], session_id, self.dialect, options, after=after)
         try:
             return await stream_sse(
@@ -235,7 +235,7 @@ class Context(Generic[SettingsT]):
     async def await_turn(
         self, request: web.Request, session_id: str, receipt: Receipt, options: StreamOptions, place: StreamSlot,
     ) -> bytes:
-        """What the dialect says where the turn yields."""
+        """Return the frames of the dialect once the turn yields."""
         async with self.follow_turn(request[OWNER], session_id, receipt, options, place) as subscription:
             bodies: list[bytes] = []
             while chunks := await subscription.chunks():

@@ -1,4 +1,4 @@
-"""Refusals in the words of the dialect that was spoken to: one border where errors become HTTP answers."""
+"""Turns errors into HTTP responses in the format of the dialect that the client uses."""
 
 from collections.abc import Callable
 from typing import Any
@@ -15,16 +15,16 @@ from .json_io import json_response
 from .request_id import request_id_of
 from .security import Handler, retry_after_seconds
 
-log = structlog.get_logger("dragoman.web")
+log = structlog.get_logger("dragoman.http")
 
 ErrorEncoder = Callable[[str, GatewayError], tuple[int, Any]]
-"""(path, error) → status and body, as the dialect mounted there spells them."""
+"""(path, error) → status and body of the dialect that is mounted at the path."""
 
 _CODES = {code.status: code for code in m.FaultCode} | {405: m.FaultCode.INVALID, 415: m.FaultCode.INVALID}
 
 
 class HttpStatusError(GatewayError):
-    """An error that came from the HTTP server itself, under the code that fits its status."""
+    """An error of the HTTP server itself, with the code that fits its status."""
 
     def __init__(self, error: web.HTTPException) -> None:
         super().__init__(error.reason or error.text or "refused")
@@ -33,7 +33,7 @@ class HttpStatusError(GatewayError):
 
 
 class ErrorMiddleware:
-    """A middleware that answers every error in the right shape."""
+    """A middleware that answers every error in the format of the dialect."""
 
     def __init__(self, spell: ErrorEncoder) -> None:
         self._spell = spell
@@ -53,12 +53,12 @@ class ErrorMiddleware:
             response.headers.update({name: error.headers[name] for name in ("Allow",) if name in error.headers})
             return response
         except ConnectionError:
-            raise  # the client has gone
-        except Exception as error:  # a mistake of ours: the client gets the dialect's 500, the journal the traceback
+            raise  # the client has disconnected
+        except Exception as error:  # a bug: the client gets a 500 of its dialect, the server log gets the traceback
             if is_disk_full(error):
                 self._sampled.warning("disk_full", method=request.method, path=request.path)
                 return self._answer(request, Overloaded(DISK_FULL))
-            log.exception("a request failed", method=request.method, path=request.path)
+            log.exception("request_failed", method=request.method, path=request.path)
             return self._answer(request, GatewayError("an internal error occurred"))
 
     def _answer(self, request: web.Request, error: GatewayError) -> web.Response:
@@ -68,7 +68,7 @@ class ErrorMiddleware:
         if error.code in (m.FaultCode.OVERLOADED, m.FaultCode.RATE_LIMITED):
             response.headers["Retry-After"] = str(retry_after_seconds(error, RETRY_SECONDS))
         if not request.content.is_eof():
-            response.force_close()  # the rest of the body would be taken for a request
+            response.force_close()  # the rest of the body would be read as a request
         return response
 
 

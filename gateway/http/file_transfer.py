@@ -1,7 +1,4 @@
-"""Files come in: forms are read part by part, their file straight onto disk.
-
-Files go out: as attachments that no browser runs, to whoever holds a link that was signed and has not expired.
-"""
+"""Receives files from multipart forms straight onto disk, and sends files as attachments that no browser runs."""
 
 import asyncio
 import mimetypes
@@ -33,14 +30,14 @@ from .request_body import BodyDeadline, refuse_compressed
 from .security import Handler, mark_authenticated, public
 
 for _category in (BadContentDispositionHeader, BadContentDispositionParam):
-    warnings.simplefilter("ignore", _category)  # a part without a name is refused; nobody need read of it
+    warnings.simplefilter("ignore", _category)  # a part without a name is refused; the warning is not needed
 T = TypeVar("T")
 FORM_DIGEST = web.RequestKey("digest", str)
-"""Stands for the body of a request that could not be read as a whole."""
+"""Stands for the body of a request that could not be read to its end."""
 MAX_FIELD, MAX_PARTS, MAX_NAME = 64 * 1024, 32, 255
 CHUNK = 256 * 1024
 MAX_LINES = 10_000
-"""How many lines a form may have beside what is in its parts: boundaries and headers."""
+"""The number of lines that a form may have outside of its parts: boundaries and headers."""
 OCTET_STREAM = "application/octet-stream"
 MEDIA_TYPE = re.compile(r"[a-z0-9][a-z0-9!#$&^_.+-]{0,126}/[a-z0-9][a-z0-9!#$&^_.+-]{0,126}")
 UNSAFE_NAME_CHARACTERS = re.compile(r'[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069<>:"|?*]')
@@ -48,7 +45,7 @@ UNSAFE_NAME_CHARACTERS = re.compile(r'[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2
 
 @dataclass(slots=True)
 class UploadForm:
-    """A form with one file in it."""
+    """A form with one file."""
 
     fields: dict[str, str] = field(default_factory=dict)
     file: StoredFile | None = None
@@ -57,7 +54,7 @@ class UploadForm:
 
 
 async def receive_form(request: web.Request, files: Files, named: str = "file") -> tuple[UploadForm, StoredFile]:
-    """The form and its file; a form that is refused leaves nothing behind."""
+    """Return the form and its file; a refused form leaves no file behind."""
     form, digests = UploadForm(), list[str]()
     try:
         async for part in _parts(request):
@@ -80,7 +77,7 @@ async def receive_files(
     request: web.Request, store: Callable[[AsyncIterator[bytes]], Awaitable[T]], named: str = "files",
     most: int = MAX_PARTS,
 ) -> tuple[dict[str, str], list[tuple[str, T]]]:
-    """The fields of a form, and its files as they were stored, each with the path its client calls it by."""
+    """Return the fields of a form, and its stored files, each with the path that the client gave."""
     fields, stored = dict[str, str](), list[tuple[str, T]]()
     async for part in _parts(request, most):
         if part.name == named:
@@ -91,7 +88,7 @@ async def receive_files(
 
 
 async def digest_form(request: web.Request) -> str:
-    """The digest that `receive` gives to the same form, read and thrown away."""
+    """Return the digest that `receive_form` gives to the same form; the contents are thrown away."""
     digests = list[str]()
     async for part in _parts(request):
         whole = sha256()
@@ -102,14 +99,14 @@ async def digest_form(request: web.Request) -> str:
 
 
 def safe_file_name(said: str | None) -> str:
-    """A file's name without folders, and without what could deceive a reader or a shell."""
+    """Return the name of a file without folders and without characters that could deceive a reader or a shell."""
     last = (said or "").replace("\\", "/").rsplit("/", 1)[-1]
     name = UNSAFE_NAME_CHARACTERS.sub("_", last).strip(" .")
     return name[-MAX_NAME:] or "file"
 
 
 def guess_media_type(said: str | None, name: str) -> str:
-    """What the client says it is, or what its name lets one think."""
+    """Return the media type that the client gave, or the one that the file name suggests."""
     told = (said or "").partition(";")[0].strip().lower()
     if not MEDIA_TYPE.fullmatch(told) or told == OCTET_STREAM:
         told = mimetypes.guess_type(name)[0] or OCTET_STREAM
@@ -118,7 +115,7 @@ def guess_media_type(said: str | None, name: str) -> str:
 
 # -- parts ------------------------------------------------------------------------------------------------------------
 class _Part:
-    """One part of a form, read piece by piece within the time that the whole body has."""
+    """One part of a form, read in pieces within the time limit of the body."""
 
     def __init__(self, reader: BodyPartReader, deadline: BodyDeadline) -> None:
         self.name, self.filename, self.headers = reader.name, reader.filename, reader.headers
@@ -141,7 +138,7 @@ async def _store_file(part: _Part, form: UploadForm, files: Files) -> str:
 
 
 class _LimitedLines:
-    """The bytes of a form, of which only so many may be lines: aiohttp would look through any number for a boundary."""
+    """The bytes of a form with a limited number of lines: aiohttp would search any number of lines for a boundary."""
 
     def __init__(self, content: StreamReader) -> None:
         self._content = content
@@ -150,7 +147,7 @@ class _LimitedLines:
     async def readline(self, **given: Any) -> bytes:
         self._count += 1
         if self._count > MAX_LINES:
-            raise ValueError(f"it has more than {MAX_LINES} lines that belong to no part")
+            raise ValueError(f"it has more than {MAX_LINES} lines outside of its parts")
         return await self._content.readline(**given)
 
     def __getattr__(self, name: str) -> Any:
@@ -208,7 +205,7 @@ SAFE_MEDIA_TYPES = re.compile(
     r"image/(png|jpeg|gif|webp)|audio/[a-z0-9.+-]+|video/[a-z0-9.+-]+|text/(plain|csv|markdown)"
     r"|application/(json|zip|gzip|pdf|vnd\.[a-z0-9.+-]+)"
 )
-"""Types that a browser has no reason to run; every other one leaves as plain bytes."""
+"""Types that a browser does not run; every other type is sent as plain bytes."""
 DOWNLOAD_HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Content-Security-Policy": "sandbox; default-src 'none'",
@@ -219,7 +216,7 @@ DOWNLOAD_HEADERS = {
 
 
 class TemporaryFileResponse(web.FileResponse):
-    """A file that is gone when it has been sent."""
+    """A file that is deleted after it was sent."""
 
     async def prepare(self, request: web.BaseRequest) -> AbstractStreamWriter | None:
         try:
@@ -229,7 +226,7 @@ class TemporaryFileResponse(web.FileResponse):
 
 
 def attachment(path: Path, name: str, media_type: str, *, fleeting: bool = False) -> web.FileResponse:
-    """The file, to be saved and not to be shown; `fleeting` if nobody else wants it afterwards."""
+    """Return the file as a download; `fleeting` deletes the file afterwards."""
     kind = media_type if SAFE_MEDIA_TYPES.fullmatch(media_type) and "xml" not in media_type else OCTET_STREAM
     plain = re.sub(r"[^A-Za-z0-9._-]", "_", name)
     disposition = f"attachment; filename=\"{plain}\"; filename*=UTF-8''{quote(name, safe='')}"
@@ -238,7 +235,7 @@ def attachment(path: Path, name: str, media_type: str, *, fleeting: bool = False
 
 
 def signed_link_handler(files: Files) -> Handler:
-    """A handler for `…/{link}`: the bytes that a signed link stands for, for whoever has it."""
+    """Return a handler for `…/{link}`: it sends the file that a signed link names to anybody who has the link."""
     @public
     async def serve(request: web.Request) -> web.StreamResponse:
         link = files.read_link(request.match_info["link"])
@@ -249,5 +246,5 @@ def signed_link_handler(files: Files) -> Handler:
 
 
 def absolute_url(request: web.Request, path: str) -> str:
-    """A path of this server as the client reaches it."""
+    """Return the URL of a path of this server as the client sees it."""
     return f"{request.scheme}://{request.host}{path}"

@@ -1,4 +1,4 @@
-"""Whether the server lives, and whether it should be sent work: `/healthz` and `/readyz`."""
+"""`/healthz` says that the process lives, `/readyz` whether it takes work."""
 
 from enum import StrEnum
 
@@ -14,7 +14,7 @@ class ReadinessState(StrEnum):
 
 
 class Readiness:
-    """Where the server is between its start and its end; it goes one way only."""
+    """The state of the server between start and stop: starting, ready, draining."""
 
     def __init__(self) -> None:
         self.state = ReadinessState.STARTING
@@ -28,17 +28,17 @@ class Readiness:
         return self.state is ReadinessState.DRAINING
 
     def mark_ready(self) -> None:
-        """Everything is wired; a server that is draining stays so."""
+        """Mark the server as ready; a draining server stays draining."""
         if self.state is ReadinessState.STARTING:
             self.state = ReadinessState.READY
 
     def mark_draining(self) -> None:
-        """No new work, please: running turns may finish."""
+        """Mark the server as draining: it takes no new work, and running turns may finish."""
         self.state = ReadinessState.DRAINING
 
 
 def health_routes(readiness: Readiness) -> list[web.RouteDef]:
-    """`GET /healthz` answers while the process lives; `GET /readyz` is 503 while it starts or drains."""
+    """Return `GET /healthz`, 200 while the process lives, and `GET /readyz`, 503 while it starts or drains."""
     @public
     async def alive(request: web.Request) -> web.Response:
         return web.json_response({"status": "ok"}, headers=_NO_STORE)

@@ -1,4 +1,4 @@
-"""Requests that may come twice: the second one gets the answer of the first, and nothing is carried out again."""
+"""Executes a request with an Idempotency-Key once, and gives the stored response to every repetition."""
 
 import asyncio
 from collections.abc import Iterable
@@ -26,7 +26,7 @@ MAX_KEY_LENGTH = 255
 
 @dataclass(slots=True)
 class RunningRequest:
-    """A request with a key that is under way: what was asked, as soon as that is known, and what came of it."""
+    """A request with a key that is running: its content, as soon as it is known, and its response."""
 
     digest: str = ""
     answer: asyncio.Future[StoredResponse | None] = field(
@@ -34,17 +34,19 @@ class RunningRequest:
 
 
 class Idempotency:
-    """The answers to requests that carried a key, by owner and path.
+    """The stored responses of requests with a key, by owner and path.
 
-    Only what was carried out is kept. A refusal changed nothing, so the same request may be tried again with the same
-    key; a stream is not kept, because nobody can give it twice.
+    Only responses of executed requests are stored. A refused request changed nothing, so it may be repeated with the
+    same key; a stream is not stored, because it cannot be sent twice.
 
-    What is promised: of requests with one key that come at once, one is carried out. Its client is answered only when
-    the answer is kept, so whoever has seen an answer gets it again for as long as answers are kept, also from a server
-    that died and came back, if the answers outlive it. What is not: the deed and its answer are two commits, the
-    second right after the first. If the server dies in between, the deed is done and the answer is not there; its
-    client has seen none, and when it tries again, that is a new request. The same is true of a server that can store
-    the deed and then, for want of space, not the answer: the client is answered, and the journal tells.
+    Guaranteed: of concurrent requests with one key, one is executed. Its client gets the response only after the
+    response is stored, so a client that has seen a response gets it again for as long as responses are stored, even
+    from a restarted server if its storage is durable.
+
+    Not guaranteed: the effect and the response are two commits, one right after the other. If the server dies between
+    them, the effect is stored and the response is not; the client has seen no response, and its retry is a new request.
+    The same happens if the server can store the effect and then, for lack of space, not the response: the client gets
+    the response, and the server log has `idempotent_response_not_stored`.
     """
 
     def __init__(self, answers: ResponseStore) -> None:
@@ -52,7 +54,7 @@ class Idempotency:
         self._going: dict[IdempotencyKey, RunningRequest] = {}
 
     def routes(self, routes: Iterable[web.RouteDef]) -> list[web.RouteDef]:
-        """The same routes, those that change something wrapped; what is wrapped already stays as it is."""
+        """Return the routes; those that change something are wrapped, unless they are wrapped already."""
         return [
             web.RouteDef(route.method, route.path, self.wrap(route.handler), route.kwargs)
             if route.method in METHODS_WITH_KEY and not hasattr(route.handler, "repeats") else route
@@ -71,10 +73,10 @@ class Idempotency:
         wrapped.repeats = True  # type: ignore[attr-defined]
         return wrapped
 
-    # -- the first, and those that come after it ------------------------------------------------------------------
+    # -- the first request and its repetitions --------------------------------------------------------------------
 
     async def _once(self, place: IdempotencyKey, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """A request in parts is too large to be read before it is known whether it is the first."""
+        """Execute a multipart request once; it is too large to be read before it is known whether it is the first."""
         digest = "" if _is_multipart(request) else await _digest(request)
         while (entry := self._going.get(place)) is not None:
             digest = digest or await digest_form(request)
@@ -84,9 +86,9 @@ class Idempotency:
             if answer is not None:
                 return _replay_response(answer)
             if _is_multipart(request):
-                raise Conflict("the first request with this Idempotency-Key came to nothing: send it again")
+                raise Conflict("the first request with this Idempotency-Key failed; send it again")
         entry = self._going[place] = RunningRequest()
-        # A client that hangs up does not undo what it asked for: the work goes on, and its retry gets the answer.
+        # A client that disconnects does not cancel its request: its retry gets the response.
         task = asyncio.ensure_future(self._first(place, entry, digest, request, handler))
         task.add_done_callback(lambda done: done.cancelled() or done.exception())
         return await asyncio.shield(task)
@@ -94,7 +96,7 @@ class Idempotency:
     async def _first(
         self, place: IdempotencyKey, entry: RunningRequest, digest: str, request: web.Request, handler: Handler,
     ) -> web.StreamResponse:
-        """The first of those that are here now; there may have been one before it."""
+        """Execute the first of the requests that are running now; an earlier one may have a stored response."""
         answer = None
         try:
             answer = await self._answers.find(place)
@@ -113,12 +115,12 @@ class Idempotency:
             entry.answer.set_result(answer)
 
     async def _keep(self, place: IdempotencyKey, answer: StoredResponse | None) -> None:
-        """What was done is done, whether or not its answer can be kept."""
+        """Store the response; the request was executed even if this fails."""
         try:
             if answer is not None:
                 await self._answers.store(place, answer)
         except GatewayError as error:
-            log.warning("an answer could not be kept; the same request will count as a new one", error=error.message)
+            log.warning("idempotent_response_not_stored", error=error.message)
 
 
 def _is_multipart(request: web.Request) -> bool:

@@ -1,8 +1,4 @@
-"""JSON in and out of HTTP: bodies read within limits and checked against wire models, replies written by orjson.
-
-Long answers: sent a piece at a time, so that nobody waits while a whole one is put together and written.
-Wire models that fail fast: a value is checked up to the first mistake of each array and each map in it.
-"""
+"""Reads JSON bodies within limits, validates them against wire models, and writes responses, long ones in pieces."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import wraps
@@ -25,15 +21,15 @@ from .request_body import read_body
 
 M = TypeVar("M", bound=BaseModel)
 ENCODING_COST_BYTES = 8 * 1024
-"""How many bytes of a slice the time to make a value is worth."""
+"""The cost of making a value, as a number of bytes of a slice."""
 PLACEHOLDER = token_bytes(24).hex().encode()
-"""Stands for what is encoded already while what is around it is written; nobody else can know it."""
+"""A placeholder for encoded JSON while the value around it is written; no client can know it."""
 PLACEHOLDER_FRAGMENT = orjson.Fragment(PLACEHOLDER)
 BODY_LIMIT = web.RequestKey("body_limit", int)
 
 
 async def read_json(request: web.Request, model: type[M]) -> M:
-    """The body as the wire model, or a refusal that names the field."""
+    """Return the body as the wire model; raises an error that names the field."""
     body = await read_bytes(request)
     if len(body) > SLICE_BYTES:
         await next_slice()
@@ -41,13 +37,13 @@ async def read_json(request: web.Request, model: type[M]) -> M:
 
 
 async def read_bytes(request: web.Request) -> bytes:
-    """The body, within the server's limit and the lower one of whoever set `BODY_LIMIT`."""
+    """Return the body, within the limit of the server and the lower limit of the route, if it has one."""
     most = min(request.client_max_size, request.get(BODY_LIMIT, request.client_max_size))
     return await read_body(request, most)
 
 
 def limit_body_size(routes: Iterable[web.RouteDef], most: Callable[[], int]) -> list[web.RouteDef]:
-    """The same routes, with bodies of at most so many bytes."""
+    """Return the routes with a lower limit for bodies."""
     return [
         web.RouteDef(route.method, route.path, _with_body_limit(route.handler, most), route.kwargs) for route in routes
     ]
@@ -76,7 +72,7 @@ async def parse_json(body: bytes, model: type[M]) -> M:
 
 
 def validate(model: type[M], value: Any, field: str = "") -> M:
-    """A value that was read already as the wire model; `field` is where in the body it stands."""
+    """Return a parsed value as the wire model; `field` is its path in the body."""
     try:
         return model.model_validate(value)
     except ValidationError as error:
@@ -85,7 +81,7 @@ def validate(model: type[M], value: Any, field: str = "") -> M:
 
 
 def _summarize(found: Sequence[FieldError]) -> str:
-    """Up to three problems in words."""
+    """Describe up to three problems."""
     more = f" (and {len(found) - 3} more)" if len(found) > 3 else ""
     return "; ".join(map(str, found[:3])) + more
 
@@ -99,7 +95,7 @@ def _json_default(value: Any) -> Any:
 
 
 async def encode_array(values: Iterable[Any]) -> EncodedArray:
-    """An array of these values; made and encoded a slice at a time, long values few at a time."""
+    """Encode an array in slices; long values are few per slice."""
     found, size = list[bytes](), 0
     for value in values:
         found.append(dumps(value))
@@ -111,7 +107,7 @@ async def encode_array(values: Iterable[Any]) -> EncodedArray:
 
 
 def json_response(value: Any, status: int = 200) -> web.Response:
-    """The value as JSON; long arrays that are encoded already are sent a piece at a time."""
+    """Return the value as JSON; long encoded arrays are sent in pieces."""
     arrays = list[EncodedArray]()
 
     def spelled(one: Any) -> Any:
@@ -128,19 +124,19 @@ def json_response(value: Any, status: int = 200) -> web.Response:
 
 
 WHOLE_BODY_BYTES = 1024 * 1024
-"""Up to so many bytes an answer is sent as a whole."""
+"""A response with at most so many bytes is sent as a whole."""
 BLOCK_BYTES = 512 * 1024
-"""So many bytes of a longer one are written in one turn."""
+"""The number of bytes of a longer response that are written in one slice."""
 
 
 def pieces_response(pieces: Sequence[bytes], content_type: str, status: int = 200) -> web.Response:
-    """A response whose body is these pieces, one after the other."""
+    """Return a response whose body is these pieces."""
     body = b"".join(pieces) if sum(map(len, pieces)) <= WHOLE_BODY_BYTES else PiecewisePayload(pieces, content_type)
     return web.Response(body=body, status=status, content_type=content_type)
 
 
 class PiecewisePayload(Payload):
-    """A body that is never in memory once more as a whole; its length is known before it is sent."""
+    """A body that is never in memory as a whole a second time; its length is known before it is sent."""
 
     _autoclose = True
 
@@ -159,7 +155,7 @@ class PiecewisePayload(Payload):
 
 
 def _blocks(pieces: Sequence[bytes]) -> Iterator[bytes]:
-    """Small pieces put together, and large ones cut."""
+    """Join small pieces, and cut large ones."""
     block = bytearray()
     for piece in pieces:
         for start in range(0, len(piece), BLOCK_BYTES):
@@ -177,7 +173,7 @@ _NO_SCHEMAS = ("default", "metadata", "serialization")
 
 
 def _set_fail_fast(schema: Any) -> None:
-    """Let every array and map in a schema, at any depth, fail at its first mistake."""
+    """Make every array and map of a schema, at any depth, fail at its first error."""
     waiting, seen = [schema], set[int]()
     while waiting:
         one = waiting.pop()
@@ -193,10 +189,10 @@ def _set_fail_fast(schema: Any) -> None:
 
 
 class FailFast:
-    """A base beside pydantic's: the model stops looking through an array or a map at its first mistake.
+    """A base beside pydantic's: validation stops at the first error of an array or a map.
 
-    pydantic collects every mistake. A body of a megabyte can have half a million of them, which takes seconds to
-    collect, and nobody reads them.
+    pydantic collects every error. A body of a megabyte can have half a million, which take seconds to collect, and
+    nobody reads them.
     """
 
     @classmethod

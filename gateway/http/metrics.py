@@ -1,11 +1,8 @@
-"""What the server counts about itself, for Prometheus; counting costs next to nothing where events flow.
-
-What the keys of each user have and do, for Prometheus. The label `key` is the user, whose keys share limits.
-"""
+"""Counts what the server does and has, for Prometheus; where events flow, a count is one look-up and one addition."""
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import Any, Protocol
 
 from aiohttp import web
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
@@ -16,18 +13,24 @@ from prometheus_client.platform_collector import PlatformCollector
 from prometheus_client.process_collector import ProcessCollector
 from prometheus_client.registry import Collector
 
-from gateway.quotas import SYSTEM_OWNER, Quotas
+from gateway.errors import GatewayError
+from gateway.quotas import SYSTEM_OWNER, LimitRefusals, Quotas
 
-from .security import admins_only
+from .security import RateLimiter, WrongKeyLimiter, admins_only
 
 TURN_SECONDS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800)
 LAG_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5)
 LAG_INTERVAL_SECONDS = 0.25
-"""Seconds between two measurements of the loop's lag: often enough to see a stall, too seldom to be one."""
+"""Seconds between two measurements of the event loop's lag."""
+DEPRECATED_METRICS = {
+    "dragoman_sessions_at_hand": "dragoman_cached_sessions",
+    "dragoman_log_trouble": "dragoman_log_write_failing",
+}
+"""Old name → new name. For one release both are exported; docs/upgrading.md lists them."""
 
 
 class Metrics:
-    """The counters of one server; label children are looked up in a dict of our own and bound once."""
+    """The counters of one server; the children of labels are kept in dicts, so that none is looked up twice."""
 
     def __init__(self) -> None:
         registry = self.registry = CollectorRegistry()
@@ -35,47 +38,46 @@ class Metrics:
         PlatformCollector(registry=registry)
         GCCollector(registry=registry)
         space = "dragoman"
-        self._sessions = Gauge("sessions", "Sessions that are kept.", (), space, registry=registry)
-        self._at_hand = Gauge("sessions_at_hand", "Sessions held in memory.", (), space, registry=registry)
-        self._trouble = Gauge("log_trouble", "1 while nothing can be stored, else 0.", (), space, registry=registry)
-        self._running = Gauge("running_turns", "Turns that run or wait for people.", (), space, registry=registry)
         Gauge("tasks", "Tasks of the event loop.", (), space, registry=registry).set_function(_tasks)
-        self._subscribers = Gauge("subscribers", "Streams that are open.", (), space, registry=registry)
-        self._cut = Counter("cut_subscribers", "Streams cut for being too slow.", (), space, registry=registry)
-        self._events = Counter("events", "Events handed to clients.", ("dialect",), space, registry=registry)
+        self._subscribers = Gauge("subscribers", "Open streams.", (), space, registry=registry)
+        self._cut = Counter("cut_subscribers", "Streams cut because the client was too slow.", (), space,
+                            registry=registry)
+        self._events = Counter("events", "Events sent to clients.", ("dialect",), space, registry=registry)
         self._turns = Counter("turns", "Turns that have ended.", ("outcome",), space, registry=registry)
         self._seconds = Histogram(
-            "turn_seconds", "How long turns took.", (), space, registry=registry, buckets=TURN_SECONDS,
+            "turn_seconds", "Duration of turns.", (), space, registry=registry, buckets=TURN_SECONDS,
         )
         self._lag = Histogram(
-            "loop_lag_seconds", "How late the event loop runs what is due.", (), space, registry=registry,
+            "loop_lag_seconds", "Delay of timers of the event loop.", (), space, registry=registry,
             buckets=LAG_SECONDS,
         )
         self._losses = Counter(
-            "translation_loss", "What one dialect says and another cannot.", ("from", "to", "feature"), space,
+            "translation_loss", "Features that the target dialect cannot express.", ("from", "to", "feature"), space,
             registry=registry,
         )
-        self.keys = KeyMetrics()
-        registry.register(self.keys)
         self._by_dialect: dict[str, Counter] = {}
         self._by_outcome: dict[str, Counter] = {}
         self._by_loss: dict[tuple[str, str, str], Counter] = {}
 
+    def register(self, collector: Collector) -> None:
+        """Export what the collector finds whenever somebody reads the metrics."""
+        self.registry.register(collector)
+
     # -- where events flow ----------------------------------------------------------------------------------------
 
     def count_events(self, dialect: str, count: int) -> None:
-        """So many events went to one client; call it once per write, not once per event."""
+        """Count events that one client was sent; call it once per write, not once per event."""
         child = self._by_dialect.get(dialect)
         if child is None:
             child = self._by_dialect[dialect] = self._events.labels(dialect)
         child.inc(count)
 
     def count_subscribers(self, change: int) -> None:
-        """A stream was opened (+1) or closed (-1)."""
+        """Count a stream that was opened (+1) or closed (-1)."""
         self._subscribers.inc(change)
 
     def count_cut(self) -> None:
-        """A stream was cut for being too slow."""
+        """Count a stream that was cut because its client was too slow."""
         self._cut.inc()
 
     def turn_ended(self, outcome: str, seconds: float) -> None:
@@ -86,7 +88,7 @@ class Metrics:
         self._seconds.observe(seconds)
 
     def count_loss(self, source: str, target: str, feature: str, count: int = 1) -> None:
-        """Something said in (or for) one dialect could not be said in another."""
+        """Count uses of a feature of the source that the target dialect cannot express."""
         key = (source, target, feature)
         child = self._by_loss.get(key)
         if child is None:
@@ -96,39 +98,29 @@ class Metrics:
     def observe_lag(self, seconds: float) -> None:
         self._lag.observe(max(0.0, seconds))
 
-    # -- what is asked for only when somebody looks ---------------------------------------------------------------
-
-    def ask(
-        self, *, sessions: Callable[[], float], running: Callable[[], float],
-        at_hand: Callable[[], float] = lambda: 0, trouble: Callable[[], float] = lambda: 0,
-    ) -> None:
-        """Where to ask how many there are; nothing is counted in between, so nothing can drift."""
-        self._sessions.set_function(sessions)
-        self._running.set_function(running)
-        self._at_hand.set_function(at_hand)
-        self._trouble.set_function(trouble)
+    # -- reading --------------------------------------------------------------------------------------------------
 
     def figures(self) -> dict[str, float]:
-        """The same as numbers by name; what is counted in pieces has its labels beside the name."""
+        """Return all metrics as numbers by name; the labels of a metric are part of its name, buckets are left out."""
         return {
             sample.name + "".join(f"{{{word}={value}}}" for word, value in sample.labels.items()): sample.value
             for family in self.registry.collect() for sample in family.samples if not sample.name.endswith("_bucket")
         }
 
     def render(self) -> bytes:
-        """All of it, as Prometheus reads it."""
+        """Return all metrics in the text format of Prometheus."""
         return generate_latest(self.registry)
 
 
 def _tasks() -> int:
     try:
         return len(asyncio.all_tasks())
-    except RuntimeError:  # there is no loop where somebody looks from outside
+    except RuntimeError:  # the reader runs outside of an event loop
         return 0
 
 
 class LoopLagMonitor:
-    """Measures how late the loop is: one timer that winds itself up again, until it is stopped."""
+    """Measures how late the event loop runs a timer, again and again until it is stopped."""
 
     def __init__(self, metrics: Metrics, every: float = LAG_INTERVAL_SECONDS) -> None:
         self._metrics = metrics
@@ -136,24 +128,24 @@ class LoopLagMonitor:
         self._timer: asyncio.TimerHandle | None = None
 
     def start(self) -> None:
-        self._wind(asyncio.get_running_loop())
+        self._schedule(asyncio.get_running_loop())
 
     def stop(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
-    def _wind(self, loop: asyncio.AbstractEventLoop) -> None:
+    def _schedule(self, loop: asyncio.AbstractEventLoop) -> None:
         due = loop.time() + self._every
         self._timer = loop.call_at(due, self._measure, loop, due)
 
     def _measure(self, loop: asyncio.AbstractEventLoop, due: float) -> None:
         self._metrics.observe_lag(loop.time() - due)
-        self._wind(loop)
+        self._schedule(loop)
 
 
 def metrics_routes(metrics: Metrics) -> list[web.RouteDef]:
-    """`GET /metrics`: figures of all users, so that only admins may read them."""
+    """Return the route of `GET /metrics`; the numbers are about all users, so only admins may read them."""
     @admins_only
     async def show(request: web.Request) -> web.Response:
         return web.Response(body=metrics.render(), headers={"Content-Type": CONTENT_TYPE_LATEST})
@@ -161,45 +153,77 @@ def metrics_routes(metrics: Metrics) -> list[web.RouteDef]:
     return [web.get("/metrics", show)]
 
 
+class CountedSessions(Protocol):
+    """The sessions in memory."""
+
+    def __len__(self) -> int: ...
+    @property
+    def turn_count(self) -> int: ...
+
+
+class WrittenLog(Protocol):
+    """The event log, which knows how many sessions it has and whether it can be written."""
+
+    @property
+    def session_count(self) -> int: ...
+    @property
+    def write_error(self) -> GatewayError | None: ...
+
+
+class SessionMetrics(Collector):
+    """Asks the table of sessions and the log for their numbers whenever the metrics are read."""
+
+    def __init__(self, sessions: CountedSessions, log: WrittenLog) -> None:
+        self._sessions, self._log = sessions, log
+
+    def collect(self) -> Iterator[Metric]:
+        gauges = {
+            "dragoman_sessions": ("Stored sessions.", self._log.session_count),
+            "dragoman_cached_sessions": ("Sessions held in memory.", len(self._sessions)),
+            "dragoman_running_turns": ("Turns that run or wait for people.", self._sessions.turn_count),
+            "dragoman_log_write_failing": ("1 while nothing can be stored, else 0.", self._log.write_error is not None),
+        }
+        for name, (text, value) in gauges.items():
+            yield GaugeMetricFamily(name, text, value=value)
+        for old, new in DEPRECATED_METRICS.items():
+            yield GaugeMetricFamily(old, f"Old name of {new}.", value=gauges[new][1])
+
+
 QUOTA_GAUGES = {
-    "turns": "Turns of a key that run.",
-    "streams": "Streams of a key that are open.",
-    "sessions": "Sessions that a key has.",
-    "resources": "Resources that a key keeps, and versions of them.",
+    "turns": "Running turns of a key.",
+    "streams": "Open streams of a key.",
+    "sessions": "Stored sessions of a key.",
+    "resources": "Stored resources of a key, and versions of them.",
     "stored_bytes": "Bytes that a key stores.",
 }
 MAX_KEY_LABELS = 1000
 OTHER_KEYS = "(others)"
-"""So many keys are told apart; the rest are one."""
+"""The label of all keys beyond MAX_KEY_LABELS."""
 
 
 class KeyMetrics(Collector):
-    """Asks those who know; until somebody says who that is, nobody has anything."""
+    """Asks limiters and quotas for the numbers of each user. The label `key` is the user, whose keys share limits."""
 
-    def __init__(self) -> None:
-        self.tally = Quotas()
-        self.requests: Callable[[], Mapping[str, int]] = dict
-        self.wrong_keys: Callable[[], int] = int
-        self._refusals: dict[tuple[str, ...], int] = {}
-
-    def count_refusal(self, owner: str, limit: str) -> None:
-        """A key has come to one of its limits."""
-        self._refusals[owner, limit] = self._refusals.get((owner, limit), 0) + 1
+    def __init__(
+        self, refusals: LimitRefusals, quotas: Quotas, rate_limiter: RateLimiter, wrong_keys: WrongKeyLimiter
+    ) -> None:
+        self._refusals, self._quotas = refusals, quotas
+        self._rate_limiter, self._wrong_keys = rate_limiter, wrong_keys
 
     def collect(self) -> Iterator[Metric]:
         requests = CounterMetricFamily("dragoman_key_requests", "Requests of a key.", labels=("key",))
-        _add_samples(requests, {(owner,): number for owner, number in self.requests().items()})
+        _add_samples(requests, {(owner,): number for owner, number in self._rate_limiter.requests.items()})
         yield requests
         refusals = CounterMetricFamily(
-            "dragoman_key_refusals", "Requests of a key that were refused for a limit.", labels=("key", "limit"))
-        _add_samples(refusals, self._refusals)
+            "dragoman_key_refusals", "Requests of a key that a limit refused.", labels=("key", "limit"))
+        _add_samples(refusals, self._refusals.counts)
         yield refusals
-        for name, words in QUOTA_GAUGES.items():
-            gauge = GaugeMetricFamily(f"dragoman_key_{name}", words, labels=("key",))
-            kept = self.tally.by_owner.items()
-            _add_samples(gauge, {(owner,): getattr(one, name) for owner, one in kept if owner != SYSTEM_OWNER})
+        for name, text in QUOTA_GAUGES.items():
+            gauge = GaugeMetricFamily(f"dragoman_key_{name}", text, labels=("key",))
+            usage = self._quotas.by_owner.items()
+            _add_samples(gauge, {(owner,): getattr(one, name) for owner, one in usage if owner != SYSTEM_OWNER})
             yield gauge
-        yield CounterMetricFamily("dragoman_wrong_keys", "Wrong keys that were shown.", value=self.wrong_keys())
+        yield CounterMetricFamily("dragoman_wrong_keys", "Wrong keys that clients sent.", value=self._wrong_keys.count)
 
 
 def _add_samples(family: Any, numbers: Mapping[tuple[str, ...], int]) -> None:

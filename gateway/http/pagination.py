@@ -1,11 +1,11 @@
-"""Cursors of lists: opaque to clients, a place in the order of creation to us."""
+"""Cursors of lists: opaque to clients; inside, a position in the order of creation."""
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 
 from gateway.errors import Invalid
 
 MAX_ORDINAL = 2**63 - 1
-"""What every log can count to."""
+"""The largest position that every log supports."""
 
 
 def encode_cursor(ordinal: int | None) -> str | None:
@@ -13,7 +13,7 @@ def encode_cursor(ordinal: int | None) -> str | None:
 
 
 def decode_cursor(cursor: str | None) -> int | None:
-    """The place a cursor stands for, or a refusal if it is none of ours."""
+    """Return the position of a cursor; raises an error if the cursor is not ours."""
     if cursor is None:
         return None
     try:

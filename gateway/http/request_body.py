@@ -1,4 +1,4 @@
-"""Bodies of requests: read within a size and a time, and inflated only as far as both allow."""
+"""Reads bodies of requests within limits of size, time and compression ratio."""
 
 import asyncio
 import zlib
@@ -17,20 +17,20 @@ T = TypeVar("T")
 
 REQUEST_BODY = web.RequestKey("body", bytes)
 MIN_BYTES_PER_SECOND = 16 * 1024
-"""A body that comes at this rate may take as long as it needs."""
+"""A body that arrives at this rate, in bytes per second, may take as long as it needs."""
 MAX_COMPRESSION_RATIO = 100
-"""How many times as large as it came a body may become; texts that people write become five times as large."""
+"""How many times larger a body may become when decompressed; text becomes about five times larger."""
 ALWAYS_ALLOWED_BYTES = 1024 * 1024
 """A body may become so large whatever the ratio."""
 INFLATE_STEP_BYTES = 256 * 1024
-"""Bytes that are inflated in one go: others have their turn in between."""
+"""The number of bytes that are decompressed in one slice."""
 ZLIB_WINDOWS = {"gzip": 16 + zlib.MAX_WBITS, "x-gzip": 16 + zlib.MAX_WBITS, "deflate": zlib.MAX_WBITS}
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 BODY_ERRORS = (HttpProcessingError, RequestPayloadError, ClientPayloadError)
 
 
 async def read_body(request: web.Request, most: int) -> bytes:
-    """The whole body, inflated; it can be asked for again."""
+    """Return the whole decompressed body; a second call returns the same bytes."""
     found = request.get(REQUEST_BODY)
     if found is None:
         if (request.content_length or 0) > most:
@@ -47,17 +47,17 @@ async def read_body(request: web.Request, most: int) -> bytes:
 
 
 def delay_100_continue(routes: Iterable[web.RouteDef]) -> list[web.RouteDef]:
-    """The same routes; a client that asks whether to send its body is told so when somebody wants to read it."""
+    """Return the routes; a client that sends `Expect: 100-continue` is answered only when a handler reads the body."""
     return [web.RouteDef(route.method, route.path, route.handler, {"expect_handler": _ignore_expect, **route.kwargs})
             for route in routes]
 
 
 async def _ignore_expect(request: web.Request) -> None:
-    """Whether the body is wanted is not known before the key is."""
+    """Do not answer yet: the key is checked before the body is wanted."""
 
 
 class BodyDeadline:
-    """How long a body may take: some seconds, and longer while bytes keep coming."""
+    """The time limit of a body: some seconds, and more while bytes keep arriving."""
 
     def __init__(self, request: web.Request) -> None:
         self._request = request
@@ -66,25 +66,25 @@ class BodyDeadline:
         self._is_awaited = request.headers.get("Expect", "").lower() == "100-continue" and not request.content.is_eof()
 
     async def read(self, reading: Awaitable[T]) -> T:
-        """Wait for a piece of the body, or refuse the request: too late, or not what HTTP calls a body."""
+        """Wait for a piece of the body; raises an error if it is late or malformed."""
         if self._is_awaited:
             self._is_awaited = False
             await self._request.writer.write(CONTINUE)
-            self._request.writer.output_size = 0  # the answer has not begun
+            self._request.writer.output_size = 0  # the response has not begun
         due = self._began + self._seconds + self._request.content.total_bytes / MIN_BYTES_PER_SECOND
         try:
             async with asyncio.timeout_at(due):
                 return await reading
         except TimeoutError:
             raise web.HTTPRequestTimeout(
-                reason=f"the body did not come within {self._seconds:g} seconds; send it faster, or in smaller requests"
+                reason=f"the body did not arrive within {self._seconds:g} seconds; send it faster, or in parts"
             ) from None
         except BODY_ERRORS as error:
             raise Invalid(f"the body cannot be read: {type(error).__name__}") from None
 
 
 def refuse_compressed(request: web.Request) -> None:
-    """Refuse a body that is compressed where it is read as it comes."""
+    """Refuse a compressed body where the body is read without decompression."""
     if (said := _encoding(request)) != "identity":
         raise _unsupported_encoding(said, "none")
 
@@ -106,11 +106,11 @@ async def _inflated(request: web.Request, most: int) -> AsyncIterator[bytes]:
 
 
 class _Inflater:
-    """One compressed body; its ratio is judged while it grows."""
+    """Decompresses one body, and checks its ratio while it grows."""
 
     def __init__(self, encoding: str, first: bytes, most: int) -> None:
         window = ZLIB_WINDOWS[encoding]
-        if encoding == "deflate" and first[0] & 0xF != 8:  # without the head that RFC 1950 asks for, as some send it
+        if encoding == "deflate" and first[0] & 0xF != 8:  # some clients leave out the header that RFC 1950 demands
             window = -window
         self._encoding = encoding
         self._zlib = zlib.decompressobj(window)
@@ -128,7 +128,7 @@ class _Inflater:
                 raise _too_large(self._most)
             if self._size > max(ALWAYS_ALLOWED_BYTES, MAX_COMPRESSION_RATIO * came):
                 raise TooLarge(
-                    f"the body becomes more than {MAX_COMPRESSION_RATIO} times as large as it came; "
+                    f"the body becomes more than {MAX_COMPRESSION_RATIO} times as large when decompressed; "
                     "send it uncompressed"
                 )
             yield piece
@@ -159,4 +159,4 @@ def _too_large(most: int) -> TooLarge:
 
 def _unsupported_encoding(said: str, known: str) -> web.HTTPUnsupportedMediaType:
     shown = said.encode("ascii", "replace").decode()[:40]
-    return web.HTTPUnsupportedMediaType(reason=f"Content-Encoding: '{shown}' is not read here; {known} is")
+    return web.HTTPUnsupportedMediaType(reason=f"Content-Encoding: '{shown}' is not supported; {known} is")

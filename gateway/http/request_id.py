@@ -1,4 +1,4 @@
-"""Every request has an id: its own, if it brings one fit to be written, else a new one; the answer repeats it."""
+"""Gives every request an id: the one that the client sent, if it is valid, or a new one; the response repeats it."""
 
 import re
 
@@ -20,5 +20,5 @@ def request_id_of(request: web.BaseRequest) -> str:
 
 
 async def add_request_id(request: web.BaseRequest, response: web.StreamResponse) -> None:
-    """To be called before a response is sent."""
+    """Add the id to a response; called before the response is sent."""
     response.headers.setdefault(REQUEST_ID_HEADER, request_id_of(request))

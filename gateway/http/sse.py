@@ -1,4 +1,4 @@
-"""Server-sent events: a subscription pumped into a response, what is ready in as few writes as can be."""
+"""Writes a subscription as server-sent events, with as few writes as possible."""
 
 import asyncio
 from collections.abc import Callable
@@ -12,25 +12,25 @@ from .backpressure import BATCH_FRAMES, ClientStalled, frame_batches, sse_farewe
 
 OPEN_COMMENT, PING_COMMENT = "open", "ping"
 SMALL_WRITE_BYTES = 65536
-"""A write of so many bytes does not have to wait where nothing else does."""
+"""A write of at most so many bytes needs no wait."""
 STALL_SECONDS = 1.0
-"""Who makes a write wait for so many seconds and is lost then was not just leaving."""
+"""A connection that is lost after a write has waited so many seconds was stalled, not closed by its client."""
 
 
 class SseResponse(EventSourceResponse):
-    """A response that pings in words of our choice, and gives up a peer that takes nothing."""
+    """A response that sends its own heartbeat comments, and cuts a client that does not read."""
 
-    _send_headers_immediately = False  # they leave with the first words, which follow at once
+    _send_headers_immediately = False  # the headers leave with the first frames, which follow at once
 
     def __init__(self, *, heartbeat: float, patience: float, hello: str | bytes, ping: str | bytes) -> None:
         super().__init__(sep="\n", allow_all_methods=True, ping_interval=heartbeat, send_timeout=None)
         self._hello, self._ping_line = comment_line(hello), comment_line(ping)
         self._patience = patience
         self.is_stalled = False
-        """Whether the connection was lost while the peer took nothing: given up by us, by the system, or by itself."""
+        """Whether the connection was lost while the client did not read."""
 
     async def write_frames(self, words: bytes, *, last: bool = False) -> None:
-        """Write, and wait no longer than the peer is given; raises `ClientStalled`."""
+        """Write frames within the timeout of the client; raises `ClientStalled`."""
         if self._hello:
             words, self._hello = self._hello + words, b""
         write = self.write_eof if last else self.write
@@ -47,20 +47,20 @@ class SseResponse(EventSourceResponse):
         except TimeoutError:
             self.is_stalled = True
             self._abort_transport()
-            raise ClientStalled("the client takes nothing") from None
+            raise ClientStalled("the client does not read") from None
         except (ConnectionError, asyncio.CancelledError):
             self.is_stalled = clock() - since > min(STALL_SECONDS, self._patience)
             raise
 
     async def _ping(self) -> None:
-        """Begins when everything else waits: the first words are out by then or they will take a while."""
+        """Send the greeting, unless the first frames carried it, and then heartbeats."""
         try:
             if self._hello:
                 await self.write_frames(b"")
             while True:
                 await asyncio.sleep(self._ping_interval)
                 await self.write_frames(self._ping_line)
-        except (ConnectionResetError, RuntimeError):  # a write after the end is a RuntimeError
+        except (ConnectionResetError, RuntimeError):  # a write after the end raises RuntimeError
             return
 
 
@@ -73,12 +73,12 @@ async def stream_sse(
     until_end: bool = False, hello: str | bytes = OPEN_COMMENT, ping: str | bytes = PING_COMMENT,
     told: Callable[[int], None] | None = None,
 ) -> web.StreamResponse:
-    """Stream until the subscription is over or, if so asked, until the turn yields or ends.
+    """Stream until the subscription ends or, if wanted, until the turn yields or ends.
 
-    A comment is sent at once, so that a client and every proxy on the way know the stream is there, and one every
-    `heartbeat` seconds; the connection of a peer that takes nothing for `patience` is aborted. Bytes in the place of
-    the words of a comment are sent as they are. Who is parted with before the end is told to come again. The answer to
-    a HEAD has no body. `told` gets the number of the last record of each write.
+    A comment is sent at once, so that the client and every proxy know that the stream is open, and another every
+    `heartbeat` seconds. Comments that are bytes are sent unchanged. The connection of a client that does not read for
+    `patience` seconds is aborted. If the subscription ends early, the client is told to reconnect. The response to HEAD
+    has no body. `told` gets the number of the last record of each write.
     """
     if request.method == hdrs.METH_HEAD:
         return web.Response(content_type="text/event-stream", headers={hdrs.CACHE_CONTROL: "no-cache"})

@@ -1,4 +1,4 @@
-"""WebSockets: frames in, ready frames out, and a beat to show that the server lives."""
+"""Serves WebSockets: reads frames, writes encoded frames, and sends heartbeats."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
@@ -16,45 +16,45 @@ from gateway.quotas import Quotas
 from .backpressure import RESTART_CLOSE, ClientStalled, frame_batches, websocket_close_reason
 from .security import OPEN_REQUEST, OWNER, REVOKED_MESSAGE
 
-log = structlog.get_logger("dragoman.web")
+log = structlog.get_logger("dragoman.http")
 
 CLOSE_SECONDS = 1.0
-"""Seconds that a client has to say goodbye in return."""
+"""Seconds that a client has to answer a close frame."""
 REVOKED_CLOSE_SECONDS = 0.25
-"""Seconds that a client whose key was revoked has to take the farewell."""
+"""Seconds that a client with a revoked key has to read the close frame."""
 DISCARD_SECONDS = 5.0
-"""Seconds in which the rest of a frame that is too large is read away, so that its client can read why it is cut."""
+"""Seconds in which the rest of a frame that is too large is read, so that its client can read the close frame."""
 REASON_BYTES = 120
-"""How much of a reason the frame that closes a socket has room for."""
+"""The number of bytes that a close frame has for its reason."""
 SendFrames = Callable[[Iterable[bytes]], Awaitable[None]]
 
 
 class WebSocketListener(Protocol):
-    """Who hears what a client says on its socket, one frame after the other."""
+    """Handles the frames of a client, one after the other."""
 
     async def on_frame(self, frame: bytes) -> None: ...
     async def wait_until_idle(self) -> None:
-        """Return when nothing is being told to the client."""
+        """Return when no frames are being sent to the client."""
     async def on_disconnect(self) -> None:
-        """The client has left; nothing can be said to it any more."""
+        """Handle the disconnect of the client."""
 
 
 class OpenSocket(Protocol):
-    """One who is connected, or several."""
+    """One connected client, or several."""
 
     async def close_when_idle(self) -> None:
-        """The server is about to stop: say goodbye when nothing is being told."""
+        """Close each connection when no frames are being sent: the server is about to stop."""
     async def close(self) -> None:
-        """The server stops: say goodbye now."""
+        """Close the connections now: the server stops."""
 
 
 class OpenSockets:
-    """Who is connected, and whether others may still come."""
+    """The open connections, and whether new ones are accepted."""
 
     def __init__(self, tally: Quotas) -> None:
         self.leaving = False
         self.tally = tally
-        """Where an open socket counts as a stream of its owner."""
+        """The quotas that count an open socket as a stream of its owner."""
         self._open: set[OpenSocket] = set()
 
     def __len__(self) -> int:
@@ -68,7 +68,7 @@ class OpenSockets:
 
     def check_open(self) -> None:
         if self.leaving:
-            raise Overloaded("the server is about to stop and takes no new connections; come again when it is back")
+            raise Overloaded("the server is shutting down and accepts no new connections; try again when it is back")
 
     async def close_when_idle(self) -> None:
         self.leaving = True
@@ -82,7 +82,7 @@ OPEN_SOCKETS: web.AppKey[OpenSockets] = web.AppKey("sockets", OpenSockets)
 
 
 class WebSocketWriter:
-    """One open connection, written to by several; a peer that takes nothing for `patience` seconds is cut."""
+    """One connection with several writers; a client that does not read for `patience` seconds is cut."""
 
     def __init__(self, ws: web.WebSocketResponse, transport: asyncio.Transport | None, patience: float) -> None:
         self._ws = ws
@@ -96,12 +96,12 @@ class WebSocketWriter:
 
     @asynccontextmanager
     async def exclusive(self) -> AsyncIterator[SendFrames]:
-        """Nobody else says anything until the block ends."""
+        """Hold back all other writers during this block."""
         async with self._word:
             yield self._write
 
     async def follow(self, subscription: Subscription) -> bool:
-        """Pass on what is ready, until the turn has ended; False if the subscription was over before."""
+        """Send frames until the turn has ended; return False if the subscription ended before."""
         try:
             while chunks := await subscription.chunks():
                 bodies: list[bytes] = []
@@ -118,12 +118,12 @@ class WebSocketWriter:
         return False
 
     async def close_unfinished(self, subscription: Subscription) -> None:
-        """Hang up on a client that has not been told all, with a code that says what to do about it."""
+        """Close the connection of a client that has not received all frames, with a code that says what to do."""
         code, words = websocket_close_reason(subscription)
         await self._ws.close(code=code, message=words)
 
     async def close_try_again(self, why: str) -> None:
-        """Hang up on a client that cannot be told what it waits for just now; it should come again."""
+        """Close the connection with a code that makes the client try again."""
         await self._ws.close(code=WSCloseCode.TRY_AGAIN_LATER, message=why.encode()[:REASON_BYTES])
 
     async def _write(self, frames: Iterable[bytes]) -> None:
@@ -135,14 +135,14 @@ class WebSocketWriter:
             except TimeoutError:
                 if self._transport is not None:
                     self._transport.abort()
-                raise ClientStalled("the client takes nothing") from None
+                raise ClientStalled("the client does not read") from None
 
 
 class SizeLimitedWebSocketResponse(web.WebSocketResponse):
-    """A socket whose client is told why it is cut if it sends a frame that is larger than the limit.
+    """A WebSocket that tells its client why a frame is refused that is larger than the limit.
 
-    The frame is refused by its header, while the rest of it is on its way. A connection that is closed with bytes that
-    nobody has read is reset, and the client may lose what was said to it last.
+    The frame is refused by its header, while its body is still arriving. A connection that is closed with unread bytes
+    is reset, and the client may lose the close frame.
     """
 
     def __init__(self, most: int) -> None:
@@ -159,7 +159,7 @@ class SizeLimitedWebSocketResponse(web.WebSocketResponse):
 
 
 class OpenWebSocket:
-    """One socket and who hears it."""
+    """One WebSocket and its listener."""
 
     def __init__(self, ws: web.WebSocketResponse, listener: WebSocketListener) -> None:
         self._ws = ws
@@ -171,7 +171,7 @@ class OpenWebSocket:
         await self._ws.close(code=code, message=words)
 
     async def close(self) -> None:
-        await self._ws.close(code=WSCloseCode.GOING_AWAY, message=b"the server stops")
+        await self._ws.close(code=WSCloseCode.GOING_AWAY, message=b"server restarts")
 
 
 async def serve_websocket(
@@ -182,7 +182,7 @@ async def serve_websocket(
     every: float,
     patience: float,
 ) -> web.WebSocketResponse:
-    """Serve one socket until the client leaves."""
+    """Serve one WebSocket until the client disconnects."""
     sockets = request.app[OPEN_SOCKETS]
     sockets.check_open()
     check_upgrade_headers(request)
@@ -209,13 +209,13 @@ async def _serve(
     try:
         async for message in ws:
             if admission is not None and admission.is_revoked:
-                continue  # it was said with a key that is no good any more
+                continue  # the frame came with a key that is revoked now
             if message.type in (WSMsgType.TEXT, WSMsgType.BINARY):
                 await hearing.on_frame(message.data)
     except ConnectionResetError:
-        pass  # the answer could not be said: the client has left
-    except Exception:  # a mistake of ours: the client may come again, the journal gets the traceback
-        log.exception("a socket failed", path=request.path)
+        pass  # the client has disconnected before the response
+    except Exception:  # a bug: the client may reconnect, the server log gets the traceback
+        log.exception("websocket_failed", path=request.path)
         await ws.close(code=WSCloseCode.INTERNAL_ERROR)
     finally:
         request.app[OPEN_SOCKETS].discard(talk)
@@ -225,7 +225,7 @@ async def _serve(
 
 
 def close_revoked(ws: web.WebSocketResponse, transport: asyncio.Transport | None) -> None:
-    """Tell the client that its key is no good any more, and hang up whether it listens or not."""
+    """Tell the client that its key was revoked, and close the connection even if the client does not read."""
     goodbye = asyncio.create_task(ws.close(code=WSCloseCode.POLICY_VIOLATION, message=REVOKED_MESSAGE, drain=False))
     goodbye.add_done_callback(lambda done: done.cancelled() or done.exception())
     if transport is not None:
@@ -233,7 +233,7 @@ def close_revoked(ws: web.WebSocketResponse, transport: asyncio.Transport | None
 
 
 def check_upgrade_headers(request: web.Request) -> None:
-    """Refuse headers of a handshake that the library would stumble over."""
+    """Refuse headers of a handshake that the library cannot handle."""
     for name, said in request.headers.items():
         if not said.isascii() and name.lower().startswith(("upgrade", "connection", "sec-websocket-")):
             raise Invalid(f"{name}: must be ASCII", param=name)
@@ -247,7 +247,7 @@ async def _send_heartbeats(socket: WebSocketWriter, beat: Callable[[], bytes], e
 
 
 def track_open_sockets(app: web.Application, tally: Quotas | None = None) -> None:
-    """Know who is connected, and say goodbye to them when the server stops."""
+    """Track open WebSockets, and close them when the server stops."""
     app[OPEN_SOCKETS] = OpenSockets(tally or Quotas())
 
     async def farewell(app: web.Application) -> None:

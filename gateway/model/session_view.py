@@ -1,4 +1,4 @@
-"""A session as it stands: its history, its open asks, its sub-agents, and where it can be rewound to."""
+"""The state of a session: its history, its open asks, its sub-agents and its checkpoints."""
 
 from bisect import bisect_right
 from typing import Any
@@ -55,7 +55,7 @@ class AskRecord(Struct, kw_only=True):
 
 
 class ScopeView(Struct, kw_only=True):
-    """A sub-agent as its records tell it; `cause` is where the call that brought it about was begun."""
+    """The state of a sub-agent; `cause` is the record of the tool call that has opened it."""
 
     scope_id: str
     parent: str
@@ -82,8 +82,8 @@ class Checkpoint(Struct, kw_only=True, frozen=True):
     compacted_to: int = 0
 
 
-class SessionState(Struct, kw_only=True):
-    """What is known of a session, and what can be asked about it."""
+class SessionView(Struct, kw_only=True):
+    """The state of a session; `session_fold.apply` changes it by the next record."""
 
     session_id: str
     owner: str = ""

@@ -30,7 +30,7 @@ from .dialect import (
     StreamOptions,
     TableEncoder,
 )
-from .event_log import Clock, EventLog, OnCommit, OnTrouble, SessionHead
+from .event_log import NO_LISTENER, Clock, EventLog, LogListener, SessionHead
 from .keys import (
     ANONYMOUS,
     KEY_PREFIX,
@@ -56,6 +56,7 @@ from .remote import (
     RemoteAddress,
     RemoteAsk,
     RemoteSession,
+    RemoteTurn,
     RemoteTurnEnd,
     Timeouts,
 )
@@ -70,12 +71,23 @@ from .resources import (
     StoredResponse,
     TokenBuckets,
 )
-from .sessions import Chunk, Receipt, Replays, ReplayState, SessionService, StreamSlot, Subscription
+from .sessions import (
+    Chunk,
+    ManagedSessionService,
+    Receipt,
+    Replays,
+    ReplayState,
+    ReplayStatus,
+    SessionService,
+    StreamSlot,
+    Subscription,
+)
 
 __all__ = [
     "ANONYMOUS",
     "KEY_PREFIX",
     "NO_FRAMES",
+    "NO_LISTENER",
     "NO_OPTIONS",
     "Addresses",
     "AsyncKeyTable",
@@ -108,9 +120,9 @@ __all__ = [
     "KeyTable",
     "KeyUse",
     "Keys",
+    "LogListener",
+    "ManagedSessionService",
     "NewRemoteSession",
-    "OnCommit",
-    "OnTrouble",
     "ParsedFrame",
     "Projector",
     "Receipt",
@@ -118,8 +130,10 @@ __all__ = [
     "RemoteAddress",
     "RemoteAsk",
     "RemoteSession",
+    "RemoteTurn",
     "RemoteTurnEnd",
     "ReplayState",
+    "ReplayStatus",
     "Replays",
     "Resource",
     "Resources",

@@ -1,7 +1,4 @@
-"""What an agent promises, and what it is told: the turn it runs, its one way to pause, and what it says.
-
-Which network addresses clients may name: asked by the rooms that hear clients, and by those that connect.
-"""
+"""Backends: what an agent implements, the turn that it is given, and the network addresses that it may connect to."""
 
 import socket
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
@@ -13,7 +10,7 @@ import gateway.model as m
 
 
 class ScopedEvent(Struct, frozen=True):
-    """An event said by a sub-agent; a bare event is the agent's own."""
+    """An event of a sub-agent; an event without a scope is of the agent itself."""
 
     scope_id: str
     event: m.AnyEvent
@@ -21,11 +18,11 @@ class ScopedEvent(Struct, frozen=True):
 
 BackendEvent = m.AnyEvent | ScopedEvent
 BackendOutput = BackendEvent | list[BackendEvent]
-"""What an agent says, or several such things at once: what came together is stored and sent on together."""
+"""An event, or several events that arrived together: they are stored and sent together."""
 
 
 class Turn(Protocol):
-    """What a backend knows of the turn it runs, and its one way to pause."""
+    """The turn that a backend runs; `ask` is the only way to pause it."""
 
     @property
     def session_id(self) -> str: ...
@@ -35,19 +32,19 @@ class Turn(Protocol):
     def agent(self) -> m.AgentCard: ...
     @property
     def settings(self) -> m.Settings:
-        """As they are now; options have their defaults filled in, secrets their values."""
+        """The current settings, with the defaults of options and the values of secrets."""
     @property
     def metadata(self) -> Mapping[str, Any]:
-        """The session's, as it is now; a `SessionUpdated` with other metadata changes it."""
+        """The current metadata of the session; a `SessionUpdated` event replaces it."""
     @property
     def command(self) -> m.SendMessage | m.Compact:
-        """What started the turn."""
+        """The command that started the turn."""
     @property
     def history(self) -> Sequence[m.HistoryEntry]:
-        """All that was said before, compacted, ending with the message that started the turn."""
+        """The messages of the session, compacted, up to the message that started the turn."""
     @property
     def asked(self) -> Sequence[m.AnyAsk]:
-        """What the turn asked last, in the order of the answers; empty before it has asked anything."""
+        """The asks of the last pause, in the order of their answers; empty before the first one."""
     def mint(self, prefix: str) -> str:
         """A new id for a message, a block, a call or a scope."""
     async def ask(self, *asks: m.AnyAsk, scope_id: str = m.ROOT) -> list[m.Answer]:
@@ -75,40 +72,40 @@ class Backend(Protocol):
 
 @runtime_checkable
 class ResumableBackend(Backend, Protocol):
-    """An agent that cannot do the same twice: it is given the answers, and goes on from what the history tells."""
+    """An agent that cannot run a turn again: it is given the answers, and goes on from the history."""
 
     def resume(self, turn: Turn, answers: Sequence[m.Answer]) -> AsyncGenerator[BackendOutput, None]: ...
 
 
 @runtime_checkable
 class StatefulBackend(Backend, Protocol):
-    """An agent that keeps something for a session, and is told when the session was deleted."""
+    """An agent that keeps something for a session, and forgets it when the session is deleted."""
 
     async def forget(self, session_id: str) -> None: ...
 
 
 class Addresses(Protocol):
-    """What clients may name: public addresses, and what the operator has allowed."""
+    """The addresses that clients may name: public ones, and those that the operator has allowed."""
 
     def check(self, url: str, field: str) -> None:
         """Raise `Invalid`, with the name of the field, if a client may not name this address."""
     def problem(self, url: str) -> str | None:
-        """Why a client may not name this address; None if nothing speaks against its text."""
+        """Why a client may not name this address; None if its text is allowed."""
     async def check_resolved(self, named: Sequence[tuple[str, str]]) -> None:
         """As `check` for several addresses, each with its field, after their host names were looked up."""
     async def problem_resolved(self, url: str) -> str | None:
         """As `problem`, after the host name was looked up."""
     async def looked_up(self, host: str, port: int | None = None) -> list[tuple[Any, Any, int, str, Any]]:
-        """What DNS answers for this host, as `getaddrinfo` gives it; raises `OSError`."""
+        """The addresses of this host, as `getaddrinfo` returns them; raises `OSError`."""
     def allows_name(self, host: str) -> bool:
-        """Whether the operator has listed this host name; then it may lead anywhere."""
+        """Whether the operator has allowed this host name, whatever its addresses are."""
     def socket_factory(self, host: str) -> Callable[[tuple[Any, Any, int, str, Any]], socket.socket]:
         """The hook that opens sockets to this host, and refuses addresses that clients may not name."""
 
 
 @runtime_checkable
 class ConfinableBackend(Backend, Protocol):
-    """An agent on this machine that is told what clients named: addresses, and files that it works beside."""
+    """An agent on this machine that gets addresses and files which clients have named."""
 
     def confine(self, addresses: Addresses, *, trust_uploads: bool) -> None:
-        """Before the first turn: which addresses may be passed on, and whether uploads may be its configuration."""
+        """Called before the first turn: which addresses are allowed, and whether uploads may configure the agent."""

@@ -1,7 +1,4 @@
-"""What time is, wherever it must not be asked of the machine.
-
-What a log promises: records are kept in order, and shown to nobody before they are safe.
-"""
+"""The event log: keeps the records of sessions in order, and reports each record when it is stored."""
 
 from collections.abc import Callable, Sequence
 from typing import Protocol
@@ -27,45 +24,60 @@ class SessionHead(Struct, frozen=True, kw_only=True):
     """Whether a turn runs or waits in it."""
 
 
-OnCommit = Callable[[Sequence[m.Record]], None]
-OnTrouble = Callable[[GatewayError], None]
+class LogListener(Protocol):
+    """The engine, as a log sees it: the log reports what became of the records that it was given."""
+
+    def committed(self, records: Sequence[m.Record]) -> None:
+        """These records, which are of one session and follow each other, are stored: clients may see them now."""
+    def failed(self, error: GatewayError) -> None:
+        """Nothing can be stored just now; the log keeps the records and stores them as soon as it can."""
+
+
+class NoListener:
+    """The listener of a log to which no engine was attached."""
+
+    def committed(self, records: Sequence[m.Record]) -> None:
+        """Nobody waits for the records."""
+    def failed(self, error: GatewayError) -> None:
+        """Nobody waits for the records."""
+
+
+NO_LISTENER = NoListener()
 
 
 class EventLog(Protocol):
-    """An append-only log per session. Nothing may be shown to a client before `on_commit` has named it."""
+    """An append-only log per session. No client may see a record before the listener was told of it."""
 
-    on_commit: OnCommit
-    on_trouble: OnTrouble
-    """Told when nothing can be stored; what was taken is kept and stored as soon as that is possible again."""
-
+    def attach(self, listener: LogListener) -> None:
+        """Report to this listener from now on; a log has one listener, which is given once."""
     @property
     def write_error(self) -> GatewayError | None:
-        """Why nothing can be stored just now."""
+        """Why nothing can be stored just now; None while records can be stored."""
     async def open(self) -> None:
-        """Make ready; raises a `GatewayError` that tells what is wrong with the place."""
+        """Make the log ready; raises a `GatewayError` that says what is wrong with its place."""
     @property
     def session_count(self) -> int:
         """How many sessions there are."""
     def append(self, record: m.Record) -> None:
-        """Take the record; `on_commit` is told when it is safe, in order, several at a time where that is cheaper."""
+        """Take the record; the listener is told when it is stored, in order, several at a time if that is cheaper."""
     def append_deltas(self, records: Sequence[m.Record]) -> None:
-        """The same for several deltas of one session that follow each other, at least one."""
+        """Take one or more deltas of one session that follow each other."""
     async def wait_stored(self, session_id: str, seq: int) -> None:
-        """Wait until that record is safe; raises what the trouble is if it cannot be made so."""
+        """Wait until that record is stored; raises `write_error` if the record cannot be stored."""
     async def read(self, session_id: str, after: int = 0, limit: int | None = None) -> Sequence[m.Record]:
-        """Records after `after`, oldest first; empty for a session nobody knows."""
+        """Records after `after`, oldest first; none if there is no such session."""
     async def read_without_deltas(self, session_id: str) -> Sequence[m.Record]:
-        """All records but the deltas: enough to know the state of a session in which no turn runs."""
+        """All records except deltas; they tell the state of a session in which no turn runs."""
     async def sessions(
         self, owner: str | None, before: int | None = None, limit: int = 50, *, after: int | None = None,
         oldest_first: bool = False,
     ) -> Sequence[SessionHead]:
-        """Newest first unless said otherwise, between two ordinals; no owner means everybody's."""
+        """The sessions between two ordinals, newest first by default; `owner` None means the sessions of all owners."""
     async def head(self, session_id: str) -> SessionHead | None: ...
     async def sessions_in_turn(self, owner: str | None = None) -> Sequence[SessionHead]:
         """The sessions in which a turn runs or waits."""
     async def session_of(self, word: str) -> str | None:
-        """The session that a turn or an ask of this id belongs to."""
+        """The id of the session that has a turn or an ask of this id."""
     async def delete_session(self, session_id: str) -> None:
         """Remove the session and all its records."""
     async def close(self) -> None: ...

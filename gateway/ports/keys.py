@@ -1,4 +1,4 @@
-"""Who asks: the user, what they showed to come in, and whether they may change the server for everybody."""
+"""Callers and keys: who sends a request, with which credential, and where keys are stored."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -9,22 +9,22 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 ANONYMOUS = ""
-"""The user where nobody has to say who they are; the owner of everything there."""
+"""The user and owner of everything where clients need no key."""
 CallerRole = Literal["user", "admin"]
 
 
 class Caller(Struct, frozen=True, kw_only=True):
-    """One who was let in. Sessions and resources belong to the `user`, whatever they showed."""
+    """An authenticated caller. Sessions and resources belong to the `user`, whatever the credential is."""
 
     user: str = ANONYMOUS
     credential: str = ""
-    """What they showed, as it can be known again: the hash of a key or of a token; "" where nothing is asked for."""
+    """The hash of the key or of the token; "" where clients need none."""
     key: str = ""
-    """What the credential is called: the name of a key, or the issuer of a token."""
+    """The name of the key, or the issuer of the token."""
     address: str = ""
     role: CallerRole = "user"
     expires: float | None = None
-    """When the credential ceases to be good, in seconds since 1970."""
+    """When the credential expires, in seconds since 1970."""
 
     @property
     def is_admin(self) -> bool:
@@ -53,7 +53,7 @@ class Key(msgspec.Struct, frozen=True, kw_only=True):
     hash: str
     created: datetime
     label: str = ""
-    """What its user calls it, where that is not its name; several keys may be called the same."""
+    """The name that its user has given it, which several keys may have."""
     masked: str = f"{KEY_PREFIX}..."
     used: datetime | None = None
     used_from: str = ""
@@ -70,7 +70,7 @@ class Key(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def opens(self) -> bool:
-        """Whether somebody can come in with it; a key that nobody made (under `auth: none`) opens nothing."""
+        """Whether the key lets its user in; a key that nobody has created (under `auth: none`) does not."""
         return bool(self.user) and not self.is_removed
 
 
@@ -85,17 +85,17 @@ Keys = Sequence[Key]
 
 
 class KeyTable(Protocol):
-    """Where keys are stored, for callers that may wait; a version counts the changes."""
+    """Where keys are stored, for callers without an event loop; a version counts the changes."""
 
     def load(self) -> tuple[int, Keys]: ...
     def change(self, version: int, change: KeyChange) -> bool:
         """Store a change of the keys of that version; False if they have changed meanwhile."""
     def close(self) -> None:
-        """Let go of the store until the next call."""
+        """Close the connection until the next call."""
 
 
 Audit = Callable[[str, Caller | None, str], None]
-"""(event, who did it, to what)."""
+"""(event, caller, target): writes a line of the audit log."""
 
 
 class AsyncKeyTable(Protocol):
@@ -137,12 +137,12 @@ class IssuedKey(Protocol):
 
 
 class KeyRing(Protocol):
-    """The keys that users make for themselves; other people's are not found."""
+    """The keys that users create for themselves; the keys of other users are not found."""
 
     async def issue(self, caller: Caller, label: str, prefix: str = ...) -> tuple[IssuedKey, str]:
-        """A new key and its token, which can be seen this once."""
+        """Create a key; its token is shown only now."""
     async def of(self, user: str) -> Sequence[IssuedKey]: ...
     async def find(self, user: str, key_id: str) -> IssuedKey: ...
     async def relabel(self, caller: Caller, key_id: str, label: str) -> IssuedKey: ...
     async def revoke(self, caller: Caller, key_id: str) -> None:
-        """From now on the key opens nothing, nor do those that were made by it."""
+        """Revoke the key, and the keys that were created with it."""

@@ -1,9 +1,6 @@
-"""A dialect spoken as a client: what the house wants of those who can, whatever the dialect.
+"""The client role of a dialect: a remote server, its sessions and turns, and the decoder of its frames."""
 
-How long somebody else's server is waited for, and after which failures it is tried again.
-"""
-
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -114,14 +111,23 @@ class RemoteSession(Struct, frozen=True, kw_only=True):
     updated_at: float | None = None
 
 
-class Remote(Protocol):
-    """A server, spoken to in its dialect. One for many sessions; every failure is a `GatewayError`.
+class RemoteTurn(Protocol):
+    """A turn at the server, read as it happens; iterating it gives the items one by one.
 
-    `start_turn` and `answer` end after a `RemoteTurnEnd`, or when the server waits for people: then every `RemoteAsk`
-    since they began is to be answered, all together. A stream that was cut is taken up again where the dialect can;
-    where it cannot, the failure is raised. Closing a generator early leaves the server's turn alone: `interrupt` ends
-    it.
+    It ends after a `RemoteTurnEnd`, or when the server waits for people: then every `RemoteAsk` since it began is to be
+    answered, all together. A stream that was cut is resumed if the dialect can; if not, the failure is raised. Closing
+    a turn early leaves the server's turn alone: `Remote.interrupt` ends it.
     """
+
+    async def read(self) -> Sequence[DecodedItem]:
+        """All items that have arrived, at least one; empty at the end. The first read sends the request."""
+    async def aclose(self) -> None: ...
+    def __aiter__(self) -> AsyncIterator[DecodedItem]: ...
+    async def __anext__(self) -> DecodedItem: ...
+
+
+class Remote(Protocol):
+    """A server of a dialect. One object for many sessions; every failure is a `GatewayError`."""
 
     supports_permissions: bool
     """Whether the dialect can tell a server which of its tools it may use, and which it has to ask about."""
@@ -136,12 +142,10 @@ class Remote(Protocol):
         """Take up a session that the server has; what is said to it next goes on with it."""
     def start_turn(
         self, session_id: str, command: m.SendMessage | m.Compact, settings: m.Settings = ...,
-    ) -> AsyncGenerator[DecodedItem, None]:
-        """Start a turn and hear it."""
-    def answer(
-        self, session_id: str, answers: Sequence[tuple[RemoteAsk, m.Answer]],
-    ) -> AsyncGenerator[DecodedItem, None]:
-        """Answer all that was asked, and hear the turn go on."""
+    ) -> RemoteTurn:
+        """Start a turn."""
+    def answer(self, session_id: str, answers: Sequence[tuple[RemoteAsk, m.Answer]]) -> RemoteTurn:
+        """Answer all asks of the turn, which then continues."""
     async def interrupt(self, session_id: str) -> None:
         """End the turn that runs or waits, as far as the dialect can; nothing happens where none does."""
     async def close(self) -> None: ...

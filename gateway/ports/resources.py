@@ -1,4 +1,4 @@
-"""What dialects share beside conversations: things that users keep, answers, files, and keys."""
+"""The resources that dialects share beside sessions: stored objects, responses, files and token buckets."""
 
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
@@ -8,9 +8,9 @@ from msgspec import Struct
 
 
 class Resource(Struct, frozen=True, kw_only=True):
-    """One version of one thing a user keeps here: an agent, an environment, a file, a memory …
+    """One version of one object of a user: an agent, an environment, a file, a memory …
 
-    `body` is the house's spelling of it, never a dialect's; `secrets` are never shown to anybody. `parent` is the
+    `body` is in the gateway's own format, never in a dialect's; `secrets` are never shown to anybody. `parent` is the
     resource it belongs to, if it belongs to one. `ordinal` grows with each resource created and is never used again.
     """
 
@@ -27,38 +27,38 @@ class Resource(Struct, frozen=True, kw_only=True):
     archived_at: float | None = None
 
     def __repr__(self) -> str:
-        """Without what it says: a body may be long, and secrets are nobody's to read in a journal."""
+        """Without body and secrets, which do not belong in logs."""
         return f"Resource({self.kind} '{self.resource_id}', version {self.version}, of '{self.owner}')"
 
 
 class Resources(Protocol):
-    """One store behind all dialects. Other people's resources are not found; old versions are kept until deletion."""
+    """One store for all dialects. The resources of other owners are not found; old versions are kept until deletion."""
 
     async def create(
         self, kind: str, owner: str, body: dict[str, Any], *, secrets: dict[str, str] | None = ..., parent: str = ...,
         resource_id: str | None = ..., most: int | None = ..., most_below: int | None = ...,
     ) -> Resource:
-        """A new one; `Conflict` if its owner has `most` of this kind, or `most_below` of it with this parent."""
+        """Create a resource; `Conflict` if its owner has `most` of this kind, or `most_below` with this parent."""
     async def get(self, kind: str, owner: str, resource_id: str, version: int | None = ...) -> Resource: ...
     async def versions(self, kind: str, owner: str, resource_id: str) -> Sequence[Resource]:
-        """Oldest first."""
+        """All versions, oldest first."""
     async def list(
         self, kind: str, owner: str, *, parent: str | None = ..., before: int | None = ..., after: int | None = ...,
         limit: int = ..., archived: bool = ..., oldest_first: bool = ...,
     ) -> Sequence[Resource]:
-        """A page by ordinal, newest first unless said otherwise; archived ones only if asked for."""
+        """A page by ordinal, newest first by default; archived ones only if `archived` is set."""
     async def update(
         self, kind: str, owner: str, resource_id: str, body: dict[str, Any], *, secrets: dict[str, str] | None = ...,
         expected: int | None = ...,
     ) -> Resource:
-        """A new version in the place of the old; `Conflict` if `expected` is not the current one."""
+        """Store a new version; `Conflict` if `expected` is not the current version."""
     async def archive(self, kind: str, owner: str, resource_id: str) -> Resource: ...
     async def delete(self, kind: str, owner: str, resource_id: str) -> None:
-        """The resource, its versions, and whatever belongs to it."""
+        """Delete the resource, its versions, and all that belongs to it."""
 
 
 class StoredResponse(Struct, frozen=True, kw_only=True):
-    """What was answered to a request that carried a key; `digest` stands for what was asked, if that is known."""
+    """The response to a request with an idempotency key; `digest` is the hash of the request, if that is known."""
 
     digest: str
     status: int
@@ -67,19 +67,19 @@ class StoredResponse(Struct, frozen=True, kw_only=True):
 
 
 IdempotencyKey = tuple[str, str, str, str]
-"""Owner, method, path and key."""
+"""Owner, method, path and key of a request."""
 
 
 class ResponseStore(Protocol):
-    """The answers to requests that carried a key; bounded in number, bytes and age: the oldest make room."""
+    """The responses to requests with an idempotency key, limited in number, bytes and age; the oldest are dropped."""
 
     async def find(self, place: IdempotencyKey) -> StoredResponse | None: ...
     async def store(self, place: IdempotencyKey, answer: StoredResponse) -> None:
-        """Returns when it is safe; takes the place of an older one, and is itself the last to make room."""
+        """Store the response in place of an older one; return when it is stored."""
 
 
 class StoredFile(Struct, frozen=True, kw_only=True):
-    """Bytes that are kept: under which id, how many, and which."""
+    """A stored file: its id, its size and its hash."""
 
     file_id: str
     size: int
@@ -87,7 +87,7 @@ class StoredFile(Struct, frozen=True, kw_only=True):
 
 
 class FileLink(Struct, frozen=True, kw_only=True):
-    """What a signed link stands for: a file, how to call it, and until when."""
+    """What a signed link contains: a file, its name and type, and when the link expires."""
 
     file_id: str
     name: str
@@ -96,18 +96,18 @@ class FileLink(Struct, frozen=True, kw_only=True):
 
 
 class Files(Protocol):
-    """Bytes by id. Whose they are and what they are called is a `Resource`'s to say."""
+    """Bytes by id; their owner and their name are in a `Resource`."""
 
     def check_media_type(self, media_type: str) -> None:
-        """Refuse a type of file that is not taken here."""
+        """Refuse a media type that is not allowed."""
     async def store(self, chunks: AsyncIterator[bytes]) -> StoredFile:
-        """Take all the chunks, or nothing."""
+        """Store all chunks, or nothing."""
     def path(self, file_id: str) -> Path: ...
     async def remove(self, file_id: str) -> None: ...
     def link(self, file_id: str, name: str, media_type: str) -> tuple[str, float]:
-        """A word that stands for the file for a while, and when it ceases to."""
+        """A signed link to the file, and when it expires."""
     def read_link(self, word: str) -> FileLink:
-        """What such a word stands for."""
+        """The content of a signed link."""
 
 
 class TokenBuckets(Protocol):
@@ -118,7 +118,3 @@ class TokenBuckets(Protocol):
 
         The bucket holds `size` tokens, and `rate` come every second.
         """
-
-
-
-

@@ -1,8 +1,9 @@
-"""What the session service promises: sessions made, found, spoken to, followed, and told once more."""
+"""The session service: creates, finds, commands and streams sessions; and replays of sessions."""
 
+import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, Self
+from typing import Any, Literal, Protocol, Self
 
 from msgspec import Struct
 
@@ -25,34 +26,34 @@ class Receipt:
 
 
 class Chunk(Struct, frozen=True, gc=False):
-    """The frames of one record in one dialect, and whether the turn yields or ends with this record."""
+    """The frames of one record in one dialect, and whether the turn yields or ends with it."""
 
     seq: int
     frames: Frames
     yields: bool
     ends: bool = False
     due: float | None = None
-    """When the frames were due, if they had been held back and a timer released them."""
+    """When a timer released frames that had been held back; None if the record itself released them."""
 
 
 class Subscription(Protocol):
-    """A cursor into one session's log, read in one dialect."""
+    """A position in the log of one session, read in one dialect."""
 
     @property
     def cut_at(self) -> int | None:
-        """Where a reader that was too slow should resume; None for everybody else."""
+        """Where a client that was too slow should resume; None if it was not cut."""
     @property
     def is_draining(self) -> bool:
-        """Whether it is over because the server stops: the reader should come again."""
+        """Whether the stream ended because the server stops: the client should reconnect."""
     async def chunks(self) -> Sequence[Chunk]:
-        """All that is ready after the cursor, waiting for the first; empty once the subscription is over."""
+        """The chunks after the position, waiting for the first; empty once the subscription has ended."""
     def cut(self) -> None:
-        """End it, because the reader takes nothing."""
+        """End the subscription, because the client does not read."""
     def close(self) -> None: ...
 
 
 class StreamSlot(Protocol):
-    """Room for one who watches: taken before there is something to watch; closed once, by it or by the watching."""
+    """Room for one stream, reserved before the stream begins; closed once, with the stream or without one."""
 
     def close(self) -> None: ...
     def __enter__(self) -> Self: ...
@@ -60,14 +61,14 @@ class StreamSlot(Protocol):
 
 
 class SessionService(Protocol):
-    """What adapters may want of the engine. `owner` is the user; other people's sessions are not found."""
+    """The engine, as adapters see it. `owner` is the user; the sessions of other users are not found."""
 
     async def create(
         self, owner: str, agent: str, *, settings: m.Settings = ..., history: Sequence[m.SeedMessage] = ...,
         title: str | None = ..., metadata: dict[str, Any] | None = ...,
     ) -> m.SessionView: ...
     async def import_session(self, owner: str, records: Sequence[m.Record]) -> m.SessionView:
-        """A new session of this owner, with all that records of another session tell; `Invalid` if they tell none."""
+        """Create a session from the records of another session; `Invalid` if the records are wrong."""
     async def get(self, owner: str, session_id: str) -> m.SessionView: ...
     async def find_by_id(self, owner: str, word: str) -> m.SessionView:
         """The session that a turn or an ask of this id belongs to."""
@@ -87,24 +88,24 @@ class SessionService(Protocol):
         self, owner: str, session_id: str, *, title: str | None = ..., metadata: dict[str, Any] | None = ...,
         agent: str | None = ...,
     ) -> m.SessionView:
-        """What is None stays; `metadata` takes the place of the old as a whole; only an idle session changes agents."""
+        """Change what is not None; `metadata` replaces all metadata; only an idle session changes its agent."""
     async def close(self, owner: str, session_id: str, reason: m.CloseReason) -> m.SessionView:
-        """End whatever runs; from now on the session can be read, and nothing else."""
+        """End the turn that runs; from now on the session can only be read."""
     async def archive_scope(self, owner: str, session_id: str, scope_id: str) -> m.SessionView:
-        """Put a sub-agent away that has ended."""
+        """Archive a sub-agent that has ended."""
     async def rewind(self, owner: str, session_id: str, to_seq: int, reason: str | None = ...) -> m.SessionView:
-        """Hide what was said after one of the view's checkpoints; the log keeps it."""
+        """Hide all messages after one of the checkpoints of the view; the log keeps them."""
     async def replace_backend(self, owner: str, session_id: str, backend: Backend | None) -> None:
-        """From the next turn on this backend plays the agent of the session; None gives the agent its part back."""
+        """Run the turns of this session with another backend; None means the backend of its agent again."""
     async def post_event(self, owner: str, session_id: str, event: m.NoticePosted | m.CustomEvent) -> m.SessionView:
-        """Let everybody who watches the session know of something beside the conversation."""
+        """Append an event beside the conversation, for all subscribers of the session."""
     async def delete(self, owner: str, session_id: str) -> None: ...
     def check_turn(self, owner: str) -> None:
-        """Raise what any new turn of this owner would be refused with just now, before anything is done for one."""
+        """Raise the error that a new turn of this owner would get now."""
     async def submit(self, owner: str, session_id: str, commands: Sequence[m.AnyCommand]) -> Receipt:
-        """Accept all the commands or none, and return when they are in the log."""
+        """Accept all commands or none, and return when they are stored."""
     def reserve_stream(self, owner: str) -> StreamSlot:
-        """Take a place among those who watch, before a command is submitted whose end is to be watched.
+        """Reserve a stream before a command is submitted whose turn will be streamed.
 
         Raises `Overloaded` or `RateLimited` if there is none.
         """
@@ -112,33 +113,50 @@ class SessionService(Protocol):
         self, owner: str, session_id: str, dialect: str, options: StreamOptions = ..., *, after: int = ...,
         place: StreamSlot | None = ...,
     ) -> Subscription:
-        """Watch from that record on, in this place or in one that is taken now."""
-    def read(
+        """Subscribe after that record, in a slot that was reserved or that is reserved now."""
+    async def read(
         self, owner: str, session_id: str, dialect: str, options: StreamOptions = ..., *, after: int = ...,
         upto: int | None = ...,
     ) -> AsyncIterator[Chunk]:
-        """What a subscriber would have got of the records after `after` and up to `upto`, without waiting for more."""
+        """The chunks of the records after `after` and up to `upto`, as a subscriber gets them; waits for no more."""
 
     async def records(
         self, owner: str, session_id: str, after: int = ..., limit: int | None = ...
     ) -> Sequence[m.Record]:
-        """What the log has of a session."""
+        """The stored records of a session."""
     async def client_left(self, owner: str, session_id: str, turn_id: str) -> None:
-        """A client that started this turn has gone; what follows is `on_disconnect`'s to say."""
+        """The client that started this turn has disconnected; the setting `on_disconnect` says what follows."""
+
+
+class ManagedSessionService(SessionService, Protocol):
+    """A session service as the application runs it: recovered at the start, drained and ended with the server."""
+
+    @property
+    def leads(self) -> bool:
+        """Whether this server does the work that only one of several servers may do."""
+    async def recover(self) -> int:
+        """Take up the turns that were open when a server stopped; return how many."""
+    async def drain(self, seconds: float, hurry: asyncio.Event) -> None:
+        """Start no turn; let running turns finish for so many seconds, or until `hurry` is set; then end them."""
+    async def rest(self) -> None:
+        """Nothing more will be asked of this service: leave the other servers, where there are others."""
+
+
+ReplayStatus = Literal["replaying", "completed", "stopped", "autonomous"]
 
 
 class ReplayState(Struct, frozen=True, kw_only=True):
-    """How far a replay is: `replaying`, `completed`, `stopped`, or `autonomous` once the agent has its part back."""
+    """How far a replay is; it is `autonomous` once the agent itself answers again."""
 
     source: str
-    status: str
+    status: ReplayStatus
     speed: int
     turn: int
     turns: int
 
 
 class Replays(Protocol):
-    """Sessions told once more, at their own pace or faster."""
+    """Replays of sessions, at their own speed or faster."""
 
     async def can(self, owner: str, session_id: str) -> str | None:
         """Why the session cannot be replayed; None if it can."""
@@ -146,10 +164,10 @@ class Replays(Protocol):
         self, owner: str, session_id: str, speed: int, metadata: dict[str, Any],
         on_change: Callable[[str, ReplayState], Awaitable[None]],
     ) -> m.SessionView:
-        """A new session in which this one happens again; `on_change` is told of its id and how far it is."""
+        """Replay the session in a new session; `on_change` is called with its id and its state."""
     def state(self, owner: str, session_id: str) -> ReplayState:
-        """Of the session in which the replay happens."""
+        """The state of the replay in this session."""
     async def change(
         self, owner: str, session_id: str, *, speed: int | None = ..., stop: bool = ...,
     ) -> ReplayState:
-        """Another speed from now on, or the end of it: the agent has its part back."""
+        """Change the speed, or stop the replay: then the agent itself answers again."""

@@ -1,10 +1,10 @@
-"""What dialects share beside conversations, one service each: keys, files, memories, schedules, workspaces."""
+"""What dialects share beside sessions, one service each: keys, files, memories, schedules, shares, workspaces."""
 
 from .audit import AuditedResources, AuditedSessions
 from .files import FileStore, create_file_resource
 from .key_service import KeyService
 from .keys import KeyStore
-from .memories import Memories, Memory, StoredMemory
+from .memories import Memories, Memory, MemoryFilter, StoredMemory
 from .scheduler import Scheduler
 from .schedules import ScheduledTask, Schedules, StoredRun, StoredTask
 from .session_archive import SessionArchive, addresses_in, pack_session, unpack_session, unpack_session_files
@@ -19,6 +19,7 @@ __all__ = [
     "KeyStore",
     "Memories",
     "Memory",
+    "MemoryFilter",
     "ScheduledTask",
     "Scheduler",
     "Schedules",

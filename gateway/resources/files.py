@@ -1,4 +1,4 @@
-"""The file store: bytes on disk under names nobody can guess, whole or not at all."""
+"""The file store: files on disk under random ids, each stored completely or not at all."""
 
 import asyncio
 import hmac
@@ -24,13 +24,13 @@ FILE_ID = re.compile(r"file_[0-9a-f]{24}")
 PART = ".part-"
 SECRET = ".secret"  # noqa: S105  # the name of a file
 STALE = 86_400
-"""Seconds after which what is left of an upload that never ended is swept away."""
+"""Seconds after which an unfinished upload is deleted."""
 
 BATCH = 1024 * 1024
 
 
 class UploadRules(Protocol):
-    """What is taken, and how long a link holds; asked each time, because settings may change."""
+    """Which files are allowed, and how long links are valid; read each time, because settings may change."""
 
     @property
     def max_bytes(self) -> int: ...
@@ -41,7 +41,7 @@ class UploadRules(Protocol):
 
 
 class FileStore:
-    """The files of one data folder. What a file is called, and whose it is, is kept elsewhere; here are its bytes."""
+    """The files of one data folder; their names and owners are stored elsewhere."""
 
     def __init__(self, folder: Path, clock: Clock, rules: Callable[[], UploadRules]) -> None:
         self._folder = folder
@@ -57,9 +57,9 @@ class FileStore:
             raise Invalid(f"files of type {media_type} are not taken; {', '.join(types)} are", param="file")
 
     async def store(self, chunks: AsyncIterator[bytes]) -> StoredFile:
-        """Take all the chunks, or nothing: too many bytes, none, or a sender that breaks off leave no trace."""
+        """Store all chunks, or nothing if there are too many bytes, none, or the sender stops."""
         await asyncio.to_thread(self._sweep)
-        part = _created(self._folder / f"{PART}{secrets.token_hex(12)}")  # not in a thread: nobody can break off here
+        part = _created(self._folder / f"{PART}{secrets.token_hex(12)}")  # no thread: it cannot be cancelled
         file, digest, size, most = part.open("wb", buffering=BATCH), sha256(), 0, self._rules().max_bytes
         try:
             with file:
@@ -78,7 +78,7 @@ class FileStore:
             part.unlink(missing_ok=True)
 
     def path(self, file_id: str) -> Path:
-        """Where the bytes are; an id that is none of ours never becomes a path."""
+        """The path of a file; an id that was not made here is refused."""
         if not FILE_ID.fullmatch(file_id) or not (path := self._folder / file_id).is_file():
             raise NotFound(f"there is no file '{file_id}'")
         return path
@@ -90,13 +90,13 @@ class FileStore:
     # -- links ----------------------------------------------------------------------------------------------------
 
     def link(self, file_id: str, name: str, media_type: str) -> tuple[str, float]:
-        """A word that stands for the file for a while, and when it ceases to."""
+        """A signed link to the file, and when it expires."""
         expires = self._clock() + self._rules().link_seconds
         claim = msgspec.json.encode(FileLink(file_id=file_id, name=name, media_type=media_type, expires=expires))
         return f"{_spell(claim)}.{_spell(self._sign(claim))}", expires
 
     def read_link(self, word: str) -> FileLink:
-        """What a link stands for, if it is ours and still holds."""
+        """The content of a link, if its signature is right and it has not expired."""
         claim, _, signature = word.partition(".")
         try:
             read, signed = _unspell(claim), _unspell(signature)
@@ -110,17 +110,17 @@ class FileStore:
         return link
 
     def _sign(self, claim: bytes) -> bytes:
-        """With a secret of the folder, so that every server of the folder knows the links of the others."""
+        """The signature with the secret of the folder, which all servers of the folder share."""
         self._secret = self._secret or self._make_secret()
         return hmac.digest(self._secret, claim, "sha256")
 
     # -- the folder -----------------------------------------------------------------------------------------------
 
     def _sweep(self) -> None:
-        """Make the folder, and remove what is left of uploads that broke off when a server died."""
+        """Create the folder, and delete unfinished uploads of a server that died."""
         make_private_folder(self._folder)
         for left in self._folder.glob(f"{PART}*"):
-            with suppress(FileNotFoundError):  # another upload has just been finished
+            with suppress(FileNotFoundError):  # the upload has just been finished
                 if left.stat().st_mtime < self._clock() - STALE:
                     left.unlink()
 

@@ -1,4 +1,4 @@
-"""The keys as a running server knows them: in memory, and current within a moment of any change anywhere."""
+"""The keys of a running server: in memory, and read again soon after any process has changed them."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
@@ -28,9 +28,9 @@ from .keys import (
 )
 
 POLL_SECONDS = 0.25
-"""How often the store is asked whether keys have changed: a key that another process removes is out by then."""
+"""How often the store is asked whether keys have changed, so that a key which another process removed is refused."""
 MIN_POLL_SECONDS = 0.05
-"""How often strangers with unknown keys can make the server look, at most."""
+"""How often requests with unknown keys may cause a look into the store."""
 STORE_USE_SECONDS = 5.0
 """How often the last uses of keys are stored."""
 
@@ -41,7 +41,7 @@ T = TypeVar("T")
 
 
 class KeyService:
-    """Verifies keys without asking the store; `on_removed` is told the hashes of keys that are gone."""
+    """Verifies keys without asking the store; `on_removed` gets the hashes of removed keys."""
 
     def __init__(
         self, table: AsyncKeyTable, folder: Path, clock: Clock, *, on_removed: Callable[[Iterable[str]], None],
@@ -62,18 +62,18 @@ class KeyService:
         self._is_away = False
 
     def __len__(self) -> int:
-        """How many there are that open something."""
+        """How many keys let their user in."""
         return sum(key.opens for key in self._by_hash.values())
 
     async def open(self) -> None:
-        """Read the keys, and carry over those of a file of before; raises `Problems` if that file is broken."""
+        """Read the keys, and import those of an old key file; raises `Problems` if that file is broken."""
         old = read_key_file(self._folder)
         if old is not None:
             retire_key_file(self._folder, await self._changed(import_keys(old)))
         await self.refresh()
 
     async def poll(self) -> None:
-        """Keep up with what other processes change, until cancelled."""
+        """Read changes of other processes, until cancelled."""
         time = asyncio.get_running_loop().time
         stored_at = time()
         while True:
@@ -97,10 +97,10 @@ class KeyService:
             await self._store_uses()
         await self._table.close()
 
-    # -- who comes in ---------------------------------------------------------------------------------------------
+    # -- authentication -------------------------------------------------------------------------------------------
 
     async def verify(self, token: str, address: str = "") -> Key | None:
-        """The key, or None; for a key that is not known the store is asked, in case it was made just now elsewhere."""
+        """The key, or None; an unknown key is looked up in the store, because another process may have created it."""
         hashed = hash_token(token)
         key = self._by_hash.get(hashed)
         if key is None:
@@ -131,7 +131,7 @@ class KeyService:
         return key is not None and key.opens
 
     async def _look_soon(self) -> None:
-        """Come back after a look that began after this call; those who come together look once."""
+        """Return after the store was read by a query that began after this call; concurrent callers share one query."""
         if self._next_look is None:
             self._next_look = asyncio.create_task(self._look(), name="look for a key")
             self._next_look.add_done_callback(lambda done: done.cancelled() or done.exception())
@@ -152,31 +152,31 @@ class KeyService:
                 self._unstored = uses | self._unstored
                 raise
 
-    # -- the operator's -------------------------------------------------------------------------------------------
+    # -- the operator's keys --------------------------------------------------------------------------------------
 
     async def add(self, name: str, user: str | None = None, by: Caller | None = None) -> str:
-        """Make a key and return it: the only time it can be seen."""
+        """Create a key and return its token, which is shown only now."""
         made, token = await self._changed(add_key(name, user))
         self._audit("key.created", by, f"{made.name} of {made.user}")
         return token
 
     async def remove(self, name: str, by: Caller | None = None) -> Keys:
-        """The key and those that were made by it, which are removed with it."""
+        """Remove a key and the keys that were created with it; return all of them."""
         gone = await self._changed(remove_key(name))
         self._note_removed(gone, by)
         return gone
 
-    # -- a user's own ---------------------------------------------------------------------------------------------
+    # -- a user's keys ---------------------------------------------------------------------------------------------
 
     async def issue(self, caller: Caller, label: str, prefix: str = KEY_PREFIX) -> tuple[Key, str]:
-        """A key that a user makes for themselves, and its token: the only time it can be seen."""
+        """Create a key for a user; its token is shown only now."""
         parent = caller.credential if caller.credential in self._by_hash else ""
         made, token = await self._changed(issue_key(caller.user, label, prefix, parent))
         self._audit("key.created", caller, made.name)
         return made, token
 
     async def of(self, user: str) -> Sequence[Key]:
-        """A user's keys in the order they were made, each with its last use."""
+        """The keys of a user in the order of their creation, each with its last use."""
         return await self._with_uses([key for key in visible_keys(self._by_hash.values()) if key.user == user])
 
     async def find(self, user: str, key_id: str) -> Key:
@@ -188,7 +188,7 @@ class KeyService:
         return (await self._with_uses([changed]))[0]
 
     async def revoke(self, caller: Caller, key_id: str) -> None:
-        """From now on the key opens nothing, nor do those that were made by it."""
+        """Revoke a key, and the keys that were created with it."""
         self._note_removed(await self._changed(revoke_key(caller.user, key_id)), caller)
 
     def _note_removed(self, gone: Keys, by: Caller | None) -> None:

@@ -1,4 +1,4 @@
-"""Keys: who may come in, and as whom. A key is shown once; what is stored cannot be turned back into it."""
+"""Keys: the rules by which keys are created, removed and verified; only the hash of a key is stored."""
 
 import hmac
 import re
@@ -18,32 +18,22 @@ from gateway.ports import KEY_PREFIX, Key, KeyChange, Keys, KeyTable
 from gateway.yaml_positions import Position, Problem, Problems, suggest
 
 FILE = "keys.json"
-"""Where keys were stored before they were stored beside the log."""
+"""The file in which older versions stored keys."""
 CARRIED = "keys.json.carried-over"
 NAME = re.compile(r"[\w.@+-]{1,128}")
 MAX_KEYS = 100
-"""How many keys a user may make for themselves."""
+"""How many keys a user may create."""
 
 log = structlog.get_logger("dragoman.keys")
 T = TypeVar("T")
-
-
-
-
-
-
-
-
 KeyRule = Callable[[Keys], tuple[KeyChange, T]]
-"""All keys there are → what is to change, and what the caller is told; raises if it may not be."""
-
-
+"""All keys → the change, and what the caller gets; raises if the change is not allowed."""
 
 
 # -- rules ------------------------------------------------------------------------------------------------------------
 
 def add_key(name: str, user: str | None = None) -> KeyRule[tuple[Key, str]]:
-    """A key that the operator makes, and its token. Without a user, the key's name is the user's."""
+    """The operator creates a key for a user, whose name is by default the name of the key."""
     for word in (name, user or name):
         if not NAME.fullmatch(word):
             raise Invalid(f"'{word}' is no name for a key or a user: use letters, digits and . @ + _ -")
@@ -59,7 +49,7 @@ def add_key(name: str, user: str | None = None) -> KeyRule[tuple[Key, str]]:
 
 
 def remove_key(name: str) -> KeyRule[Keys]:
-    """The key of that name and all that were made by it."""
+    """The operator removes the key of that name, and all keys that were created with it."""
     def rule(keys: Keys) -> tuple[KeyChange, Keys]:
         found = next((key for key in visible_keys(keys) if key.name == name), None)
         if found is None:
@@ -71,7 +61,7 @@ def remove_key(name: str) -> KeyRule[Keys]:
 
 
 def issue_key(user: str, label: str, prefix: str = KEY_PREFIX, parent: str = "") -> KeyRule[tuple[Key, str]]:
-    """A key that a user makes for themselves, and its token; `parent` is the hash of the key that they showed."""
+    """A user creates a key; `parent` is the hash of the key of the request."""
     token = prefix + secrets.token_urlsafe(32)
     made = replace(_made(token, prefix, name="", user=user), label=label, parent=parent)
     made = replace(made, name=made.key_id)
@@ -93,7 +83,7 @@ def relabel_key(user: str, key_id: str, label: str) -> KeyRule[Key]:
 
 
 def revoke_key(user: str, key_id: str) -> KeyRule[Keys]:
-    """A user's own key and all that were made by it."""
+    """A user removes a key, and all keys that were created with it."""
     return lambda keys: _removing(keys, found(keys, user, key_id))
 
 
@@ -113,7 +103,7 @@ def visible_keys(keys: Iterable[Key]) -> tuple[Key, ...]:
 
 
 def found(keys: Keys, user: str, key_id: str) -> Key:
-    """Other people's keys are not found."""
+    """The key of this user; the keys of other users are not found."""
     one = next((key for key in keys if key.key_id == key_id and key.user == user and not key.is_removed), None)
     if one is None:
         raise NotFound(f"there is no key '{key_id}'")
@@ -122,7 +112,7 @@ def found(keys: Keys, user: str, key_id: str) -> Key:
 
 def _removing(keys: Keys, first: Key) -> tuple[KeyChange, Keys]:
     gone = [first]
-    for one in gone:  # it grows meanwhile: what was made by a key, and what was made by that
+    for one in gone:  # the list grows: keys that were created with a key are removed with it
         gone += [key for key in visible_keys(keys) if key.parent == one.hash]
     kept = tuple(replace(key, is_removed=True) for key in gone if key.is_carried)
     return KeyChange(put=kept, remove=tuple(key for key in gone if not key.is_carried)), gone
@@ -147,21 +137,19 @@ def key_matches(key: Key, hashed: str) -> bool:
 # -- without an event loop --------------------------------------------------------------------------------------------
 
 class KeyStore:
-    """The keys of one table, for commands; a running server sees what they have changed."""
+    """The keys of one table, for the CLI; a running server sees the changes."""
 
-    def __init__(self, place: "Path | KeyTable", folder: Path | None = None) -> None:
-        """`place` is a data folder or a table; a file of keys in the folder is carried over into the table."""
-        from gateway.storage.resources import SqliteKeyTable
-
-        self._table = SqliteKeyTable(place / "dragoman.db") if isinstance(place, Path) else place
-        self._folder = place if isinstance(place, Path) else folder
+    def __init__(self, table: KeyTable, folder: Path) -> None:
+        """A file of keys in the data folder, as older versions wrote it, is carried over into the table."""
+        self._table = table
+        self._folder = folder
 
     def add(self, name: str, user: str | None = None) -> str:
-        """Make a key and return it: the only time it can be seen. Without a user, the key's name is the user's."""
+        """Create a key and return its token, which is shown only now."""
         return self._changed(add_key(name, user))[1]
 
     def remove(self, name: str) -> Keys:
-        """The key and those that were made by it, which are removed with it."""
+        """Remove a key and the keys that were created with it; return all of them."""
         return self._changed(remove_key(name))
 
     def list(self) -> tuple[Key, ...]:
@@ -173,7 +161,7 @@ class KeyStore:
             self._table.close()
 
     def verify(self, token: str) -> str | None:
-        """The user that this key stands for, or None."""
+        """The user of this key, or None."""
         hashed = hash_token(token)
         return next((key.user for key in self.list() if key.hash == hashed and key_matches(key, hashed)), None)
 
@@ -192,7 +180,7 @@ class KeyStore:
             self._table.close()
 
     def _carry_over(self) -> None:
-        if self._folder is not None and (old := read_key_file(self._folder)) is not None:
+        if (old := read_key_file(self._folder)) is not None:
             retire_key_file(self._folder, self._commit(import_keys(old)))
 
 
@@ -222,7 +210,7 @@ def retire_key_file(folder: Path, count: int) -> None:
     try:
         (folder / FILE).replace(folder / CARRIED)
     except FileNotFoundError:
-        return  # another server of the same folder was quicker
+        return  # another server of the same folder has renamed it
     except OSError as error:
         log.warning("keys_file_not_renamed", file=str(folder / FILE), error=error.strerror)
     log.info("keys_carried_over", file=str(folder / FILE), keys=count, renamed_to=CARRIED)

@@ -1,10 +1,11 @@
 """Memories: short texts that a user wants an agent to know in every session, each with a number of its own."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
+from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from gateway.errors import Conflict, NotFound
@@ -13,14 +14,17 @@ from gateway.time_slices import sliced
 
 KIND = "note"
 MAX_MEMORIES = 10_000
-"""How many memories a user has."""
+"""How many memories a user may have."""
+
+
+MemoryType = Literal["feedback", "experience"]
 
 
 class Memory(msgspec.Struct, frozen=True, kw_only=True):
-    """What is remembered, what it is about, and where it came from."""
+    """A text, what it is about, and where it came from."""
 
     content: str
-    type: str = "feedback"
+    type: MemoryType = "feedback"
     skill: str | None = None
     record: str | None = None
     scope: str | None = None
@@ -35,9 +39,26 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True):
     last_hit_at: float | None = None
 
 
+class MemoryFilter(msgspec.Struct, frozen=True, kw_only=True):
+    """The values that memories must have to be found; a field that is not set is not compared."""
+
+    type: MemoryType | UnsetType = UNSET
+    skill: str | UnsetType | None = UNSET
+    record: str | UnsetType | None = UNSET
+    scope: str | UnsetType | None = UNSET
+    owner: str | UnsetType | None = UNSET
+    topic: str | UnsetType | None = UNSET
+    disabled: bool | UnsetType = UNSET
+
+    def conditions(self) -> Sequence[tuple[str, object]]:
+        """The fields that are set, with their values."""
+        fields = ((name, getattr(self, name)) for name in self.__struct_fields__)
+        return [(name, value) for name, value in fields if value is not UNSET]
+
+
 @dataclass(frozen=True, slots=True)
 class StoredMemory:
-    """A memory in its place; `number` is its name."""
+    """A memory as it is stored; `number` is its id."""
 
     number: int
     memory: Memory
@@ -47,7 +68,7 @@ class StoredMemory:
 
 
 class Memories:
-    """The memories of all users in one store; other people's are not found."""
+    """The memories of all users in one store; the memories of other users are not found."""
 
     def __init__(self, resources: Resources) -> None:
         self._resources = resources
@@ -65,12 +86,12 @@ class Memories:
         return _kept(found[0])
 
     async def search(
-        self, owner: str, wanted: Mapping[str, Any], keyword: str = "", *, offset: int = 0, limit: int = 20,
+        self, owner: str, wanted: MemoryFilter, keyword: str = "", *, offset: int = 0, limit: int = 20,
     ) -> tuple[list[StoredMemory], int]:
-        """A page, newest first, of those that have all that is wanted, and how many there are in all."""
-        found, keyword = list[StoredMemory](), keyword.casefold()
+        """A page of the memories that match, newest first, and how many match in all."""
+        found, keyword, conditions = list[StoredMemory](), keyword.casefold(), wanted.conditions()
         async for some in sliced(await self._resources.list(KIND, owner, limit=MAX_MEMORIES)):
-            found += [kept for kept in map(_kept, some) if _fits(kept.memory, wanted, keyword)]
+            found += [kept for kept in map(_kept, some) if _matches(kept.memory, conditions, keyword)]
         return found[offset:offset + limit], len(found)
 
     async def change(self, owner: str, number: int, /, **changes: Any) -> StoredMemory:
@@ -85,14 +106,14 @@ class Memories:
         await self._resources.delete(KIND, owner, (await self.find(owner, number)).resource.resource_id)
 
     async def change_all(self, owner: str, numbers: Iterable[int], /, **changes: Any) -> int:
-        """How many of them there were to change."""
+        """Change those of these memories that there are; return how many."""
         found = await self._those(owner, numbers)
         for kept in found:
             await self.change(owner, kept.number, **changes)
         return len(found)
 
     async def remove_all(self, owner: str, numbers: Iterable[int]) -> int:
-        """How many of them there were to remove."""
+        """Delete those of these memories that there are; return how many."""
         found = await self._those(owner, numbers)
         for kept in found:
             await self.remove(owner, kept.number)
@@ -109,8 +130,8 @@ def _kept(found: Resource) -> StoredMemory:
     return StoredMemory(found.ordinal, msgspec.convert(found.body, Memory), found.created_at, changed, found)
 
 
-def _fits(memory: Memory, wanted: Mapping[str, Any], keyword: str) -> bool:
+def _matches(memory: Memory, conditions: Sequence[tuple[str, object]], keyword: str) -> bool:
     return (
         keyword in memory.content.casefold()
-        and all(getattr(memory, name) == value for name, value in wanted.items())
+        and all(getattr(memory, name) == value for name, value in conditions)
     )

@@ -1,4 +1,4 @@
-"""The scheduler: starts what is due, once however much was missed, and writes down how it ended."""
+"""The scheduler: starts tasks that are due, once however often they were missed, and stores how each run ended."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -11,19 +11,20 @@ from msgspec.structs import replace
 import gateway.model as m
 from gateway.errors import Conflict, GatewayError, NotFound, OutcomeUnknown
 from gateway.ports import Clock, SessionService
+from gateway.supervision import exception_of
 
 from .schedules import ScheduledTask, Schedules, StoredRun, StoredTask, TaskRun
 
 log = structlog.get_logger("dragoman.schedules")
 
 MINUTE, POLL_SECONDS = 60.0, 1.0
-"""Cron counts minutes; while something runs, it is looked at every second."""
+"""Cron counts minutes; while a task runs, its session is looked at every second."""
 MAX_CONCURRENT_RUNS = 8
-"""How many runs there are at a time; what is due beyond that waits."""
+"""How many tasks run at a time; the others wait."""
 
 
 class Scheduler:
-    """One task of the event loop; the clock and the way to wait are given, so that a test can be both."""
+    """Starts tasks as long as it runs; the clock and the way to wait are given, so that tests can control both."""
 
     def __init__(
         self,
@@ -46,22 +47,21 @@ class Scheduler:
         self._minute = -1.0
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Start tasks until cancelled; an error in one round is logged, and the next round begins in time."""
         while True:
             if self._is_open():
-                try:
-                    await self.tick()
-                except GatewayError as error:
-                    log.warning("what is due cannot be looked up", error=error.message)
-                except Exception:  # a mistake in one round must not be the end of all tasks
-                    log.exception("the scheduler stumbled")
-            else:  # another server may see to it: what it did is read anew
+                error = await exception_of(self.tick())
+                if isinstance(error, GatewayError):
+                    log.warning("scheduled_tasks_not_read", error=error.message)
+                elif error is not None:
+                    log.error("scheduler_failed", exc_info=error)
+            else:  # another server may start tasks: its runs are read when this server starts tasks again
                 self._running, self._next, self._minute = None, {}, -1.0
             wait = POLL_SECONDS if self._running or not self._is_open() else MINUTE - self._clock() % MINUTE
             await self._sleep(wait)
 
     async def tick(self) -> None:
-        """Look after what runs, then start what is due; nothing becomes so but by a new minute or the end of a run."""
+        """Look at the runs, then start tasks that are due: tasks become due by a new minute or the end of a run."""
         running = await self._known() if self._running is None else self._running
         self._running = {task_id: run for task_id, run in running.items() if not await self._settled(run)}
         minute = self._clock() // MINUTE
@@ -70,30 +70,30 @@ class Scheduler:
         self._minute = minute
 
     async def _look(self) -> None:
-        """Through all tasks, in the order they were made."""
+        """Visit all tasks, in the order in which they were created."""
         running = self._running = self._running or {}
         kept: dict[tuple[str, int], float | None] = {}
         async for task in self._schedules.everybodys():
             try:
                 kept[task.task_id, task.version] = await self._visit(task, running)
-            except GatewayError as error:  # nothing can be stored: it is still due; or it was deleted just now
-                log.warning("a task could not be started", task=task.task_id, error=error.message)
+            except GatewayError as error:  # nothing can be stored, and the task is still due; or it was just deleted
+                log.warning("task_start_failed", task=task.task_id, error=error.message)
         self._next = kept
 
     async def _visit(self, task: StoredTask, running: dict[str, StoredRun]) -> float | None:
-        """Start the task if it is due; when it is next."""
+        """Start the task if it is due; return when it is due next."""
         due = await self._due(task)
         if due is None or due > self._clock() or task.task_id in running or len(running) >= MAX_CONCURRENT_RUNS:
             return due
-        with suppress(Conflict):  # another server was quicker
+        with suppress(Conflict):  # another server has started it
             await self._start(task, due, running)
         return task.task.timetable.next_after(self._clock())
 
     async def _known(self) -> dict[str, StoredRun]:
-        """What was running when the server stopped."""
+        """The runs that had not ended when the server stopped."""
         running: dict[str, StoredRun] = {}
         async for task in self._schedules.everybodys():
-            with suppress(NotFound):  # it was deleted just now
+            with suppress(NotFound):  # the task was just deleted
                 for run in await self._schedules.runs(task.owner, task.task_id, 1):
                     if run.run.status == "running":
                         running[task.task_id] = run
@@ -102,7 +102,7 @@ class Scheduler:
     # -- starting -------------------------------------------------------------------------------------------------
 
     async def _due(self, kept: StoredTask) -> float | None:
-        """When the task is next to run, counted from its last run or from when it began to hold."""
+        """When the task is due next, counted from its last run or from when it was enabled."""
         if not kept.task.enabled or kept.task.expired(self._clock()):
             return None
         if (kept.task_id, kept.version) not in self._next:
@@ -112,7 +112,7 @@ class Scheduler:
         return self._next[kept.task_id, kept.version]
 
     async def _start(self, kept: StoredTask, due: float, running: dict[str, StoredRun]) -> None:
-        """That it was due is written down first: if the server dies on the way, the task is not started again."""
+        """Store the run, then start it: if the server dies in between, the task is not started twice."""
         now = self._clock()
         run = await self._schedules.began(kept.owner, TaskRun(task_id=kept.task_id, triggered_at=now), due)
         try:
@@ -120,10 +120,10 @@ class Scheduler:
             running[kept.task_id] = run = await self._note(run, session_id=session_id, turn_id=turn_id, after=after)
         except GatewayError as error:
             run = await self._note(run, status="failed", error=error.message, finished_at=now)
-        log.info("a task was started", task=kept.task_id, session=run.run.session_id, status=run.run.status)
+        log.info("task_started", task=kept.task_id, session=run.run.session_id, status=run.run.status)
 
     async def _ask(self, kept: StoredTask) -> tuple[str, str | None, int]:
-        """A session of its own, with the prompt as what somebody said."""
+        """Send the prompt of the task to a new session."""
         view = await self._sessions.create(
             kept.owner, kept.task.agent, settings=self._settings(kept.task), title=kept.task.title,
             metadata={"task_id": kept.task_id},
@@ -134,7 +134,7 @@ class Scheduler:
             )
         except OutcomeUnknown:
             raise
-        except GatewayError:  # nothing will ever be said in it
+        except GatewayError:  # the session would stay empty
             await self._sessions.delete(kept.owner, view.session_id)
             raise
         return view.session_id, receipt.turn_id, receipt.after
@@ -150,7 +150,7 @@ class Scheduler:
     # -- ending ---------------------------------------------------------------------------------------------------
 
     async def _settled(self, kept: StoredRun) -> bool:
-        """Whether the turn is over; how, is written down."""
+        """Whether the turn has ended; if it has, its outcome is stored."""
         run = kept.run
         try:
             view = await self._sessions.get(kept.owner, run.session_id)
@@ -176,9 +176,9 @@ class Scheduler:
         await self._note(kept, status="failed", error=error, finished_at=self._clock())
 
     async def _note(self, kept: StoredRun, **changes: Any) -> StoredRun:
-        """Write down what became of a run; a task may have been deleted meanwhile, and its runs with it."""
+        """Store what became of a run; its task may have been deleted meanwhile, with all runs."""
         try:
             return await self._schedules.note(kept, **changes)
         except GatewayError as error:
-            log.warning("a run could not be written down", task=kept.run.task_id, error=error.message)
+            log.warning("task_run_not_stored", task=kept.run.task_id, error=error.message)
             return StoredRun(kept.run_id, kept.owner, replace(kept.run, **changes))

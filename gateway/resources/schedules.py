@@ -1,4 +1,4 @@
-"""Scheduled tasks: what an agent is to be asked, when, and what became of it each time."""
+"""Scheduled tasks: the prompt for an agent, when it is sent, and what became of each run."""
 
 from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from hashlib import sha256
 from itertools import islice
-from typing import Any
+from typing import Any, Literal
 from zoneinfo import ZoneInfo
 
 import msgspec
@@ -23,12 +23,12 @@ TASK, PLACE, RUN = "task", "task_place", "run"
 MAX_TASKS, MAX_TASKS_IN_ALL = 100, 10_000
 """How many tasks a user has, and how many there are in all."""
 MAX_STORED_RUNS = 100
-"""How many runs of a task are remembered."""
+"""How many runs of a task are stored."""
 PAGE = 500
 SPAN, OCCURRENCES, MAX_OCCURRENCES_IN_ALL = 366 * 86_400.0, 1000, 5000
 """How far a calendar reaches, how often a task is shown in one, and how often all of them together."""
 AT_A_TIME = 16
-"""How many times are foreseen in one slice: each takes a tenth of a millisecond."""
+"""How many times are computed in one slice: each takes a tenth of a millisecond."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class Timetable:
 
 
 class ScheduledTask(msgspec.Struct, frozen=True, kw_only=True):
-    """What is asked of which agent, and when; `since` is when this began to hold."""
+    """The prompt, its agent and its timetable; `since` is when the task was created or last changed."""
 
     title: str
     prompt: str
@@ -80,7 +80,7 @@ class ScheduledTask(msgspec.Struct, frozen=True, kw_only=True):
     model: str | None = None
     enabled: bool = True
     unattended: bool = False
-    """Whether tools that ask for permission may do without."""
+    """Whether tools that ask for permission may run without it."""
     expires_at: float | None = None
     since: float = 0.0
 
@@ -92,15 +92,18 @@ class ScheduledTask(msgspec.Struct, frozen=True, kw_only=True):
         return self.expires_at is not None and self.expires_at <= now
 
 
+RunStatus = Literal["running", "completed", "failed"]
+
+
 class TaskRun(msgspec.Struct, frozen=True, kw_only=True):
-    """One time that a task was due: the turn it began, and what became of it."""
+    """One run of a task: its turn, and what became of it."""
 
     task_id: str
     triggered_at: float
     session_id: str = ""
     turn_id: str | None = None
     after: int = 0
-    status: str = "running"
+    status: RunStatus = "running"
     error: str | None = None
     finished_at: float | None = None
 
@@ -121,10 +124,10 @@ class StoredRun:
 
 
 class Schedules:
-    """The tasks of all users in one store; other people's are not found.
+    """The tasks of all users in one store; the tasks of other users are not found.
 
-    A task has a place of the house's, by which it is found without knowing whose it is. The place is made first: if the
-    server dies in between there is a place without a task, which is passed over, and never a task that nobody finds.
+    For each task the server has a resource of its own, the place, by which the scheduler finds the task and its owner.
+    The place is created first: if the server dies in between, there is a place without a task, which is skipped.
     """
 
     def __init__(self, resources: Resources, clock: Clock) -> None:
@@ -146,7 +149,7 @@ class Schedules:
             ) from None
 
     async def _placed(self, owner: str, task_id: str, task: ScheduledTask) -> StoredTask:
-        """The task itself; the place of one that is refused goes again."""
+        """Create the task; if it is refused, delete its place."""
         try:
             body = msgspec.to_builtins(task)
             return _task(await self._resources.create(TASK, owner, body, resource_id=task_id, most=MAX_TASKS))
@@ -160,18 +163,18 @@ class Schedules:
         return _task(await self._resources.get(TASK, owner, task_id))
 
     async def of(self, owner: str) -> list[StoredTask]:
-        """In the order they were made."""
+        """The tasks of an owner, in the order in which they were created."""
         return [_task(found) for found in await self._resources.list(TASK, owner, limit=MAX_TASKS, oldest_first=True)]
 
     async def change(self, owner: str, task_id: str, **changes: Any) -> StoredTask:
-        """What was missed under the old terms is not made up for under the new ones."""
+        """Change the task; runs that were missed before the change are not made up for."""
         old = await self.find(owner, task_id)
         task = self._checked(replace(old.task, since=self._clock(), **changes))
         body = msgspec.to_builtins(task)
         return _task(await self._resources.update(TASK, owner, task_id, body, expected=old.version))
 
     async def remove(self, owner: str, task_id: str) -> None:
-        """With its runs and its place, which belong to it."""
+        """Delete the task with its runs and its place."""
         await self._resources.delete(TASK, owner, task_id)
 
     async def everybodys(self) -> AsyncIterator[StoredTask]:
@@ -182,7 +185,7 @@ class Schedules:
                     await next_slice()
                 try:
                     kept = await self.find(place.body["owner"], place.resource_id)
-                except NotFound:  # it was deleted while others were looked at, or never made
+                except NotFound:  # the task was deleted meanwhile, or was never created
                     continue
                 yield kept
             after = page[-1].ordinal
@@ -204,7 +207,7 @@ class Schedules:
     # -- runs -----------------------------------------------------------------------------------------------------
 
     async def began(self, owner: str, run: TaskRun, due: float) -> StoredRun:
-        """Remember a run; the oldest ones are forgotten. `Conflict` if what was due then has begun already."""
+        """Store a run and delete the oldest ones; `Conflict` if the run that was due then has begun already."""
         old = await self._resources.list(RUN, owner, parent=run.task_id, limit=MAX_STORED_RUNS + PAGE)
         for one in old[MAX_STORED_RUNS - 1:]:
             await self._resources.delete(RUN, owner, one.resource_id)
@@ -213,12 +216,12 @@ class Schedules:
         ))
 
     async def note(self, kept: StoredRun, **changes: Any) -> StoredRun:
-        """What has become of a run since."""
+        """Store what has become of a run."""
         body = msgspec.to_builtins(replace(kept.run, **changes))
         return _run(await self._resources.update(RUN, kept.owner, kept.run_id, body))
 
     async def runs(self, owner: str, task_id: str, limit: int = MAX_STORED_RUNS) -> Sequence[StoredRun]:
-        """Newest first."""
+        """The runs of a task, newest first."""
         await self.find(owner, task_id)
         return [_run(found) for found in await self._resources.list(RUN, owner, parent=task_id, limit=limit)]
 
@@ -237,7 +240,7 @@ async def _due(task: ScheduledTask, start: float, end: float, most: int) -> list
 
 
 def _id_of(task_id: str, due: float) -> str:
-    """The same for all servers that share a store: what was due at one time is begun by one of them."""
+    """The id of a run, which is the same on all servers: only one of them can create the run."""
     return f"{RUN}_{sha256(f'{task_id} {due:.0f}'.encode()).hexdigest()[:24]}"
 
 

@@ -1,4 +1,4 @@
-"""A session in a ZIP: its records, its files and a manifest; and out of a ZIP again, whoever packed it.
+"""Packs a session into a ZIP with its records, its files and a manifest; and reads such a ZIP, whoever made it.
 
 The addresses that a client named in the records of a session: asked before records from elsewhere are taken over.
 """
@@ -27,7 +27,7 @@ FORMAT, VERSION = "dragoman.session", 1
 MANIFEST, RECORDS, FILES = "manifest.json", "records.jsonl", "workspace/"
 MAX_MANIFEST, MAX_RECORDS, MAX_ENTRIES = 64 * 1024, 32 * 1024 * 1024, 10_002
 MAX_LINES, MAX_ITEMS = 500_000, 2 * MAX_JSON_ITEMS
-"""How many records there may be, and how many items each of them may have."""
+"""How many records a ZIP may have, and how many items each record may have."""
 MAX_DIRECTORY = 512 * MAX_ENTRIES
 """How many bytes the list of the entries may have."""
 ROOM, RATIO = 16 * 1024 * 1024, 20
@@ -53,18 +53,18 @@ class ArchiveManifest(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class SessionArchive:
-    """A session that was packed, read and in order."""
+    """A session that was read from a ZIP and checked."""
 
     manifest: ArchiveManifest
     records: list[m.Record]
     files: list[str]
     bytes: int = 0
-    """How many the records and the files have, as the ZIP says; it is held to that when the files are unpacked."""
+    """How many bytes the records and the files have, as the ZIP says; more are refused while unpacking."""
 
 
 # -- in ---------------------------------------------------------------------------------------------------------------
 def pack_session(draft: Path, records: Sequence[m.Record], workspace: Workspace, now: float) -> None:
-    """Write the ZIP; without secrets, and up to the last turn that has ended."""
+    """Write the ZIP without secrets, up to the last turn that has ended."""
     records = [m.with_secrets(record, _nothing) for record in _whole(records)]
     created = records[0].event
     assert isinstance(created, m.SessionCreated)
@@ -82,7 +82,7 @@ def pack_session(draft: Path, records: Sequence[m.Record], workspace: Workspace,
 
 
 def _whole(records: Sequence[m.Record]) -> Sequence[m.Record]:
-    """What happened before the turn that still runs, if one does."""
+    """The records before the turn that still runs."""
     starts = [place for place, record in enumerate(records) if isinstance(record.event, m.TurnStarted)]
     if not starts or any(isinstance(record.event, m.TurnEnded) for record in records[starts[-1]:]):
         return records
@@ -96,7 +96,7 @@ def _nothing(secrets: dict[str, Any]) -> dict[str, Any]:
 
 # -- out --------------------------------------------------------------------------------------------------------------
 def unpack_session(file: Path, keep: str) -> SessionArchive:
-    """What is in the ZIP, or `Invalid`; of what dialects keep for themselves only what `keep` does."""
+    """Read the ZIP; raises `Invalid`. Of the private metadata of dialects, only that of `keep` is read."""
     with _opened(file) as archive:
         names = _checked(archive)
         manifest = _manifest(_read(archive, MANIFEST, MAX_MANIFEST))
@@ -114,7 +114,7 @@ def unpack_session(file: Path, keep: str) -> SessionArchive:
 
 
 def unpack_session_files(file: Path, workspace: Workspace) -> None:
-    """The files, each within the bounds of the workspace, and all within what the ZIP may become."""
+    """Unpack the files, each within the limits of the workspace, and all within the limit of the ZIP."""
     room = _room(file)
     with _opened(file) as archive:
         for name in _checked(archive):
@@ -219,7 +219,7 @@ def _record(number: int, line: bytes, manifest: ArchiveManifest) -> m.Record:
 
 
 def _cleaned(record: m.Record, keep: str) -> m.Record:
-    """Without secrets, and without what other dialects kept: it may name things that are not the importer's."""
+    """The record without secrets, and without the private metadata of other dialects."""
     record = m.with_secrets(record, _nothing)
     event = record.event
     if isinstance(event, m.SessionCreated | m.SessionUpdated) and event.metadata and m.PRIVATE in event.metadata:
@@ -230,11 +230,11 @@ def _cleaned(record: m.Record, keep: str) -> m.Record:
 
 
 Named = tuple[str, str]
-"""Where an address stands, and the address."""
+"""The field of an address, and the address."""
 
 
 def addresses_in(records: Iterable[m.Record]) -> Iterator[Named]:
-    """Pictures, files and MCP servers of clients, and pages that a tool's card has a browser load."""
+    """The addresses of images, files and MCP servers of clients, and of pages that browsers load for a tool."""
     for record in records:
         for field, url in _of_event(record.event):
             yield f"record {record.seq}: {field}", url

@@ -1,4 +1,4 @@
-"""Shares: whoever has the link may read one session, until it expires or is taken back."""
+"""Shares: whoever has the link may read one session, until the link expires or is revoked."""
 
 import secrets
 from dataclasses import dataclass
@@ -11,12 +11,12 @@ from gateway.quotas import SYSTEM_OWNER
 KIND = "share"
 DEFAULT_TTL_SECONDS = 7 * 86_400.0
 MAX_SHARES = 100
-"""How many links a session has at once."""
+"""How many links a session may have at once."""
 
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """What a link opens: one session of one user, for reading."""
+    """One session of one user that a link gives access to."""
 
     owner: str
     session_id: str
@@ -24,14 +24,14 @@ class Share:
 
 
 class Shares:
-    """The links of all sessions; a link's word is shown once, and only its hash is kept."""
+    """The links of all sessions; the token of a link is shown once, and only its hash is stored."""
 
     def __init__(self, resources: Resources, clock: Clock) -> None:
         self._resources = resources
         self._clock = clock
 
     async def share(self, owner: str, session_id: str, ttl: float | None = None) -> tuple[str, Share]:
-        """A new word, and what it opens."""
+        """Create a link; return its token."""
         await self._sweep(session_id)
         token, share = secrets.token_urlsafe(32), Share(owner, session_id, self._clock() + (ttl or DEFAULT_TTL_SECONDS))
         await self._resources.create(
@@ -48,19 +48,19 @@ class Shares:
         return share
 
     async def revoke(self, owner: str, session_id: str, token: str) -> None:
-        """Only a link of this very session, whosever word it is."""
+        """Revoke a link of this session."""
         found = _share(await self._resources.get(KIND, SYSTEM_OWNER, _id_of(token)))
         if (found.owner, found.session_id) != (owner, session_id):
             raise NotFound("there is no such link")
         await self._resources.delete(KIND, SYSTEM_OWNER, _id_of(token))
 
     async def forget(self, session_id: str) -> None:
-        """The session is gone, and its links with it."""
+        """Delete the links of a deleted session."""
         for one in await self._resources.list(KIND, SYSTEM_OWNER, parent=session_id, limit=MAX_SHARES):
             await self._resources.delete(KIND, SYSTEM_OWNER, one.resource_id)
 
     async def _sweep(self, session_id: str) -> None:
-        """Forget what has expired, and make sure that there is room."""
+        """Delete expired links, and check that there is room for another."""
         found = await self._resources.list(KIND, SYSTEM_OWNER, parent=session_id, limit=MAX_SHARES + 1)
         gone = [one for one in found if _share(one).expires_at <= self._clock()]
         for one in gone:

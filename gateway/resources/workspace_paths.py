@@ -1,4 +1,4 @@
-"""Where paths lead below one folder, and what is there: never outside of it, and never through a link."""
+"""Paths below one folder: none leads outside of it or through a link."""
 
 import os
 import re
@@ -14,13 +14,13 @@ MAX_NAME, MAX_DEPTH = 255, 32
 
 
 class WorkspacePaths:
-    """The places below a root, each by its name."""
+    """Resolves paths below a root."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
 
     def place(self, path: str) -> Path:
-        """Never outside the root, and never through a link, wherever a link may come from."""
+        """The place of a path; raises if it is outside the root or behind a link."""
         place = self.root
         for component in _components(path):
             place = place / component
@@ -30,14 +30,14 @@ class WorkspacePaths:
         return place
 
     def file_place(self, path: str) -> Path:
-        """Where a file is or may be put."""
+        """The place of a file that exists or may be created."""
         place = self.place(path)
         if place == self.root or place.is_dir():
             raise Conflict(f"'{path}' is a folder")
         return place
 
     def known(self, path: str) -> Path:
-        """Where something is that can be changed."""
+        """The place of a file or folder that may be changed."""
         place = self.place(path)
         if place == self.root:
             raise Invalid("the workspace itself stays as it is")
@@ -59,7 +59,7 @@ def _components(path: str) -> list[str]:
 
 
 def check_name(name: str) -> str:
-    """A name that can stand in a path."""
+    """Check that a name can be part of a path."""
     if name == ".." or UNFIT.search(name) or len(name.encode("utf-8", "surrogatepass")) > MAX_NAME:
         raise Invalid(f"{name[:80]!r} cannot stand in a path")
     return name
@@ -73,7 +73,7 @@ def free_copy_path(place: Path) -> Path:
 
 
 def entries_of(folder: Path) -> Iterator["os.DirEntry[str]"]:
-    """Folders and files; no links, no sockets, no devices."""
+    """Whether this is a folder or a file, and no link, socket or device."""
     with os.scandir(folder) as entries:
         for entry in entries:
             if entry.is_dir(follow_symlinks=False) or entry.is_file(follow_symlinks=False):

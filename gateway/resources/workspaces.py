@@ -1,4 +1,4 @@
-"""Workspaces: a folder of files for each session, which no path leads out of."""
+"""Workspaces: one folder of files per session."""
 
 import asyncio
 import re
@@ -22,7 +22,7 @@ DRAFTS = ".drafts"
 
 @dataclass(frozen=True, kw_only=True)
 class WorkspaceLimits:
-    """How much one workspace holds."""
+    """The limits of one workspace."""
 
     file_bytes: int = 100 * 1024 * 1024
     total_bytes: int = 1024 * 1024 * 1024
@@ -34,7 +34,7 @@ DEFAULT_WORKSPACE_LIMITS = WorkspaceLimits()
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceItem:
-    """One row of a folder's list; a folder has no size."""
+    """One entry of a folder; a folder has no size."""
 
     name: str
     size: int | None
@@ -46,7 +46,7 @@ class WorkspaceItem:
 
 
 class Workspaces:
-    """All workspaces of one data folder; whose session it is, the caller has to ask."""
+    """All workspaces of one data folder; callers check the owner of the session."""
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class Workspaces:
         return Workspace(self._folder / session_id, self._folder / DRAFTS, self._bounds, trusted=self._trusted())
 
     async def forget(self, session_id: str) -> None:
-        """The session is gone, and its files with it."""
+        """Delete the files of a deleted session."""
         await asyncio.to_thread(shutil.rmtree, self.of(session_id).root, ignore_errors=True)
 
 
@@ -81,17 +81,17 @@ class Workspace:
         self._bounds = bounds
         self._received = 0
         self._used: tuple[int, int] | None = None
-        """How many files and bytes there are, counted when somebody first wants to add some."""
+        """How many files and bytes there are, counted before the first file is added."""
 
     @property
     def file_bytes(self) -> int:
-        """How large a file may be."""
+        """How many bytes a file may have."""
         return self._bounds.file_bytes
 
     # -- reading --------------------------------------------------------------------------------------------------
 
     def items(self, path: str = ".") -> list[WorkspaceItem]:
-        """Folders first, then files, each by name; what is neither is not there."""
+        """The entries of a folder: first folders, then files, each by name."""
         folder = self._paths.place(path)
         if folder == self.root and not folder.exists():
             return []
@@ -102,14 +102,14 @@ class Workspace:
         return sorted(items, key=lambda item: (not item.is_folder, item.name))
 
     def file(self, path: str) -> Path:
-        """Where the bytes are, to be read and nothing else."""
+        """The path of a file, which may only be read."""
         place = self._paths.place(path)
         if not place.is_file():
             raise NotFound(f"there is no file '{path}'")
         return place
 
     def zipped(self, path: str = ".") -> Path:
-        """A ZIP of a folder in a draft, which is the caller's to remove."""
+        """A ZIP of a folder in a temporary file, which the caller removes."""
         folder = self._paths.place(path)
         if not folder.is_dir() and folder != self.root:
             raise NotFound(f"there is no folder '{path}'")
@@ -121,7 +121,7 @@ class Workspace:
         return draft
 
     def paths(self) -> list[str]:
-        """All files, as they are named from the root."""
+        """The paths of all files, relative to the root."""
         return sorted(str(file.relative_to(self.root)) for file in files_below(self.root))
 
     # -- changing -------------------------------------------------------------------------------------------------
@@ -132,7 +132,7 @@ class Workspace:
         return self.take(draft, path)
 
     def fill(self, path: str, chunks: Iterable[bytes]) -> str:
-        """A file of chunks that come one by one; all of it or nothing."""
+        """Write a file from chunks: all of it, or nothing."""
         size = 0
         with self._drafted() as draft, draft.open("wb") as opened:
             for chunk in chunks:
@@ -142,7 +142,7 @@ class Workspace:
         return self.take(draft, path)
 
     async def receive(self, chunks: AsyncIterator[bytes]) -> Path:
-        """What comes, in a draft that `take` puts in its place; all of it or nothing."""
+        """Write chunks into a draft, which `take` moves to its place: all of them, or nothing."""
         draft, size = self.draft(), 0
         try:
             with draft.open("wb") as opened:
@@ -159,7 +159,7 @@ class Workspace:
         return draft
 
     def take(self, draft: Path, path: str) -> str:
-        """Put a draft in its place and tell the place's name; the draft is gone, whatever happens."""
+        """Move a draft to its place and return its path; the draft is removed in any case."""
         try:
             place = self._paths.file_place(path)
             self._must_be_content(place)
@@ -188,7 +188,7 @@ class Workspace:
         return self._move(place, target)
 
     def copy(self, path: str, to: str | None = None) -> str:
-        """A file or a folder once more: beside itself, or where it is said."""
+        """Copy a file or a folder, beside itself or to another place."""
         place = self._paths.known(path)
         target = self._paths.file_place(to) if to is not None else free_copy_path(place)
         if target.exists() or target.is_relative_to(place):
@@ -206,7 +206,7 @@ class Workspace:
                 make_private_folder(target)
         except BaseException:
             self._used = None
-            shutil.rmtree(target, ignore_errors=True)  # half of a copy is none
+            shutil.rmtree(target, ignore_errors=True)  # remove the unfinished copy
             raise
         return self._paths.name(target)
 
@@ -219,7 +219,7 @@ class Workspace:
     # -- room -----------------------------------------------------------------------------------------------------
 
     def draft(self) -> Path:
-        """An empty file on the same disk, to be filled and then taken or removed."""
+        """A new empty file on the same disk, to be written and then moved or removed."""
         make_private_folder(self._drafts)
         draft = self._drafts / secrets.token_hex(12)
         draft.touch(mode=0o600, exist_ok=False)
@@ -232,7 +232,7 @@ class Workspace:
 
     @contextmanager
     def _drafted(self) -> Iterator[Path]:
-        """A draft that is gone if it cannot be filled."""
+        """A draft that is removed if writing it fails."""
         draft = self.draft()
         try:
             yield draft

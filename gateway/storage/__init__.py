@@ -1,6 +1,6 @@
 """What outlives the process: the log and the resources, in memory, in SQLite or in Redis."""
 
-from .sealing import UNSEALED, Seal, is_sealed, load_or_create_key
+from .sealing import UNSEALED, FernetSeal, Seal, is_sealed, load_or_create_key
 from .sqlite import (
     SCHEMA_VERSION,
     Database,
@@ -8,27 +8,28 @@ from .sqlite import (
     Work,
     add_to_counter,
     create_database,
+    explain_error,
     lock_database,
     open_beside_server,
     open_exclusively,
     open_read_only,
 )
-from .sqlite import explain_error as trouble_of
 
 __all__ = [
     "SCHEMA_VERSION",
     "UNSEALED",
     "Database",
+    "FernetSeal",
     "Seal",
     "StorageUnusable",
     "Work",
     "add_to_counter",
     "create_database",
+    "explain_error",
     "is_sealed",
     "load_or_create_key",
     "lock_database",
     "open_beside_server",
     "open_exclusively",
     "open_read_only",
-    "trouble_of",
 ]

@@ -1,4 +1,4 @@
-"""What nobody may read who finds a file: sealed before it is stored, by a key that is kept apart from it."""
+"""Seals secrets before they are stored, with a key that is stored apart from them."""
 
 import os
 import secrets
@@ -8,7 +8,7 @@ from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 import structlog
@@ -21,19 +21,31 @@ if TYPE_CHECKING:
 log = structlog.get_logger("dragoman.seal")
 
 SEALED_PREFIX = "sealed:"
-"""So begins what is sealed."""
+"""The beginning of every sealed value."""
 FILE = "secrets.key"
-"""The key of a data folder, made when the first secret comes, for its owner's eyes alone."""
-KEY_LOST = (
-    "a secret was sealed with another key, and is left out; name that key in `secrets_key:`, or give the secret anew"
+"""The file with the key of a data folder; it is made with the first secret, and only its owner may read it."""
+KEY_ADVICE = (
+    "a secret was sealed with another key, and is left out; name that key in `secrets_key:`, or give the secret again"
 )
 
 
-class Seal:
-    """Seals values under their names. Of several keys the first seals, and each opens what it has sealed."""
+class Seal(Protocol):
+    """Makes secrets unreadable for whoever finds them in a store, and readable again."""
+
+    def seal(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """The values by their names, each of them sealed."""
+    def unseal(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """The values as they were given, without those whose key is unknown; values that are not sealed stay."""
+    def seal_bytes(self, content: bytes) -> bytes: ...
+    def unseal_bytes(self, content: bytes) -> bytes | None:
+        """The bytes as they were given; None if their key is unknown."""
+
+
+class FernetSeal:
+    """Encrypts secrets. Of several keys the first encrypts, and each decrypts what it has encrypted."""
 
     def __init__(self, keys: Callable[[], Sequence[str]]) -> None:
-        """`keys` is asked once, when the first secret comes."""
+        """`keys` is called once, with the first secret."""
         self._keys = keys
         self._lock = Lock()
         self._has_warned = False
@@ -43,16 +55,13 @@ class Seal:
                 for name, value in values.items()}
 
     def unseal(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        """As they were given; those whose key is gone are gone too. What was never sealed is left as it is."""
         found = {name: self._opened(value) if is_sealed(value) else value for name, value in values.items()}
         return {name: value for name, value in found.items() if value is not _GONE}
 
     def seal_bytes(self, content: bytes) -> bytes:
-        """The same for bytes."""
         return SEALED_PREFIX.encode() + self._fernet.encrypt(content)
 
     def unseal_bytes(self, content: bytes) -> bytes | None:
-        """None where the key is gone."""
         from cryptography.fernet import InvalidToken
 
         if not content.startswith(SEALED_PREFIX.encode()):
@@ -64,10 +73,10 @@ class Seal:
             return None
 
     def _warn(self) -> None:
-        """Once: a session is read again and again."""
+        """Warn once, however often the secret is read."""
         if not self._has_warned:
             self._has_warned = True
-            log.warning(KEY_LOST)
+            log.warning("secret_key_unknown", advice=KEY_ADVICE)
 
     def _opened(self, value: str) -> Any:
         content = self.unseal_bytes(value.encode())
@@ -85,11 +94,8 @@ class Seal:
         return MultiFernet([Fernet(urlsafe_b64encode(sha256(key.encode()).digest())) for key in self._keys()])
 
 
-class Unsealed(Seal):
-    """No seal: for what never leaves the process."""
-
-    def __init__(self) -> None:
-        super().__init__(lambda: ())
+class NoSeal:
+    """Leaves secrets as they are, for stores that never leave the process."""
 
     def seal(self, values: Mapping[str, Any]) -> dict[str, Any]:
         return dict(values)
@@ -102,7 +108,7 @@ class Unsealed(Seal):
     unseal_bytes = seal_bytes
 
 
-UNSEALED = Unsealed()
+UNSEALED: Seal = NoSeal()
 _GONE = object()
 
 
@@ -111,7 +117,7 @@ def is_sealed(value: Any) -> bool:
 
 
 def load_or_create_key(folder: Path) -> str:
-    """The key of a data folder, made if there is none; servers that share the folder share the key."""
+    """The key of a data folder, which is made if there is none; servers that share the folder share the key."""
     file = folder / FILE
     if not file.exists():
         make_private_folder(folder)
@@ -121,7 +127,7 @@ def load_or_create_key(folder: Path) -> str:
         try:
             os.link(beside, file)
         except FileExistsError:
-            pass  # another server was quicker
+            pass  # another server has made the key
         finally:
             beside.unlink()
     return file.read_text().strip()

@@ -77,4 +77,4 @@ class TranslationNotes:
         for name, count in self.unread.items():
             yield f"{count} × {name} of the client could not be read; left out"
         if not self.records:
-            yield "there was nothing in it to translate"
+            yield "the recording contains no events"

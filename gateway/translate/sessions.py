@@ -1,11 +1,8 @@
-"""One session of a recording: its frames heard, each once, and made into records.
-
-Which session a piece belongs to, by what it says of itself or by the stream it came on.
-"""
+"""One session of a recording: its frames decoded, each once; and which session a frame belongs to."""
 
 import re
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import gateway.model as m
@@ -14,17 +11,17 @@ from gateway.ports import DecodedItem, Decoder, ParsedFrame, RemoteAsk
 from .record_composer import RecordComposer
 
 MAX_EVENT_IDS = 4096
-"""So many ids of events are known of a session, so that nothing is told twice."""
+"""So many event ids of a session are remembered, so that no event is decoded twice."""
 
 
 class SessionTranslator:
-    """One session of the recording: how it is heard, and what becomes of it."""
+    """One session of the recording: its decoder and its composer."""
 
-    def __init__(self, composer: RecordComposer, hearing: Decoder) -> None:
-        self.composer, self.hearing = composer, hearing
+    def __init__(self, composer: RecordComposer, decoder: Decoder) -> None:
+        self.composer, self.decoder = composer, decoder
         self._ids: OrderedDict[str, None] = OrderedDict()
         self._last_id, self._was_new = "", True
-        self._told: dict[str, m.Answer] = {}
+        self._passed_answers: dict[str, m.Answer] = {}
         self._sent_on = ""
         self._settings = m.Settings()
         self._connections: set[str] = set()
@@ -40,7 +37,7 @@ class SessionTranslator:
 
     @property
     def view(self) -> m.SessionView:
-        """What is asked, each under the word that the dialect has for it."""
+        """The open asks by the dialect's reference, and the settings."""
         view = m.SessionView(session_id=self.session_id)
         view.settings = self._settings
         for ref, (_, asked) in self.composer.asks.items():
@@ -52,29 +49,29 @@ class SessionTranslator:
     def set_name(self, session_id: str) -> None:
         self.composer.called(session_id)
 
-    def sent(self, command: m.AnyCommand, stream: str, at: float) -> Iterator[m.Record]:
-        """A person said this, on that stream."""
+    def sent(self, command: m.AnyCommand, stream: str, at: float) -> None:
+        """A client sent this command on that stream."""
         if isinstance(command, m.Configure):
             self._settings = command.settings
-            self.hearing.configure(command.settings)
+            self.decoder.configure(command.settings)
             return
         self._sent_on = stream
-        yield from self.composer.add_command(command, at)
+        self.composer.add_command(command, at)
 
     def refused(self, stream: str) -> None:
-        """What was said there last was not taken."""
+        """The server has rejected the last command of this stream."""
         if stream == self._sent_on:
             self.composer.refused()
 
     def connected(self, name: str) -> None:
-        """A stream of this name begins; if it is not the first, it may repeat what was told."""
+        """A stream of this name begins; if it is not the first, it may repeat frames."""
         self._last_id = ""
         if name in self._connections:
-            self.hearing.on_reconnect()
+            self.decoder.on_reconnect()
         self._connections.add(name)
 
     def is_new(self, frame: ParsedFrame) -> bool:
-        """Whether the frame was not told before; one without an id goes with the one that it follows."""
+        """Whether the frame is new; a frame without an id belongs to the one before it."""
         if not frame.id:
             return True
         if frame.id != self._last_id:
@@ -84,68 +81,68 @@ class SessionTranslator:
                 self._ids.popitem(last=False)
         return self._was_new
 
-    def feed(self, frame: ParsedFrame, at: float) -> Iterator[m.Record]:
-        """A server that asks several things may wait from the first on: whether it does shows in what follows."""
-        self._tell_answers()
-        heard = self.hearing.feed(frame)
-        if not self.hearing.paused or not all(isinstance(one, RemoteAsk) for one in heard):
-            yield from self.rest()
-        yield from self._said(heard, at)
-        if self.hearing.paused:
+    def feed(self, frame: ParsedFrame, at: float) -> None:
+        """Decode a frame. Whether the server waits for people after an ask shows in the next frame."""
+        self._pass_answers()
+        items = self.decoder.feed(frame)
+        if not self.decoder.paused or not all(isinstance(one, RemoteAsk) for one in items):
+            self.rest()
+        self._add(items, at)
+        if self.decoder.paused:
             self._waits_since = at
-        elif self.composer.is_suspended and not heard:
-            yield from self.composer.resume(at)
+        elif self.composer.is_suspended and not items:
+            self.composer.resume(at)
 
-    def rest(self) -> Iterator[m.Record]:
-        """Nothing has come for a while: the server waits, if it seemed to."""
+    def rest(self) -> None:
+        """No frame came for a while: suspend the turn if the server seemed to wait."""
         since, self._waits_since = self._waits_since, None
         if since is not None:
-            yield from self.composer.waits(since)
+            self.composer.waits(since)
 
     @property
     def is_resting(self) -> bool:
-        """Whether `rest` has something to say."""
+        """Whether `rest` would write a record."""
         return self._waits_since is not None
 
-    def end(self, at: float) -> Iterator[m.Record]:
-        """Nothing follows: the ends of what is open; a turn that waits for people waits on."""
+    def end(self, at: float) -> None:
+        """The recording has ended: end what is open; a turn that waits for people stays suspended."""
         if self.composer.runs:
-            yield from self._said(self.hearing.end(), at)
-        yield from self.composer.finish(at)
+            self._add(self.decoder.end(), at)
+        self.composer.finish(at)
 
-    def _said(self, heard: Iterable[DecodedItem], at: float) -> Iterator[m.Record]:
-        for one in heard:
-            yield from self.composer.add_item(one, at)
+    def _add(self, items: Iterable[DecodedItem], at: float) -> None:
+        for item in items:
+            self.composer.add_item(item, at)
 
-    def _tell_answers(self) -> None:
-        """The hearing knows what was answered before it hears what came of it."""
-        if not self.hearing.paused:
-            self._told = {}
+    def _pass_answers(self) -> None:
+        """Tell the decoder the answers before it decodes their effects."""
+        if not self.decoder.paused:
+            self._passed_answers = {}
             return
         for ref, (_, asked) in self.composer.asks.items():
             answer = self.composer.answer_to(ref)
-            if self._told.get(ref) != answer:
-                self._told[ref] = answer
-                self.hearing.on_answer(asked, answer)
+            if self._passed_answers.get(ref) != answer:
+                self._passed_answers[ref] = answer
+                self.decoder.on_answer(asked, answer)
 
 
 ID_FIELDS = ("conversation_id", "conversationId", "session_id", "sessionId")
-"""What sessions go by, the durable name before the fleeting one."""
+"""The fields that name a session, the durable id before the id of a single run."""
 NESTED_FIELDS = ("payload", "params", "data")
 PATH = re.compile(r"/(?:sessions|conversations)/([^/?\s]+)")
 LIKE_AN_ID = re.compile(r"[\w.:\-]{1,128}", re.ASCII)
 
 
 class SessionFinder:
-    """Remembers, stream by stream, what the sessions on it are called."""
+    """Finds the session of a frame, by its fields or by the earlier frames of its stream."""
 
     def __init__(self) -> None:
         self._last: dict[str, tuple[str, str]] = {}
 
     def session_of(self, stream: str, frame: ParsedFrame) -> str | None:
-        """The session's name; that of the frame before, where this one has none; None where there is none at all.
+        """The session id of the frame, or else of the frame before it on the stream; None if there is none.
 
-        On a stream whose frames have had the durable name the fleeting one counts for nothing.
+        On a stream that has had a durable id, ids of single runs are ignored.
         """
         found = _session_id_in(frame)
         before = self._last.get(stream)

@@ -1,7 +1,7 @@
-"""One translation from beginning to end: bytes of one dialect in, bytes of another out. No files."""
+"""Translates a recorded stream: bytes of one dialect in, bytes of another out. No files."""
 
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import gateway.model as m
 from gateway.errors import GatewayError
@@ -25,13 +25,13 @@ from .sessions import SessionFinder, SessionTranslator
 from .writer import TranslationWriter
 
 MAX_SESSIONS = 256
-"""So many sessions are followed at once; the one that was silent longest is ended."""
+"""So many sessions are open at once; beyond that the one that was silent longest is ended."""
 UNNAMED_SESSION = ""
-"""The name of a session that has none yet."""
+"""The name of a session whose id is not known yet."""
 
 
 class Translation:
-    """Feed it bytes, write what it gives; `end` gives the rest. `UnreadableRecording` names the line that stops it."""
+    """Feed it bytes and write the output; `end` returns the rest. `UnreadableRecording` has the line that stops it."""
 
     def __init__(
         self, source: Dialect | None, table: Table | None, writing: TranslationWriter, *, clock: Clock, mint: Mint,
@@ -41,153 +41,161 @@ class Translation:
         self._source, self._table, self._writing = source, table, writing
         self._clock, self._mint, self._only = clock, mint, only
         self._reader = RecordingReader(source.name if source is not None else None)
-        self._sorter = SessionFinder()
+        self._finder = SessionFinder()
         self._sessions: OrderedDict[str, SessionTranslator | RecordCopier] = OrderedDict()
         self._early: dict[str, list[ClientFrame]] = {}
+        self._output: list[bytes] = []
 
     def feed(self, chunk: bytes) -> Iterator[bytes]:
-        for piece in self._reader.feed(chunk):
-            yield from self._take(piece)
+        for item in self._reader.feed(chunk):
+            yield from self._translated(item)
 
     def end(self) -> Iterator[bytes]:
-        """What the last bytes complete, and the ends of all that is open."""
+        """The output of the last bytes, and the ends of all that is open."""
         try:
-            for piece in self._reader.end():
-                yield from self._take(piece)
+            for item in self._reader.end():
+                yield from self._translated(item)
         except UnreadableRecording:
             if not self._reader.is_recognised:
                 raise
-            self.remarks.is_cut = True  # it would be whole if it went on
+            self.remarks.is_cut = True  # the last line is incomplete
         self.remarks.is_cut = self.remarks.is_cut or self._reader.torn
         yield from self.close()
 
-    def close(self) -> Iterator[bytes]:
-        """The ends of all that is open, whatever may still have been to come."""
+    def close(self) -> list[bytes]:
+        """The ends of all that is open, even if the recording goes on."""
         while self._sessions:
-            _, session = self._sessions.popitem(last=False)
-            yield from self._written(self._end_of(session))
-        yield self._writing.flush()
+            self._end(self._sessions.popitem(last=False)[1])
+        return [*self._take_output(), self._writing.flush()]
 
-    def rest(self) -> Iterator[bytes]:
-        """What was held back; to be written when nothing comes for a while."""
+    def rest(self) -> list[bytes]:
+        """The output that was held; to be called when no bytes came for a while."""
         for session in self._resting:
-            yield from self._written(session.rest())
-        yield self._writing.flush()
+            session.rest()
+        return [*self._take_output(), self._writing.flush()]
 
     @property
     def deadline(self) -> float | None:
-        """When `rest` should be called, if nothing comes before."""
+        """When `rest` should be called, if no bytes come before."""
         return 0.0 if self._resting else self._writing.deadline
 
     @property
     def _resting(self) -> list[SessionTranslator]:
         return [one for one in self._sessions.values() if isinstance(one, SessionTranslator) and one.is_resting]
 
-    # -- piece by piece -------------------------------------------------------------------------------------------
+    # -- item by item ---------------------------------------------------------------------------------------------
 
-    def _take(self, piece: AnyRecordedItem) -> Iterator[bytes]:
+    def _translated(self, item: AnyRecordedItem) -> Iterator[bytes]:
+        """The output of one item; what was written before a failure comes before the failure is raised."""
+        failure: UnreadableRecording | None = None
         try:
-            yield from self._written(self._records(piece))
+            self._take(item)
         except m.GrammarError as error:
-            raise UnreadableRecording(piece.line, f"this cannot come here: {error}") from None
+            failure = UnreadableRecording(item.line, f"this cannot come here: {error}")
+        except UnreadableRecording as error:
+            failure = error
         except GatewayError as error:
-            if isinstance(error, UnreadableRecording):
-                raise
-            raise UnreadableRecording(piece.line, error.message) from None
+            failure = UnreadableRecording(item.line, error.message)
+        yield from self._take_output()
+        if failure is not None:
+            raise failure
 
-    def _written(self, records: Iterable[m.Record]) -> Iterator[bytes]:
-        for record in records:
-            self.remarks.records += 1
-            yield self._writing.take(record)
+    def _write(self, record: m.Record) -> None:
+        self.remarks.records += 1
+        self._output.append(self._writing.take(record))
 
-    def _records(self, piece: AnyRecordedItem) -> Iterator[m.Record]:
-        if isinstance(piece, StoredRecord):
-            yield from self._kept(piece)
-        elif isinstance(piece, ServerFrame):
-            yield from self._told(piece)
-        elif isinstance(piece, ClientFrame):
-            yield from self._sent(piece)
-        elif isinstance(piece, ResponseBody):
-            yield from self._answered(piece)
+    def _take_output(self) -> list[bytes]:
+        output, self._output = self._output, []
+        return output
+
+    def _take(self, item: AnyRecordedItem) -> None:
+        if isinstance(item, StoredRecord):
+            self._copy(item)
+        elif isinstance(item, ServerFrame):
+            self._received(item)
+        elif isinstance(item, ClientFrame):
+            self._sent(item)
+        elif isinstance(item, ResponseBody):
+            self._answered(item)
         else:
-            self._refused(piece)
+            self._refused(item)
 
-    def _kept(self, piece: StoredRecord) -> Iterator[m.Record]:
-        if self._only not in (None, piece.record.session_id):
+    def _copy(self, item: StoredRecord) -> None:
+        if self._only not in (None, item.record.session_id):
             return
-        yield from self._room_for(piece.record.session_id)
-        session = self._sessions.setdefault(piece.record.session_id, RecordCopier())
+        self._room_for(item.record.session_id)
+        session = self._sessions.setdefault(item.record.session_id, RecordCopier(self._write))
         assert isinstance(session, RecordCopier), "records are copied"
-        yield from session.take(piece.record)
+        session.take(item.record)
 
-    def _told(self, piece: ServerFrame) -> Iterator[m.Record]:
-        name = self._sorter.session_of(piece.stream, piece.frame) or UNNAMED_SESSION
+    def _received(self, item: ServerFrame) -> None:
+        name = self._finder.session_of(item.stream, item.frame) or UNNAMED_SESSION
         if not self._is_wanted(name):
             return
-        yield from self._room_for(name)
-        session = self._listening(name)
-        for early in self._early.pop(piece.stream, []):
-            yield from self._understood(session, early)
-        if piece.connection:
-            session.connected(piece.connection)
-        if session.is_new(piece.frame):
-            yield from self._understood(session, piece)
-            yield from session.feed(piece.frame, self._time(piece))
+        self._room_for(name)
+        session = self._session(name)
+        for early in self._early.pop(item.stream, []):
+            self._add_commands(session, early)
+        if item.connection:
+            session.connected(item.connection)
+        if session.is_new(item.frame):
+            self._add_commands(session, item)
+            session.feed(item.frame, self._time(item))
 
-    def _sent(self, piece: ClientFrame) -> Iterator[m.Record]:
-        """What a client says before its stream has a session waits for that."""
-        name = self._sorter.session_of(piece.stream, piece.frame)
+    def _sent(self, item: ClientFrame) -> None:
+        """A frame that a client sent before its stream has a session waits for the session."""
+        name = self._finder.session_of(item.stream, item.frame)
         if name is None:
-            yield from self._sent_by_somebody(piece)
+            self._sent_without_session(item)
         elif self._is_wanted(name):
-            yield from self._room_for(name)
-            yield from self._understood(self._listening(name), piece)
+            self._room_for(name)
+            self._add_commands(self._session(name), item)
 
-    def _answered(self, piece: ResponseBody) -> Iterator[m.Record]:
-        """A session was made, perhaps: what was said of it has a place now."""
-        if piece.stream not in self._early:
+    def _answered(self, item: ResponseBody) -> None:
+        """A response may name a new session: earlier frames of the stream belong to it."""
+        if item.stream not in self._early:
             return
-        name = self._sorter.session_of(piece.stream, piece.frame)
+        name = self._finder.session_of(item.stream, item.frame)
         if name is not None and self._is_wanted(name):
-            yield from self._room_for(name)
-            for early in self._early.pop(piece.stream):
-                yield from self._understood(self._listening(name), early)
+            self._room_for(name)
+            for early in self._early.pop(item.stream):
+                self._add_commands(self._session(name), early)
 
-    def _sent_by_somebody(self, piece: ClientFrame) -> Iterator[m.Record]:
-        """An answer finds its question by itself; a message waits for its stream to have a session."""
+    def _sent_without_session(self, item: ClientFrame) -> None:
+        """An answer belongs to the session with its ask; a message waits until its stream has a session."""
         for session in self._sessions.values():
             if isinstance(session, SessionTranslator) and session.composer.asks:
-                answers = [one for one in self._overheard(session, piece) if isinstance(one, m.Answer)]
+                answers = [one for one in self._commands(session, item) if isinstance(one, m.Answer)]
                 for answer in answers:
-                    yield from session.sent(answer, piece.stream, self._time(piece))
+                    session.sent(answer, item.stream, self._time(item))
                 if answers:
                     return
-        self._early.setdefault(piece.stream, []).append(piece)
+        self._early.setdefault(item.stream, []).append(item)
         if len(self._early) > MAX_SESSIONS:
             del self._early[next(iter(self._early))]
 
-    def _refused(self, piece: RejectedRequest) -> None:
-        """What was asked for on this stream was not done."""
-        self._early.pop(piece.stream, None)
+    def _refused(self, item: RejectedRequest) -> None:
+        """The server has rejected the last request of this stream."""
+        self._early.pop(item.stream, None)
         for session in self._sessions.values():
             if isinstance(session, SessionTranslator):
-                session.refused(piece.stream)
+                session.refused(item.stream)
 
-    def _understood(self, session: SessionTranslator, piece: ClientFrame | ServerFrame) -> Iterator[m.Record]:
-        """What people said, where the dialect can tell: in what they sent, or in what the server repeats of it."""
-        for command in self._overheard(session, piece):
-            yield from session.sent(command, piece.stream, self._time(piece))
+    def _add_commands(self, session: SessionTranslator, item: ClientFrame | ServerFrame) -> None:
+        """The commands in a frame: of a client, or of a server that repeats them."""
+        for command in self._commands(session, item):
+            session.sent(command, item.stream, self._time(item))
 
-    def _overheard(self, session: SessionTranslator, piece: ClientFrame | ServerFrame) -> Sequence[m.AnyCommand]:
-        read = self._source.recorded_commands if self._source is not None else None
+    def _commands(self, session: SessionTranslator, item: ClientFrame | ServerFrame) -> Sequence[m.AnyCommand]:
+        read_commands = self._source.recorded_commands if self._source is not None else None
         try:
-            if read is not None and self._table is not None:
-                return read(piece.frame, session.view, self._table)
-            is_lost = isinstance(piece, ClientFrame)
-        except GatewayError:  # what a server would have refused, it has refused
-            is_lost = isinstance(piece, ClientFrame)
+            if read_commands is not None and self._table is not None:
+                return read_commands(item.frame, session.view, self._table)
+            is_lost = isinstance(item, ClientFrame)
+        except GatewayError:  # the server has rejected it, too
+            is_lost = isinstance(item, ClientFrame)
         if is_lost:
-            self.remarks.unread[piece.frame.name or "a message"] += 1
+            self.remarks.unread[item.frame.name or "a message"] += 1
         return ()
 
     # -- sessions -------------------------------------------------------------------------------------------------
@@ -195,33 +203,33 @@ class Translation:
     def _is_wanted(self, name: str) -> bool:
         return self._only is None or name in (self._only, UNNAMED_SESSION)
 
-    def _room_for(self, name: str) -> Iterator[m.Record]:
-        """Of too many sessions the one that was silent longest is ended."""
+    def _room_for(self, name: str) -> None:
+        """End the session that was silent longest, if there are too many."""
         if name in self._sessions:
             self._sessions.move_to_end(name)
         elif len(self._sessions) >= MAX_SESSIONS:
             _, session = self._sessions.popitem(last=False)
-            yield from self._end_of(session)
+            self._end(session)
 
-    def _listening(self, name: str) -> SessionTranslator:
-        """A session that had no name has one from now on."""
+    def _session(self, name: str) -> SessionTranslator:
+        """The session of this name; a session without a name gets it."""
         session = self._sessions.get(name) or self._sessions.pop(UNNAMED_SESSION, None)
         if session is None:
             assert self._source is not None and self._source.decoder is not None, "frames are of a dialect"
             session = SessionTranslator(
-                RecordComposer(name or self._mint("sess"), self._mint), self._source.decoder(self._mint)
+                RecordComposer(name or self._mint("sess"), self._mint, self._write), self._source.decoder(self._mint)
             )
-        assert isinstance(session, SessionTranslator), "frames are listened to"
+        assert isinstance(session, SessionTranslator), "frames are decoded"
         if name:
             session.set_name(name)
         self._sessions[name] = session
         return session
 
-    def _end_of(self, session: SessionTranslator | RecordCopier) -> Iterator[m.Record]:
-        yield from session.rest()
+    def _end(self, session: SessionTranslator | RecordCopier) -> None:
+        session.rest()
         self.remarks.torn += session.runs
-        yield from session.end(self._clock())
+        session.end(self._clock())
         self._writing.forget(session.session_id)
 
-    def _time(self, piece: AnyRecordedItem) -> float:
-        return self._clock() if piece.at is None else piece.at
+    def _time(self, item: AnyRecordedItem) -> float:
+        return self._clock() if item.at is None else item.at

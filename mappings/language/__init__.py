@@ -3,6 +3,7 @@
 from .encoder import NO_BINDINGS, FrameEncoder
 from .features import FEATURES, Feature, SupportLevel, feature_of
 from .filters import UnknownWord
+from .frame_decoder import FrameDecoder, UnreadableFrame
 from .load import builtin_path, builtin_table, load_table
 from .projector import ProjectorBase, Step
 from .scopes import Vocabulary
@@ -12,12 +13,14 @@ __all__ = [
     "FEATURES",
     "NO_BINDINGS",
     "Feature",
+    "FrameDecoder",
     "FrameEncoder",
     "ProjectorBase",
     "Step",
     "SupportLevel",
     "Table",
     "UnknownWord",
+    "UnreadableFrame",
     "Vocabulary",
     "builtin_path",
     "builtin_table",

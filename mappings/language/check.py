@@ -33,6 +33,7 @@ from .scopes import (
     union_members,
 )
 from .shape import DEFAULT_ENVELOPE, FrameTemplate, InputTemplate, ParsedTable, ProblemCollector
+from .value_types import CHECKS, parse_type
 
 SSE_SUFFIX = "@sse"
 COMMANDS_BY_KIND = {command.kind: command for command in m.COMMANDS}
@@ -58,7 +59,8 @@ class _TableCheck:
 
     def run(self) -> None:
         for section, look in {
-            "enums": self._enums, "reads": self._reads, "envelopes": self._envelopes, "parts": self._parts,
+            "enums": self._enums, "meanings": self._meanings, "types": self._types, "reads": self._reads,
+            "events": self._events, "envelopes": self._envelopes, "parts": self._parts,
             "frames": self._frames, "inputs": self._inputs, "objects": self._objects, "errors": self._errors,
             "support": self._support,
         }.items():
@@ -94,6 +96,45 @@ class _TableCheck:
             if missing and ANY_OTHER not in words:
                 hint = "map every member, or write '\"*\": …' for all the rest"
                 self.add(("enums", name), f"{name} does not map {', '.join(missing)}", hint, key=True)
+
+    def _meanings(self) -> None:
+        """Words that several members share, and the member that each is read as."""
+        enums = self.draft.shape.enums
+        for name, words in self.draft.shape.meanings.items():
+            if name not in enums:
+                self.add(("meanings", name), f"there are no enums '{name}'", suggest(name, enums), key=True)
+                continue
+            self._unknown("meanings", name, words, [str(word) for word in enums[name].values()], f"{name} has no word")
+            members = list(MODEL_ENUMS.get(name.partition("@")[0], ()))
+            for word, member in words.items():
+                if member not in members:
+                    self.add(("meanings", name, word), f"{name} has no member '{member}'", suggest(member, members))
+
+    def _types(self) -> None:
+        nodes = self.draft.nodes()
+        bound = {str(slot).removeprefix("$") for node in nodes for slot, _ in slots(node)}
+        for name, spelled in self.draft.shape.types.items():
+            if name not in bound:
+                self.add(("types", name), f"no row binds '${name}'", suggest(name, bound), key=True)
+            if parse_type(spelled) is None:
+                hint = f"types are {', '.join(CHECKS)}; '!' behind one: must be there; '?': need not fit"
+                self.add(("types", name), f"there is no type '{spelled}'", hint)
+
+    def _events(self) -> None:
+        """Where a dialect says events by cues of its own, each cue stands for an event, and each event has a row."""
+        events = self.draft.shape.events
+        self._unknown("events", None, events, [*EVENT_CUES, ANY_OTHER], "there is no event")
+        for event, cues in events.items():
+            for index, cue in enumerate(cues):
+                if cue not in self.vocabulary.cues:
+                    hint = suggest(cue, self.vocabulary.cues)
+                    self.add(("events", event, index), f"nobody raises a cue '{cue}'", hint)
+        if events:
+            told = {cue for cues in events.values() for cue in cues}
+            for cue in self.vocabulary.cues:
+                if cue not in told:
+                    hint = "name it under its events, or under '\"*\"' if it says none"
+                    self.add(("events",), f"the cue '{cue}' stands for no event", hint, key=True)
 
     def _reads(self) -> None:
         for name in self.draft.shape.reads:
@@ -140,7 +181,7 @@ class _TableCheck:
             self.add((*frame.path, "envelope"), f"there is no envelope '{frame.envelope}'", hint)
 
     def _every_event(self) -> None:
-        spelled = self.draft.frames
+        spelled = {**self.draft.frames, **self.draft.shape.events}
         for event in m.EVENTS:
             missing = [variant for variant in event.variants or ("",) if f"{event.name}.{variant}" not in spelled]
             if event.name in spelled or not missing:

@@ -1,7 +1,11 @@
-"""Parsed expressions made into closures: values for REST bodies and commands, byte segments for frames."""
+"""Parsed expressions made into functions: values for REST bodies and commands, byte segments for frames.
 
-from collections.abc import Callable, Mapping
-from operator import attrgetter
+Every expression of a table becomes source code once, when the table is loaded, so that a frame or a body takes one call
+for all of its values.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from keyword import iskeyword
 from typing import Any
 
 from .expressions import SPLICE, Array, Constant, Node, Object, Slot
@@ -15,60 +19,81 @@ Segment = bytes | Encoder
 
 
 class ExpressionCompiler:
-    """Knows one scope and the filters of one table."""
+    """Compiles expressions of one scope with the filters of one table."""
 
     def __init__(self, scope: Scope, filters: Mapping[str, Filter]) -> None:
         self._scope = scope
         self._filters = filters
+        self._bound: dict[str, Any] = {"__name__": __name__}
+        """The constants and functions that the source code names."""
 
     # -- values -------------------------------------------------------------------------------------------------------
 
     def value(self, node: Node) -> Getter:
+        return self.function(self.source(node))
+
+    def values(self, sources: Sequence[str]) -> Getter:
+        """A function that gives the values of all these expressions, as a tuple."""
+        return self.function(f"({''.join(f'{source}, ' for source in sources)})")
+
+    def function(self, source: str) -> Getter:
+        """The source is made of identifiers and quoted strings, never of text as the table has it."""
+        made: Getter = eval(f"lambda record, subject, extra: {source}", self._bound)  # noqa: S307
+        return made
+
+    def source(self, node: Node) -> str:
+        """The expression as Python code over `record`, `subject` and `extra`."""
         if isinstance(node, Constant):
-            constant = node.value
-            return lambda record, subject, extra: constant
+            return self._bind(node.value)
         if isinstance(node, Slot):
-            return self.slot(node)
+            return self._slot(node)
         if isinstance(node, Array):
-            items = [self.value(item) for item in node.items]
-            return lambda record, subject, extra: [item(record, subject, extra) for item in items]
-        return self._object(node)
+            return f"[{', '.join(self.source(item) for item in node.items)}]"
+        if any(key == SPLICE or _is_optional(child) for key, child in node.items):
+            return f"{self._bind(self._object(node))}(record, subject, extra)"
+        return f"{{{', '.join(f'{key!r}: {self.source(child)}' for key, child in node.items)}}}"
+
+    def _bind(self, value: Any) -> str:
+        name = f"_{len(self._bound)}"
+        self._bound[name] = value
+        return name
 
     def _object(self, node: Object) -> Getter:
-        fields = [(key, self.value(child), isinstance(child, Slot) and child.is_optional) for key, child in node.items]
-        written = {key for key, _, _ in fields if key != SPLICE}
+        """An object whose keys are not all known before its values are."""
+        fields = [(key, _is_optional(child)) for key, child in node.items]
+        written = {key for key, _ in fields if key != SPLICE}
+        values = self.values([self.source(child) for _, child in node.items])
 
         def build(record: Any, subject: Any, extra: Mapping[str, Any]) -> dict[str, Any]:
             built: dict[str, Any] = {}
-            for key, get, is_optional in fields:
-                value = get(record, subject, extra)
+            for (key, is_optional), value in zip(fields, values(record, subject, extra), strict=True):
                 if key == SPLICE:
-                    built.update((name, item) for name, item in _splice_items(value) if name not in written)
+                    built |= {name: item for name, item in _splice_items(value) if name not in written}
                 elif value is not None or not is_optional:
                     built[key] = value
             return built
 
         return build
 
-    def slot(self, slot: Slot) -> Getter:
-        get = self._base(slot)
+    def _slot(self, slot: Slot) -> str:
+        source = self._base(slot)
         for step in slot.steps:
-            get = _follow_attribute(get, step)
+            value = self._bind(None)  # a local variable of this name
+            follow = _attribute(value, step)
+            source = (
+                f"(None if ({value} := {source}) is None else {value}.get({step!r}) if isinstance({value}, dict)"
+                f" else {follow})"
+            )
         for name in slot.filters:
             if (filter_ := self._filters[name]) is not optional:
-                get = _apply_filter(get, filter_)
-        return get
+                source = f"{self._bind(filter_)}({source})"
+        return source
 
-    def _base(self, slot: Slot) -> Getter:
+    def _base(self, slot: Slot) -> str:
         name, source = slot.name, self._scope[slot.name].source
         if source is NameSource.EXTRA:
-            if slot.is_optional:
-                return lambda record, subject, extra: extra.get(name)
-            return lambda record, subject, extra: extra[name]
-        get = attrgetter(name)
-        if source is NameSource.RECORD:
-            return lambda record, subject, extra: get(record)
-        return lambda record, subject, extra: get(subject)
+            return f"extra.get({name!r})" if slot.is_optional else f"extra[{name!r}]"
+        return _attribute("record" if source is NameSource.RECORD else "subject", name)
 
     def field_of_subject(self, segment_node: Node) -> str | None:
         """The field, if the node is nothing but one field of the event: the case worth a shorter way."""
@@ -88,30 +113,46 @@ class ExpressionCompiler:
             return join_constants([b"[", *_between(inner), b"]"])
         if isinstance(node, Object) and _has_fixed_keys(node):
             return join_constants([b"{", *self._fields(node), b"}"])
-        return [DumpedValue(self.value(node), node)]
+        return [DumpedValue(self, node)]
 
     def _fields(self, node: Object) -> list[Segment]:
         found: list[Segment] = []
         for index, (key, child) in enumerate(node.items):
             lead = (b"," if index else b"") + to_json(key) + b":"
-            if isinstance(child, Slot) and child.is_optional:
-                found.append(_optional_field(lead, self.slot(child)))
+            if _is_optional(child):
+                found.append(OptionalField(self, child, lead))
             else:
                 found += [lead, *self.segments(child)]
         return found
 
 
 class DumpedValue:
-    """A value dumped at run time; `node` tells whether there is a shorter way to it."""
+    """A value that is dumped when its frame is encoded; `node` shows whether there is a shorter way to it."""
 
-    __slots__ = ("get", "node")
+    __slots__ = ("compiler", "get", "node", "source")
 
-    def __init__(self, get: Getter, node: Node) -> None:
-        self.get = get
+    def __init__(self, compiler: ExpressionCompiler, node: Node) -> None:
+        self.compiler = compiler
         self.node = node
+        self.source = compiler.source(node)
+        self.get = compiler.function(self.source)
 
     def __call__(self, record: Any, subject: Any, extra: Mapping[str, Any]) -> bytes:
         return to_json(self.get(record, subject, extra))
+
+
+class OptionalField(DumpedValue):
+    """A field that is absent if its value is null; `lead` is what comes before the value."""
+
+    __slots__ = ("lead",)
+
+    def __init__(self, compiler: ExpressionCompiler, node: Node, lead: bytes) -> None:
+        super().__init__(compiler, node)
+        self.lead = lead
+
+    def __call__(self, record: Any, subject: Any, extra: Mapping[str, Any]) -> bytes:
+        value = self.get(record, subject, extra)
+        return b"" if value is None else self.lead + to_json(value)
 
 
 def join_constants(segments: list[Segment]) -> list[Segment]:
@@ -135,26 +176,14 @@ def _has_fixed_keys(node: Object) -> bool:
     return all(key != SPLICE for key, _ in node.items) and not (isinstance(first, Slot) and first.is_optional)
 
 
-def _optional_field(lead: bytes, get: Getter) -> Encoder:
-    def encode(record: Any, subject: Any, extra: Mapping[str, Any]) -> bytes:
-        value = get(record, subject, extra)
-        return b"" if value is None else lead + to_json(value)
-
-    return encode
+def _is_optional(node: Node) -> bool:
+    return isinstance(node, Slot) and node.is_optional
 
 
-def _follow_attribute(get: Getter, step: str) -> Getter:
-    def follow(record: Any, subject: Any, extra: Mapping[str, Any]) -> Any:
-        value = get(record, subject, extra)
-        if value is None:
-            return None
-        return value.get(step) if isinstance(value, dict) else getattr(value, step)
-
-    return follow
-
-
-def _apply_filter(get: Getter, filter_: Filter) -> Getter:
-    return lambda record, subject, extra: filter_(get(record, subject, extra))
+def _attribute(source: str, name: str) -> str:
+    if name.isascii() and name.isidentifier() and not iskeyword(name):
+        return f"{source}.{name}"
+    return f"getattr({source}, {name!r})"
 
 
 def _splice_items(value: Any) -> Any:

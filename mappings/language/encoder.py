@@ -10,7 +10,7 @@ import gateway.model as m
 from gateway.ports import NO_FRAMES, CueEncoder, Frame, FrameCursor, Frames, Framing
 from gateway.yaml_positions import NodePath
 
-from .compile import DumpedValue, ExpressionCompiler, Segment, join_constants
+from .compile import DumpedValue, ExpressionCompiler, OptionalField, Segment, join_constants
 from .expressions import SPLICE, WIRE, Constant, Node, Object, Slot
 from .filters import to_builtins, to_json_slowly
 
@@ -177,19 +177,45 @@ def _one_frame(name: str, segments: list[Segment]) -> CueEncoder:
 
 
 def _encoder(segments: list[Segment]) -> Callable[[Any, Any, Mapping[str, Any]], bytes]:
-    """Constants and encoders, alternating, filled into one template."""
+    """Constants and values, alternating, filled into one template; one call gives all values."""
     template = b"".join(s.replace(b"%", b"%%") if isinstance(s, bytes) else b"%b" for s in segments)
     encoders = [segment for segment in segments if not isinstance(segment, bytes)]
-    getters = [encoder.get for encoder in encoders if isinstance(encoder, DumpedValue)]
+    dumped = [encoder for encoder in encoders if isinstance(encoder, DumpedValue)]
     dumps = orjson.dumps
 
-    def encode(record: Any, event: Any, extra: Mapping[str, Any]) -> bytes:
+    def encode_each(record: Any, event: Any, extra: Mapping[str, Any]) -> bytes:
         return template % tuple([encode(record, event, extra) for encode in encoders])
+
+    if not dumped:
+        return encode_each
+    values = dumped[0].compiler.values([value.source for value in dumped])
 
     def dump(record: Any, event: Any, extra: Mapping[str, Any]) -> bytes:
         try:
-            return template % tuple([dumps(get(record, event, extra), to_builtins) for get in getters])
+            return template % tuple([dumps(value, to_builtins) for value in values(record, event, extra)])
         except TypeError:
-            return encode(record, event, extra)
+            return encode_each(record, event, extra)
 
-    return dump if len(getters) == len(encoders) else encode
+    if all(type(encoder) is DumpedValue for encoder in encoders):
+        return dump
+    plan = [
+        (None, encoder.lead if isinstance(encoder, OptionalField) else b"") if isinstance(encoder, DumpedValue)
+        else (encoder, b"")
+        for encoder in encoders
+    ]
+
+    def encode(record: Any, event: Any, extra: Mapping[str, Any]) -> bytes:
+        following, found = iter(values(record, event, extra)), []
+        try:
+            for other, lead in plan:
+                if other is not None:
+                    found.append(other(record, event, extra))
+                elif (value := next(following)) is not None or not lead:
+                    found.append(lead + dumps(value, to_builtins))
+                else:
+                    found.append(b"")
+        except TypeError:
+            return encode_each(record, event, extra)
+        return template % tuple(found)
+
+    return encode

@@ -7,7 +7,8 @@ from typing import Any
 
 from gateway.yaml_positions import NodePath
 
-SPLICE = "<<"
+SPLICE, MERGE = "...", "<<"
+"""`...: $name` puts the members of a value here; `<<: *anchor` is YAML's own way to repeat what is written."""
 WIRE, BODY = "wire", "body"
 _SLOT = re.compile(r"\$([a-z_]\w*)((?:\.\w+)*)((?:\s*\|\s*[\w@]+)*)\s*")
 
@@ -39,7 +40,7 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class Object:
-    """Keys and values in order; a key `<<` splices its value in, and keys written out win over spliced ones."""
+    """Keys and values in order; a key `...` splices its value in, and keys written out win over spliced ones."""
 
     items: tuple[tuple[str, "Node"], ...]
     path: NodePath = ()
@@ -74,7 +75,7 @@ def _object(value: dict[Any, Any], path: NodePath, report: ReportProblem) -> Obj
         if not isinstance(key, str):
             report((*path, key), f"the key {key!r} is not a word; put it in quotes")
             continue
-        items.append((key, parse_expression(item, (*path, key), report)))
+        items.append((SPLICE if key == MERGE else key, parse_expression(item, (*path, key), report)))
     return Object(_inline_splices(items), path)
 
 

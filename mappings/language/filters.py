@@ -79,6 +79,29 @@ FILTERS: dict[str, Filter] = {
     "optional": optional,
 }
 TIME_FILTERS = ("iso", "naive", "ms")
+
+
+def parse_time(value: Any) -> float:
+    """Seconds since the epoch, from ISO 8601 (UTC where it names no zone) or from a number of milliseconds."""
+    if not isinstance(value, str):
+        return float(value) / 1000
+    moment = datetime.fromisoformat(value)
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+
+
+def parse_json_text(value: Any) -> Any:
+    """The value that a text of JSON spells; what is no text stays as it is."""
+    return orjson.loads(value) if isinstance(value, str) else value
+
+
+INVERSES: dict[str, tuple[str, Filter]] = {
+    "iso": ("time", parse_time),
+    "naive": ("time", parse_time),
+    "ms": ("number", parse_time),
+    "json": ("any", parse_json_text),
+    "text": ("text", str),
+}
+"""By filter: the type of its value on the wire, and what gives back the value that was filtered."""
 CONTENT_FILTER, PARTS_FILTER = "content", "parts"
 """Spelled by the table's own `parts`: `content` keeps a bare string as it is, `parts` makes it a part."""
 
@@ -97,6 +120,11 @@ def word_filter(words: Mapping[str, Any]) -> Filter:
         raise UnknownWord(value, plain)
 
     return look
+
+
+def word_reader(meanings: Mapping[str, StrEnum]) -> Filter:
+    """The member that a word stands for; a word that the table does not know stays as it is."""
+    return lambda word: meanings.get(word, word)
 
 
 def content_filters(spelled: Mapping[type[Any], Callable[[Any], Any] | None]) -> dict[str, Filter]:

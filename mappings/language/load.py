@@ -1,21 +1,25 @@
 """From a file to a table: read, lay overrides over it, shape, check, compile; all problems are told together."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import mappings
 from gateway.ports import Dialect
 from gateway.yaml_positions import NodePath, Problem, Problems, YamlDocument, read_yaml, suggest
 
 from .check import check_table
+from .expressions import MERGE, SPLICE
 from .scopes import Vocabulary
-from .shape import ENVELOPE, ProblemCollector, parse_table, shape_table
+from .shape import FRAME_KEYS, ProblemCollector, parse_table, shape_table
+from .spellings import check_reading
 from .table import Table
 
 
 def builtin_path(dialect: str) -> Path:
-    """Where the table of a dialect that comes with the gateway is kept."""
-    return Path(__file__).parent.parent / f"{dialect}.yaml"
+    """Where the table of a dialect that comes with the gateway is kept; if there is none, where it would be."""
+    places = [Path(folder) / f"{dialect}.yaml" for folder in mappings.__path__]
+    return next((place for place in places if place.is_file()), places[0])
 
 
 def builtin_table(dialect: Dialect) -> Table:
@@ -23,8 +27,11 @@ def builtin_table(dialect: Dialect) -> Table:
     return load_table(builtin_path(dialect.name), Vocabulary.of(dialect))
 
 
-def load_table(path: Path | str, vocabulary: Vocabulary, overrides: Iterable[Path | str] = ()) -> Table:
-    """Raises `Problems`, naming every mistake of the table and its overrides."""
+def load_table(path: Path | str, vocabulary: Vocabulary, overrides: Sequence[Path | str] = ()) -> Table:
+    """Raises `Problems`, naming every mistake of the table and its overrides.
+
+    An override changes what is written, never what is read: whether rows can be told apart is asked of the table alone.
+    """
     marked = read_yaml(path)
     for override in overrides:
         marked = apply_override(marked, read_yaml(override))
@@ -33,6 +40,8 @@ def load_table(path: Path | str, vocabulary: Vocabulary, overrides: Iterable[Pat
     drafted = parse_table(shaped, findings)
     if marked.value is not None:
         check_table(drafted, vocabulary, findings)
+        if not overrides and not findings.problems and not shaped.problems:
+            check_reading(drafted, vocabulary, findings)
     problems = [*marked.problems, *shaped.problems, *findings.problems]
     if problems:
         raise Problems(problems)
@@ -71,8 +80,9 @@ class _OverrideMerge:
     def mapping(self, base: dict[Any, Any], over: dict[Any, Any], path: NodePath, source: NodePath) -> dict[Any, Any]:
         """Key by key; `path` is where it will stand, `source` where the override has it."""
         result = dict(base)
-        for key, value in over.items():
-            here, there = (*path, key), (*source, key)
+        for written, value in over.items():
+            key = SPLICE if written == MERGE and isinstance(value, str) else written
+            here, there = (*path, key), (*source, written)
             if value == DROP:
                 self._drop(result, key, path, there)
             elif path == ("frames",) and isinstance(value, dict):
@@ -88,7 +98,7 @@ class _OverrideMerge:
         if not isinstance(base, list):
             self._problem(source, f"'{path[-1]}' is not spelled in the table", "write a list of frames")
             return []
-        wires = [wire for frame in base for wire in frame if wire != ENVELOPE]
+        wires = [wire for frame in base for wire in frame if wire not in FRAME_KEYS]
         for wire in over:
             if wire not in wires:
                 self._problem((*source, wire), f"'{path[-1]}' has no frame '{wire}'", suggest(wire, wires))

@@ -131,6 +131,12 @@ def known_attributes(hint: Any) -> dict[str, Any] | None:
     return _common_attributes([_attributes(kind) for kind in kinds])
 
 
+def known_fields(hint: Any) -> set[str]:
+    """Those of the known attributes that are fields, and not derived from fields."""
+    kinds = [kind for kind in union_members(hint) if isinstance(kind, type) and issubclass(kind, Struct)]
+    return set.intersection(*(set(kind.__struct_fields__) for kind in kinds)) if kinds else set()
+
+
 def _attributes(kind: Any) -> dict[str, Any]:
     if not (isinstance(kind, type) and issubclass(kind, Struct)):
         return {}

@@ -10,16 +10,32 @@ from gateway.yaml_positions import NodePath, Position, Problem, YamlDocument, su
 
 from .expressions import Node, Object, parse_expression
 
-ENVELOPE = "envelope"
+ENVELOPE, WRITE_ONLY, KNOWN_BY, ALSO, WHOSE = "envelope", "write-only", "known_by", "also", "of"
+FRAME_KEYS = (ENVELOPE, WRITE_ONLY, KNOWN_BY, ALSO)
+"""What a frame may have beside its wire name: its envelope; why it is not read; the constants that tell it from other
+frames of its name; and further spellings of it that are read, each with a note whose it is."""
 
 
 def _one_wire_name(frame: dict[str, Any]) -> dict[str, Any]:
-    wires = [key for key in frame if key != ENVELOPE]
+    wires = [key for key in frame if key not in FRAME_KEYS]
     if len(wires) != 1:
-        raise ValueError(f"a frame has one wire name (and may have 'envelope'), not {len(wires)}")
-    if not isinstance(frame.get(ENVELOPE, ""), str):
-        raise ValueError("'envelope' is the name of an envelope")
+        raise ValueError(f"a frame has one wire name (and may have {', '.join(FRAME_KEYS)}), not {len(wires)}")
+    for key, what in ((ENVELOPE, "the name of an envelope"), (WRITE_ONLY, "a sentence: why the frame is not read")):
+        if not isinstance(frame.get(key, ""), str):
+            raise ValueError(f"'{key}' is {what}")
+    known_by = frame.get(KNOWN_BY, [])
+    if not (isinstance(known_by, list) and all(isinstance(path, str) for path in known_by)):
+        raise ValueError(f"'{KNOWN_BY}' is a list of members of the body")
+    _further_spellings(frame.get(ALSO, []))
     return frame
+
+
+def _further_spellings(also: Any) -> None:
+    if not isinstance(also, list) or not all(isinstance(one, dict) for one in also):
+        raise ValueError(f"'{ALSO}' is a list of frames")
+    for one in also:
+        if not isinstance(one.get(WHOSE), str) or len(one) != 2:
+            raise ValueError(f"a frame of '{ALSO}' has one wire name, and '{WHOSE}': a note whose spelling it is")
 
 
 def _word(value: Any) -> Any:
@@ -56,10 +72,14 @@ class TableShape(_StrictModel):
     dialect: str
     spec: str
     enums: dict[str, dict[str, Word]] = {}
+    meanings: dict[str, dict[str, str]] = {}
     reads: dict[str, dict[str, Word]] = {}
+    types: dict[str, str] = {}
+    names: list[str] = []
     envelopes: dict[str, dict[str, Any]] = {}
     parts: dict[str, Any] = {}
     frames: dict[str, list[FrameShape]] = {}
+    events: dict[str, list[str]] = {}
     inputs: dict[str, InputShape] = {}
     objects: dict[str, Any] = {}
     errors: dict[str, ErrorShape] = {}
@@ -71,7 +91,8 @@ class TableShape(_StrictModel):
 SECTIONS = tuple(TableShape.model_fields)
 # What stands in for an entry of the wrong shape, so that the rest of the table can still be checked.
 _STAND_INS: dict[str, Any] = {
-    "enums": {"*": ""}, "reads": {"*": ""}, "envelopes": {}, "frames": [], "inputs": {"command": "interrupt"},
+    "enums": {"*": ""}, "meanings": {}, "reads": {"*": ""}, "types": "any", "envelopes": {}, "frames": [], "events": [],
+    "inputs": {"command": "interrupt"},
     "errors": {"body": None}, "support": "full", "heard": "full", "notes": "", "dialect": "?", "spec": "?",
 }
 
@@ -162,6 +183,9 @@ class FrameTemplate:
     body: Node
     envelope: str
     path: NodePath
+    write_only: str = ""
+    known_by: tuple[str, ...] | None = None
+    also: tuple["FrameTemplate", ...] = ()
 
 
 @dataclass(frozen=True)
@@ -208,18 +232,17 @@ def parse_table(shaped: ShapedTable, findings: ProblemCollector) -> ParsedTable:
     made.envelopes = {name: parsed(body, "envelopes", name) for name, body in table.envelopes.items()}
     made.parts = {kind: None if body == [] else parsed(body, "parts", kind) for kind, body in table.parts.items()}
     made.objects = {name: parsed(body, "objects", name) for name, body in table.objects.items()}
+
+    def template(frame: dict[str, Any], *path: str | int, envelope: str = DEFAULT_ENVELOPE) -> FrameTemplate:
+        wire, body = next((wire, body) for wire, body in frame.items() if wire not in (*FRAME_KEYS, WHOSE))
+        name = frame.get(ENVELOPE, envelope)
+        also = [template(one, *path, ALSO, index, envelope=name) for index, one in enumerate(frame.get(ALSO, ()))]
+        known_by = tuple(frame[KNOWN_BY]) if KNOWN_BY in frame else None
+        return FrameTemplate(
+            wire, parsed(body, *path, wire), name, path, frame.get(WRITE_ONLY, ""), known_by, tuple(also))
+
     for cue, frames in table.frames.items():
-        made.frames[cue] = [
-            FrameTemplate(
-                wire,
-                parsed(body, "frames", cue, index, wire),
-                frame.get(ENVELOPE, DEFAULT_ENVELOPE),
-                ("frames", cue, index),
-            )
-            for index, frame in enumerate(frames)
-            for wire, body in frame.items()
-            if wire != ENVELOPE
-        ]
+        made.frames[cue] = [template(frame, "frames", cue, index) for index, frame in enumerate(frames)]
     for message, spelled in table.inputs.items():
         given = parsed(spelled.given, "inputs", message, "given")
         assert isinstance(given, Object)

@@ -1,21 +1,36 @@
 """One dialect's table, compiled: frames, REST bodies, refusals and commands by their names."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Any, TypeVar, get_type_hints
 
 import gateway.model as m
-from gateway.ports import CueEncoder, Framing
+from gateway.ports import NO_FRAMES, CueEncoder, FrameCursor, Frames, Framing
 from gateway.yaml_positions import Problem, Problems, YamlDocument
 
 from .check import COMMANDS_BY_KIND, SSE_SUFFIX, scope_of
 from .compile import ExpressionCompiler, Getter
+from .content_decoder import ContentDecoder
 from .encoder import FrameEncoder, compile_cue, frame_segments, framing_problem
 from .expressions import Node, wrap_in_envelope
 from .features import SupportLevel
-from .filters import ANY_OTHER, FILTERS, Filter, content_filters, enum_reader, to_builtins, word_filter
-from .scopes import ERROR_NAMES, PART_TYPES, Vocabulary, extra_scope, part_scope, union_members
+from .filters import (
+    ANY_OTHER,
+    CONTENT_FILTER,
+    FILTERS,
+    INVERSES,
+    PARTS_FILTER,
+    Filter,
+    content_filters,
+    enum_reader,
+    to_builtins,
+    word_filter,
+    word_reader,
+)
+from .frame_decoder import FrameDecoder
+from .scopes import ERROR_NAMES, MODEL_ENUMS, PART_TYPES, Vocabulary, extra_scope, part_scope, union_members
 from .shape import FrameTemplate, InputTemplate, ParsedTable
+from .spellings import Inverses, SpellingCompiler
 
 Member = TypeVar("Member", bound=StrEnum)
 
@@ -44,6 +59,7 @@ class Table:
                         for code, refusal in draft.errors.items()}
         self._inputs = {message: self._input(message, spelled) for message, spelled in draft.inputs.items()}
         self._encoders: dict[Framing, FrameEncoder] = {}
+        self._spellings = SpellingCompiler(draft, vocabulary, self._inverses())
 
     # -- what is said -------------------------------------------------------------------------------------------------
 
@@ -55,7 +71,10 @@ class Table:
 
     def silent(self, event: m.Event) -> bool:
         """Is this event deliberately not said?"""
-        return not self._draft.frames[self._cue_of(type(event), event.variant)]
+        name = type(event).name
+        by_cue = self._draft.shape.events
+        cues = by_cue.get(f"{name}.{event.variant}", by_cue.get(name, ()))
+        return not cues and not self._draft.frames.get(self._cue_of(type(event), event.variant))
 
     def object(self, name: str, /, **bindings: Any) -> Any:
         """A REST body, as plain JSON-able values."""
@@ -92,7 +111,31 @@ class Table:
         made: m.AnyCommand = command(**given(None, None, bindings))
         return made
 
+    def read_content(self, value: Any) -> m.Content:
+        """Content as the dialect spells it: a text, or a list of blocks, of which unknown ones are passed over."""
+        return self._content.content(value)
+
+    def decoder(self, *framings: Framing, wanted: Mapping[str, Sequence[str]] | None = None) -> FrameDecoder:
+        """The frames read back; of the cues in `wanted` only these names are bound, of other cues none."""
+        return FrameDecoder(self._spellings.forms(framings), wanted)
+
     # -- compiling ----------------------------------------------------------------------------------------------------
+
+    def _inverses(self) -> Inverses:
+        """What gives back a value that the table's filters have changed."""
+        words = {name: ("text", word_reader(self._meanings(name, enum)))
+                 for name in self._words if (enum := MODEL_ENUMS.get(name.partition("@")[0]))}
+        compiler = SpellingCompiler(self._draft, self._vocabulary, {**INVERSES, **words})
+        self._content = ContentDecoder([
+            compiler.part_spelling(kind, node, part_scope(PART_TYPES[kind])) for kind, node in compiler.parts()
+        ])
+        return {**INVERSES, **words, CONTENT_FILTER: ("content", self._content.content),
+                PARTS_FILTER: ("content", self._content.parts)}
+
+    def _meanings(self, name: str, enum: type[StrEnum]) -> dict[str, StrEnum]:
+        """What each word of an enum stands for, as the table says it where several members share a word."""
+        named = {word: enum(member) for word, member in self._draft.shape.meanings.get(name, {}).items()}
+        return {**self.meanings(name, enum), **named}
 
     def _getter(self, node: Node, names: tuple[str, ...]) -> Getter:
         return ExpressionCompiler(extra_scope(names), self._filters).value(node)
@@ -123,7 +166,9 @@ class Table:
         self._check_framing(framing)
         cues = {cue: self._cue_encoder(cue, frames, framing) for cue, frames in self._draft.frames.items()}
         events = {
-            event: {variant: cues[self._cue_of(event, variant)] for variant in event.variants or ("",)}
+            event: {
+                variant: cues.get(self._cue_of(event, variant), _say_nothing) for variant in event.variants or ("",)
+            }
             for event in m.EVENTS
         }
         return FrameEncoder(events, cues)
@@ -151,3 +196,7 @@ class Table:
         mistakes = [mistake for envelope in used.values() if (mistake := framing_problem(envelope, framing))]
         if mistakes:
             raise Problems(Problem(self._marked.position(path, key=True), message) for path, message in mistakes)
+
+
+def _say_nothing(record: Any, event: Any, extra: Mapping[str, Any], cursor: FrameCursor = None) -> Frames:
+    return NO_FRAMES

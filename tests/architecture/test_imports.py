@@ -9,7 +9,7 @@ ROOT = Path(__file__).parents[2]
 ROOMS = ("gateway", "adapters", "mappings", "conformance")
 EVERYBODY = (
     "gateway.errors", "gateway.field_errors", "gateway.ids", "gateway.json_values", "gateway.old_imports",
-    "gateway.private_files", "gateway.quotas", "gateway.time_slices", "gateway.yaml_positions",
+    "gateway.private_files", "gateway.quotas", "gateway.supervision", "gateway.time_slices", "gateway.yaml_positions",
 )
 """Modules that every room of the gateway may use: they import at most the model and one another."""
 
@@ -22,6 +22,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "gateway.json_values": (),
     "gateway.private_files": (),
     "gateway.quotas": ("gateway.errors",),
+    "gateway.supervision": (),
     "gateway.time_slices": (),
     "gateway.yaml_positions": ("gateway.field_errors",),
     "gateway.logging": ("gateway.model",),
@@ -29,7 +30,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "gateway.engine": ("gateway.model", "gateway.ports", *EVERYBODY),
     "gateway.storage": ("gateway.model", "gateway.ports", *EVERYBODY),
     "gateway.cluster": ("gateway.model", "gateway.ports", "gateway.engine", "gateway.storage", *EVERYBODY),
-    "gateway.resources": ("gateway.model", "gateway.ports", "gateway.storage", *EVERYBODY),
+    "gateway.resources": ("gateway.model", "gateway.ports", *EVERYBODY),
     "gateway.client": ("gateway.model", "gateway.ports", *EVERYBODY),
     "gateway.backends": ("gateway.model", "gateway.ports", "gateway.client", *EVERYBODY),
     "gateway.http": ("gateway.model", "gateway.ports", "gateway.logging", *EVERYBODY),
@@ -53,6 +54,7 @@ SIDE_DOORS = ("gateway.storage.resources.redis", "gateway.backends.kinds", "gate
 MEETING_PLACES = (
     "gateway.app",
     "gateway.composition",
+    "gateway.engine_parts",
     "gateway.storage_factory",
     "gateway.loss_matrix",
     "gateway.server",

@@ -42,7 +42,7 @@ def test_every_backend_setting_directive_and_step_is_on_the_page() -> None:
 
 
 def test_what_is_to_be_found_in_the_journal_is_what_is_said() -> None:
-    table = PAGE.partition("| `why` has |")[2].partition("\n\n")[0]
+    table = PAGE.partition("| `reason` has |")[2].partition("\n\n")[0]
     shown = [words for row in table.splitlines()[2:] for words in re.findall(r"`([^`]+)`", row.split(" | ")[0])]
     source = "".join(path.read_text() for path in (Path(__file__).parents[2] / "gateway").rglob("*.py"))
     said = [re.sub(r"\d+$|initialize$", "", words) for words in shown]

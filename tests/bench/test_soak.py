@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from adapters import known_dialects
 from bench import soak, soak_clients
 from bench.soak import MIB, Sample, judge, main, report, slope
 from bench.soak_clients import SoakClients, SoakCounts, repeat_visits
@@ -36,7 +37,7 @@ async def test_who_comes_when_it_is_over_comes_once() -> None:
     over, visits = asyncio.Event(), list[int]()
     over.set()
 
-    async def visit() -> None:
+    async def visit(clients: SoakClients) -> None:
         visits.append(1)
 
     await repeat_visits(SoakClients("", None, SoakCounts()), visit, over)  # type: ignore[arg-type]
@@ -60,5 +61,6 @@ def test_a_short_run_goes_through_every_dialect(
     code = main(["--minutes", "0"])
     told = capsys.readouterr().out
     assert code == 0, told
-    for word in ("aap ", "blade ", "cas ", "zenflux ", "per 1,000 turns", "per idle session", "open files", "tasks"):
+    figures = ("per 1,000 turns", "per idle session", "open files", "tasks")
+    for word in (*(f"{name} " for name in known_dialects()), *figures):
         assert word in told

@@ -6,15 +6,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
 from urllib.request import urlopen
 
 import pytest
 from playwright.sync_api import Browser, Page
 
+from tests.support.dialect_tables import ALL_DIALECTS
 from tests.support.server_process import Running, running
-
-DIALECTS: dict[str, Any] = {"aap": {}, "cas": {}, "zenflux": {}, "blade": {}}
 
 ATTACKS = """async (at) => {
   const chat = JSON.stringify({message: 'hello', userId: 'ann', stream: false});
@@ -100,7 +98,7 @@ def nothing_happened(server: Running) -> bool:
 
 
 def test_a_page_of_another_site_gets_nothing(browser: Browser, port: int, tmp_path: Path) -> None:
-    with running(tmp_path, dialects=DIALECTS) as server, shown(browser, f"http://evil.test:{port}/") as page:
+    with running(tmp_path, dialects=ALL_DIALECTS) as server, shown(browser, f"http://evil.test:{port}/") as page:
         told = page.evaluate(ATTACKS, server.address)
         assert told.pop("simple") == told.pop("memory") == 0, "a browser sends it, and does not say what came back"
         assert set(told.values()) == {"TypeError", "closed"}, told
@@ -113,7 +111,7 @@ def test_a_page_of_another_site_gets_nothing(browser: Browser, port: int, tmp_pa
 
 def test_a_page_whose_name_leads_here_gets_nothing(browser: Browser, tmp_path: Path) -> None:
     """The page came from its own server, and its name was given the address of this machine after that."""
-    with running(tmp_path, dialects=DIALECTS) as server:
+    with running(tmp_path, dialects=ALL_DIALECTS) as server:
         rebound = server.address.replace("127.0.0.1", "rebound.test")
         page = browser.new_page()
         page.route(f"{rebound}/page", lambda route: route.fulfill(content_type="text/html", body="<title>page</title>"))
@@ -126,7 +124,7 @@ def test_a_page_whose_name_leads_here_gets_nothing(browser: Browser, tmp_path: P
 
 def test_a_listed_page_may_use_every_dialect(browser: Browser, port: int, tmp_path: Path) -> None:
     app = f"http://app.test:{port}"
-    with running(tmp_path, dialects=DIALECTS, origins=[app]) as server, shown(browser, app) as page:
+    with running(tmp_path, dialects=ALL_DIALECTS, origins=[app]) as server, shown(browser, app) as page:
         assert page.evaluate(USE, server.address) == {
             "requestId": "req_", "ended": True, "missing": 404, "replied": "1", "polled": 200,
         }

@@ -54,7 +54,7 @@ def test_an_option_that_is_not_there_is_told() -> None:
     _, board, _ = answered(m.QuestionAsk(questions=(ONE,)), "7", "1")
     assert board.shown[3:] == ["there is no option 7: say 1 to 2"]
     _, board, _ = answered(BACK, "3", "x", "1")
-    assert board.shown[4:] == ["there is no option 3: say 1 to 2", "one number, please"]
+    assert board.shown[4:] == ["there is no option 3: say 1 to 2", "type one number"]
 
 
 def test_whoever_says_nothing_again_and_again_has_no_answer() -> None:

@@ -70,7 +70,7 @@ def test_commands_of_the_prompt() -> None:
     remote = ScriptedRemote()
     code, board = talk(remote, ScriptedUser("/help", "/raw", "/raw", "/new", "/exit", "never said"))
     assert code == 0
-    assert "/exit   leave; so do Ctrl-C and Ctrl-D at the prompt" in board.shown
+    assert "/exit   leave, as Ctrl-C and Ctrl-D do at the prompt" in board.shown
     assert board.shown[-3:] == ["events are shown", "events are no longer shown", "a new session: sess_2"]
     assert len(remote.openings) == 2
     assert remote.said == []
@@ -120,7 +120,7 @@ def test_a_server_that_does_not_end_its_turn_is_left_alone(monkeypatch: pytest.M
     monkeypatch.setattr(conversation, "INTERRUPT_SECONDS", 0.1)
     code, board = talk(ScriptedRemote([NOTICE, press, None], deaf=True), ScriptedUser("hello"))
     assert code == 0
-    assert "! the server has not ended its turn; it is left alone" in board.shown
+    assert "! the server has not ended the turn; not waiting any longer" in board.shown
 
 
 def test_nobody_to_talk_with_is_raised() -> None:

@@ -153,7 +153,7 @@ def test_everything_else_is_a_line() -> None:
     )
     assert seen.splitlines() == [
         "[image] https://x/y.png", "[plan] [1]", 'intent: "demo"', "! mind the gap", "title: Trip",
-        "the history was summed up: all of it", "! hm",
+        "the history was compacted: all of it", "! hm",
     ]
 
 

@@ -57,7 +57,7 @@ def test_help_speaks_of_values_and_not_of_types(dragoman: Run, command: str) -> 
 
 def test_help_names_what_an_option_takes(dragoman: Run) -> None:
     said = " ".join(dragoman("chat", "--help").stdout.split())
-    for words in ("--dialect -d NAME What", "--session ID Go", "--tool NAME A tool", "--timeout SECONDS [x>=0.1] Sec"):
+    for words in ("--dialect -d NAME", "--session ID Continue", "--tool NAME Offer", "--timeout SECONDS [x>=0.1] Sec"):
         assert words in said
     assert re.search(r"--watch +Read settings", dragoman("serve", "--help").stdout)
 

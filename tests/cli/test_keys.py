@@ -9,9 +9,9 @@ from urllib.parse import quote
 from typer.testing import Result
 
 from gateway.ports.keys import KeyUse
-from gateway.resources import KeyStore
 from gateway.resources.keys import issue_key
 from gateway.storage.resources.key_tables import SqliteKeyTable
+from tests.support.key_stores import key_store
 from tests.support.redis_server import redis_of_this_run
 
 Run = Callable[..., Result]
@@ -20,12 +20,12 @@ Run = Callable[..., Result]
 def test_a_key_is_shown_once_and_alone_on_standard_output(home: Path, dragoman: Run) -> None:
     result = dragoman("keys", "add", "laptop", "--user", "ada")
     assert result.exit_code == 0
-    assert KeyStore(home / "data").verify(result.stdout.strip()) == "ada"
+    assert key_store(home / "data").verify(result.stdout.strip()) == "ada"
     assert "cannot be shown again" in result.stderr
 
 
 def test_the_users_name_is_the_keys_by_default(home: Path, dragoman: Run) -> None:
-    assert KeyStore(home / "data").verify(dragoman("keys", "add", "ada").stdout.strip()) == "ada"
+    assert key_store(home / "data").verify(dragoman("keys", "add", "ada").stdout.strip()) == "ada"
 
 
 def test_keys_are_listed_without_what_opens(dragoman: Run) -> None:
@@ -89,7 +89,7 @@ def test_no_keys_is_said(dragoman: Run) -> None:
 def test_a_removed_key_is_gone(home: Path, dragoman: Run) -> None:
     token = dragoman("keys", "add", "laptop").stdout.strip()
     assert dragoman("keys", "remove", "laptop").exit_code == 0
-    assert KeyStore(home / "data").verify(token) is None
+    assert key_store(home / "data").verify(token) is None
 
 
 def test_a_second_key_of_that_name_is_refused(dragoman: Run) -> None:
@@ -107,4 +107,4 @@ def test_removing_what_is_not_there_is_refused(dragoman: Run) -> None:
 def test_another_data_folder_can_be_named(home: Path, real: Callable[..., subprocess.CompletedProcess[str]]) -> None:
     result = real("keys", "add", "laptop", "--data", "elsewhere")
     assert result.returncode == 0
-    assert KeyStore(home / "elsewhere").verify(result.stdout.strip()) == "laptop"
+    assert key_store(home / "elsewhere").verify(result.stdout.strip()) == "laptop"

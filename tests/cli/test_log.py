@@ -10,7 +10,7 @@ from typer.testing import CliRunner, Result
 
 from gateway.cli import app
 from gateway.cli.log import ProgressReporter
-from gateway.storage import Database, Seal, load_or_create_key
+from gateway.storage import Database, FernetSeal, load_or_create_key
 from gateway.storage.log import SqliteLog
 from tests.support import fork_server
 from tests.support.storage.stored_sessions import SESSIONS, kept, store
@@ -99,32 +99,32 @@ def test_a_round_trip_through_pipes(home: Path, real: Real, file: Path) -> None:
     done = real("log", "export")
     assert done.returncode == 0
     assert len(done.stdout.splitlines()) == RECORDS + 1
-    assert "secrets that clients gave to their sessions are in it" in done.stderr
+    assert "the file has secrets of clients" in done.stderr
     back = fork_server.run(
         [sys.executable, "-c", "from gateway.cli import main; main()", "log", "import", "--data", "other"],
         input=done.stdout,
     )
     assert back.returncode == 0, back.stderr
-    assert back.stdout == f"{home}/other/dragoman.db: took in 3 sessions, {RECORDS} records\n"
+    assert back.stdout == f"{home}/other/dragoman.db: imported 3 sessions, {RECORDS} records\n"
     other = home / "other" / "dragoman.db"
-    assert kept(other, Seal(lambda: [load_or_create_key(home / "data")])) == SESSIONS
+    assert kept(other, FernetSeal(lambda: [load_or_create_key(home / "data")])) == SESSIONS
     assert b"s3cret" not in other.read_bytes()
 
 
 def test_a_file_that_only_its_writer_can_read(home: Path, dragoman: Run, file: Path) -> None:
     result = dragoman("log", "export", "s1", "--out", "out.jsonl")
     assert (result.exit_code, result.stdout) == (0, "")
-    assert "Written to out.jsonl: secrets" in result.stderr
+    assert "Written to out.jsonl: the file has secrets" in result.stderr
     assert (home / "out.jsonl").stat().st_mode & 0o777 == 0o600
     assert b"s3cret" not in (home / "out.jsonl").read_bytes()
     again = dragoman("log", "export", "--out", "out.jsonl")
-    assert (again.exit_code, again.stderr) == (2, "out.jsonl is there already; remove it, or choose another name\n")
+    assert (again.exit_code, again.stderr) == (2, "out.jsonl exists already; remove it, or choose another name\n")
     refused = dragoman("log", "import", "out.jsonl")
     assert refused.exit_code == 2
     assert refused.stderr == "there is a session 's1' already; --replace puts this one in its place\n"
     replaced = dragoman("log", "import", "--replace", "out.jsonl")
-    assert replaced.stdout == f"{file}: took in 1 session, 37 records, 1 of them in the place of others\n"
-    seal = Seal(lambda: [load_or_create_key(home / "data")])
+    assert replaced.stdout == f"{file}: imported 1 session, 37 records, 1 of them replaced existing ones\n"
+    seal = FernetSeal(lambda: [load_or_create_key(home / "data")])
     assert kept(file, seal) == {"s2": SESSIONS["s2"], "s3": SESSIONS["s3"], "s1": SESSIONS["s1"]}
 
 
@@ -154,9 +154,9 @@ def test_help_has_an_example(dragoman: Run, command: str) -> None:
 
 def test_long_work_says_how_far_it_is(capsys: pytest.CaptureFixture[str]) -> None:
     now = [0.0]
-    pace = ProgressReporter("looked at {} of {} sessions", lambda: now[0])
+    pace = ProgressReporter("verified {} of {} sessions", lambda: now[0])
     for done in range(1, 5001):
         now[0] += 2**-11
         pace(done, 5000)
     pace.end()
-    assert capsys.readouterr().err == "looked at 2,048 of 5,000 sessions\nlooked at 4,096 of 5,000 sessions\n"
+    assert capsys.readouterr().err == "verified 2,048 of 5,000 sessions\nverified 4,096 of 5,000 sessions\n"

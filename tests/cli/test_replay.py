@@ -70,7 +70,7 @@ def test_the_server_of_the_settings_is_asked(home: Path, dragoman: Run, url: str
     (["sess_1"], "a key is required; give one with --key or in DRAGOMAN_KEY"),
     (["sess_2", "--key", "dgm_good"], "there is no session 'sess_2'"),
     (["../healthz", "--key", "dgm_good"], "there is no session '../healthz'"),
-    (["odd", "--key", "dgm_good"], "sent what is no record"),
+    (["odd", "--key", "dgm_good"], "sent something that is not a record"),
 ])
 def test_a_refusal_is_one_message(dragoman: Run, url: str, words: list[str], told: str) -> None:
     result = dragoman("replay", *words, "--url", url)
@@ -82,7 +82,7 @@ def test_a_refusal_is_one_message(dragoman: Run, url: str, words: list[str], tol
 def test_nobody_there_is_one_message(dragoman: Run, url: str) -> None:
     result = dragoman("replay", "sess_1", "--url", "http://127.0.0.1:1")
     assert result.exit_code == 2
-    assert "http://127.0.0.1:1 cannot be asked: " in result.stderr
+    assert "http://127.0.0.1:1 cannot be reached: " in result.stderr
     assert "dragoman serve" in result.stderr
 
 

@@ -78,10 +78,10 @@ async def test_a_turn_whose_log_has_lost_its_end_is_closed_by_its_own_server() -
     async with replicas(2, endless) as (first, second):
         session_id = await made(first)
         await first.sessions.submit("ann", session_id, [HELLO])
-        await until(lambda: first.sessions._sessions[session_id].stored_seq > 10)
+        await until(lambda: first.table.get(session_id).stored_seq > 10)
         assert await first.redis._writing.ask("EVAL", SHORTENED, 0, first.redis.prefix, session_id) == 2
-        await until(lambda: first.sessions._sessions.get(session_id) is None
-                    or first.sessions._sessions[session_id].view.status is m.SessionStatus.IDLE)
+        await until(lambda: first.table.get(session_id) is None
+                    or first.table.get(session_id).view.status is m.SessionStatus.IDLE)
         await closed_by_somebody(second, session_id)
 
 
@@ -94,7 +94,7 @@ async def test_a_turn_that_began_as_its_server_woke_is_closed_though_the_server_
         async with asyncio.timeout(10 * LEASE):
             while await second.redis._reading.ask("SISMEMBER", known, first.redis.replica):  # noqa: ASYNC110
                 await asyncio.sleep(LEASE / 20)
-        first.sessions._sessions[session_id].submit([HELLO])
+        first.table.get(session_id).submit([HELLO])
         await first.log.flush()
         await first.die()
         await closed_by_somebody(second, session_id)
@@ -106,16 +106,16 @@ async def test_a_server_that_takes_many_sessions_over_keeps_its_own() -> None:
         waiting = [await made(first) for _ in range(15)]
         for session_id in waiting:
             await first.sessions.submit("ann", session_id, [HELLO])
-        await until(lambda: all(first.sessions._sessions[one].view.asks for one in waiting))
+        await until(lambda: all(first.table.get(one).view.asks for one in waiting))
         await first.log.flush()
-        take, lives = second.sessions._take, list[int]()
+        take, lives = second.sessions._claims._take, list[int]()
 
         async def slow(session_id: str, token: str, head: int) -> None:
             await asyncio.sleep(LEASE / 5)
             lives.append(await second.redis._reading.ask("EXISTS", second.redis.key("replica", second.redis.replica)))
             await take(session_id, token, head)
 
-        second.sessions._take = slow  # type: ignore[method-assign]
+        second.sessions._claims._take = slow  # type: ignore[method-assign]
         await first.die()
         await until(lambda: all(map(second.log.holds, waiting)))
         assert lives == [1] * len(waiting)
@@ -139,7 +139,7 @@ async def test_who_waits_for_what_was_dropped_is_told_though_what_left_before_wa
         await stored.wait()
         other = asyncio.create_task(first.sessions.update("ann", session_id, metadata={"n": 2}))
         await until(lambda: session_id in first.log._pending)
-        first.sessions._lose(session_id)
+        first.sessions._held.lose(session_id)
         answered.set()
         async with asyncio.timeout(60):
             await asyncio.gather(one, other)
@@ -152,6 +152,6 @@ async def test_nothing_is_in_doubt_while_all_is_well() -> None:
         session_id = await made(first)
         await second.sessions.submit("ann", session_id, [HELLO])
         await ended(second, session_id)
-        await first.sessions._hand_over(session_id)
-        assert await second.sessions._owner_of(session_id) is None
-        assert not first.sessions._doubtful and not second.sessions._doubtful
+        await first.sessions._held.hand_over(session_id)
+        assert await second.sessions._claims.owner_of(session_id) is None
+        assert not first.sessions._held.doubtful and not second.sessions._held.doubtful

@@ -15,8 +15,8 @@ from tests.prove.crash.history import times_there
 from tests.prove.fleet.allowed_refusals import unexplained_refusals
 from tests.prove.fleet.gateways import FleetConversation, calling
 from tests.support.cluster.fleet_in_loop import FleetInLoop, fleet_in_loop
-from tests.support.dialects.aap.crash_client import AapCrashClient
-from tests.support.dialects.blade.crash_client import BladeCrashClient
+from tests.support.dialects.aap import crash_client as aap
+from tests.support.dialects.blade import crash_client as blade
 from tests.support.redis_server import redis_of_this_run
 
 WORDS = "unheard"
@@ -84,7 +84,7 @@ def world(two: FleetInLoop, http: aiohttp.ClientSession) -> CrashRun:
 async def test_a_request_whose_client_has_left_is_waited_for_before_a_fleet_is_judged(
     two: FleetInLoop, http: aiohttp.ClientSession,
 ) -> None:
-    client = AapCrashClient(world(two, http), 0)
+    client = aap.CrashClient(world(two, http), 0)
     talk = await left_behind(two, client, f"/slow 400 {WORDS}")
     assert (await client.rested()).turns == 0, "to all who look, the session rests"
     settling = asyncio.create_task(talk.settled())
@@ -98,7 +98,7 @@ async def test_a_request_whose_client_has_left_is_waited_for_before_a_fleet_is_j
 async def test_a_client_is_refused_while_a_message_runs_of_which_it_heard_nothing(
     two: FleetInLoop, http: aiohttp.ClientSession,
 ) -> None:
-    client = BladeCrashClient(world(two, http), 0)
+    client = blade.CrashClient(world(two, http), 0)
     talk = await left_behind(two, client, f"/slow 400 {WORDS}")
     assert (await client.rested()).turns == 0, "the client looks before it speaks"
     await comes(talk, client)

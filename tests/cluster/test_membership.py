@@ -6,7 +6,7 @@ from uuid import uuid4
 
 import pytest
 
-from gateway.cluster.membership import Membership
+from gateway.cluster.membership import Heartbeat, Lease
 from gateway.storage.redis import RedisAddress, RedisClient, RedisUnreachable
 from tests.support.cluster.replicas import LEASE
 from tests.support.gateway_server import simulation
@@ -14,13 +14,14 @@ from tests.support.redis_server import redis_of_this_run
 
 
 class Member:
-    """A membership, and what it told."""
+    """A member of a cluster, and what it told."""
 
     def __init__(self, prefix: str) -> None:
         address = RedisAddress.read(f"{redis_of_this_run().url}?prefix={prefix}")
         self.redis = RedisClient(address, lease=LEASE, clock=simulation().time)
         self.doubts = self.beats = self.misses = 0
-        self.membership = Membership(self.redis, self.doubted, self.beaten, self.missed)
+        self.lease = Lease(self.redis, self.doubted)
+        self.heartbeat = Heartbeat(self.lease, self.beaten, self.missed)
 
     async def doubted(self) -> None:
         self.doubts += 1
@@ -40,12 +41,13 @@ async def pair() -> AsyncIterator[tuple[Member, Member]]:
     await second.redis.open()
     yield first, second
     for one in (first, second):
-        await one.membership.stop()
+        await one.heartbeat.stop()
+        await one.lease.end()
         await one.redis.close()
 
 
 async def test_a_lease_runs_out_and_is_looked_into_when_it_is_needed(pair: tuple[Member, Member]) -> None:
-    member = pair[0].membership
+    member = pair[0].lease
     assert not member.is_good
     await member.sure()
     assert (member.is_good, pair[0].doubts) == (True, 1)
@@ -58,9 +60,9 @@ async def test_a_lease_runs_out_and_is_looked_into_when_it_is_needed(pair: tuple
 
 
 async def test_a_lease_that_is_renewed_in_time_is_not_in_doubt(pair: tuple[Member, Member]) -> None:
-    member = pair[0].membership
-    await member.beat()
-    member.start()
+    member = pair[0].lease
+    await member.renew()
+    pair[0].heartbeat.start()
     await asyncio.sleep(2.5 * LEASE)
     assert member.is_good and member.is_steady
     assert pair[0].doubts == 1
@@ -68,37 +70,37 @@ async def test_a_lease_that_is_renewed_in_time_is_not_in_doubt(pair: tuple[Membe
 
 
 async def test_one_leads_until_it_leaves(pair: tuple[Member, Member]) -> None:
-    first, second = pair[0].membership, pair[1].membership
-    await first.beat()
-    await second.beat()
+    first, second = pair[0].lease, pair[1].lease
+    await first.renew()
+    await second.renew()
     assert (first.is_leader, second.is_leader) == (True, False)
-    await first.stop()
-    await second.beat()
+    await first.end()
+    await second.renew()
     assert (first.is_leader, second.is_leader) == (False, True)
 
 
 async def test_one_that_is_silent_leads_no_more(pair: tuple[Member, Member]) -> None:
-    first, second = pair[0].membership, pair[1].membership
-    await first.beat()
+    first, second = pair[0].lease, pair[1].lease
+    await first.renew()
     await asyncio.sleep(1.2 * LEASE)
     assert not first.is_leader
-    await second.beat()
+    await second.renew()
     assert second.is_leader
-    await first.beat()
+    await first.renew()
     assert not first.is_leader
 
 
 async def test_beats_that_come_to_nothing_are_told(pair: tuple[Member, Member]) -> None:
     member = pair[0]
-    await member.membership.beat()
+    await member.lease.renew()
 
     async def gone(script: str, *given: object) -> object:
         raise RedisUnreachable("gone")
 
     change, member.redis.run_script = member.redis.run_script, gone  # type: ignore[method-assign, assignment]
-    member.membership.start()
+    member.heartbeat.start()
     await asyncio.sleep(LEASE)
-    assert member.misses == 2 and member.redis.trouble is not None and member.membership.silence > 0
+    assert member.misses == 2 and member.redis.trouble is not None and member.lease.silence > 0
     member.redis.run_script = change  # type: ignore[method-assign]
     await asyncio.sleep(LEASE)
-    assert member.redis.trouble is None and member.membership.is_good and member.membership.silence == 0
+    assert member.redis.trouble is None and member.lease.is_good and member.lease.silence == 0

@@ -21,9 +21,10 @@ from gateway.cluster.messages import (
     unseal_message,
 )
 from gateway.ports import BackendEvent, Receipt, Turn
-from gateway.storage import UNSEALED, Seal
+from gateway.storage import UNSEALED, FernetSeal, Seal
 from gateway.storage.redis import RedisPubSub
 from tests.support.cluster.agents import ended, made, quick
+from tests.support.cluster.receiver import Receiver
 from tests.support.cluster.replicas import Replica
 from tests.support.gateway_server import until
 
@@ -36,7 +37,7 @@ OURS: dict[str, str] = {"owner": "ann", "session_id": "s"}
 
 
 def seal(key: str = KEY) -> Seal:
-    return Seal(lambda: [key])
+    return FernetSeal(lambda: [key])
 
 
 def accepted(command: Any) -> m.Record:
@@ -76,7 +77,7 @@ def test_what_an_older_server_wrote_unsealed_is_read() -> None:
 
 
 async def test_a_secret_given_to_one_server_reaches_the_agent_of_another() -> None:
-    given, post = list[Any](), list[bytes]()
+    given, post = list[Any](), Receiver()
 
     async def play(turn: Turn) -> AsyncGenerator[BackendEvent, None]:
         given.append(turn.command)
@@ -85,18 +86,18 @@ async def test_a_secret_given_to_one_server_reaches_the_agent_of_another() -> No
 
     prefix = uuid4().hex
     writer, other = Replica(prefix, play, seal()), Replica(prefix, play, seal())
-    spy = RedisPubSub(writer.redis.address, 5, lambda channel, message: post.append(message), lambda: None)
+    spy = RedisPubSub(writer.redis.address, 5)
     await writer.open()
     await other.open()
-    await spy.start(writer.sessions._mail, other.sessions._mail)
+    await spy.start(post, writer.sessions.inbox.address, other.sessions.inbox.address)
     session_id = await made(writer)
     receipt = await other.sessions.submit("ann", session_id, [SAID])
     assert [record.event.command for record in receipt.records] == [SAID]  # type: ignore[union-attr]
     assert writer.log.holds(session_id) and not other.log.holds(session_id)
     await ended(other, session_id)
     assert given == [SAID]
-    await until(lambda: len(post) >= 2)
-    assert not any(SECRET.encode() in letter for letter in post)
+    await until(lambda: len(post.messages) >= 2)
+    assert not any(SECRET.encode() in letter for letter in post.messages)
     await spy.close()
     await other.close()
     await writer.close()

@@ -16,8 +16,8 @@ async def test_what_is_said_while_a_gap_is_filled_is_not_missed() -> None:
         session_id = await made(first)
         cursor = await second.sessions.subscribe("ann", session_id, "d")
         await heard(cursor, "session.created")
-        listener, since, news = second.sessions._listener, second.log.since, list[bytes]()
-        hear, read, told = listener._hear, asyncio.Event(), asyncio.Event()
+        inbox, since, news = second.sessions.inbox, second.log.since, list[bytes]()
+        hear, read, told = inbox.received, asyncio.Event(), asyncio.Event()
 
         def deaf_at_first(channel: str, message: bytes) -> None:
             news.append(message)
@@ -30,7 +30,7 @@ async def test_what_is_said_while_a_gap_is_filled_is_not_missed() -> None:
             await told.wait()
             return records
 
-        listener._hear, second.log.since = deaf_at_first, slow  # type: ignore[method-assign]
+        inbox.received, second.log.since = deaf_at_first, slow  # type: ignore[method-assign]
         for title in ("missed", "after a gap"):
             await first.sessions.post_event("ann", session_id, m.NoticePosted(topic="t", title=title))
         await read.wait()
@@ -58,9 +58,9 @@ async def test_who_watches_is_not_cut_because_the_server_slept() -> None:
             return await change(script, *given)
 
         first.redis.run_script = breaking  # type: ignore[method-assign]
-        first.sessions._membership.start()
+        first.sessions.heartbeat.start()
         await until(lambda: missed)
-        await first.sessions._listener.start(first.sessions._mail)
+        await first.sessions._pubsub.start(first.sessions.inbox, first.sessions.inbox.address)
         await second.sessions.post_event("ann", session_id, m.NoticePosted(topic="t", title="awake"))
         assert await heard(cursor, "2 notice.posted") == ["2 notice.posted"]
         cursor.close()

@@ -84,7 +84,7 @@ async def test_an_ask_is_answered_through_any_server() -> None:
     async with replicas(3, asking) as (first, second, third):
         session_id = await made(first)
         await second.sessions.submit("ann", session_id, [HELLO])
-        await until(lambda: first.sessions._sessions[session_id].view.asks)
+        await until(lambda: first.table.get(session_id).view.asks)
         ask = next(iter((await third.sessions.get("ann", session_id)).asks.values()))
         assert [view.session_id for view in await second.sessions.active("ann")] == [session_id]
         await third.sessions.submit("ann", session_id, [
@@ -125,8 +125,8 @@ async def test_an_ask_of_a_server_that_dies_is_answered_at_another() -> None:
         await first.sessions.submit("ann", session_id, [HELLO])
         await until(
             lambda: (
-                first.sessions._sessions[session_id].stored_seq == first.sessions._sessions[session_id].view.head
-                and first.sessions._sessions[session_id].view.asks
+                first.table.get(session_id).stored_seq == first.table.get(session_id).view.head
+                and first.table.get(session_id).view.asks
             )
         )
         before = list((await second.sessions.get("ann", session_id)).asks)
@@ -194,11 +194,11 @@ async def test_a_call_that_waited_for_a_server_that_slept_is_not_carried_out_a_s
         session_id = await made(first)
         letter = RpcRequest(request="r1", sender=second.redis.replica, call=SubmitCall(
             owner="ann", session_id=session_id, commands=(HELLO,)))
-        await first.sessions._hand_over(session_id)
-        assert await second.sessions._owner_of(session_id) is None
+        await first.sessions._held.hand_over(session_id)
+        assert await second.sessions._claims.owner_of(session_id) is None
         done = await second.sessions._here(letter.call, "r1")
         await ended(second, session_id)
-        await second.sessions._hand_over(session_id)
+        await second.sessions._held.hand_over(session_id)
         answer = await first.sessions._serve(letter, False)
         assert done is not None and answer.receipt is not None and answer.receipt.turn_id == done.turn_id
         records = await first.sessions.records("ann", session_id)
@@ -225,10 +225,10 @@ async def test_a_call_that_comes_twice_is_carried_out_once_and_answered_twice() 
 
 
 async def test_a_session_that_is_let_go_may_be_held_by_another() -> None:
-    async with replicas(2, quick, sessions_at_hand=2) as (first, second):
+    async with replicas(2, quick, cached_sessions=2) as (first, second):
         held = [await made(first) for _ in range(4)]
         await until(lambda: len(first.log.held) == 2)
-        await until(lambda: not first.sessions._errands)
+        await until(lambda: not first.sessions._held._releases)
         await second.sessions.update("ann", held[0], title="mine")
         assert second.log.holds(held[0]) and not first.log.holds(held[0])
         assert (await first.sessions.get("ann", held[0])).title == "mine"
@@ -238,7 +238,7 @@ async def test_a_server_that_stops_hands_over_what_rests_and_leaves_what_waits()
     async with replicas(2, asking) as (first, second):
         resting, waiting = await made(first), await made(first)
         await first.sessions.submit("ann", waiting, [HELLO])
-        await until(lambda: first.sessions._sessions[waiting].view.asks)
+        await until(lambda: first.table.get(waiting).view.asks)
         draining = asyncio.create_task(first.sessions.drain(0.2, asyncio.Event()))
         await until(lambda: not first.log.holds(resting))
         assert (await second.sessions.update("ann", resting, title="mine")).title == "mine"

@@ -16,8 +16,9 @@ from tests.support.gateway_server import until
 
 def deafen(one: Replica, words: bytes = b'"replied"') -> None:
     """It hears no answers, or none with these words."""
-    hear = one.sessions._listener._hear
-    one.sessions._listener._hear = lambda channel, message: None if words in message else hear(channel, message)
+    hear = one.sessions.inbox.received
+    one.sessions.inbox.received = (  # type: ignore[method-assign]
+        lambda channel, message: None if words in message else hear(channel, message))
 
 
 def cut(one: Replica) -> Any:
@@ -72,7 +73,7 @@ async def test_what_was_taken_and_could_not_be_stored_at_once_is_not_done_a_seco
     async with replicas(2, quick) as (first, second):
         session_id = await made(first)
         deafen(second, b'"refused"')
-        change_all, trouble, troubles = first.redis.run_scripts, first.redis.on_trouble, list[GatewayError]()
+        change_all, trouble, troubles = first.redis.run_scripts, first.log.failed, list[GatewayError]()
 
         async def failing(calls: Any, *extra: Any) -> Any:
             if calls[0][0] == "append" and not troubles:
@@ -83,7 +84,7 @@ async def test_what_was_taken_and_could_not_be_stored_at_once_is_not_done_a_seco
             troubles.append(why)
             trouble(why)
 
-        first.redis.run_scripts, first.redis.on_trouble = failing, noticed  # type: ignore[method-assign]
+        first.redis.run_scripts, first.log.failed = failing, noticed  # type: ignore[method-assign]
         receipt = await second.sessions.submit("ann", session_id, [HELLO])
         await ended(second, session_id)
         assert troubles
@@ -132,11 +133,11 @@ async def test_a_letter_that_a_server_finds_when_it_wakes_is_not_carried_out() -
             owner="ann", session_id=session_id, commands=(HELLO,))))
         await first.freeze()
         await asyncio.sleep(1.5 * LEASE)
-        first.sessions._hear(first.sessions._mail, letter)
-        assert not first.sessions._post._serving
+        first.sessions.inbox.received(first.sessions.inbox.address, letter)
+        assert not first.sessions.rpc._serving
         await first.thaw()
-        await until(lambda: first.sessions._membership.is_good)
-        first.sessions._hear(first.sessions._mail, letter)
+        await until(lambda: first.sessions._lease.is_good)
+        first.sessions.inbox.received(first.sessions.inbox.address, letter)
         await until(lambda: first.watchman.ended)
         await first.log.flush()
         records = await first.sessions.records("ann", session_id)

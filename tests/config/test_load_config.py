@@ -47,11 +47,11 @@ def test_the_command_line_goes_before_the_environment_before_the_file(monkeypatc
 def test_a_variable_reaches_any_depth(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DRAGOMAN_LIMITS__TURN_SECONDS", "60")
     monkeypatch.setenv("DRAGOMAN_AGENTS__DEMO__MODEL", "demo-2")
-    monkeypatch.setenv("DRAGOMAN_JOURNAL", '{"level": "debug"}')
+    monkeypatch.setenv("DRAGOMAN_LOGGING", '{"level": "debug"}')
     config = load_config(written(GOOD + "limits: {send_seconds: 5}\n"))
     assert (config.limits.turn_seconds, config.limits.send_seconds) == (60, 5)
     assert config.agents["demo"].model == "demo-2"
-    assert config.journal.level == "debug"
+    assert config.logging.level == "debug"
 
 
 def test_paths_are_meant_from_the_folder_of_the_file(tmp_path: Path) -> None:
@@ -123,7 +123,7 @@ mappings:
 
 def test_mistakes_are_found_at_every_level() -> None:
     assert problems(DEEP_MISTAKES) == [
-        "config.yaml:2:19: 'speech' is no path; write it as '/speech'",
+        "config.yaml:2:19: 'speech' is not a path; write it as '/speech'",
         "config.yaml:3:17: '/speech/' is where 'speech' is mounted already",
         "config.yaml:8:24: there is no setting 'premission'; did you mean 'permission'?",
         "config.yaml:9:16: 'search' is in 'tools' a second time",
@@ -135,7 +135,7 @@ def test_mistakes_are_found_at_every_level() -> None:
         "config.yaml:15:20: there is no setting 'streeming'; did you mean 'streaming'?",
         "config.yaml:15:49: agents.demo.capabilities.images.0: must be 'http' or 'data', not 'ftp'",
         "config.yaml:17:3: 'speach' is not served; did you mean 'speech'?",
-        "config.yaml:18:9: there is no file 'missing.yaml'; it is looked for beside the config file",
+        "config.yaml:18:9: there is no file 'missing.yaml'; the path starts at the folder of the config file",
     ]
 
 
@@ -143,11 +143,11 @@ def test_a_wrong_variable_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DRAGOMAN_PORT", "-1")
     monkeypatch.setenv("DRAGOMAN_PROT", "1")
     monkeypatch.setenv("DRAGOMAN_LIMITS__TURN_SECOND", "1")
-    monkeypatch.setenv("DRAGOMAN_JOURNAL", '{"level": "loud"}')
+    monkeypatch.setenv("DRAGOMAN_LOGGING", '{"level": "loud"}')
     monkeypatch.setenv("DRAGOMAN_SERVICE_HOST", "10.0.0.1")  # what a cluster sets beside a service of this name
     assert problems(GOOD) == [
-        "variable DRAGOMAN_JOURNAL: journal.level: must be 'debug', 'info', 'warning' or 'error', not 'loud'",
         "variable DRAGOMAN_LIMITS__TURN_SECOND: there is no setting 'turn_second'; did you mean 'turn_seconds'?",
+        "variable DRAGOMAN_LOGGING: logging.level: must be 'debug', 'info', 'warning' or 'error', not 'loud'",
         "variable DRAGOMAN_PORT: port: must be at least 0, not '-1'",
         "variable DRAGOMAN_PROT: there is no setting 'prot'; did you mean 'port'?",
     ]
@@ -202,9 +202,9 @@ def test_several_ways_in_can_be_listed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_way_in_that_lets_in_nobody_or_everybody_is_refused() -> None:
     assert problems(GOOD + "auth: kyes\n") == [
-        "config.yaml:3:7: auth: 'kyes' is no way to come in here; there are: none, keys, oidc"]
+        "config.yaml:3:7: auth: 'kyes' is not a way to authenticate; there are: none, keys, oidc"]
     assert problems(GOOD + "auth: [keys, none]\n") == [
-        "config.yaml:3:7: auth: 'none' is no way to come in here; list keys, oidc, or both"]
+        "config.yaml:3:7: auth: 'none' is not a way to authenticate; list keys, oidc, or both"]
     assert "an empty list lets nobody in" in problems(GOOD + "auth: []\n")[0]
     assert problems(GOOD + "auth: oidc\n") == [
         "config.yaml:3:7: auth: oidc needs to know who signs the tokens; add `oidc: {issuer: https://…, audience: …}`"]

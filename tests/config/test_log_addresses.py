@@ -28,7 +28,7 @@ def test_what_is_no_address_is_told_without_its_password(tmp_path: Path, log: st
     with pytest.raises(Problems) as told:
         load(tmp_path, log)
     words = str(told.value)
-    assert "that is no address of a" in words and "write it as" in words
+    assert "this is not an address of a" in words and "write it as" in words
     assert "hush" not in words
 
 
@@ -50,7 +50,7 @@ def test_what_is_not_installed_is_told(tmp_path: Path, monkeypatch: pytest.Monke
 @pytest.mark.parametrize(("log", "told"), [
     ("rediss://:hush@host/0?ssl_ca_cert=ca.pem", "has no 'ssl_ca_cert'; did you mean 'ssl_ca_certs'?"),
     ("rediss://:hush@host/0?ssl_ca_certs=nowhere.pem",
-     "ssl_ca_certs: there is no file 'nowhere.pem'; it is looked for beside the config file"),
+     "ssl_ca_certs: there is no file 'nowhere.pem'; the path starts at the folder of the config file"),
     ("redis://:hush@host/0?ssl_ca_certs=ca.pem", "an address of a redis:// server has no 'ssl_ca_certs'"),
     ("redis://:hush@host/zero", "the database of a redis:// server is a number"),
     ("unix://:hush@/run/redis.sock?db=zero", "the database of a unix:// server is a number"),

@@ -32,7 +32,7 @@ def test_a_setting_is_documented(model: str, name: str) -> None:
     assert re.search(rf"^[# -]*{name}:", TEXT, re.MULTILINE), f"config.yaml does not show {model}.{name}"
 
 
-@pytest.mark.parametrize(("group", "name"), [(g, n) for g in ("limits", "journal")
+@pytest.mark.parametrize(("group", "name"), [(g, n) for g in ("limits", "logging")
                                               for n in type(Config.model_fields[g].default).model_fields])
 def test_a_limit_says_what_it_is_for(group: str, name: str) -> None:
     assert re.search(rf"^  {name}: \S+ +# \w+", TEXT, re.MULTILINE)

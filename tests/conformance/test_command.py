@@ -14,7 +14,7 @@ from conformance.command import conform
 from conformance.faults.aap import FAULTS
 from conformance.faults.blade.reference import BladeServer
 from conformance.faults.reference import ReferenceServer
-from conformance.kit.suite import load_suite
+from conformance.kit.suite import dialects, load_suite
 
 KEY = "the-key-of-the-examiners"
 Serve = Callable[[ReferenceServer], str]
@@ -196,7 +196,7 @@ def test_the_address_beside_a_recording_may_have_the_path_that_serve_prints(tmp_
     assert "GET /api/v1/sessions" in result.output
 
 
-@pytest.mark.parametrize("dialect", ["aap", "blade", "cas", "zenflux"])
+@pytest.mark.parametrize("dialect", dialects())
 def test_a_profile_is_printed_to_be_edited(dialect: str, tmp_path: Path) -> None:
     result = run(dialect, "--print-profile")
     assert result.exit_code == 0

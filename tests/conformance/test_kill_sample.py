@@ -3,8 +3,6 @@
 A sample of 300 flaws and a clean run: `make prove ARGS="--only kill"`; all flaws: `make kill`.
 """
 
-from pathlib import Path
-
 import pytest
 import yaml
 
@@ -12,16 +10,16 @@ from conformance.faults.kill.bench import bench_of
 from conformance.faults.kill.flaw import Flaw
 from conformance.faults.kill.hunt import Hunter, Quarry, several
 from conformance.faults.kill.orders import read_orders
-from conformance.faults.kill.setups import SETUPS
-
-SAMPLE = yaml.safe_load((Path(__file__).parents[1] / "support/conformance/kill_sample.yaml").read_text("utf-8"))
+from tests.support.conformance.examination_facts import EXAMINED
+from tests.support.dialect_parts import document
 
 
 def flaws(dialect: str, kind: str) -> list[tuple[Flaw, str]]:
-    return [(Flaw(kind, place, path), case) for kind, place, path, case in SAMPLE[dialect][kind]]
+    sample = yaml.safe_load(document(dialect, "kill_sample.yaml").read_text("utf-8"))
+    return [(Flaw(kind, place, path), case) for kind, place, path, case in sample[kind]]
 
 
-@pytest.mark.parametrize("dialect", SETUPS)
+@pytest.mark.parametrize("dialect", EXAMINED)
 async def test_flaws_are_noticed(dialect: str) -> None:
     bench = bench_of(dialect)
     hunter, chosen = Hunter(bench, read_orders(dialect)), flaws(dialect, "noticed")
@@ -32,7 +30,7 @@ async def test_flaws_are_noticed(dialect: str) -> None:
     assert [catch.name for catch in catches if not bench.musts(catch.requirements)] == []
 
 
-@pytest.mark.parametrize("dialect", SETUPS)
+@pytest.mark.parametrize("dialect", EXAMINED)
 async def test_liberties_are_tolerated(dialect: str) -> None:
     hunter, chosen = Hunter(bench_of(dialect), read_orders(dialect)), flaws(dialect, "tolerated")
     assert [alarm for flaw, case in chosen for alarm in await hunter.alarms([flaw], case)] == []

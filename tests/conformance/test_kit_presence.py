@@ -10,18 +10,17 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from conformance.faults.aap import FAULTS
+from conformance.faults.kill.setups import setup_of
 from conformance.faults.serving import served
 from conformance.kit.presence import Absent, locate, plain
 from conformance.kit.runner import Runner
 from conformance.kit.suite import Target, load_suite
 from conformance.kit.verdict import Verdict
 from gateway.server import startup_lines
+from tests.support.conformance.examination_facts import EXAMINED, examination_facts
 from tests.support.conformance.examinations import KEY, SERVERS
+from tests.support.dialect_tables import dialect
 from tests.support.gateway_server import serving
-
-DIALECTS = ("aap", "blade", "cas", "zenflux")
-QUICK = {"aap": "AAP-META-01", "blade": "BL-SESS-02", "cas": "CAS-SESS-02", "zenflux": "ZF-WS-03"}
-"""Of each dialect something that needs its paths, and the socket where it has one."""
 
 
 async def found(dialect: str, url: str, key: str | None = KEY) -> Target:
@@ -34,21 +33,21 @@ async def complaint(dialect: str, url: str, key: str | None = KEY) -> str:
     return str(caught.value)
 
 
-@pytest.mark.parametrize("mounts", [{}, {"aap": "/a", "blade": "/b/c", "cas": "/d", "zenflux": "/e"}])
+@pytest.mark.parametrize("mounts", [{}, {name: f"/at/{place}" for place, name in enumerate(EXAMINED)}])
 async def test_what_serve_prints_can_be_examined_as_it_is(tmp_path: Path, mounts: dict[str, str]) -> None:
-    dialects = {name: {"mount": mounts[name]} if mounts else {} for name in DIALECTS}
+    dialects = {name: {"mount": mounts[name]} if mounts else {} for name in EXAMINED}
     async with serving(tmp_path, dialects=dialects) as server:
         lines = startup_lines(server.gateway, server.address)
-        printed = {name: line.split()[1] for name in DIALECTS for line in lines if line.startswith(f"  {name} ")}
-        assert len(printed) == 4
+        printed = {name: line.split()[1] for name in EXAMINED for line in lines if line.startswith(f"  {name} ")}
+        assert list(printed) == EXAMINED
         for name, url in printed.items():
-            suite = load_suite(name)
-            wanted = [item for item in suite.catalogue.requirements if item.id == QUICK[name]]
+            suite, quick = load_suite(name), examination_facts(name).quick_requirement
+            wanted = [item for item in suite.catalogue.requirements if item.id == quick]
             report = await Runner(suite, await found(name, url, None), suite.read_profile()).run(wanted)
             assert report.verdict is Verdict.CONFORMS, report.results
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("dialect", EXAMINED)
 async def test_a_server_is_found_where_it_is(dialect: str) -> None:
     async with served(SERVERS[dialect]()) as url:
         assert (await found(dialect, url + "/")).url == url
@@ -58,8 +57,8 @@ async def test_a_server_is_found_where_it_is(dialect: str) -> None:
 
 
 async def test_a_wrong_address_is_told_with_the_right_one(tmp_path: Path) -> None:
-    async with serving(tmp_path, dialects={key: {} for key in DIALECTS}) as server:
-        for name, usual in (("aap", "/aap"), ("cas", "/api/v1/cloud"), ("blade", "/api"), ("zenflux", "/api/v1")):
+    async with serving(tmp_path, dialects={key: {} for key in EXAMINED}) as server:
+        for name, usual in ((name, dialect(name).mount) for name in EXAMINED):
             for wrong in ("/nowhere", "/aap" if name != "aap" else ""):
                 told = await complaint(name, server.address + wrong, None)
                 assert told.startswith(f"no server of {name} answers at {server.address}{wrong} (GET /")
@@ -82,7 +81,7 @@ async def answering(handler: Callable[[web.Request], Any]) -> AsyncIterator[str]
         yield str(server.make_url("")).rstrip("/")
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("dialect", EXAMINED)
 @pytest.mark.parametrize(("answer", "words"), [
     (lambda: web.Response(status=404), "404"),
     (lambda: web.Response(text="<html>", content_type="text/html"), "200 text/html"),
@@ -96,11 +95,13 @@ async def test_somebody_else_is_told_by_what_he_answers(
 
     async with answering(handler) as url:
         told = await complaint(dialect, url)
-        assert told.startswith(f"no server of {dialect} answers at {url} (GET /") and f": {words}, " in told
+        answers = told.removeprefix(f"no server of {dialect} answers at {url} (").partition(")")[0].split(", ")
+        assert len(answers) == len(load_suite(dialect).probes)
+        assert all(answer.startswith("GET /") and answer.endswith(f": {words}") for answer in answers)
         assert told.endswith(f"; is that its address? Dragoman has {dialect} at {load_suite(dialect).usual_path}")
 
 
-@pytest.mark.parametrize("dialect", ["aap", "blade", "cas"])
+@pytest.mark.parametrize("dialect", [name for name in EXAMINED if setup_of(name).has_keys])
 async def test_a_key_that_is_missing_or_wrong_is_told_before_anything_is_asked(dialect: str) -> None:
     async with served(SERVERS[dialect]()) as url:
         assert (await complaint(dialect, url, None)).endswith("401); give its key with --key or in CONFORM_KEY")
@@ -122,7 +123,7 @@ async def test_a_server_that_answers_wrongly_is_examined() -> None:
         return web.json_response({"error": "out of order"}, status=500)
 
     async with answering(broken) as url:
-        for dialect in DIALECTS:
+        for dialect in EXAMINED:
             assert (await found(dialect, url)).url == url
 
 

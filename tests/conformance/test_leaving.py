@@ -5,18 +5,14 @@ from typing import Any
 import aiohttp
 import pytest
 
-from conformance.faults.aap import FAULTS as AAP_FAULTS
-from conformance.faults.blade.every import FAULTS as BLADE_FAULTS
-from conformance.faults.cas import FAULTS as CAS_FAULTS
+from conformance.faults.kill.setups import setup_of
 from conformance.faults.serving import served
-from conformance.faults.zenflux.catalogue import FAULTS as ZENFLUX_FAULTS
 from conformance.kit.runner import Runner
 from conformance.kit.suite import Target, load_suite
 from conformance.kit.verdict import Outcome, Report
+from tests.support.conformance.examination_facts import EXAMINED, examination_facts
 from tests.support.conformance.examinations import KEY, SERVERS, examine_at, made, suited
 from tests.support.conformance.foreign_resources import Lists, OtherUser
-
-FAULTS = {"aap": AAP_FAULTS, "cas": CAS_FAULTS, "blade": BLADE_FAULTS, "zenflux": ZENFLUX_FAULTS}
 
 
 async def before_and_after(dialect: str, server: Any, *ids: str) -> tuple[Lists, Lists, Report]:
@@ -31,21 +27,16 @@ async def before_and_after(dialect: str, server: Any, *ids: str) -> tuple[Lists,
 
 
 def owners(server: Any) -> set[str]:
-    """Whose conversations a ZenFlux server has; it lists them to their owners only."""
+    """Whose conversations a server has, if it lists them to their owners only."""
     return {item.user_id for item in getattr(server, "conversations", {}).values()}
 
 
-LAX = {
-    "aap": ("created-with-200", "any-agent-will-do", "unknown-tools-taken", "select-takes-anything", "clashes-taken"),
-    "cas": ("any-agent-taken", "config-optional", "any-name-taken", "empty-uploads-taken", "endless-metadata"),
-    "blade": ("any-task", "any-kind-of-memory", "long-memory", "memory-kept-with-200", "key-without-time"),
-    "zenflux": ("message-not-needed", "any-agent", "always-new", "no-payload", "other-session"),
-}
+LAX = [(name, fault) for name in EXAMINED for fault in examination_facts(name).lax]
 
 
-@pytest.mark.parametrize(("dialect", "name"), [(dialect, name) for dialect, names in LAX.items() for name in names])
+@pytest.mark.parametrize(("dialect", "name"), LAX)
 async def test_a_server_is_left_as_it_was_found_even_if_it_takes_what_it_should_refuse(dialect: str, name: str) -> None:
-    fault = FAULTS[dialect][name]
+    fault = setup_of(dialect).faults[name]
     server = made(dialect, fault.server)
     before, after, report = await before_and_after(dialect, server, *fault.requirements)
     assert report.of(Outcome.FAILED)
@@ -53,7 +44,7 @@ async def test_a_server_is_left_as_it_was_found_even_if_it_takes_what_it_should_
     assert owners(server) <= {"somebody-else"}
 
 
-@pytest.mark.parametrize("dialect", ["blade", "zenflux"])
+@pytest.mark.parametrize("dialect", [name for name in EXAMINED if examination_facts(name).has_destructive_cases])
 async def test_nothing_destructive_is_asked_unless_it_is_allowed(dialect: str) -> None:
     suite = load_suite(dialect)
     destructive = [case for case in suite.cases if case.destructive]
@@ -68,6 +59,6 @@ async def test_nothing_destructive_is_asked_unless_it_is_allowed(dialect: str) -
     assert {item.requirement.id for item in report.of(Outcome.NOT_TESTABLE)} == {item.id for item in wanted}
 
 
-@pytest.mark.parametrize("dialect", ["aap", "cas"])
+@pytest.mark.parametrize("dialect", [name for name in EXAMINED if not examination_facts(name).has_destructive_cases])
 def test_these_examiners_touch_only_what_they_made(dialect: str) -> None:
     assert [case.name for case in load_suite(dialect).cases if case.destructive] == []

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from conformance.kit.verdict import Outcome, Report, Verdict
-from tests.support.conformance.allowed_variations import ALONE, APART, TOGETHER, binding, together
+from tests.support.conformance.allowed_variations import ALONE, GROUPS, binding, together
+from tests.support.conformance.examination_facts import examination_facts
 from tests.support.conformance.examinations import PATIENT, examine_server, judged, made, stumbles, troubles
 
-GROUPS = [(dialect, group) for dialect, groups in TOGETHER.items() for group in groups]
 EVERY = 8
 """Every eighth requirement, others for each group; only the recorded server is held to all of them."""
 RecordRun = Callable[..., Awaitable[tuple[Path, Report]]]
@@ -38,5 +38,5 @@ async def test_nor_are_they_against_its_recording(record_run: RecordRun) -> None
 
 @pytest.mark.parametrize("dialect", ALONE)
 def test_every_liberty_is_taken(dialect: str) -> None:
-    taken = [name for names in TOGETHER[dialect].values() for name in names.split()]
-    assert sorted([*taken, *APART.get(dialect, ())]) == sorted(kind.__name__ for kind in ALONE[dialect])
+    taken = [name for names in examination_facts(dialect).liberties.values() for name in names.split()]
+    assert sorted([*taken, *examination_facts(dialect).sparing]) == sorted(kind.__name__ for kind in ALONE[dialect])

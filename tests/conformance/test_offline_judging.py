@@ -16,10 +16,10 @@ from conformance.offline.rule import disagreements
 from conformance.offline.tape import Unusable
 from tests.support.conformance.examinations import KEY, judged
 from tests.support.conformance.har_files import as_har
-from tests.support.conformance.wrong_servers import FAULTS, RECORDED, assert_caught
+from tests.support.conformance.wrong_servers import FAULTS, assert_caught, recorded
 
 RecordRun = Callable[..., Awaitable[tuple[Path, Report]]]
-WRONG = [(dialect, name) for dialect, names in RECORDED.items() for name in names.split()]
+WRONG = [(dialect, name) for dialect in FAULTS for name in recorded(dialect)]
 
 
 @pytest.mark.parametrize("dialect", dialects())

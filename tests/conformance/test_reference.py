@@ -12,6 +12,7 @@ import pytest
 from conformance.faults.serving import served
 from conformance.kit.suite import dialects, load_suite
 from conformance.kit.verdict import Outcome, Report, Verdict
+from tests.support.conformance.examination_facts import examination_facts
 from tests.support.conformance.examinations import (
     KEY,
     PATIENT,
@@ -24,15 +25,7 @@ from tests.support.conformance.examinations import (
 )
 from tests.support.conformance.foreign_resources import Lists, OtherUser, held
 from tests.support.conformance.har_files import as_har
-
-PASSED_AT_LEAST = {"aap": 40, "cas": 62, "zenflux": 194, "blade": 153}
-NEEDS_TIMES = {
-    "aap": {"AAP-TURN-04"},
-    "cas": {"CAS-EV-04", "CAS-EV-05", "CAS-SESS-03", "CAS-SESS-13", "CAS-SSE-06"},
-    "zenflux": {"ZF-WS-24"},
-    "blade": set(),
-}
-"""What takes the time of each event of a stream, which a HAR file does not have."""
+from tests.support.dialect_parts import each
 
 
 @dataclass(frozen=True)
@@ -79,7 +72,7 @@ async def _whole(dialect: str, path: Path) -> Whole:
     return Whole(path, live, judged(dialect, path), (lists, after), (things, held(server)))
 
 
-@pytest.mark.parametrize("dialect", dialects())
+@pytest.mark.parametrize("dialect", each("examination", of=dialects()))
 async def test_the_reference_server_conforms(recorded: Recorded, dialect: str) -> None:
     live = (await recorded(dialect)).live
     assert troubles(live) == []
@@ -87,7 +80,7 @@ async def test_the_reference_server_conforms(recorded: Recorded, dialect: str) -
     assert len(live.results) == len(load_suite(dialect).cases)
 
 
-@pytest.mark.parametrize("dialect", dialects())
+@pytest.mark.parametrize("dialect", each("examination", of=dialects()))
 async def test_a_server_is_left_as_it_was_found(recorded: Recorded, dialect: str) -> None:
     whole = await recorded(dialect)
     before, after = whole.lists
@@ -98,23 +91,23 @@ async def test_a_server_is_left_as_it_was_found(recorded: Recorded, dialect: str
     assert any(before.values())
 
 
-@pytest.mark.parametrize("dialect", dialects())
+@pytest.mark.parametrize("dialect", each("examination", of=dialects()))
 async def test_its_recording_fails_nothing(recorded: Recorded, dialect: str) -> None:
     whole = await recorded(dialect)
     report = whole.offline
     assert [(item.requirement.id, item.grave[0].remark) for item in report.of(Outcome.FAILED)] == []
     assert stumbles(report) == []
-    assert len(report.of(Outcome.PASSED)) >= PASSED_AT_LEAST[dialect]
+    assert len(report.of(Outcome.PASSED)) >= examination_facts(dialect).passed_offline
     assert all(result.reason for item in report.of(Outcome.NOT_TESTABLE) for result in item.grave)
     assert KEY not in whole.path.read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("dialect", dialects())
+@pytest.mark.parametrize("dialect", each("examination", of=dialects()))
 async def test_a_har_file_gives_the_same_verdicts(recorded: Recorded, tmp_path: Path, dialect: str) -> None:
     whole = await recorded(dialect)
     saved = tmp_path / "saved.har"
     saved.write_bytes(orjson.dumps(as_har(whole.path)))
     ours, theirs = outcomes(whole.offline), outcomes(judged(dialect, saved))
     differing = {name: (outcome, theirs[name]) for name, outcome in ours.items() if theirs[name] is not outcome}
-    assert set(differing) <= NEEDS_TIMES[dialect]
+    assert set(differing) <= set(examination_facts(dialect).needs_times)
     assert set(differing.values()) <= {(Outcome.PASSED, Outcome.NOT_TESTABLE)}

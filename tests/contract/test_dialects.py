@@ -4,28 +4,23 @@ import inspect
 
 import pytest
 from hypothesis import given
-from msgspec.structs import replace
 
 import gateway.model as m
 from gateway.ports import Dialect, Frame, StreamOptions
 from mappings.language import FEATURES, builtin_path
+from tests.support.dialect_parts import has_part, part
 from tests.support.dialect_tables import DIALECTS, dialect, table
 from tests.support.record_streams import sessions
 
-OPTIONS: dict[str, tuple[dict[str, object], ...]] = {
-    "aap": ({"mode": "message"}, {"mode": "none"}, {"has_ids": True}),
-    "blade": ({"is_raw": True}, {"is_bare": True}),
-    "zenflux": (
-        {"multi_message": False}, {"whole": True}, {"framing": "sse", "multi_message": False, "throttle": 0.0},
-    ),
-}
-"""Options of a subscription to try beside the default."""
-
 
 def projections() -> list[tuple[str, StreamOptions]]:
-    plain = [(name, dialect(name).default_options) for name in DIALECTS]
-    return [(name, options) for name, default in plain
-            for options in (default, *(replace(default, **change) for change in OPTIONS.get(name, ())))]
+    """Each dialect with each of the options to try; one that names none has none."""
+    return [(name, options) for name in DIALECTS for options in _tried(name)]
+
+
+def _tried(name: str) -> tuple[StreamOptions, ...]:
+    default = (dialect(name).default_options,)
+    return tuple(part(name, "stream_options").TRIED) if has_part(name, "stream_options") else default
 
 
 @pytest.mark.parametrize("name", DIALECTS)

@@ -9,20 +9,13 @@ import pytest
 
 import gateway.model as m
 from gateway.http import ANONYMOUS
+from tests.support.dialect_parts import dialects_with, part
+from tests.support.dialect_tables import ALL_DIALECTS, dialect
 from tests.support.gateway_server import Served, serving, until
 
 SLOW = "/slow 10000"
-SAID = [{"role": "user", "content": SLOW}]
-TURNS: dict[str, tuple[str, str, Any]] = {
-    "aap, streamed": ("aap", "/sessions/{}/turns", {"messages": SAID, "stream": "delta"}),
-    "aap, at once": ("aap", "/sessions/{}/turns", {"messages": SAID, "stream": "none"}),
-    "blade": ("blade", "/sessions/{}/chat", {"message": SLOW}),
-    "zenflux, streamed": ("zenflux", "/chat", {"message": SLOW, "conversation_id": "{}", "stream": True}),
-    "zenflux, titled": ("zenflux", "/chat", {
-        "message": SLOW, "conversation_id": "{}", "stream": True, "background_tasks": ["title_generation"]}),
-    "zenflux, at once": ("zenflux", "/chat", {"message": SLOW, "conversation_id": "{}", "stream": False}),
-}
-MOUNTS = {"aap": "/aap", "blade": "/api", "zenflux": "/api/v1"}
+TURNS = {f"{name}, {how}": (name, *said) for name in dialects_with("leaving_requests")
+         for how, said in part(name, "leaving_requests").requests(SLOW).items()}
 
 
 def named(said: Any, session_id: str) -> Any:
@@ -40,22 +33,22 @@ async def ended(served: Served, session_id: str) -> list[m.Outcome]:
 
 @pytest.mark.parametrize("turn", TURNS)
 async def test_a_client_that_leaves_while_its_message_is_stored_stops_the_turn(tmp_path: Path, turn: str) -> None:
-    dialect, path, body = TURNS[turn]
+    name, path, body = TURNS[turn]
     disk_is_free = threading.Event()
-    async with serving(tmp_path, on_disconnect="cancel", dialects={name: {} for name in MOUNTS}) as served:
+    async with serving(tmp_path, on_disconnect="cancel", dialects=ALL_DIALECTS) as served:
         assert served.runner is not None
         assert served.runner.server is not None
         sessions, server = served.gateway.sessions, served.runner.server
         view = await sessions.create(ANONYMOUS, "demo")
         busy = asyncio.create_task(served.gateway.runtime.log._database.write(lambda file: disk_is_free.wait(60)))
-        url = served.url(MOUNTS[dialect] + path.format(view.session_id))
+        url = served.url(dialect(name).mount + path.format(view.session_id))
         request = asyncio.create_task(served.http.post(url, json=named(body, view.session_id)))
         try:
-            await until(lambda: sessions.running)
+            await until(lambda: served.gateway.table.turn_count)
             request.cancel()
             await until(lambda: all(one.transport is None for one in server.connections))
         finally:
             disk_is_free.set()
         await busy
-        await until(lambda: not sessions.running)
+        await until(lambda: not served.gateway.table.turn_count)
         assert await ended(served, view.session_id) == [m.Outcome.INTERRUPTED]

@@ -161,18 +161,18 @@ AT_THE_COMMAND_LINE: dict[str, Callable[[Path], str]] = {
     "… cannot be reached (…); is it running, and is that its address?":
         command("chat", f"{NOBODY}/aap", said="hello\n"),
     "'…' is not an http or https address; write it as http://HOST:PORT/PATH": command("chat", "127.0.0.1:9"),
-    "say which dialect the server speaks, with --dialect; there are: …": command("chat", f"{NOBODY}/x"),
+    "name the dialect of the server with --dialect; there are: …": command("chat", f"{NOBODY}/x"),
     "…; is aap at this address? Dragoman has it at …": answered(404, b"nothing here"),
     "…; give a key that the server knows with --key or in DRAGOMAN_KEY": answered(401, b'{"error": "who is there?"}'),
     "…; the key is wrong: give one that the server knows with --key or in DRAGOMAN_KEY":
-        answered(401, b'{"error": "this key is not known"}', "--key", "strange-key"),
+        answered(401, b'{"error": "unknown key"}', "--key", "strange-key"),
     "There are no sessions.": no_sessions,
-    "… cannot be asked: …; is it running (`dragoman serve`), or is it elsewhere (--url)?":
+    "… cannot be reached: …; is it running (`dragoman serve`), or is it elsewhere (--url)?":
         command("replay", "sess_1", "--url", NOBODY),
     "…: there is no such file; is this the right data folder?": command("log", "verify"),
     "the settings say `log: memory`: there is no file to work on; …":
         with_settings(f"{GOOD}log: memory\n", "log", "verify"),
-    "… is there already; remove it, or choose another name":
+    "… exists already; remove it, or choose another name":
         command("translate", "--from", "aap", "--to", "cas", "--out", "config.yaml"),
     "There are no keys. Make one with: dragoman keys add NAME": command("keys", "list"),
     "… cannot be reached: …; is it running, and is that its address?": command("conform", "aap", f"{NOBODY}/aap"),
@@ -253,8 +253,8 @@ async def raising_agent(served: Served) -> tuple[int, str]:
 BY_REQUEST: dict[str, tuple[dict[str, Any], Act]] = {
     "a key is required: send the header 'Authorization: Bearer <key>'":
         ({"auth": "keys"}, posting("/aap/sessions", AAP_SESSION)),
-    "this is for admins: list the user '…' under …": ({"auth": "keys"}, reading_metrics),
-    "this key is not known": ({"auth": "keys"}, posting("/aap/sessions", AAP_SESSION, Authorization="Bearer nobody's")),
+    "only admins may do this: list the user '…' under …": ({"auth": "keys"}, reading_metrics),
+    "unknown key": ({"auth": "keys"}, posting("/aap/sessions", AAP_SESSION, Authorization="Bearer nobody's")),
     "there is no agent 'nobody'": ({}, posting("/aap/sessions", {"agent": {"name": "nobody"}})),
     "there is no session '…'": ({}, posting("/aap/sessions/sess_0/turns", HELLO)),
     "there is no conversation '…'":
@@ -276,7 +276,7 @@ BY_REQUEST: dict[str, tuple[dict[str, Any], Act]] = {
         ({}, posting("/aap/sessions", {"agent": {"name": "demo", "tools": [{"name": "hammer"}]}})),
     "agent 'demo' has no option 'colour'; it has …":
         ({}, posting("/aap/sessions", {"agent": {"name": "demo", "options": {"colour": "red"}}})),
-    "pages of '…' may not use this server; to let them in, add that origin to `origins:` in config.yaml":
+    "pages of '…' may not use this server; to allow them, add that origin to `origins:` in config.yaml":
         ({"dialects": {"zenflux": {}}}, other_origin),
     "this server does not answer to the name '…'; … add the name to `hosts:` in config.yaml":
         ({}, posting("/aap/sessions", AAP_SESSION, Host="gateway.example.com")),
@@ -314,7 +314,7 @@ IN_THE_SOURCE: Sequence[str] = (
     "there is no session '…' at …; `dragoman sessions …` lists those there are",  # tests/cli/test_chat.py asks for one
     "the server is about to stop and starts no new turns; ask again when it is back",  # tests/test_graceful_shutdown.py
     "MCP servers need a package that is not installed",  # the package is installed where tests run
-    "… took too long: …; is that its address? --timeout waits longer",  # tests/cli/test_chat.py waits for it
+    "… sent nothing …; is that its address? --timeout waits longer",  # tests/cli/test_chat.py waits for it
     "it is not known whether this was done: …",  # tests/security/test_redis_away.py
     "nothing can be stored just now: …",  # tests/storage/log brings it about with a disk that is full
 )

@@ -1,9 +1,10 @@
 """A server that stops waits for what runs: no longer than it was told to, and not in a hurry."""
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Iterator
 
 import gateway.model as m
+from gateway.engine import SessionTable
 from gateway.engine.session_service import wait_for_turns, wait_unless_forced
 from gateway.engine.turn import TurnRun
 from gateway.ports import BackendEvent, Turn
@@ -22,7 +23,7 @@ async def test_draining_waits_for_turns_and_then_ends_them() -> None:
     await stage.until(session, m.MessageStarted)
     await stage.service.drain(0.01, asyncio.Event())
     assert isinstance((await stage.records(session))[-1].event, m.TurnEnded)
-    assert stage.service.running == 0
+    assert stage.table.turn_count == 0
 
 
 async def test_draining_in_a_hurry_does_not_wait() -> None:
@@ -32,7 +33,7 @@ async def test_draining_in_a_hurry_does_not_wait() -> None:
     hurry.set()
     async with asyncio.timeout(30):
         await stage.service.drain(3600, hurry)
-    assert stage.service.running == 0
+    assert stage.table.turn_count == 0
 
 
 async def test_a_turn_that_has_come_to_wait_for_people_is_not_waited_for() -> None:
@@ -59,12 +60,13 @@ async def test_a_turn_that_has_come_to_wait_for_people_is_not_waited_for() -> No
 async def test_where_nothing_runs_nobody_looks_twice() -> None:
     looks: list[str] = []
 
-    def talking() -> list[TurnRun]:
-        looks.append("look")
-        return []
+    class Watched(SessionTable):
+        def running_turns(self) -> Iterator[TurnRun]:
+            looks.append("look")
+            return super().running_turns()
 
     async with asyncio.timeout(30):
-        await wait_for_turns(talking, 3600, asyncio.Event())
+        await wait_for_turns(Watched(), 3600, asyncio.Event())
     assert looks == ["look"]
 
 

@@ -30,7 +30,7 @@ class Server:
 
     async def die(self, stage: EngineFixture) -> None:
         """What was committed stays; nobody says goodbye."""
-        for session in list(stage.service._sessions.values()):
+        for session in stage.table:
             if session.run is not None:
                 session.run.abandon()
         await stage.runtime.log.close()
@@ -102,8 +102,8 @@ async def test_a_turn_that_ran_is_closed_with_a_fault(server: Server) -> None:
     await server.die(stage)
     stage = await server.start(talk)
     records = await whole(stage, session.view.session_id)
-    await until(lambda: not stage.service._sessions[session.view.session_id].changed_seq
-                > stage.service._sessions[session.view.session_id].stored_seq)
+    await until(lambda: not stage.table.get(session.view.session_id).changed_seq
+                > stage.table.get(session.view.session_id).stored_seq)
     records = await whole(stage, session.view.session_id)
     assert names(records)[-4:] == ["block.ended", "message.ended", "fault.raised", "turn.ended"]
     ended = records[-1].event
@@ -260,9 +260,9 @@ async def test_sessions_whose_agent_is_gone_can_be_read(server: Server) -> None:
 
 
 async def test_who_rests_is_let_go_and_comes_back(server: Server) -> None:
-    stage = await server.start(talk, sessions_at_hand=3)
+    stage = await server.start(talk, cached_sessions=3)
     ids = [(await stage.session()).view.session_id for _ in range(10)]
-    assert len(stage.service._sessions) == 3
+    assert len(stage.table) == 3
     for session_id in ids:
         await stage.service.submit("", session_id, [m.SendMessage(content="hi")])
         view = await stage.service.get("", session_id)
@@ -272,7 +272,7 @@ async def test_who_rests_is_let_go_and_comes_back(server: Server) -> None:
     views, _ = await stage.service.list("")
     assert {view.session_id for view in views} == set(ids)
     assert all(len(view.entries) == 2 for view in views)
-    assert len(stage.service._sessions) <= 4
+    assert len(stage.table) <= 4
     await server.die(stage)
 
 

@@ -112,14 +112,14 @@ async def test_what_is_read_is_what_a_subscriber_gets() -> None:
     while len(watched) < session.view.head:
         watched += await cursor.chunks()
     cursor.close()
-    assert [chunk async for chunk in stage.service.read("", session_id, "plain")] == watched
-    middle = [chunk async for chunk in stage.service.read("", session_id, "plain", after=3, upto=590)]
+    assert [chunk async for chunk in await stage.service.read("", session_id, "plain")] == watched
+    middle = [chunk async for chunk in await stage.service.read("", session_id, "plain", after=3, upto=590)]
     assert middle == watched[3:590]
-    assert [chunk async for chunk in stage.service.read("", session_id, "plain", after=10**6)] == []
+    assert [chunk async for chunk in await stage.service.read("", session_id, "plain", after=10**6)] == []
     some = await stage.service.records("", session_id, 2, 3)
     assert [record.seq for record in some] == [3, 4, 5]
     with pytest.raises(NotFound):
-        [chunk async for chunk in stage.service.read("bob", session_id, "plain")]
+        [chunk async for chunk in await stage.service.read("bob", session_id, "plain")]
 
 
 async def test_the_list_can_be_walked_in_both_directions() -> None:
@@ -173,7 +173,7 @@ class Late(MemoryLog):
 async def test_who_waited_for_a_session_that_was_let_go_again_gets_the_one_that_is_at_hand() -> None:
     """Two of the same session would both write its log, each under the same numbers."""
     log = Late()
-    stage = EngineFixture(patient, log=log, sessions_at_hand=1)
+    stage = EngineFixture(patient, log=log, cached_sessions=1)
     one, two, _ = [(await stage.session()).view.session_id for _ in range(3)]
     log.held = []
     updating = [asyncio.create_task(stage.service.update("", session_id, title="Trip")) for session_id in (one, two)]

@@ -7,7 +7,7 @@ import pytest
 import gateway.model as m
 from gateway.errors import Busy, Conflict, NotFound
 from gateway.ports import BackendEvent, Turn
-from tests.support.engine.engine_fixture import EngineFixture, FunctionBackend, lawful, names
+from tests.support.engine.engine_fixture import EngineFixture, FunctionBackend, RecordedCleanup, lawful, names
 
 
 async def play(turn: Turn) -> AsyncGenerator[BackendEvent, None]:
@@ -62,14 +62,9 @@ async def test_somebody_else_performs_until_the_agent_has_its_part_back(stage: E
 
 
 async def test_what_belongs_to_a_session_is_put_away_with_it(stage: EngineFixture) -> None:
-    gone: list[str] = []
-
-    async def put_away(session_id: str) -> None:
-        gone.append(session_id)
-
-    stage.runtime.after_delete.append(put_away)
+    cleanup = stage.runtime.cleanup = RecordedCleanup()
     session = await stage.session("ann")
     await stage.service.replace_backend("ann", session.view.session_id, FunctionBackend(other))
     await stage.service.delete("ann", session.view.session_id)
-    assert gone == [session.view.session_id]
+    assert cleanup.deleted == [session.view.session_id]
     assert stage.runtime.replacement_backends == {}

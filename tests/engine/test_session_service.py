@@ -9,7 +9,7 @@ import gateway.model as m
 from gateway.errors import NotFound, Overloaded, TooLarge
 from gateway.ports import BackendEvent, Turn
 from gateway.storage.log import MemoryLog
-from tests.support.engine.engine_fixture import EngineFixture
+from tests.support.engine.engine_fixture import EngineFixture, RecordedCleanup
 from tests.support.gateway_server import until
 
 
@@ -66,7 +66,7 @@ async def test_deleting_ends_the_turn_and_forgets_everything() -> None:
     with pytest.raises(NotFound):
         await stage.service.get("", session.view.session_id)
     assert list(await stage.runtime.log.read(session.view.session_id)) == []
-    assert len(stage.service) == 0
+    assert stage.runtime.log.session_count == 0
 
 
 async def test_there_is_a_limit_to_sessions_watchers_and_seeds() -> None:
@@ -89,7 +89,7 @@ async def test_what_a_turn_does_when_its_client_leaves_is_a_setting(cancel: bool
     receipt = session.submit([m.SendMessage(content="go")])
     assert receipt.turn_id is not None
     await stage.service.client_left("", session.view.session_id, receipt.turn_id)
-    assert stage.service.running == running
+    assert stage.table.turn_count == running
 
 
 async def test_a_session_knows_its_agent_and_its_turns() -> None:
@@ -97,11 +97,11 @@ async def test_a_session_knows_its_agent_and_its_turns() -> None:
     session = await stage.session()
     session.submit([m.SendMessage(content="go")])
     session_id = session.view.session_id
-    assert stage.service.agent_of(session_id) == "agent"
-    assert stage.service.agent_of("sess_none") == ""
-    assert stage.service.start_of_turn(session_id, session.view.head) == 2
-    assert stage.service.start_of_turn(session_id, 0) == 0
-    assert stage.service.start_of_turn("sess_none", 9) == 0
+    assert stage.table.agent_of(session_id) == "agent"
+    assert stage.table.agent_of("sess_none") == ""
+    assert stage.table.turn_start(session_id, session.view.head) == 2
+    assert stage.table.turn_start(session_id, 0) == 0
+    assert stage.table.turn_start("sess_none", 9) == 0
 
 
 async def test_who_leaves_after_its_turn_leaves_the_next_one_alone() -> None:
@@ -113,7 +113,7 @@ async def test_who_leaves_after_its_turn_leaves_the_next_one_alone() -> None:
     head = session.view.head
     assert first.turn_id is not None
     await stage.service.client_left("", session.view.session_id, first.turn_id)
-    assert (session.view.head, stage.service.running) == (head, 1), "nobody is said to have interrupted anything"
+    assert (session.view.head, stage.table.turn_count) == (head, 1), "nobody is said to have interrupted anything"
 
 
 async def test_who_leaves_while_nothing_can_be_stored_is_told_nothing() -> None:
@@ -124,7 +124,7 @@ async def test_who_leaves_while_nothing_can_be_stored_is_told_nothing() -> None:
     assert receipt.turn_id is not None
     stage.runtime.log.write_error = Overloaded("full")  # type: ignore[misc]
     await stage.service.client_left("", session.view.session_id, receipt.turn_id)
-    assert stage.service.running == 1
+    assert stage.table.turn_count == 1
 
 
 async def test_a_client_that_hangs_up_does_not_leave_a_session_half_deleted() -> None:
@@ -135,13 +135,8 @@ async def test_a_client_that_hangs_up_does_not_leave_a_session_half_deleted() ->
             await self.may_forget.wait()
             await super().delete_session(session_id)
 
-    log, put_away = Slow(), list[str]()
-
-    async def after(session_id: str) -> None:
-        put_away.append(session_id)
-
-    stage = EngineFixture(patient, log=log)
-    stage.runtime.after_delete.append(after)
+    log, cleanup = Slow(), RecordedCleanup()
+    stage, put_away = EngineFixture(patient, log=log, cleanup=cleanup), cleanup.deleted
     session_id = (await stage.session()).view.session_id
     deleting = asyncio.create_task(stage.service.delete("", session_id))
     await asyncio.sleep(0)
@@ -152,4 +147,4 @@ async def test_a_client_that_hangs_up_does_not_leave_a_session_half_deleted() ->
         await stage.service.get("", session_id)
     log.may_forget.set()
     await until(lambda: put_away)
-    assert (put_away, stage.service.cached_sessions, len(stage.service)) == ([session_id], 0, 0)
+    assert (put_away, len(stage.table), stage.runtime.log.session_count) == ([session_id], 0, 0)

@@ -21,27 +21,12 @@ from conformance.kit.secrets import Redactor
 from conformance.recording.relay import relaying
 from conformance.recording.writing import Recorder
 from tests.support.dialect_tables import DIALECTS
-from tests.support.dialects.aap.pair_client import AapPairClient
-from tests.support.dialects.blade.pair_client import BladePairClient
-from tests.support.dialects.cas.pair_client import CasPairClient
-from tests.support.dialects.zenflux.pair_client import ZenfluxPairClient
+from tests.support.directives import REFUSED, STOPPED, directives
 from tests.support.gateway_server import Served, serving
+from tests.support.pairs.pair import pair_client
 from tests.support.pairs.two_gateways import TOOLS
 from tests.support.translate.conversations import translated
 
-TALKS: dict[str, Callable[[Served], Any]] = {
-    "aap": AapPairClient, "blade": BladePairClient, "cas": CasPairClient, "zenflux": ZenfluxPairClient,
-}
-DIRECTIVES = [
-    "hello there", "/think why", "/tool clock", '/tool calc {"expression": "6*7"} well',
-    '/tool search {"query": "dragoman"}', '/tool search {"wrong": 1}', "/permit", "/parallel", "/ask", "/fork",
-    "/fork-ask", "/continue", "/rollback", "/fail", "/fail-start", "/refuse", "/max-tokens", "/max-steps", "/slow 3",
-    "/burst 20", "/annotate", "/bridge", "/ui", "/image", "/plan", "/card", "/title Trip", "/compact", "/json",
-    "/client-tool", "/provider-tool",
-]
-REFUSED = ["/permit", "/parallel", "/continue"]
-"""What the agent asks for here, the client does not grant."""
-STOPPED = "/slow 60"
 HEADERS = ("content-type", "cache-control", "location", "retry-after", "allow")
 """The headers that belong to a dialect; the others are the server's."""
 LISTENING = 3.0
@@ -70,9 +55,9 @@ async def demo(folder: Path) -> AsyncIterator[Served]:
 async def conversations(folder: Path, dialect: str) -> dict[str, tuple[str, str]]:
     """By title: what the server says, and what the dialect's decoder makes of it; one conversation each."""
     def saying(text: str, **options: Any) -> Callable[[Served], Awaitable[object]]:
-        return lambda served: TALKS[dialect](served).converse(text, **options)
+        return lambda served: pair_client(dialect, served).converse(text, **options)
 
-    cases = {text: saying(text) for text in DIRECTIVES}
+    cases = {text: saying(text) for text in directives(burst=20)}
     cases |= {f"{text}, not granted": saying(text, kindly=False) for text in REFUSED}
     cases |= {f"{STOPPED}, stopped": saying(STOPPED, stop_at=1)}
     found = {}
@@ -98,7 +83,7 @@ async def requests(folder: Path, dialect: str) -> dict[str, str]:
 
 async def session_of(served: Served, dialect: str) -> str:
     """A session in which a little was said."""
-    await TALKS[dialect](served).converse("/think well /tool clock")
+    await pair_client(dialect, served).converse("/think well /tool clock")
     [head] = await served.gateway.sessions.heads("", limit=2)
     return str(head.session_id)
 

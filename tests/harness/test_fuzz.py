@@ -11,9 +11,10 @@ from gateway.config import load_config
 from tests.prove.fuzz.requests import RequestMaker, Route, routes_of
 from tests.prove.fuzz.target import MIB, complaints_of, growth
 from tests.prove.fuzz.values import KnownIds, ValueMaker
+from tests.support.dialect_tables import ALL_DIALECTS
 
 SETTINGS = {
-    "dialects": {"aap": {}, "blade": {}, "cas": {}, "zenflux": {}}, "agents": {"demo": {"backend": "demo"}},
+    "dialects": ALL_DIALECTS, "agents": {"demo": {"backend": "demo"}},
     "log": "memory",
 }
 
@@ -50,7 +51,7 @@ def test_ids_stand_where_the_server_gave_them() -> None:
 
 def test_a_traceback_is_a_complaint_and_a_line_about_a_stranger_is_none() -> None:
     lines = [
-        '{"event":"malformed_request","level":"info"}\n', '{"event":"a request failed","level":"error"}\n',
+        '{"event":"malformed_request","level":"info"}\n', '{"event":"request_failed","level":"error"}\n',
         '{"event":"x","level":"warning","exception":"Traceback (most recent call last): ..."}\n', "warnings.warn(x)\n",
     ]
     assert complaints_of(lines) == [line.rstrip() for line in lines[1:]]

@@ -22,7 +22,7 @@ def over(cut_at: int | None = None, *, leaving: bool = False) -> Any:
 
 
 @pytest.mark.parametrize(("subscription", "code", "words"), [
-    (over(leaving=True), 1012, "come again"), (over(7), 1013, "resume"), (over(), 1011, "gone"),
+    (over(leaving=True), 1012, "reconnect"), (over(7), 1013, "reconnect"), (over(), 1011, "deleted"),
 ])
 def test_a_socket_is_closed_with_a_code_that_tells_why(subscription: Any, code: int, words: str) -> None:
     told = websocket_close_reason(subscription)

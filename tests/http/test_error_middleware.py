@@ -56,7 +56,7 @@ async def test_a_mistake_of_ours_is_logged_and_not_told(client) -> None:
         response = await client.get("/broken")
     assert response.status == 500
     assert "1234" not in await response.text()
-    assert logged[0]["event"] == "a request failed"
+    assert logged[0]["event"] == "request_failed"
     assert logged[0]["exc_info"]
 
 

@@ -6,7 +6,8 @@ from typing import Any
 from aiohttp import web
 from prometheus_client.parser import text_string_to_metric_families
 
-from gateway.http.metrics import LoopLagMonitor, Metrics, metrics_routes
+from gateway.errors import GatewayError, Overloaded
+from gateway.http.metrics import DEPRECATED_METRICS, LoopLagMonitor, Metrics, SessionMetrics, metrics_routes
 
 
 def samples(metrics: Metrics) -> dict[tuple[str, ...], float]:
@@ -35,19 +36,38 @@ def test_subscribers_come_and_go_and_are_cut() -> None:
     assert found["dragoman_cut_subscribers_total",] == 1
 
 
-def test_what_is_at_hand_and_the_state_of_the_log_are_asked_for() -> None:
-    metrics, state = Metrics(), {"at_hand": 3, "trouble": 0}
-    metrics.ask(sessions=lambda: 9, running=lambda: 1, at_hand=lambda: state["at_hand"],
-                trouble=lambda: state["trouble"])
-    assert samples(metrics)["dragoman_sessions_at_hand",] == 3
-    assert samples(metrics)["dragoman_log_trouble",] == 0
-    state["trouble"] = 1
-    assert samples(metrics)["dragoman_log_trouble",] == 1
+class Sessions(list[str]):
+    """A session service that has so many sessions."""
+
+    running, cached_sessions = 0, 3
+
+
+class Log:
+    write_error: GatewayError | None = None
+
+
+def test_cached_sessions_and_the_state_of_the_log_are_asked_for() -> None:
+    metrics, log = Metrics(), Log()
+    metrics.register(SessionMetrics(Sessions(), log))
+    assert samples(metrics)["dragoman_cached_sessions",] == 3
+    assert samples(metrics)["dragoman_log_write_failing",] == 0
+    log.write_error = Overloaded("no space")
+    assert samples(metrics)["dragoman_log_write_failing",] == 1
+
+
+def test_old_names_of_metrics_are_exported_beside_the_new_ones() -> None:
+    metrics, log = Metrics(), Log()
+    metrics.register(SessionMetrics(Sessions(), log))
+    log.write_error = Overloaded("no space")
+    found = samples(metrics)
+    assert all(found[old,] == found[new,] for old, new in DEPRECATED_METRICS.items())
+    assert found["dragoman_sessions_at_hand",] == 3
+    assert found["dragoman_log_trouble",] == 1
 
 
 def test_sessions_and_running_turns_are_asked_for() -> None:
-    metrics, sessions = Metrics(), ["one"]
-    metrics.ask(sessions=lambda: len(sessions), running=lambda: 0)
+    metrics, sessions = Metrics(), Sessions(["one"])
+    metrics.register(SessionMetrics(sessions, Log()))
     assert samples(metrics)["dragoman_sessions",] == 1
     sessions.append("two")
     assert samples(metrics)["dragoman_sessions",] == 2

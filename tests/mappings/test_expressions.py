@@ -55,9 +55,9 @@ def test_an_envelope_takes_name_and_body() -> None:
 
 def test_a_body_that_is_known_only_later_stays_a_splice() -> None:
     made = wrap_in_envelope(read({"<<": "$body"}), "hello", read("$turn"))
-    assert isinstance(made, Object) and made.items == (("<<", Slot("turn", (), ())),)
+    assert isinstance(made, Object) and made.items == (("...", Slot("turn", (), ())),)
 
 
 def test_slots_are_found_with_their_keys() -> None:
     node = read({"a": "$x", "b": ["$y"], "<<": "$z"})
-    assert [(slot.name, key) for slot, key in slots(node)] == [("x", "a"), ("y", None), ("z", "<<")]
+    assert [(slot.name, key) for slot, key in slots(node)] == [("x", "a"), ("y", None), ("z", "...")]

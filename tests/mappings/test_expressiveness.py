@@ -97,7 +97,7 @@ envelopes:
       session_thread_id: $thread_id | optional
       turn_id: $turn_id | optional
       created_at: $at | iso
-  bare: { event: $wire, data: { type: $wire, <<: $body } }
+  bare: { event: $wire, data: { type: $wire, ...: $body } }
 frames:
   message.ended: [ span.end: { span_id: $message_id, usage: { input_tokens: $usage.input_tokens } } ]
   input.accepted.interrupt: [ user.interrupt: {} ]
@@ -131,9 +131,9 @@ def test_frames_within_frames_on_two_transports(
     table = spelled("""
 envelopes:
   default: { type: event, id: $drop, body: $drop, event: $wire, payload: { type: $wire, data: $body }, seq: $out_seq }
-  default@sse: { event: $drop, id: $drop, retry: $drop, data: { at: $drop, <<: $drop, type: $wire, data: $body } }
-  top: { type: event, event: $wire, payload: { type: $wire, <<: $body, timestamp: $at | iso }, seq: $out_seq }
-  top@sse: { data: { type: $wire, <<: $body, timestamp: $at | iso } }
+  default@sse: { event: $drop, id: $drop, retry: $drop, data: { at: $drop, ...: $drop, type: $wire, data: $body } }
+  top: { type: event, event: $wire, payload: { type: $wire, ...: $body, timestamp: $at | iso }, seq: $out_seq }
+  top@sse: { data: { type: $wire, ...: $body, timestamp: $at | iso } }
 frames:
   turn.started:
     - session_start: { session_id: $turn_id, conversation_id: $session_id }

@@ -16,7 +16,16 @@ from gateway.engine.streams import channel as channel_module
 from gateway.engine.streams import cursor as cursor_module
 from gateway.engine.streams import feed as feed_module
 from gateway.errors import GatewayError
-from gateway.ports import NO_OPTIONS, BackendEvent, BackendOutput, Frame, Projector, ScopedEvent, StreamOptions
+from gateway.ports import (
+    NO_OPTIONS,
+    BackendEvent,
+    BackendOutput,
+    Frame,
+    LogListener,
+    Projector,
+    ScopedEvent,
+    StreamOptions,
+)
 from gateway.ports import Turn as TurnPort
 from gateway.storage.log import MemoryLog
 from tests.support.dialect_tables import DIALECTS, dialect, table
@@ -25,6 +34,8 @@ from tests.support.examples import examples
 from tests.support.record_streams import ENGINES, RandomWalk
 
 READINGS = ("plain", *sorted(DIALECTS))
+OF_TURNS = [name for name in DIALECTS if name != "zenflux" and dialect(name).replay_from == "turn"]
+"""A stream of ZenFlux is of one turn; who watches several turns has read from the start."""
 
 
 class Grouped(MemoryLog):
@@ -43,18 +54,20 @@ class Grouped(MemoryLog):
     def append_deltas(self, records: Sequence[m.Record]) -> None:
         self.taken += records
 
+    def attach(self, listener: LogListener) -> None:
+        self._reader = listener
+
     def store(self) -> None:
-        tell, self.on_commit = self.on_commit, lambda records: None
         for record in self.taken:
             super().append(record)
-        self.on_commit, self.stored, self.taken = tell, [*self.stored, *self.taken], []
+        self.stored, self.taken = [*self.stored, *self.taken], []
 
     def tell(self) -> None:
         records, self.stored = self.stored, []
         for session_id in dict.fromkeys(record.session_id for record in records):
             of_one = [record for record in records if record.session_id == session_id]
             self._told[session_id] = of_one[-1].seq
-            self.on_commit(of_one)
+            self._reader.committed(of_one)
         self._news.set()
         self._news = asyncio.Event()
 
@@ -114,19 +127,13 @@ class World:
         self.begin()
 
     def begin(self) -> None:
-        self.stage = EngineFixture(self.play, log=self.log, projector=self.projector)
+        self.stage = EngineFixture(self.play, log=self.log, projector=self.projector, of_turns=OF_TURNS)
         self.stage.runtime.cancel_on_disconnect = True
-        self.stage.hub.start_of = self.start_of
         self.service = self.stage.service
 
     @staticmethod
     def projector(name: str, options: StreamOptions) -> Projector:
         return PlainProjector() if name == "plain" else dialect(name).projector(table(name), options)
-
-    def start_of(self, session_id: str, name: str, cursor: int) -> int:
-        if name in ("plain", "zenflux") or dialect(name).replay_from == "session":
-            return 0  # a stream of ZenFlux is of one turn; who watches several has read from the start
-        return self.service.start_of_turn(session_id, cursor)
 
     async def play(self, turn: TurnPort) -> AsyncGenerator[BackendOutput, None]:
         lines = self.scripts.pop(0) if self.scripts else []
@@ -169,12 +176,12 @@ class World:
         await asyncio.sleep(0)
 
     def _may_ask(self) -> bool:
-        session = self.service._sessions[self.session_id]
+        session = self.stage.table.get(self.session_id)
         return session.grammar.turn is m.TurnPhase.RUNNING and not session.grammar.calls and all(
             scope.phase is m.ScopePhase.QUIET for scope in session.grammar.scopes.values())
 
     def command(self, what: str) -> None:
-        view = self.service._sessions[self.session_id].view
+        view = self.stage.table.get(self.session_id).view
         if what == "send":
             self.start(self.service.submit("", self.session_id, [m.SendMessage(content="go")]))
         elif what == "interrupt":
@@ -190,7 +197,7 @@ class World:
 
     async def watch(self, what: str, number: int) -> None:
         if what == "open":
-            reading, session = READINGS[number % len(READINGS)], self.service._sessions[self.session_id]
+            reading, session = READINGS[number % len(READINGS)], self.stage.table.get(self.session_id)
             after = session.stored_seq * number // 12
             options = dialect(reading).default_options if reading != "plain" else NO_OPTIONS
             cursor = await self.service.subscribe("", self.session_id, reading, options, after=after)
@@ -217,7 +224,7 @@ class World:
         for work in self.works:
             work.cancel()
         await settle()
-        for session in self.service._sessions.values():
+        for session in self.stage.table:
             if session.run is not None:
                 session.run.abandon()
         await settle()
@@ -240,12 +247,12 @@ class World:
 
     async def check(self) -> None:
         await self.through()
-        if self.service._sessions[self.session_id].run is not None:
+        if self.stage.table.get(self.session_id).run is not None:
             self.command("interrupt")
         self.stage.now += 10
         self.start(self.service.close("", self.session_id, m.CloseReason.TERMINATED))
         await self.through()
-        session = self.service._sessions[self.session_id]
+        session = self.stage.table.get(self.session_id)
         records = list(await self.log.read(self.session_id))
         assert session.stored_seq == session.view.head == len(records)
         assert lawful(records).turn is m.TurnPhase.IDLE
@@ -263,7 +270,7 @@ class World:
 
     async def told(self, watcher: Watcher) -> list[Frame]:
         options = dialect(watcher.reading).default_options if watcher.reading != "plain" else NO_OPTIONS
-        chunks = self.service.read("", self.session_id, watcher.reading, options, after=watcher.after)
+        chunks = await self.service.read("", self.session_id, watcher.reading, options, after=watcher.after)
         return [frame async for chunk in chunks for frame in chunk.frames]
 
 

@@ -19,16 +19,17 @@ from adapters.cas.server.stream_options import StreamOptions
 from adapters.zenflux.server.stream_options import StreamOptions as Manner
 from adapters.zenflux.server.views import user_id_of
 from gateway import ports
-from gateway.engine import Hub
+from gateway.engine import Hub, SessionCommits, SessionTable
 from gateway.engine.streams import channel as channel_module
 from gateway.engine.streams import cursor as cursor_module
 from gateway.engine.streams import feed as feed_module
 from gateway.engine.streams.cursor import Cursor
 from gateway.http import ResumedSubscription
-from gateway.ports import Frame, Subscription
+from gateway.ports import Frame, Projector, Subscription
 from gateway.quotas import Quotas
 from gateway.storage.log import MemoryLog
-from tests.support.dialect_tables import dialect, table
+from tests.support.dialect_parts import live_options
+from tests.support.dialect_tables import DIALECTS, dialect, table
 from tests.support.dialects.cas.reader import StoredSession
 from tests.support.engine.engine_fixture import CountingMetrics
 from tests.support.examples import examples
@@ -55,20 +56,29 @@ class Library:
         self.log = MemoryLog()
         self.said = 0
         self.hub = Hub(
-            log=self.log, projector=lambda name, options: dialect(name).projector(table(name), options),
-            clock=lambda: self.now, start_of=self._start_of, observer=CountingMetrics(), max_lag=lambda: 10**6,
+            log=self.log, sessions=self, streams=self, clock=lambda: self.now, observer=CountingMetrics(),
+            max_lag=lambda: 10**6,
         )
-        self.hub.unsettled = lambda session_id: self.said > self.head
-        self.log.on_commit = self.hub.publish
+        self.log.attach(SessionCommits(SessionTable(), self.hub))
         self.all = list(records)
         self.head = 0
         if records:
             self.commit(len(records))
 
-    def _start_of(self, session_id: str, name: str, cursor: int) -> int:
-        if dialect(name).replay_from == "session":
-            return 0
+    def projector(self, name: str, options: str) -> Projector:
+        return dialect(name).projector(table(name), options)
+
+    def replays_turn(self, name: str) -> bool:
+        return dialect(name).replay_from == "turn"
+
+    def turn_start(self, session_id: str, cursor: int) -> int:
         return m.fold(session_id, self.all).turn_start(cursor)
+
+    def is_idle(self, session_id: str) -> bool:
+        return True
+
+    def has_unstored_records(self, session_id: str) -> bool:
+        return self.said > self.head
 
     def commit(self, upto: int) -> None:
         for record in self.all[self.head:upto]:
@@ -193,7 +203,7 @@ async def test_cas_at_every_event(reading: StreamOptions, records: list[m.Record
     shelf = StoredSession(records)
 
     async def frames(how: StreamOptions, after: int) -> list[Frame]:
-        chunks = shelf.read("", SESSION, "cas", how, after=after)
+        chunks = await shelf.read("", SESSION, "cas", how, after=after)
         return [frame async for chunk in chunks for frame in chunk.frames]
 
     whole = await frames(reading, 0)
@@ -206,10 +216,7 @@ async def test_cas_at_every_event(reading: StreamOptions, records: list[m.Record
 
 # -- while it happens -------------------------------------------------------------------------------------------------
 
-LIVE = {
-    "aap": ("aap", AapOptions()), "blade": ("blade", BladeOptions()), "cas": ("cas", StreamOptions(deltas=BOTH)),
-    "zenflux": ("zenflux", Manner()),
-}
+LIVE = [pytest.param(name, live_options(name), id=name) for name in DIALECTS]
 PACES = st.sampled_from([0.004, 0.03, 0.11, 0.5])
 """Seconds between two readings of one reader: prompt, or so slow that the others leave it behind."""
 
@@ -294,7 +301,7 @@ class Hall:
         return [frame for record in self.library.all for frame in outbound.feed(record)]
 
 
-@pytest.mark.parametrize(("name", "options"), LIVE.values(), ids=LIVE)
+@pytest.mark.parametrize(("name", "options"), LIVE)
 @examples(100)
 @given(
     records=replies() | replies() | sessions(turns=1, steps=20),

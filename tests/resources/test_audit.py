@@ -39,8 +39,8 @@ async def test_sessions_are_written_down(tmp_path: Path) -> None:
         view = await sessions.create("ann", "demo", title="one")
         await sessions.update("ann", view.session_id, title="two")
         assert (await sessions.get("ann", view.session_id)).title == "two"
-        await sessions.tell("ann", view.session_id, m.CustomEvent(topic="workspace.files_changed"))
-        copy = await sessions.adopt("ann", await sessions.records("ann", view.session_id))
+        await sessions.post_event("ann", view.session_id, m.CustomEvent(topic="workspace.files_changed"))
+        copy = await sessions.import_session("ann", await sessions.records("ann", view.session_id))
         await sessions.delete("ann", view.session_id)
     assert journal.lines == [
         ("session.created", view.session_id), ("session.updated", view.session_id),

@@ -24,11 +24,12 @@ from gateway.resources.keys import (
 )
 from gateway.storage.resources.key_tables import SqliteKeyTable
 from gateway.yaml_positions import Problems
+from tests.support.key_stores import key_store
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> KeyStore:
-    return KeyStore(tmp_path / "data")
+    return key_store(tmp_path / "data")
 
 
 def test_a_key_opens_for_its_user(store: KeyStore) -> None:
@@ -102,14 +103,14 @@ def test_two_who_change_the_keys_at_once_both_succeed(tmp_path: Path) -> None:
     assert table.change(version, first)
     assert not table.change(version, second), "the keys have changed meanwhile: look again"
     table.close()
-    KeyStore(tmp_path).add("two")
-    assert [key.name for key in KeyStore(tmp_path).list()] == ["one", "two"]
+    key_store(tmp_path).add("two")
+    assert [key.name for key in key_store(tmp_path).list()] == ["one", "two"]
 
 
 def test_a_store_that_cannot_be_written_is_told_as_such(tmp_path: Path) -> None:
     (tmp_path / "dragoman.db").mkdir()
     with pytest.raises(Overloaded, match="keys cannot be read or stored just now: "):
-        KeyStore(tmp_path).add("ada")
+        key_store(tmp_path).add("ada")
 
 
 # -- a user's own -----------------------------------------------------------------------------------------------------
@@ -156,7 +157,7 @@ def test_a_key_that_nobody_made_opens_nothing(tmp_path: Path) -> None:
     change, (_, token) = issue_key("", "local")([])
     assert table.change(0, change)
     table.close()
-    assert KeyStore(tmp_path / "data").verify(token) is None
+    assert key_store(tmp_path / "data").verify(token) is None
 
 
 # -- the file of before -----------------------------------------------------------------------------------------------
@@ -202,11 +203,11 @@ def test_a_broken_file_of_keys_is_told(store: KeyStore, tmp_path: Path) -> None:
 
 
 def test_the_database_of_a_server_that_runs_can_be_changed_beside_it(tmp_path: Path) -> None:
-    KeyStore(tmp_path).add("one")
+    key_store(tmp_path).add("one")
     server = sqlite3.connect(tmp_path / "dragoman.db", isolation_level=None)
     server.execute("BEGIN")
     server.execute("SELECT * FROM counters").fetchall()
-    KeyStore(tmp_path).add("two")
+    key_store(tmp_path).add("two")
     server.execute("COMMIT")
     assert server.execute("SELECT count(*) FROM keys").fetchone() == (2,)
     server.close()

@@ -3,7 +3,7 @@
 import pytest
 
 from gateway.errors import Conflict, NotFound
-from gateway.resources.memories import Memories, Memory
+from gateway.resources.memories import Memories, Memory, MemoryFilter
 from gateway.storage.resources.memory import MemoryResources
 
 
@@ -29,7 +29,7 @@ async def test_other_peoples_are_not_found(memories: Memories) -> None:
         with pytest.raises(NotFound):
             await call
     assert await memories.remove_all("bob", [kept.number]) == 0
-    assert await memories.search("bob", {}) == ([], 0)
+    assert await memories.search("bob", MemoryFilter()) == ([], 0)
 
 
 async def test_a_change_is_of_what_was_said(memories: Memories) -> None:
@@ -43,19 +43,19 @@ async def test_a_change_is_of_what_was_said(memories: Memories) -> None:
 async def test_a_search_wants_all_that_is_said(memories: Memories) -> None:
     for number in range(5):
         await memories.add("ann", Memory(content=f"Note {number}", topic="even" if number % 2 == 0 else "odd"))
-    page, total = await memories.search("ann", {"topic": "even"}, offset=1, limit=1)
+    page, total = await memories.search("ann", MemoryFilter(topic="even"), offset=1, limit=1)
     assert ([kept.memory.content for kept in page], total) == (["Note 2"], 3)
-    page, total = await memories.search("ann", {"topic": "even"}, "nOTE 4")
+    page, total = await memories.search("ann", MemoryFilter(topic="even"), "nOTE 4")
     assert ([kept.memory.content for kept in page], total) == (["Note 4"], 1)
-    assert await memories.search("ann", {"topic": None}) == ([], 0)
+    assert await memories.search("ann", MemoryFilter(topic=None)) == ([], 0)
 
 
 async def test_many_are_changed_and_removed_at_once(memories: Memories) -> None:
     numbers = [(await memories.add("ann", Memory(content=str(n)))).number for n in range(3)]
     assert await memories.change_all("ann", [*numbers[:2], 99], disabled=True) == 2
-    assert (await memories.search("ann", {"disabled": True}))[1] == 2
+    assert (await memories.search("ann", MemoryFilter(disabled=True)))[1] == 2
     assert await memories.remove_all("ann", numbers[:2]) == 2
-    assert (await memories.search("ann", {}))[1] == 1
+    assert (await memories.search("ann", MemoryFilter()))[1] == 1
 
 
 async def test_a_user_has_so_many(memories: Memories, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -60,7 +60,7 @@ class Desk:
 
     async def quiet(self) -> None:
         """Until no turn runs."""
-        await until(lambda: not self.stage.service.running)
+        await until(lambda: not self.stage.table.turn_count)
 
 
 @pytest.fixture
@@ -131,8 +131,8 @@ async def test_a_task_for_which_there_is_no_room_leaves_no_session_behind(desk: 
     await desk.at(HOUR)
     (run,) = await desk.runs(kept)
     assert (run.status, run.session_id) == ("failed", "")
-    assert run.error == "as many of your turns run as may run at once (1); wait until one has ended"
-    assert len(desk.stage.service) == 0
+    assert run.error == "you run 1 turns, and may run 1 at once; wait until one has ended"
+    assert desk.stage.runtime.log.session_count == 0
 
 
 async def test_a_deleted_session_is_a_failed_run(desk: Desk) -> None:
@@ -251,7 +251,7 @@ async def test_where_nothing_can_be_stored_nothing_is_started_and_others_are_not
     kept, other = await desk.add(), await desk.add(cron="30 * * * *")
     desk.room = 0
     await desk.at(HOUR)
-    assert (await desk.runs(kept), len(desk.stage.service)) == ([], 0)
+    assert (await desk.runs(kept), desk.stage.runtime.log.session_count) == ([], 0)
     desk.room = 1000
     await desk.at(HOUR + 60)
     assert [run.triggered_at - NOON for run in await desk.runs(kept)] == [HOUR + 60]
@@ -301,4 +301,4 @@ async def test_of_several_servers_with_one_store_one_starts_what_is_due(desk: De
         desk.stage.now = NOON + hours * HOUR
         await asyncio.gather(*(scheduler.tick() for scheduler in (desk.scheduler, *others)))
         await desk.quiet()
-    assert len(await desk.runs(kept)) == len(desk.stage.service) == 2
+    assert len(await desk.runs(kept)) == desk.stage.runtime.log.session_count == 2

@@ -17,6 +17,7 @@ import gateway.model as m
 from gateway.composition import load_components
 from gateway.config import load_config
 from tests.support.backends.acp_turns import backend, played
+from tests.support.dialect_tables import ALL_DIALECTS
 from tests.support.dialects.aap import client as aap_client
 from tests.support.dialects.blade import client as blade_client
 from tests.support.dialects.blade import rest_server
@@ -24,14 +25,13 @@ from tests.support.dialects.cas import client as cas_client
 from tests.support.dialects.zenflux import client as zenflux_client
 from tests.support.gateway_server import Served, serving
 
-ALL = {"aap": {}, "blade": {}, "cas": {}, "zenflux": {}}
 METADATA, LOOPBACK, PRIVATE = "https://169.254.169.254/latest", "https://[::ffff:127.0.0.1]/x", "https://10.0.0.1/x"
 INSIDE = [METADATA, LOOPBACK, "https://2130706433/x", "https://redis/x"]
 
 
 @pytest.fixture
 async def served(tmp_path: Path) -> AsyncIterator[Served]:
-    async with serving(tmp_path, dialects=ALL, log="memory") as made:
+    async with serving(tmp_path, dialects=ALL_DIALECTS, log="memory") as made:
         yield made
 
 
@@ -172,7 +172,7 @@ async def test_a_public_name_that_leads_inside_is_refused(served: Served, monkey
 
 async def test_what_the_operator_allows_is_taken(tmp_path: Path) -> None:
     allow = {"allow": ["10.0.0.0/8", "*.corp.example"]}
-    async with serving(tmp_path, dialects=ALL, log="memory", outbound=allow) as served:
+    async with serving(tmp_path, dialects=ALL_DIALECTS, log="memory", outbound=allow) as served:
         client = cas_client.Client(served)
         for url in (PRIVATE, "http://mcp.corp.example/x"):
             await client.ok("POST", "/agents", {"name": "a", "model": "demo-1", "mcp_servers": [

@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import Any
 
-from gateway.resources import KeyStore
 from tests.support.dialects.cas.client import Client
 from tests.support.gateway_server import serving
+from tests.support.key_stores import key_store
 
 
 def message(file_id: str, kind: str) -> dict[str, Any]:
@@ -14,7 +14,7 @@ def message(file_id: str, kind: str) -> dict[str, Any]:
 
 
 async def test_a_message_with_the_file_of_another_is_not_found(tmp_path: Path) -> None:
-    keys = KeyStore(tmp_path / "data")
+    keys = key_store(tmp_path / "data")
     ann, bob = keys.add("ann"), keys.add("bob")
     async with serving(tmp_path, auth="keys") as served:
         mine = await served.gateway.files.store(_chunks())

@@ -1,4 +1,4 @@
-"""A form cannot keep the server busy: lines that belong to no part are counted."""
+"""A form cannot keep the server busy: lines outside of its parts are counted."""
 
 from io import BytesIO
 from pathlib import Path

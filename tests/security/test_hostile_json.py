@@ -19,6 +19,7 @@ from gateway.field_errors import MAX_PROBLEMS, field_errors, path_in_value
 from gateway.http import WireModel, parse_json
 from gateway.http.json_io import FailFast
 from gateway.json_values import MAX_JSON_DEPTH, MAX_JSON_ITEMS, JsonLimitExceeded, read_json, read_json_in_steps
+from tests.support.dialect_parts import each, part
 from tests.support.dialect_tables import DIALECTS
 from tests.support.gateway_server import serving
 
@@ -171,15 +172,13 @@ def test_depth_is_bounded_whatever_is_innermost(innermost: bytes) -> None:
         read_json(b"[" * (MAX_JSON_DEPTH + 1) + innermost + b"]" * (MAX_JSON_DEPTH + 1))
 
 
-ROUTES = {
-    "aap": "/aap/sessions", "blade": "/api/sessions", "cas": "/api/v1/cloud/sessions", "zenflux": "/api/v1/chat",
-}
-
-
-async def test_every_dialect_refuses_a_body_of_too_many_items(tmp_path: Path) -> None:
+@pytest.mark.parametrize("dialect", each("rest_requests"))
+async def test_every_dialect_refuses_a_body_of_too_many_items(tmp_path: Path, dialect: str) -> None:
     body = b'{"messages":[' + b"[]," * MAX_JSON_ITEMS + b"0]}"
-    async with serving(tmp_path, dialects={name: {} for name in DIALECTS}) as served:
-        for path in ROUTES.values():
-            async with served.http.post(served.url(path), data=body) as response:
-                assert response.status == 400, path
-                assert f"more than {MAX_JSON_ITEMS} items" in await response.text()
+    path = part(dialect, "rest_requests").WITH_BODY
+    async with (
+        serving(tmp_path, dialects={dialect: {}}) as served,
+        served.http.post(served.url(path), data=body) as response,
+    ):
+        assert response.status == 400
+        assert f"more than {MAX_JSON_ITEMS} items" in await response.text()

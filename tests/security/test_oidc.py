@@ -17,8 +17,9 @@ from joserfc.jwk import OctKey
 from gateway.config import OidcSettings
 from gateway.errors import Overloaded, Unauthenticated
 from gateway.oidc import OidcVerifier
-from gateway.resources import KeyStore
+from tests.support.dialect_tables import ALL_DIALECTS
 from tests.support.gateway_server import Served, serving, simulation
+from tests.support.key_stores import key_store
 from tests.support.oidc_issuer import AUDIENCE, Issuer, issuing, rsa
 
 
@@ -40,7 +41,7 @@ def now() -> float:
 @asynccontextmanager
 async def opened(folder: Path, issuer: Issuer, **settings: Any) -> AsyncIterator[Served]:
     oidc = {"issuer": issuer.url, "audience": AUDIENCE}
-    async with serving(folder, oidc=oidc, log="memory", dialects={"aap": {}, "blade": {}, "zenflux": {}},
+    async with serving(folder, oidc=oidc, log="memory", dialects=ALL_DIALECTS,
                        **{"auth": "oidc", **settings}) as served:
         yield served
 
@@ -113,7 +114,7 @@ BAD: dict[str, tuple[Callable[[Issuer], str], str]] = {
     "nobody": (lambda issuer: issuer.token(now(), sub=""), "names no user"),
     "a list of users": (lambda issuer: issuer.token(now(), sub=["root"]), "sub"),
     "a name with a line break": (lambda issuer: issuer.token(now(), sub="a\nb"), "names no user"),
-    "no token": (lambda issuer: "a.b.c", "no signed token"),
+    "no token": (lambda issuer: "a.b.c", "not a signed token"),
     "too long": (lambda issuer: issuer.token(now(), more="x" * 20_000), "16384 characters"),
     "a list as the name of a key": (
         lambda issuer: with_header(issuer, {"alg": "RS256", "kid": ["one"]}), "'kid' must be a text"),
@@ -121,8 +122,8 @@ BAD: dict[str, tuple[Callable[[Issuer], str], str]] = {
         lambda issuer: with_header(issuer, {"alg": ["RS256"], "kid": "one"}), "signed"),
     "a header that is none": (lambda issuer: with_header(issuer, ["RS256"]), "signed"),
     "a demand that is not understood": (
-        lambda issuer: with_header(issuer, {"alg": "RS256", "kid": "one", "crit": ["x"], "x": 1}), "not good"),
-    "half a character": (lambda issuer: "a.\udcff.c", "no signed token"),
+        lambda issuer: with_header(issuer, {"alg": "RS256", "kid": "one", "crit": ["x"], "x": 1}), "token is invalid"),
+    "half a character": (lambda issuer: "a.\udcff.c", "not a signed token"),
 }
 
 
@@ -210,7 +211,7 @@ async def test_keys_that_are_no_public_keys_for_signatures_are_not_used(issuer: 
 # -- the server -------------------------------------------------------------------------------------------------------
 
 async def test_a_server_is_opened_by_tokens_and_by_keys_as_the_settings_say(issuer: Issuer, tmp_path: Path) -> None:
-    key, token = KeyStore(tmp_path / "data").add("ada"), issuer.token(now())
+    key, token = key_store(tmp_path / "data").add("ada"), issuer.token(now())
     async with opened(tmp_path, issuer) as served:
         assert [await status(served, word) for word in (token, key, "", changed(issuer))] == [200, 401, 401, 401]
     async with opened(tmp_path, issuer, auth=["keys", "oidc"], admins=["root"]) as served:

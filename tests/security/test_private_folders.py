@@ -10,12 +10,12 @@ import pytest
 import gateway.model as m
 from gateway.backends.shadow import ShadowReport
 from gateway.private_files import make_private_folder
-from gateway.resources import KeyStore
 from gateway.storage.sealing import load_or_create_key
 from tests.support.backends.acp_turns import backend, played
 from tests.support.dialects.blade import rest_server
 from tests.support.dialects.zenflux import client as zenflux_client
 from tests.support.gateway_server import serving
+from tests.support.key_stores import key_store
 
 
 @pytest.fixture(autouse=True)
@@ -41,7 +41,7 @@ async def test_nothing_in_the_data_folder_is_open_to_others(tmp_path: Path) -> N
         form = aiohttp.FormData()
         form.add_field("file", b"hello", filename="a.txt", content_type="text/plain")
         await zenflux_client.Client(served).call("POST", "/files/upload", data=form)
-        KeyStore(data).add("ann")
+        key_store(data).add("ann")
         load_or_create_key(data / "sealed")
         await ShadowReport(data / "shadow" / "report.jsonl").write(
             session_id="s", turn_id="t", agent="a", verdict="same"

@@ -14,15 +14,15 @@ import socketio
 
 from gateway.http.security.auth import REVOCATION_GRACE_SECONDS
 from gateway.http.websocket import REVOKED_CLOSE_SECONDS
-from gateway.resources import KeyStore
 from gateway.resources.key_service import POLL_SECONDS
 from gateway.resources.keys import hash_token
 from tests.support import fork_server
 from tests.support.cluster.fleet_in_loop import fleet_in_loop
+from tests.support.dialect_tables import ALL_DIALECTS
 from tests.support.gateway_server import Served, serving, until
+from tests.support.key_stores import key_store
 from tests.support.server_process import PROGRAM
 
-ALL: dict[str, Any] = {"aap": {}, "cas": {}, "blade": {}, "zenflux": {}}
 CAS, AAP, ZENFLUX = "/api/v1/cloud", "/aap", "/api/v1"
 
 
@@ -103,9 +103,9 @@ async def holding(served: Served, *keys: str) -> AsyncIterator[list[Holder]]:
 @pytest.mark.parametrize("log", ["sqlite", "memory"])
 async def test_all_that_a_removed_key_has_open_ends_and_nothing_else(tmp_path: Path, log: str) -> None:
     """`dragoman keys remove` runs in another process."""
-    keys = KeyStore(tmp_path / "data")
+    keys = key_store(tmp_path / "data")
     hers, his = keys.add("ann"), keys.add("ben")
-    async with serving(tmp_path, auth="keys", dialects=ALL, log=log) as served:
+    async with serving(tmp_path, auth="keys", dialects=ALL_DIALECTS, log=log) as served:
         async with holding(served, hers, his) as (ann, ben):
             if log == "sqlite":
                 words = ("keys", "remove", "ann", "--data", str(tmp_path / "data"))
@@ -133,9 +133,9 @@ async def test_every_server_hears_of_it(tmp_path: Path) -> None:
 
 
 async def test_keys_that_a_key_made_end_with_it(tmp_path: Path) -> None:
-    keys = KeyStore(tmp_path / "data")
+    keys = key_store(tmp_path / "data")
     stolen = keys.add("ann")
-    async with serving(tmp_path, auth="keys", dialects=ALL, log="memory") as served:
+    async with serving(tmp_path, auth="keys", dialects=ALL_DIALECTS, log="memory") as served:
         thief = Holder(served.address, served.http, stolen)
         made = await thief.call("POST", "/api/user/api-keys", {"name": "spare"})
         spare = Holder(served.address, served.http, made["plaintext"])
@@ -149,8 +149,8 @@ async def test_keys_that_a_key_made_end_with_it(tmp_path: Path) -> None:
 
 
 async def test_a_client_that_revokes_its_own_key_is_answered(tmp_path: Path) -> None:
-    keys = KeyStore(tmp_path / "data")
-    async with serving(tmp_path, auth="keys", dialects=ALL, log="memory") as served:
+    keys = key_store(tmp_path / "data")
+    async with serving(tmp_path, auth="keys", dialects=ALL_DIALECTS, log="memory") as served:
         ann = Holder(served.address, served.http, keys.add("ann"))
         [mine] = await ann.call("GET", "/api/user/api-keys")
         path = f"{served.address}/api/user/api-keys/{mine['id']}"
@@ -161,12 +161,12 @@ async def test_a_client_that_revokes_its_own_key_is_answered(tmp_path: Path) -> 
 
 
 async def test_keys_made_while_nobody_was_asked_open_nothing_later(tmp_path: Path) -> None:
-    async with serving(tmp_path, dialects=ALL) as served:
+    async with serving(tmp_path, dialects=ALL_DIALECTS) as served:
         async with served.http.post(served.url("/api/user/api-keys"), json={"name": "mine"}) as answer:
             planted = (await answer.json())["plaintext"]
         async with served.http.post(served.url(f"{AAP}/sessions"), json={"agent": {"name": "demo"}}) as answer:
             assert answer.status < 300
-    async with serving(tmp_path, auth="keys", dialects=ALL) as served:
+    async with serving(tmp_path, auth="keys", dialects=ALL_DIALECTS) as served:
         for path in (f"{AAP}/sessions", f"{CAS}/sessions", f"{ZENFLUX}/conversations", "/api/sessions"):
             async with served.http.get(served.url(path), headers={"Authorization": f"Bearer {planted}"}) as answer:
                 assert answer.status == 401
@@ -178,9 +178,9 @@ async def test_keys_made_while_nobody_was_asked_open_nothing_later(tmp_path: Pat
 
 async def test_who_did_what_from_where_with_which_key_is_written_down(tmp_path: Path) -> None:
     """The audit log, over all dialects; neither keys nor what was said are in it."""
-    keys = KeyStore(tmp_path / "data")
+    keys = key_store(tmp_path / "data")
     token = keys.add("laptop", "ann")
-    async with serving(tmp_path, auth="keys", dialects=ALL, log="memory") as served:
+    async with serving(tmp_path, auth="keys", dialects=ALL_DIALECTS, log="memory") as served:
         ann = Holder(served.address, served.http, token)
         session = (await ann.call("POST", f"{AAP}/sessions", {"agent": {"name": "demo"}}))["sessionId"]
         agent = (await ann.call("POST", f"{CAS}/agents", {"name": "mine", "model": "demo"}))["id"]
@@ -212,7 +212,7 @@ async def test_keys_of_an_earlier_version_open_as_before(tmp_path: Path) -> None
 
 
 async def test_a_download_ends_with_its_key(tmp_path: Path) -> None:
-    async with serving(tmp_path, auth="keys", log="memory", dialects=ALL) as served:
+    async with serving(tmp_path, auth="keys", log="memory", dialects=ALL_DIALECTS) as served:
         ann = Holder(served.address, served.http, await served.gateway.keys.add("ann"))
         form = aiohttp.FormData({"file": io.BytesIO(bytes(20_000_000))})
         async with served.http.post(served.url(f"{ZENFLUX}/files/upload"), data=form, headers=ann.headers) as answer:
@@ -226,7 +226,7 @@ async def test_a_download_ends_with_its_key(tmp_path: Path) -> None:
 
 
 async def test_figures_of_all_users_are_for_admins(tmp_path: Path) -> None:
-    keys = KeyStore(tmp_path / "data")
+    keys = key_store(tmp_path / "data")
     ann, root = keys.add("ann"), keys.add("root")
     async with serving(tmp_path, auth="keys", admins=["root"], log="memory") as served:
         for key, status in ((ann, 403), (root, 200)):

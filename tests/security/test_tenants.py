@@ -19,6 +19,7 @@ from gateway.http.security.rate_limits import RateLimiter
 from gateway.quotas import NoLimits, Quotas
 from gateway.resources import ScheduledTask, Schedules
 from gateway.resources.schedules import MAX_TASKS
+from tests.support.dialect_parts import dialects_with, each, part
 from tests.support.dialect_tables import DIALECTS
 from tests.support.dialects.blade.client import connect
 from tests.support.dialects.zenflux.client import Client
@@ -27,16 +28,7 @@ from tests.support.redis_server import redis_of_this_run
 from tests.support.storage.resource_stores import STORES
 
 LOGS = ("memory", "sqlite", "redis")
-CREATES = {
-    "aap": ("/aap/sessions", {"agent": {"name": "demo", "tools": [{"name": "calc"}]}}),
-    "cas": ("/api/v1/cloud/sessions", {"agent": "agent_demo", "environment": {"config": {"type": "cloud"}}}),
-    "blade": ("/api/sessions", {"intent": "x"}),
-    "zenflux": ("/api/v1/conversations?user_id=local", None),
-}
-WORDS = {
-    "aap": lambda body: body["error"], "blade": lambda body: body["detail"], "zenflux": lambda body: body["message"],
-    "cas": lambda body: body["error"]["type"] == "rate_limit_error" and body["error"]["message"],
-}
+CREATES = {name: part(name, "rest_requests").CREATE for name in dialects_with("rest_requests")}
 
 
 class Tenant:
@@ -79,7 +71,7 @@ async def tenants(
 
 # -- requests ---------------------------------------------------------------------------------------------------------
 
-@pytest.mark.parametrize("dialect", CREATES)
+@pytest.mark.parametrize("dialect", each("rest_requests"))
 async def test_who_asks_too_fast_is_told_when_to_come_again(tmp_path: Path, dialect: str) -> None:
     async with tenants(tmp_path, requests_per_second=0.1, request_burst=2) as (served, ann, bob):
         path, body = CREATES[dialect]
@@ -87,7 +79,8 @@ async def test_who_asks_too_fast_is_told_when_to_come_again(tmp_path: Path, dial
         before = len(served.gateway.sessions)
         async with ann.asks("POST", path, body) as answer:
             assert (answer.status, answer.headers["Retry-After"]) == (429, "10")
-            assert "you may send 0.1 requests a second" in WORDS[dialect](await answer.json())  # type: ignore[no-untyped-call]
+            said = part(dialect, "rest_requests").error_text(await answer.json())
+            assert "you may send 0.1 requests a second" in said
         assert len(served.gateway.sessions) == before
         assert await bob.status("POST", path, body) in (200, 201)
         await asyncio.sleep(10)

@@ -72,13 +72,13 @@ def test_a_certificate_is_shown_and_exchanged_on_hangup(tmp_path: Path) -> None:
         issue(tmp_path)
         (tmp_path / "server.key").write_text("no key")
         server.process.send_signal(signal.SIGHUP)
-        assert "cannot be used" in server.until_told("not reloaded")
+        assert "cannot be used" in server.until_told("reload_failed")
         new = connected(server)
         assert (shown(new), status(new)) == (second, 200), "what was in force stays so"
         assert server.end() == 0
         told = server.errors.read_text()
         assert "Traceback" not in told
-        assert told.count("setting_is_old") == told.count("setting_is_open") == 2, "at the start, and after the reload"
+        assert told.count("setting_deprecated") == told.count("setting_unsafe") == 2, "at start and after the reload"
 
 
 def test_files_that_cannot_be_used_are_told_with_their_line(tmp_path: Path) -> None:

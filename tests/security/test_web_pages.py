@@ -11,9 +11,9 @@ import pytest
 
 from gateway.composition import load_components
 from gateway.config import load_config
+from tests.support.dialect_tables import ALL_DIALECTS
 from tests.support.gateway_server import Served, serving
 
-DIALECTS: dict[str, Any] = {"aap": {}, "cas": {}, "zenflux": {}, "blade": {}}
 EVIL = "https://evil.example"
 JSON = "application/json"
 CHAT = b'{"message": "hello", "userId": "ann", "stream": false}'
@@ -36,7 +36,7 @@ UPGRADES = ("/api/v1/ws/chat", "/socket.io/?EIO=4&transport=websocket")
 
 @asynccontextmanager
 async def everything(folder: Path, **settings: Any) -> AsyncIterator[Served]:
-    async with serving(folder, **{"dialects": DIALECTS, "log": "memory", **settings}) as served:
+    async with serving(folder, **{"dialects": ALL_DIALECTS, "log": "memory", **settings}) as served:
         yield served
 
 
@@ -59,7 +59,7 @@ async def upgraded(served: Served, path: str, **headers: str) -> int:
 async def nothing_happened(served: Served) -> bool:
     sessions, _ = await served.gateway.sessions.list("")
     async with served.http.get(served.url("/api/user/api-keys")) as keys:
-        return not sessions and not served.gateway.sessions.running and not await keys.json()
+        return not sessions and not served.gateway.table.turn_count and not await keys.json()
 
 
 # -- pages of other sites ---------------------------------------------------------------------------------------------
@@ -275,7 +275,7 @@ async def test_a_reload_changes_who_is_let_in(tmp_path: Path) -> None:
 async def test_old_settings_of_dialects_are_the_servers(
     tmp_path: Path, dialects: dict[str, Any], listed: str, unlisted: str | None,
 ) -> None:
-    async with everything(tmp_path, dialects={**DIALECTS, **dialects}) as served:
+    async with everything(tmp_path, dialects={**ALL_DIALECTS, **dialects}) as served:
         for origin, status in ((listed, 200), (unlisted, 403), ("http://localhost:3000", 200)):
             if origin is not None:
                 assert (await asked(served, "GET", "/aap/meta", Origin=origin))[0] == status

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 import gateway.model as m
-from gateway.storage import SCHEMA_VERSION, Database, Seal
+from gateway.storage import SCHEMA_VERSION, Database, FernetSeal
 from gateway.storage.log import SqliteLog
 from gateway.storage.log.export_import import ExportHeader
 from gateway.storage.log.verification import verify_log
@@ -63,7 +63,7 @@ async def test_an_old_database_is_read_as_it_was_written(copy: Path, version: in
         assert (head.owner, head.in_turn) == (view.owner, view.status is m.SessionStatus.SUSPENDED)
         for request_id in view.asks:
             assert await log.session_of(request_id) == head.session_id
-    seal = Seal(lambda: [SEALED_WITH])
+    seal = FernetSeal(lambda: [SEALED_WITH])
     resources = SqliteResources(database, lambda: 0.0, seal=seal)
     [agent] = await resources.list("agent", "ann")
     assert (agent.version, agent.body, agent.secrets) == (2, {"name": "mine still"}, {"token": "not really a secret"})

@@ -7,9 +7,11 @@ from pathlib import Path
 
 from adapters import known_dialects
 from gateway.ports import Dialect
-from mappings.language import Table, Vocabulary, builtin_path, load_table
+from mappings.language import SupportLevel, Table, Vocabulary, builtin_path, load_table
 
 DIALECTS = known_dialects()
+ALL_DIALECTS: dict[str, dict[str, object]] = {name: {} for name in DIALECTS}
+"""What the settings of a server say that serves all dialects."""
 
 
 @cache
@@ -26,6 +28,11 @@ def vocabulary(name: str) -> Vocabulary:
 @cache
 def table(name: str) -> Table:
     return load_table(builtin_path(name), vocabulary(name))
+
+
+def dialects_with_feature(feature: str) -> list[str]:
+    """The dialects whose clients are told of this feature, in whatever form."""
+    return [name for name in DIALECTS if table(name).client_support[feature] is not SupportLevel.DROPPED]
 
 
 def load_once(path: Path | str, words: Vocabulary, overrides: Iterable[Path | str] = ()) -> Table:

@@ -1,7 +1,5 @@
 """Turns begun, suspended and ended from what is heard, as the engine would have done it."""
 
-from collections.abc import Iterable
-
 import gateway.model as m
 from gateway.client import StreamAssembler
 from gateway.ids import make_mint
@@ -17,9 +15,9 @@ class Hall:
     """A composer, what it is told, and what it has made of that."""
 
     def __init__(self) -> None:
-        self.composer = RecordComposer("sess_1", make_mint("c"))
-        self.scribe = StreamAssembler(make_mint("s"))
         self.records: list[m.Record] = []
+        self.composer = RecordComposer("sess_1", make_mint("c"), self.records.append)
+        self.scribe = StreamAssembler(make_mint("s"))
         self.at = 1.0
 
     def hear(self, *heard: DecodedItem) -> "Hall":
@@ -27,8 +25,8 @@ class Hall:
             self.keep(self.composer.add_item(one, self.at))
         return self
 
-    def keep(self, records: Iterable[m.Record]) -> "Hall":
-        self.records += records
+    def keep(self, done: None) -> "Hall":
+        """What was done is in the records; half a second passes."""
         self.at += 0.5
         return self
 

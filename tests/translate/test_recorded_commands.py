@@ -5,15 +5,11 @@ from typing import Any
 import pytest
 
 import gateway.model as m
-from adapters.aap.server.inbound import recorded_commands as aap
-from adapters.blade.server.inbound import recorded_commands as blade
-from adapters.cas.server.inbound import recorded_commands as cas
 from adapters.zenflux.asks import AskRef, encode_ref
-from adapters.zenflux.server.inbound import recorded_commands as zenflux
 from gateway.ports.remote import ParsedFrame
-from tests.support.dialect_tables import table
+from tests.support.dialect_parts import dialects_with, part
+from tests.support.dialect_tables import DIALECTS, dialect, table
 
-OVERHEARD = {"aap": aap, "blade": blade, "cas": cas, "zenflux": zenflux}
 CALL = m.ToolCall(call_id="call_1", name="calc")
 PERMISSION, OWN = m.PermissionAsk(call=CALL), m.ClientToolAsk(call=CALL)
 QUESTION = m.QuestionAsk(
@@ -30,19 +26,18 @@ def view(**asks: m.AnyAsk) -> m.SessionView:
     return made
 
 
-def said(dialect: str, name: str, body: Any, **asks: m.AnyAsk) -> list[Any]:
-    return [*OVERHEARD[dialect](ParsedFrame(name, body), view(**asks), table(dialect))]
+def recorded(what: str) -> list[tuple[str, str, Any]]:
+    """What the dialects know of this in recordings: the dialect, the name of a frame or a request, and its body."""
+    return [(name, *row) for name in dialects_with("translation") for row in getattr(part(name, "translation"), what)]
 
 
-@pytest.mark.parametrize(("dialect", "name", "body"), [
-    ("aap", "POST /aap/sessions/s/turns", {"messages": [{"role": "user", "content": "hello"}], "agent": {"name": "x"}}),
-    ("cas", "POST /sessions/s/events", {"events": [{"type": "user.message", "content": "hello"}]}),
-    ("blade", "chat:send", {"session_id": "s", "message": "hello"}),
-    ("blade", "POST /api/sessions/s/chat", {"message": "hello"}),
-    ("blade", "turn:start", {"role": "user", "blocks": [{"type": "text", "content": "hello"}]}),
-    ("zenflux", "", {"type": "req", "method": "chat.send", "params": {"message": "hello", "user_id": "u"}}),
-    ("zenflux", "POST /api/v1/chat", {"message": "hello", "userId": "u"}),
-])
+def said(name: str, frame: str, body: Any, **asks: m.AnyAsk) -> list[Any]:
+    commands = dialect(name).recorded_commands
+    assert commands is not None
+    return [*commands(ParsedFrame(frame, body), view(**asks), table(name))]
+
+
+@pytest.mark.parametrize(("dialect", "name", "body"), recorded("RECORDED_HELLOS"))
 def test_a_message(dialect: str, name: str, body: Any) -> None:
     assert said(dialect, name, body) == [m.SendMessage(content="hello")]
 
@@ -60,13 +55,7 @@ def test_pictures_and_files() -> None:
     assert said("blade", "chat:send", {"message": [file]}) == [m.SendMessage(content=(m.FilePart(name="a.txt"),))]
 
 
-@pytest.mark.parametrize(("dialect", "name", "body"), [
-    ("cas", "POST /sessions/s/events", {"events": [{"type": "user.interrupt"}]}),
-    ("blade", "chat:stop", {"session_id": "s"}),
-    ("blade", "POST /api/sessions/s/stop", {}),
-    ("zenflux", "", {"type": "req", "method": "chat.abort", "params": {"session_id": "r"}}),
-    ("zenflux", "POST /api/v1/session/r/stop", {}),
-])
+@pytest.mark.parametrize(("dialect", "name", "body"), recorded("RECORDED_STOPS"))
 def test_an_interruption(dialect: str, name: str, body: Any) -> None:
     assert said(dialect, name, body) == [m.Interrupt()]
 
@@ -120,7 +109,7 @@ def test_answers_of_zenflux() -> None:
     assert said("zenflux", "POST /x/session/other/rollback", {}, **{nameless: BACK}) == []
 
 
-@pytest.mark.parametrize("dialect", sorted(OVERHEARD))
+@pytest.mark.parametrize("name", DIALECTS)
 @pytest.mark.parametrize("frame", [
     ParsedFrame("", None), ParsedFrame("text_delta", {"delta": "x"}), ParsedFrame("chat:send", {"message": 7}),
     ParsedFrame("POST /sessions/s/turns", {"messages": []}),
@@ -129,5 +118,5 @@ def test_answers_of_zenflux() -> None:
     ParsedFrame("turn:end", {"role": "user"}),
     ParsedFrame("POST /sessions", {}), ParsedFrame("POST /x/human-confirmation/q", {}),
 ])
-def test_anything_else_says_nothing(dialect: str, frame: ParsedFrame) -> None:
-    assert [*OVERHEARD[dialect](frame, view(), table(dialect))] == []
+def test_anything_else_says_nothing(name: str, frame: ParsedFrame) -> None:
+    assert said(name, frame.name, frame.body) == []

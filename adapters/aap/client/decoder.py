@@ -2,29 +2,22 @@
 
 import re
 from collections.abc import Callable, Iterable
+from functools import cache
 from typing import Any
 
 import gateway.model as m
 from adapters.aap.asks import WireAnswer, wire_answer
 from gateway.client import StreamAssembler
+from gateway.errors import BackendFailed
 from gateway.ids import Mint
 from gateway.ports import BackendEvent, DecodedItem, ParsedFrame, RemoteAsk, RemoteTurnEnd
 from gateway.ports import Decoder as DecoderPort
+from mappings.language import FrameDecoder, UnreadableFrame
 
 from .ask_readers import NO_TOOLS_KNOWN, SessionTools, session_tools_of
-from .readers import (
-    CallFrame,
-    DeltaFrame,
-    ResultFrame,
-    StopFrame,
-    TextFrame,
-    ThinkingFrame,
-    media_type_of,
-    read_body,
-    read_content,
-    stop_reasons,
-)
+from .readers import CallFrame, builtin_aap_table, media_type_of, with_media_types
 
+Bindings = dict[str, Any]
 IMAGE_MARKDOWN = re.compile(r"!\[image\]\((https?://[^\s()]+|data:image/[^\s()]+)\)")
 """How an image is written; a block of text that is nothing else is an image."""
 
@@ -50,11 +43,17 @@ class Decoder(DecoderPort):
         return self._paused
 
     def feed(self, frame: ParsedFrame) -> list[DecodedItem]:
-        name = frame_name(frame)
-        if name == "turn_start":
+        found = frame_decoder().find(frame.name, frame.body)
+        if found is None:
+            return []
+        if found.cue == "turn.started":
             return [*self._start()]
-        hear = FRAME_HANDLERS.get(name)
-        return [] if hear is None or self._over else hear(self, frame.body)
+        if self._over:
+            return []
+        try:
+            return HANDLERS[found.cue](self, found.bindings())
+        except UnreadableFrame as error:
+            raise BackendFailed(f"a {found.wire} of the server cannot be understood: {error}") from None
 
     def end(
         self, stop_reason: m.StopReason = m.StopReason.ERROR, outcome: m.Outcome = m.Outcome.FAILED,
@@ -91,13 +90,11 @@ class Decoder(DecoderPort):
             call_id for call_id in self._given if call_id in calls and calls[call_id].origin is m.ToolOrigin.CLIENT
         )
 
-    def _stop(self, body: Any) -> list[DecodedItem]:
-        word = read_body(StopFrame, body, "a turn_stop").stop_reason
-        reason = stop_reasons().get(word)
-        if reason is m.StopReason.TOOL_USE:
-            return self._wait()
-        if reason is None or reason is m.StopReason.ERROR:
-            unknown = f" ({word[:40]!r} is no reason that AAP knows)" if reason is None else ""
+    def _stop(self, given: Bindings) -> list[DecodedItem]:
+        reason = given["stop_reason"]
+        if not isinstance(reason, m.StopReason) or reason is m.StopReason.ERROR:
+            is_known = isinstance(reason, m.StopReason)
+            unknown = "" if is_known else f" ({reason[:40]!r} is no reason that AAP knows)"
             return self._fail(f"The server ended the turn with an error and did not say which{unknown}; its log may.")
         said = [*self._go_on(), *self._end_words(), *self._assembler.finish(reason)]
         self._forget()
@@ -110,7 +107,7 @@ class Decoder(DecoderPort):
         fault = m.Fault(code=m.FaultCode.BACKEND, message=why)
         return [*said, RemoteTurnEnd(stop_reason=m.StopReason.ERROR, outcome=m.Outcome.FAILED, fault=fault)]
 
-    def _wait(self) -> list[DecodedItem]:
+    def _wait(self, given: Bindings) -> list[DecodedItem]:
         """The server waits for the calls it left open, and was not answered yet."""
         said = self._go_on()
         left = [call for call in self._assembler.open_calls.values() if call.call_id not in self._given]
@@ -137,19 +134,17 @@ class Decoder(DecoderPort):
 
     # -- words ----------------------------------------------------------------------------------------------------
 
-    def _text_delta(self, body: Any) -> list[DecodedItem]:
-        return self._text(read_body(DeltaFrame, body, "a text_delta").delta)
+    def _text_delta(self, given: Bindings) -> list[DecodedItem]:
+        return self._text(given["delta"])
 
-    def _thinking_delta(self, body: Any) -> list[DecodedItem]:
-        return self._grow(m.BlockKind.THINKING, read_body(DeltaFrame, body, "a thinking_delta").delta)
+    def _thinking_delta(self, given: Bindings) -> list[DecodedItem]:
+        return self._grow(m.BlockKind.THINKING, given["delta"])
 
-    def _whole_text(self, body: Any) -> list[DecodedItem]:
-        text = read_body(TextFrame, body, "a text").text
-        return [*self._end_words(), *self._text(text), *self._end_words()]
+    def _whole_text(self, given: Bindings) -> list[DecodedItem]:
+        return [*self._end_words(), *self._text(given["text"]), *self._end_words()]
 
-    def _whole_thinking(self, body: Any) -> list[DecodedItem]:
-        text = read_body(ThinkingFrame, body, "a thinking").thinking
-        return [*self._end_words(), *self._grow(m.BlockKind.THINKING, text), *self._end_words()]
+    def _whole_thinking(self, given: Bindings) -> list[DecodedItem]:
+        return [*self._end_words(), *self._grow(m.BlockKind.THINKING, given["text"]), *self._end_words()]
 
     def _text(self, delta: str) -> list[DecodedItem]:
         found = IMAGE_MARKDOWN.fullmatch(delta)
@@ -171,28 +166,26 @@ class Decoder(DecoderPort):
 
     # -- calls ----------------------------------------------------------------------------------------------------
 
-    def _call(self, body: Any) -> list[DecodedItem]:
-        said = read_body(CallFrame, body, "a tool_call")
+    def _call(self, given: Bindings) -> list[DecodedItem]:
+        call = given["call"]
+        said = CallFrame(tool_call_id=call["call_id"], name=call["name"], input=call["input"])
         if said.tool_call_id in self._assembler.open_calls or said.tool_call_id in self._loose:
             return self._fail("The server made two calls with one id, and answers could not be told apart.")
         ask = self._toolbox.ask_without_call(said)
         if ask is not None:
             self._loose[said.tool_call_id] = ask
             return []
-        call = self._toolbox.call(said)
-        return [*self._go_on(), *self._end_words(), *self._assembler.whole_call(said.tool_call_id, call)]
+        before = [*self._go_on(), *self._end_words()]
+        return [*before, *self._assembler.whole_call(said.tool_call_id, self._toolbox.call(said))]
 
-    def _result(self, body: Any) -> list[DecodedItem]:
-        result = read_body(ResultFrame, body, "a tool_result")
-        call_id = result.tool_call_id
+    def _result(self, given: Bindings) -> list[DecodedItem]:
+        call_id, content = given["call_id"], with_media_types(given["content"] or "")
         self._loose.pop(call_id, None)
         if call_id not in self._assembler.open_calls:
             return []
-        given = self._given.pop(call_id, None)
-        is_error = given is not None and given.is_error
-        return [
-            *self._rest(), *self._assembler.returned(call_id, read_content(result.content), is_error=is_error),
-        ]
+        answer = self._given.pop(call_id, None)
+        is_error = answer is not None and answer.is_error
+        return [*self._rest(), *self._assembler.returned(call_id, content, is_error=is_error)]
 
     def _rest(self) -> list[BackendEvent]:
         """A message ends when a call returns."""
@@ -217,21 +210,21 @@ class Decoder(DecoderPort):
         return said
 
 
-FRAME_HANDLERS: dict[str, Callable[[Decoder, Any], list[DecodedItem]]] = {
-    "text_delta": Decoder._text_delta,
-    "thinking_delta": Decoder._thinking_delta,
-    "text": Decoder._whole_text,
-    "thinking": Decoder._whole_thinking,
-    "tool_call": Decoder._call,
-    "tool_result": Decoder._result,
-    "turn_stop": Decoder._stop,
+HANDLERS: dict[str, Callable[[Decoder, Bindings], list[DecodedItem]]] = {
+    "block.delta.text": Decoder._text_delta,
+    "block.delta.thinking": Decoder._thinking_delta,
+    "whole.text": Decoder._whole_text,
+    "whole.thinking": Decoder._whole_thinking,
+    "block.ended.tool_use": Decoder._call,
+    "tool.returned": Decoder._result,
+    "turn.suspended": Decoder._wait,
+    "turn.ended": Decoder._stop,
 }
-"""Every frame there is beside `turn_start`."""
+"""What is done with each cue that the table reads, beside the start of a turn."""
 
 
-def frame_name(frame: ParsedFrame) -> str:
-    """The name of a frame; some servers put it into the frame's body."""
-    if frame.name in FRAME_HANDLERS or not isinstance(frame.body, dict):
-        return frame.name
-    inside = frame.body.get("event")
-    return inside if isinstance(inside, str) and frame.name in ("", "message") else frame.name
+@cache
+def frame_decoder() -> FrameDecoder:
+    """The frames of AAP as the table reads them; what a deployment has changed of it is not what others write."""
+    return builtin_aap_table().decoder("sse")
+

@@ -24,31 +24,10 @@ class ServerBody(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 # -- the stream -------------------------------------------------------------------------------------------------------
-class DeltaFrame(ServerBody, frozen=True, kw_only=True, rename="camel"):
-    delta: str
-
-
-class TextFrame(ServerBody, frozen=True, kw_only=True, rename="camel"):
-    text: str
-
-
-class ThinkingFrame(ServerBody, frozen=True, kw_only=True, rename="camel"):
-    thinking: str
-
-
 class CallFrame(ServerBody, frozen=True, kw_only=True, rename="camel"):
     tool_call_id: Id
     name: Id
     input: dict[str, Any] | None = None
-
-
-class ResultFrame(ServerBody, frozen=True, kw_only=True, rename="camel"):
-    tool_call_id: Id
-    content: RawContent = None
-
-
-class StopFrame(ServerBody, frozen=True, kw_only=True, rename="camel"):
-    stop_reason: str
 
 
 # -- bodies -----------------------------------------------------------------------------------------------------------
@@ -149,24 +128,17 @@ def read_body(kind: type[Body], body: Any, what: str) -> Body:
 
 
 def read_content(said: RawContent) -> m.Content:
-    """Canonical content; a bare string stays one, blocks of an unknown type are ignored."""
-    if said is None or isinstance(said, str):
-        return said or ""
-    return tuple(part for block in said if (part := read_part(block)) is not None)
+    """Content as AAP's table reads it, its pictures with the type that their addresses tell."""
+    return with_media_types(builtin_aap_table().read_content(said or ""))
 
 
-def read_part(block: dict[str, Any]) -> m.AnyPart | None:
-    match block:
-        case {"type": "text", "text": str(text)}:
-            return m.TextPart(text=text)
-        case {"type": "thinking", "thinking": str(text)}:
-            return m.ThinkingPart(text=text)
-        case {"type": "image", "url": str(url)}:
-            return m.ImagePart(url=url, media_type=media_type_of(url))
-        case {"type": "tool_use"}:
-            call = read_body(CallFrame, block, "a tool_use block")
-            return m.ToolUsePart(call=m.ToolCall(call_id=call.tool_call_id, name=call.name, input=call.input or {}))
-    return None
+def with_media_types(content: m.Content) -> m.Content:
+    if isinstance(content, str):
+        return content
+    return tuple(
+        m.ImagePart(url=part.url, media_type=media_type_of(part.url)) if isinstance(part, m.ImagePart) else part
+        for part in content
+    )
 
 
 def media_type_of(url: str) -> str | None:
@@ -180,12 +152,6 @@ def builtin_aap_table() -> Table:
     """The table that comes with the gateway; a server knows nothing of this deployment's overrides."""
     from adapters.aap import DIALECT  # the dialect imports its decoder, so it cannot be imported at the top
     return builtin_table(DIALECT)
-
-
-@cache
-def stop_reasons() -> dict[str, m.StopReason]:
-    """The stop reason of each word for the end of a turn."""
-    return builtin_aap_table().meanings("stop_reason", m.StopReason)
 
 
 VERSION = 3

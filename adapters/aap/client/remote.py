@@ -1,17 +1,17 @@
-"""Speaks AAP as a client: opens sessions at a server, runs turns, answers asks, and remembers its sessions."""
+"""The client role of AAP: sessions and turns at an AAP server, and what is remembered of its sessions."""
 
-import asyncio
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
-from contextlib import aclosing, contextmanager
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 from urllib.parse import quote
 
 import structlog
 
 import gateway.model as m
-from gateway.client import HttpClient, redact
+from gateway.client import GeneratorTurn, HttpClient, ItemGenerator, redact
 from gateway.errors import BackendFailed, GatewayError, Unsupported
 from gateway.ids import Mint, make_mint, random_id
 from gateway.ports import (
@@ -21,6 +21,7 @@ from gateway.ports import (
     RemoteAddress,
     RemoteAsk,
     RemoteSession,
+    RemoteTurn,
     RemoteTurnEnd,
 )
 
@@ -45,10 +46,9 @@ from .requests import (
     settings_to_send,
     turn_messages,
 )
-from .turn_stream import ReceivedPieces, StreamInterrupted, TurnStream, WasAccepted, missing_frames
+from .turn_stream import ReceivedPieces, StreamInterrupted, TurnStream, missing_frames
 
 log = structlog.get_logger("dragoman.remote")
-BUSY = 409
 NO_TURN_STATUSES = (404, 405, 409, 501)
 """The statuses of a server that has no such route, no such session, or no open turn."""
 MAX_PAGES = 100
@@ -72,6 +72,21 @@ class RemoteSessionState:
     """Whether we hung up while a turn ran, which its server may not have noticed yet."""
 
 
+@dataclass(kw_only=True, repr=False)
+class TurnPost:
+    """One POST that starts or continues a turn, and what is known of its session once the server has accepted it."""
+
+    stream: TurnStream
+    messages: Sequence[Any]
+    decoder: Decoder
+    sent_settings: SentSettings | None
+    user_messages: int | None
+    before: int | None = None
+    """How many messages of people the history had before; None if that is not known."""
+    secrets: tuple[str, ...] = ()
+    received: ReceivedPieces = field(default_factory=ReceivedPieces)
+
+
 class Remote:
     """An AAP server, as `gateway.ports.remote.Remote`.
 
@@ -79,10 +94,11 @@ class Remote:
     has no title, no model, no output schema and no compaction. Changed settings go with the next message; a system
     prompt cannot be changed.
 
-    `TurnStream` explains how a broken stream is resumed. AAP has no interruption; our own servers have one:
-    `DELETE …/turns/current`. With other servers the connection is closed, and the server decides what becomes of the
-    turn; a turn that waits for people waits until the next message abandons it. Closing a generator early closes the
-    connection, too. The server's capabilities decide the stream mode: deltas, whole blocks, or the whole turn.
+    How a stream that was cut is taken up again, `TurnStream` tells. AAP has no interruption, and servers of this house
+    have one all the same: `DELETE …/turns/current`. Whoever has none is hung up on, and what becomes of the turn is
+    the server's to say; one that waits for people is left waiting there until the next message abandons it. Closing a
+    turn early hangs up, too. The server's capabilities decide how it is heard: by deltas, in whole parts, or at
+    the end.
     """
 
     supports_permissions = True
@@ -133,42 +149,13 @@ class Remote:
         self._memory.of(session_id).tools = _session_tools(await self._known_card(), session)
         return RemoteSession(session_id=session_id, agent=session.agent.name)
 
-    async def start_turn(
+    def start_turn(
         self, session_id: str, command: m.SendMessage | m.Compact, settings: m.Settings | None = None,
-    ) -> AsyncGenerator[DecodedItem, None]:
-        if isinstance(command, m.Compact):
-            raise Unsupported("AAP has no way to ask for a compaction")
-        card, known = await self._known_card(), self._memory.of(session_id)
-        now = known.sent_settings
-        said = {}
-        if settings is not None:
-            now = settings_to_send(card, settings)
-            said, known.tools = changed_settings(card, known.sent_settings, now), session_tools_of(card, settings)
-        body = new_turn(turn_messages(card, command), best_stream_mode(card), said)
-        hearing = Decoder(self._mint, await self._toolbox(card, session_id, known))
-        before, known.user_messages = known.user_messages, None
-        with redacted_errors(settings.secrets.values() if settings else ()):
-            counted = None if command.results else before
-            async with aclosing(self._patiently(session_id, body, hearing, counted)) as turn:
-                async for heard in turn:  # so it was taken
-                    known.sent_settings, known.user_messages = (
-                        now,
-                        None if before is None else before + (not command.results),
-                    )
-                    yield heard
+    ) -> RemoteTurn:
+        return GeneratorTurn(self._items(session_id, partial(self._new_turn, session_id, command, settings)))
 
-    async def answer(
-        self, session_id: str, answers: Sequence[tuple[RemoteAsk, m.Answer]],
-    ) -> AsyncGenerator[DecodedItem, None]:
-        card, known = await self._known_card(), self._memory.of(session_id)
-        hearing = known.decoder or await self._returning(card, session_id, known)
-        for asked, answer in answers:
-            hearing.on_answer(asked, answer)
-        body = new_turn(answer_messages(card, answers), best_stream_mode(card), {})
-        stream = await self._stream(session_id)
-        async with aclosing(self._hear(session_id, stream, body, hearing)) as turn:
-            async for heard in turn:
-                yield heard
+    def answer(self, session_id: str, answers: Sequence[tuple[RemoteAsk, m.Answer]]) -> RemoteTurn:
+        return GeneratorTurn(self._items(session_id, partial(self._answers, session_id, answers)))
 
     async def interrupt(self, session_id: str) -> None:
         stream = self._streams.get(session_id)
@@ -188,98 +175,106 @@ class Remote:
 
     # -- one turn -------------------------------------------------------------------------------------------------
 
-    async def _patiently(
-        self, session_id: str, body: dict[str, object], hearing: Decoder, before: int | None,
-    ) -> AsyncGenerator[DecodedItem, None]:
-        """A server may need a moment to notice a closed connection; any other busy session is left alone."""
-        waits = BUSY_RETRY_DELAYS if self._memory.of(session_id).was_abandoned else ()
-        for wait in (*waits, None):
-            try:
-                stream = await self._stream(session_id, lambda: self._was_taken(session_id, before))
-                async with aclosing(self._hear(session_id, stream, body, hearing, before)) as turn:
-                    async for heard in turn:
-                        yield heard
-                return
-            except BackendFailed as error:
-                if wait is None or (error.details or {}).get("upstream_status") != BUSY:
-                    raise
-                await asyncio.sleep(wait)
+    async def _new_turn(
+        self, session_id: str, command: m.SendMessage | m.Compact, settings: m.Settings | None,
+    ) -> TurnPost:
+        if isinstance(command, m.Compact):
+            raise Unsupported("AAP has no way to ask for a compaction")
+        card, known = await self._known_card(), self._memory.of(session_id)
+        now, changed = known.sent_settings, dict[str, object]()
+        if settings is not None:
+            now = settings_to_send(card, settings)
+            changed, known.tools = changed_settings(card, known.sent_settings, now), session_tools_of(card, settings)
+        messages, mode = turn_messages(card, command), best_stream_mode(card)
+        decoder = Decoder(self._mint, await self._toolbox(card, session_id, known))
+        before, known.user_messages = known.user_messages, None
+        counted = None if command.results else before
+        return TurnPost(
+            stream=TurnStream(
+                self._upstream, session_id, mode, new_turn(messages, mode, changed), secrets=self._secrets,
+                taken=lambda: self._was_taken(session_id, counted),
+                busy_delays=BUSY_RETRY_DELAYS if known.was_abandoned else (),
+            ),
+            messages=messages, decoder=decoder, before=counted, sent_settings=now,
+            user_messages=None if before is None else before + (not command.results),
+            secrets=tuple(settings.secrets.values()) if settings else (),
+        )
 
-    async def _stream(self, session_id: str, taken: WasAccepted | None = None) -> TurnStream:
-        mode = best_stream_mode(await self._known_card())
-        return TurnStream(self._upstream, session_id, mode, taken=taken, secrets=self._secrets)
+    async def _answers(self, session_id: str, answers: Sequence[tuple[RemoteAsk, m.Answer]]) -> TurnPost:
+        card, known = await self._known_card(), self._memory.of(session_id)
+        decoder = known.decoder or await self._returning(card, session_id, known)
+        for asked, answer in answers:
+            decoder.on_answer(asked, answer)
+        messages, mode = answer_messages(card, answers), best_stream_mode(card)
+        return TurnPost(
+            stream=TurnStream(
+                self._upstream, session_id, mode, new_turn(messages, mode, {}), secrets=self._secrets,
+            ),
+            messages=messages, decoder=decoder, sent_settings=known.sent_settings, user_messages=known.user_messages,
+        )
 
-    async def _hear(
-        self, session_id: str, stream: TurnStream, body: dict[str, Any], hearing: Decoder, before: int | None = None,
-    ) -> AsyncGenerator[DecodedItem, None]:
-        known, is_over = self._memory.of(session_id), False
-        known.decoder, self._streams[session_id] = None, stream
+    async def _items(self, session_id: str, prepare: Callable[[], Awaitable[TurnPost]]) -> ItemGenerator:
+        """Send one POST, and decode its stream up to the end of the turn or the asks that it waits for."""
+        post = await prepare()
+        known, decoder, frames = self._memory.of(session_id), post.decoder, [TURN_START]
+        known.decoder, self._streams[session_id] = None, post.stream
+        is_over = False
         try:
-            async with aclosing(self._frames(session_id, stream, body, before)) as frames:
-                first = await anext(frames)
-                said = [*hearing.feed(TURN_START), *hearing.feed(first)]  # not every server sends turn_start
-                while True:
-                    is_over = hearing.paused or any(isinstance(heard, RemoteTurnEnd) for heard in said)
-                    for heard in said:
-                        yield heard
-                    if is_over:
-                        break
-                    said = hearing.feed(await anext(frames))
+            with redacted_errors(post.secrets):
+                async with post.stream:
+                    while not is_over:
+                        frames += await self._read(session_id, post)  # not every server sends a turn_start
+                        items, is_over, failure = _decode(decoder, frames)
+                        if items:
+                            known.sent_settings, known.user_messages = post.sent_settings, post.user_messages
+                            yield items
+                        if failure is not None:
+                            raise failure
+                        frames = []
         except StreamInterrupted:
-            for heard in hearing.end(m.StopReason.INTERRUPTED, m.Outcome.INTERRUPTED):
-                yield heard
-            yield RemoteTurnEnd(stop_reason=m.StopReason.INTERRUPTED, outcome=m.Outcome.INTERRUPTED)
+            ends = decoder.end(m.StopReason.INTERRUPTED, m.Outcome.INTERRUPTED)
+            yield [*ends, RemoteTurnEnd(stop_reason=m.StopReason.INTERRUPTED, outcome=m.Outcome.INTERRUPTED)]
         finally:
             known.was_abandoned = not is_over
-            known.decoder = hearing if hearing.paused else None
-            if self._streams.get(session_id) is stream:
+            known.decoder = decoder if decoder.paused else None
+            if self._streams.get(session_id) is post.stream:
                 del self._streams[session_id]
 
-    async def _frames(
-        self, session_id: str, stream: TurnStream, body: dict[str, Any], before: int | None,
-    ) -> AsyncGenerator[ParsedFrame, None]:
-        """The frames of the turn; a stream that ends without `turn_stop` is completed from the server's history."""
-        transcript, rest = ReceivedPieces(), list[ParsedFrame]()
-        async with aclosing(stream.frames(body)) as frames:
-            while not rest:
-                try:
-                    frame = await stream.next(frames)
-                except GatewayError as error:
-                    rest = await self._completed(session_id, stream, body["messages"], transcript, before)
-                    if not rest:
-                        raise
-                    log.warning(
-                        "turn_stop_missing", server=self._upstream.name, upstream_session=session_id, why=error.message,
-                        note="the server's history has the finished turn",
-                    )
-                else:
-                    transcript.add(frame)
-                    yield frame
-        for frame in rest:
-            yield frame
+    async def _read(self, session_id: str, post: TurnPost) -> list[ParsedFrame]:
+        """The next frames; a stream that ends without `turn_stop` is completed from the server's history."""
+        try:
+            frames = await post.stream.read()
+        except GatewayError as error:
+            missing = await self._completed(session_id, post)
+            if not missing:
+                raise
+            log.warning(
+                "turn_stop_missing", server=self._upstream.name, upstream_session=session_id, reason=error.message,
+                note="the server's history has the finished turn",
+            )
+            return missing
+        for frame in frames:
+            post.received.add(frame)
+        return frames
 
-    async def _completed(
-        self, session_id: str, stream: TurnStream, sent: Sequence[Any], heard: ReceivedPieces, before: int | None,
-    ) -> list[ParsedFrame]:
-        """The frames that the stream did not send, if the history has the whole turn and it is this one."""
-        if self._is_strict or not stream.has_begun:
+    async def _completed(self, session_id: str, post: TurnPost) -> list[ParsedFrame]:
+        """The frames that the stream lacks, if the server's history has this turn and it is complete."""
+        if self._is_strict or not post.stream.has_begun:
             return []
         try:
             history = await self._history(session_id, "full", "compacted")
         except GatewayError:
             return []
-        answered = [message["toolCallId"] for message in sent if "toolCallId" in message]
-        if history is None or not (answered or self._has_message(history, sent[-1], heard, before)):
+        answered = [message["toolCallId"] for message in post.messages if "toolCallId" in message]
+        if history is None or not (answered or self._has_message(history, post)):
             return []
-        return missing_frames(history, heard, answered) or []
+        return missing_frames(history, post.received, answered) or []
 
-    def _has_message(
-        self, history: Sequence[MessageBody], sent: Any, heard: ReceivedPieces, before: int | None,
-    ) -> bool:
-        """Whether the last message of a person is the one that was sent now, not the same text of an earlier turn."""
+    def _has_message(self, history: Sequence[MessageBody], post: TurnPost) -> bool:
+        """Whether the last message of a person is the one that was sent now, not an equal one of an earlier turn."""
         people = [message for message in history if message.role == m.Role.USER]
-        is_counted = bool(heard.pieces) if before is None else len(people) == before + 1
-        return is_counted and bool(people) and people[-1].content == sent["content"]
+        is_counted = bool(post.received.pieces) if post.before is None else len(people) == post.before + 1
+        return is_counted and bool(people) and people[-1].content == post.messages[-1]["content"]
 
     async def _create(self, body: dict[str, object]) -> object:
         """A session that is made twice does no harm; a server that supports the idempotency key makes it once."""
@@ -329,6 +324,22 @@ class Remote:
         body = await self._upstream.json("GET", f"/sessions/{session_id}/history", query={"type": kind})
         histories = read_body(HistoryBody, body, "the history").history
         return (histories.full if kind == "full" else histories.compacted) or ()
+
+
+def _decode(
+    decoder: Decoder, frames: Sequence[ParsedFrame],
+) -> tuple[list[DecodedItem], bool, GatewayError | None]:
+    """The items of the frames; whether the turn is over or waits; and what is wrong with the frame after them."""
+    items: list[DecodedItem] = []
+    for frame in frames:
+        try:
+            decoded = decoder.feed(frame)
+        except GatewayError as error:
+            return items, False, error
+        items += decoded
+        if decoder.paused or (decoded and isinstance(decoded[-1], RemoteTurnEnd)):
+            return items, True, None
+    return items, False, None
 
 
 @contextmanager

@@ -1,10 +1,10 @@
-"""Reads the stream of one turn to its end, over several connections if need be, and each event once."""
+"""The stream of one turn over as many connections as it takes, and what is missing of a turn that was cut."""
 
 import asyncio
 import random
 import re
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Sequence
-from contextlib import aclosing
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack
 from itertools import groupby
 from typing import Any
 
@@ -16,7 +16,7 @@ from gateway.errors import BackendFailed, ConnectionLost, GatewayError, Overload
 from gateway.json_values import read_exact_json
 from gateway.ports import ParsedFrame
 
-from .decoder import FRAME_HANDLERS, frame_name
+from .decoder import frame_decoder
 from .readers import MessageBody, TurnBody, read_body, read_content
 
 EVENT_ID = re.compile(r"[0-9]{1,15}\.([0-9]{1,9})", re.ASCII)
@@ -35,30 +35,37 @@ WasAccepted = Callable[[], Awaitable[bool | None]]
 
 
 class TurnStream:
-    """One POST that starts or continues a turn, and its stream.
+    """The stream of one POST that starts or continues a turn, read over as many connections as it takes.
 
-    A stream that breaks is resumed with `GET …/turns/current?after=`: by the number of events there were, and
-    once an event has had an id, by the last id. That route is no part of the protocol: where a server does not have
-    it, the break is raised.
+    A stream that breaks is resumed with `GET …/turns/current?after=`: by the number of events there were, and once an
+    event has had an id, by the last id. That route is no part of the protocol: if a server does not have it, the break
+    is raised.
 
-    A break before the server has begun to answer leaves open whether it has taken the message. `taken` finds out; where
-    it cannot, the break is raised. Without it the message may be sent again: an answer to a call is taken only once,
-    and a server that refuses it the second time has taken it the first time.
+    If a stream breaks before the server has begun to answer, it is unknown whether the server has taken the message.
+    `taken` finds out; if it cannot, the break is raised. Without `taken` the message may be sent again: an answer to a
+    call is taken only once, and a server that refuses it the second time has taken it the first time.
     """
 
     def __init__(
-        self, upstream: HttpClient, session_id: str, mode: str, *, taken: WasAccepted | None = None,
-        secrets: tuple[str, ...] = (),
+        self, upstream: HttpClient, session_id: str, mode: str, body: Mapping[str, Any], *,
+        taken: WasAccepted | None = None, secrets: tuple[str, ...] = (), busy_delays: Sequence[float] = (),
     ) -> None:
-        self._upstream, self._mode = upstream, mode
+        """`busy_delays` are waits before the message is sent again to a server that is busy with another turn."""
+        self._upstream, self._mode, self._body = upstream, mode, body
+        self._busy_delays = list(busy_delays)
         self._taken, self._is_repeated = taken, False
         self._secrets = long_secrets(secrets)
         self._path = f"/sessions/{session_id}/turns"
-        self._wire: Http1Connection | None = None
-        self._had = 0
+        self._open = AsyncExitStack()
+        self._connection: Http1Connection | None = None
+        self._decoder = SseDecoder(name=upstream.name)
+        self._had = self._had_before = self._failures = 0
         self._last_id = ""
-        self._begun = False
-        self._retry_ms: int | None = None
+        self._begun = self._is_whole = False
+        self._cut: GatewayError | None = None
+        """The last break of the stream."""
+        self._invalid: GatewayError | None = None
+        """What is wrong with the event after those that were returned last."""
         self._is_hung_up = False
         self._waiting: asyncio.Timeout | None = None
 
@@ -67,56 +74,75 @@ class TurnStream:
         """Whether the server has begun to answer."""
         return self._begun
 
+    async def __aenter__(self) -> "TurnStream":
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self._open.aclose()
+
     def hang_up(self) -> None:
-        """Close the connection; a caller that waits for the next frame gets `StreamInterrupted`."""
+        """End the conversation; whoever waits for the next frames gets `StreamInterrupted`."""
         is_first, self._is_hung_up = not self._is_hung_up, True
         if self._waiting is not None and is_first:
             self._waiting.reschedule(asyncio.get_running_loop().time())
-        elif self._wire is not None:
-            self._wire.close()
+        elif self._connection is not None:
+            self._connection.close()
 
-    async def next(self, frames: AsyncGenerator[ParsedFrame, None]) -> ParsedFrame:
-        """The next of our frames."""
+    async def read(self) -> list[ParsedFrame]:
+        """All frames that have arrived, at least one. There is no end: the reader knows the last frame of a turn."""
         try:
             async with asyncio.timeout(None) as self._waiting:
                 if self._is_hung_up:
                     raise StreamInterrupted
-                return await anext(frames)
+                return await (self._read_whole() if self._mode == "none" else self._read_stream())
         except TimeoutError:
             raise StreamInterrupted from None
         finally:
             self._waiting = None
 
-    async def frames(self, body: dict[str, Any]) -> AsyncGenerator[ParsedFrame, None]:
-        """All frames of the turn; the caller knows the last one and stops there."""
-        if self._mode == "none":
-            for frame in frames_of_body(await self._upstream.json("POST", self._path, body)):
-                yield frame
-        else:
-            async with aclosing(self._streamed(body)) as events:
-                async for event in events:
-                    yield event
-        raise ConnectionLost(f"{self._upstream.name} said nothing of how the turn ended")
+    async def _read_whole(self) -> list[ParsedFrame]:
+        """The frames of a server that does not stream."""
+        if self._is_whole:
+            raise ConnectionLost(f"{self._upstream.name} said nothing of how the turn ended")
+        while True:
+            try:
+                frames = frames_of_body(await self._upstream.json("POST", self._path, self._body))
+            except BackendFailed as error:
+                if not await self._waited_while_busy(error):
+                    raise
+            else:
+                self._is_whole = True
+                return frames
+
+    async def _read_stream(self) -> list[ParsedFrame]:
+        while self._invalid is None:
+            try:
+                connection = self._connection or await self._connect()
+                while chunk := await connection.read_body():
+                    if frames := self._frames(self._decoder.feed(chunk)):
+                        return frames
+                await self._disconnect()
+                self._cut = ConnectionLost(f"{self._upstream.name} ended its stream before the turn was over")
+            except GatewayError as error:
+                await self._disconnect()
+                if await self._waited_while_busy(error):
+                    continue
+                self._cut = await self._may_go_on(error, self._cut)
+            failures = self._failures = 1 if self._had > self._had_before else self._failures + 1
+            if failures > self._upstream.timeouts.attempts:
+                raise self._cut
+            await asyncio.sleep(self._pause(failures))
+        raise self._invalid
 
     # -- over many connections ------------------------------------------------------------------------------------
 
-    async def _streamed(self, body: dict[str, Any]) -> AsyncGenerator[ParsedFrame, None]:
-        source, failures = self._posted(body), 0
-        cut: GatewayError | None = None
-        while True:
-            before = self._had
-            try:
-                async with aclosing(source) as frames:
-                    async for frame in frames:
-                        yield frame
-                cut = ConnectionLost(f"{self._upstream.name} ended its stream before the turn was over")
-            except GatewayError as error:
-                cut = await self._may_go_on(error, cut)
-            failures = 1 if self._had > before else failures + 1
-            if failures > self._upstream.timeouts.attempts:
-                raise cut
-            await asyncio.sleep(self._pause(failures))
-            source = self._rest(cut) if self._begun else self._posted(body)
+    async def _waited_while_busy(self, error: GatewayError) -> bool:
+        """Wait if the server refused the message because it is busy, and there is to be another try."""
+        is_busy = not self._begun and not self._is_repeated and _status_of(error) == CONFLICT
+        if not is_busy or not self._busy_delays:
+            return False
+        await asyncio.sleep(self._busy_delays.pop(0))
+        return True
 
     async def _may_go_on(self, error: GatewayError, cut: GatewayError | None) -> GatewayError:
         """The error to raise if the stream cannot be resumed; raises it if that is certain.
@@ -135,8 +161,8 @@ class TurnStream:
         raise (cut or error) from None
 
     async def _find_out(self, error: GatewayError) -> bool:
-        """Whether it is now known if the message was taken; if it was not, it is sent again."""
-        is_refused = self._is_repeated and (error.details or {}).get("upstream_status") == CONFLICT
+        """Whether it is known, after this, if the message was taken; if it was not, it is to be sent again."""
+        is_refused = self._is_repeated and _status_of(error) == CONFLICT
         if not is_refused and not isinstance(error, ConnectionLost):
             return False
         taken = is_refused if self._taken is None else await self._taken()
@@ -144,45 +170,50 @@ class TurnStream:
         return taken is True or (taken is False and not is_refused)
 
     def _pause(self, failures: int) -> float:
-        """Wait as long as the server asks, or longer each time; if it asks nothing, the first attempt is at once."""
-        if self._retry_ms is not None:
-            wanted, self._retry_ms = self._retry_ms / 1000, None
+        """As long as the server wants, or longer each time; the first try comes at once where it said nothing."""
+        if self._decoder.retry_ms is not None:
+            wanted, self._decoder.retry_ms = self._decoder.retry_ms / 1000, None
             return min(wanted, MAX_RETRY_DELAY)
         backoff = random.uniform(0.2, 0.4) * 2.0 ** (failures - 1)  # noqa: S311  # no secret
         return 0.0 if failures == 1 else min(backoff, MAX_RETRY_DELAY)
 
-    async def _posted(self, body: dict[str, Any]) -> AsyncGenerator[ParsedFrame, None]:
-        async with (
-            self._upstream.open("POST", self._path, body, headers=SSE_HEADERS) as wire,
-            aclosing(self._read(wire)) as frames,
-        ):
-            async for frame in frames:
-                yield frame
-
-    async def _rest(self, cut: GatewayError) -> AsyncGenerator[ParsedFrame, None]:
-        query = {"after": self._last_id or str(self._had), "stream": self._mode}
-        path = f"{self._path}/current"
-        async with self._upstream.open("GET", path, query=query, headers=SSE_HEADERS) as wire:
-            if wire.status == 204:  # it has no more frames, and never sent the end of the turn
-                raise BackendFailed(cut.message)
-            async with aclosing(self._read(wire)) as frames:
-                async for frame in frames:
-                    yield frame
-
     # -- one connection -------------------------------------------------------------------------------------------
 
-    async def _read(self, wire: Http1Connection) -> AsyncGenerator[ParsedFrame, None]:
-        if wire.content_type != "text/event-stream":
-            raise BackendFailed(f"{self._upstream.name} answered with {wire.content_type}, not with a stream of events")
-        self._wire, self._begun = wire, True
-        decoder = SseDecoder(name=self._upstream.name)
+    async def _connect(self) -> Http1Connection:
+        """Send the message, or ask for the rest of the turn."""
+        self._had_before = self._had
+        if not self._begun:
+            request = self._upstream.open("POST", self._path, self._body, headers=SSE_HEADERS)
+        else:
+            query = {"after": self._last_id or str(self._had), "stream": self._mode}
+            request = self._upstream.open("GET", f"{self._path}/current", query=query, headers=SSE_HEADERS)
+        connection = await self._open.enter_async_context(request)
+        if connection.status == 204 and self._cut is not None:  # the server has no more, and the turn did not end
+            raise BackendFailed(self._cut.message)
+        if connection.content_type != "text/event-stream":
+            raise BackendFailed(
+                f"{self._upstream.name} answered with {connection.content_type}, not with a stream of events")
+        self._connection, self._begun = connection, True
+        self._decoder = SseDecoder(name=self._upstream.name)
+        return connection
+
+    async def _disconnect(self) -> None:
+        await self._open.aclose()
+        self._connection = None
+
+    def _frames(self, events: Sequence[SseEvent]) -> list[ParsedFrame]:
+        """The frames of new events; an invalid event is raised at once, or at the next read if others came before."""
+        frames: list[ParsedFrame] = []
         try:
-            while chunk := await wire.read_body():
-                for event in decoder.feed(chunk):
-                    if self._is_new(event):
-                        yield self._frame(event)
-        finally:
-            self._wire, self._retry_ms = None, decoder.retry_ms
+            for event in events:
+                frame = self._frame(event) if self._is_new(event) else None
+                if frame is not None:
+                    frames.append(frame)
+        except BackendFailed as error:
+            if not frames:
+                raise
+            self._invalid = error
+        return frames
 
     def _is_new(self, event: SseEvent) -> bool:
         """Whether the event was not had before; it counts from now on."""
@@ -200,12 +231,16 @@ class TurnStream:
         try:
             return ParsedFrame(event.name, read_exact_json(data), event.id)
         except orjson.JSONDecodeError:
-            if event.name not in FRAME_HANDLERS:
+            if event.name not in frame_decoder().names:
                 return ParsedFrame(event.name, None, event.id)
             raise BackendFailed(f"{self._upstream.name} sent a {event.name} that is not JSON") from None
 
 
 SSE_HEADERS = {"Accept": "text/event-stream"}
+
+
+def _status_of(error: GatewayError) -> int | None:
+    return (error.details or {}).get("upstream_status")
 
 
 # -- a turn that is told when it is done ------------------------------------------------------------------------------
@@ -246,7 +281,8 @@ class ReceivedPieces:
         self._heard: list[Piece] = []
 
     def add(self, frame: ParsedFrame) -> None:
-        name, body = frame_name(frame), frame.body if isinstance(frame.body, dict) else {}
+        found = frame_decoder().find(frame.name, frame.body)
+        name, body = found.wire if found else "", frame.body if isinstance(frame.body, dict) else {}
         if name in ("text", TEXT):
             self._heard.append((TEXT, str(body.get("delta", body.get("text", ""))), None))
         elif name in (CALL, RESULT):

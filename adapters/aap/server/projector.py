@@ -144,7 +144,7 @@ class TurnBodyProjector(ProjectorBase):
         self.known.feed(record, event)
         if isinstance(event, m.TurnStarted | m.TurnResumed):
             self.view, self.asked = m.SessionView(session_id=record.session_id), []
-        self.view.apply(record)
+        m.apply(self.view, record)
         if isinstance(event, m.InputRequested):
             self.asked += ask_as_calls(self.table, event.request_id, event.ask, record.scope_id)
         if isinstance(event, m.TurnEnded):

@@ -12,7 +12,7 @@ from msgspec.structs import replace as replace_fields
 from yarl import URL
 
 import gateway.model as m
-from gateway.client import HttpClient, parse_timestamp
+from gateway.client import HttpClient, generator_turn, parse_timestamp
 from gateway.errors import BackendFailed, ConnectionLost, GatewayError, ServerUnreachable, TimedOut
 from gateway.ids import make_mint
 from gateway.ports import (
@@ -147,6 +147,7 @@ class Remote:
 
     # -- chats ----------------------------------------------------------------------------------------------------
 
+    @generator_turn
     async def start_turn(
         self, session_id: str, command: m.SendMessage | m.Compact, settings: m.Settings = DEFAULT_SETTINGS,
     ) -> AsyncGenerator[DecodedItem, None]:
@@ -160,6 +161,7 @@ class Remote:
             async for heard in chat:
                 yield heard
 
+    @generator_turn
     async def answer(
         self, session_id: str, answers: Sequence[tuple[RemoteAsk, m.Answer]],
     ) -> AsyncGenerator[DecodedItem, None]:

@@ -61,7 +61,7 @@ class SocketioConnection:
         if answer.startswith("44"):
             told = self._parsed(answer[2:] or "null")
             words = told.get("message") if isinstance(told, dict) else told
-            raise BackendFailed(f"{self._place.name} does not let us in: {self._place.quoted(words)}")
+            raise BackendFailed(f"{self._place.name} refused the connection: {self._place.quoted(words)}")
 
     async def emit(self, event: str, body: dict[str, Any]) -> int:
         """Say something; the number is that of the acknowledgement, if there will be one."""
@@ -112,14 +112,14 @@ class SocketioConnection:
 
     def _silent(self, seconds: float) -> GatewayError:
         if seconds < self._place.patience.idle:
-            return ConnectionLost(f"{self._place.name} has fallen silent")
+            return ConnectionLost(f"{self._place.name} stopped sending pings")
         return TimedOut(f"{self._place.name} has said nothing for {seconds:g} seconds")
 
     async def _send(self, packet: str) -> None:
         try:
             await asyncio.wait_for(self._carrier.send(packet), self._place.patience.idle)
         except TimeoutError:
-            raise TimedOut(f"{self._place.name} takes nothing") from None
+            raise TimedOut(f"{self._place.name} does not read") from None
 
     def _parsed(self, words: str) -> Any:
         try:
@@ -133,7 +133,7 @@ class SocketioConnection:
             async with asyncio.timeout(max(0.0, seconds)):
                 yield
         except TimeoutError:
-            raise TimedOut(f"{self._place.name} took too long") from None
+            raise TimedOut(f"{self._place.name} did not answer in time") from None
 
 
 @asynccontextmanager

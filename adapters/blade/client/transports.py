@@ -79,8 +79,8 @@ async def reject_redirects(
     response = await handler(request)
     if 300 <= response.status < 400:
         response.close()
-        raise BackendFailed(f"{request.url.origin()} answered {response.status} and points elsewhere; "
-                            "that is not followed")
+        raise BackendFailed(f"{request.url.origin()} answered {response.status} with a redirect, "
+                            "which is not followed")
     return response
 
 
@@ -92,7 +92,7 @@ def connection_errors(name: str) -> Iterator[None]:
     except (aiohttp.ClientConnectorCertificateError, aiohttp.ClientSSLError) as error:
         raise BackendFailed(f"{name}: its certificate does not verify ({type(error).__name__})") from None
     except (TimeoutError, aiohttp.ServerTimeoutError):
-        raise TimedOut(f"{name} took too long to answer") from None
+        raise TimedOut(f"{name} did not answer in time") from None
     except aiohttp.ClientConnectorError as error:
         raise ServerUnreachable(f"{name} cannot be reached ({error.os_error.strerror or 'no connection'})") from None
     except (aiohttp.ClientError, ConnectionError) as error:

@@ -228,8 +228,8 @@ async def final_result(
 ) -> bytes:
     """The payload of the `chat:end` that the commands of a receipt lead to, as JSON."""
     if not receipt.begun:  # an answer was accepted, and others are awaited: its chat is over already
-        chunks = context.sessions.read(owner, session_id, context.dialect, BARE, after=receipt.after)
         with context.committed():
+            chunks = await context.sessions.read(owner, session_id, context.dialect, BARE, after=receipt.after)
             return [frame async for chunk in chunks for frame in chunk.frames][-1].body
     async with context.follow_turn(owner, session_id, receipt, BARE, place) as subscription:
         while ready := await subscription.chunks():

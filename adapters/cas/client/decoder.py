@@ -191,7 +191,7 @@ class TurnDecoder:
 
     def _broken(self, told: ReceivedEvent) -> list[DecodedItem]:
         fault, _ = read_fault(told)
-        raise BackendFailed(f"the upstream broke off: {fault.message[:500]}")
+        raise BackendFailed(f"the upstream aborted its response: {fault.message[:500]}")
 
     # -- messages -------------------------------------------------------------------------------------------------
 

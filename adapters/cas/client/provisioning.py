@@ -240,7 +240,7 @@ def require_id(body: Any, noun: str) -> str:
     return found
 
 
-log = structlog.get_logger("dragoman.cas")
+log = structlog.get_logger("dragoman.remote")
 MAX_SESSIONS = 4096
 """How many sessions are remembered; a forgotten one gets all of its settings again."""
 FIXED_AGENT_STATUSES = (400, 403, 404, 405, 409, 422, 501)
@@ -274,6 +274,5 @@ class SyncedSettings:
             except BackendFailed as error:
                 if (error.details or {}).get("upstream_status") not in FIXED_AGENT_STATUSES:
                     raise
-                log.warning("the server keeps the tools that a session was made with", session=session_id,
-                            why=error.message)
+                log.warning("remote_settings_refused", session=session_id, reason=error.message)
         self.note(session_id, settings)

@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import quote
 
 import gateway.model as m
-from gateway.client import HttpClient, parse_timestamp
+from gateway.client import HttpClient, generator_turn, parse_timestamp
 from gateway.errors import BackendFailed, GatewayError, TimedOut, Unsupported
 from gateway.ids import make_mint, random_id
 from gateway.ports import (
@@ -81,6 +81,7 @@ class Remote:
         told = await self._upstream.json("GET", f"/sessions/{quote(session_id, safe='')}")
         return _remote_session(require_object(told, "a session"))
 
+    @generator_turn
     async def start_turn(
         self, session_id: str, command: m.SendMessage | m.Compact, settings: m.Settings | None = None,
     ) -> AsyncGenerator[DecodedItem, None]:
@@ -96,6 +97,7 @@ class Remote:
             async for one in heard:
                 yield one
 
+    @generator_turn
     async def answer(
         self, session_id: str, answers: Sequence[tuple[RemoteAsk, m.Answer]],
     ) -> AsyncGenerator[DecodedItem, None]:

@@ -124,11 +124,12 @@ class TurnStream:
 
     async def _frames(self, after: str) -> AsyncGenerator[ParsedFrame, None]:
         before, headers = "", {"Last-Event-ID": after}
-        stream = self._upstream.events("GET", f"{self._at}/events/stream", headers=headers, query=DELTA_QUERY)
-        async with aclosing(stream) as events:
-            async for event in events:
-                yield frame_of_event(event, before)
-                before = event.id
+        path = f"{self._at}/events/stream"
+        async with self._upstream.stream("GET", path, headers=headers, query=DELTA_QUERY) as stream:
+            while events := await stream.read():
+                for event in events:
+                    yield frame_of_event(event, before)
+                    before = event.id
 
     # -- sub-agents' threads --------------------------------------------------------------------------------------
 

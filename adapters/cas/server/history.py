@@ -86,7 +86,7 @@ class EventHistory:
 
     async def _chunks(self, after: int, upto: int) -> AsyncIterator[Chunk]:
         options, size = replace(self.reading, as_list=True, deltas=(), raw=False), 0
-        async for chunk in self.context.sessions.read(
+        async for chunk in await self.context.sessions.read(
             self.owner, self.view.session_id, self.context.dialect, options, after=after, upto=upto,
         ):
             size += sum([len(frame.body) for frame in chunk.frames])

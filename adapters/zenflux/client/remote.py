@@ -12,7 +12,7 @@ from msgspec.structs import replace
 import gateway.model as m
 from adapters.zenflux.asks import AskRef, decode_ref
 from adapters.zenflux.wire import ANY_IMAGE, DIALECT_NAME, MAX_TITLE
-from gateway.client import HttpClient, parse_timestamp, redact
+from gateway.client import HttpClient, generator_turn, parse_timestamp, redact
 from gateway.errors import BackendFailed, GatewayError, Unsupported
 from gateway.ids import make_mint
 from gateway.ports import DecodedItem, NewRemoteSession, RemoteAddress, RemoteAsk, RemoteSession, RemoteTurnEnd
@@ -93,6 +93,7 @@ class Remote:
 
     # -- turns ----------------------------------------------------------------------------------------------------
 
+    @generator_turn
     async def start_turn(
         self, session_id: str, command: m.SendMessage | m.Compact, settings: m.Settings | None = None,
     ) -> AsyncGenerator[DecodedItem, None]:
@@ -106,6 +107,7 @@ class Remote:
             async for one in heard:
                 yield one
 
+    @generator_turn
     async def answer(
         self, session_id: str, answers: Sequence[tuple[RemoteAsk, m.Answer]],
     ) -> AsyncGenerator[DecodedItem, None]:

@@ -45,7 +45,7 @@ class WebSocketConnector:
 
     async def _connect(self) -> aiohttp.ClientWebSocketResponse[bool]:
         if self._closed:
-            raise BackendFailed(f"nobody speaks to {self._upstream.name} any more")
+            raise BackendFailed(f"the connection pool of {self._upstream.name} is closed")
         if self._session is None:
             patience = self._upstream.timeouts
             self._session = aiohttp.ClientSession(
@@ -101,8 +101,9 @@ class WebSocketConnection:
         if message.type in (WSMsgType.TEXT, WSMsgType.BINARY):
             return self._parsed(message.data)
         if message.type is WSMsgType.ERROR:
-            raise BackendFailed(f"{self._upstream.name} sent what is no frame of a socket")
-        raise ConnectionLost(f"{self._upstream.name} hung up before all was said (code {self._ws.close_code})")
+            raise BackendFailed(f"{self._upstream.name} sent something that is not a WebSocket frame")
+        raise ConnectionLost(
+            f"{self._upstream.name} closed the connection before the end of the turn (code {self._ws.close_code})")
 
     def _parsed(self, said: str | bytes) -> Any:
         text = said if isinstance(said, str) else said.decode(errors="replace")

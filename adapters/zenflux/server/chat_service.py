@@ -149,7 +149,7 @@ class ChatService:
             if isinstance(record.event, m.TurnStarted) and record.turn_id == run_id:
                 return StartedRun(view, before, Receipt(run_id, (record,), record.seq - 1, begun=True), named)
             if isinstance(record.event, m.SessionCreated | m.SessionUpdated):
-                before.apply(record)
+                m.apply(before, record)
         raise NotFound(f"there is no session '{run_id}'")
 
     async def _records(self, owner: str, session_id: str) -> AsyncIterator[m.Record]:

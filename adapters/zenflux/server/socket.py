@@ -185,7 +185,7 @@ class ChatSocket:
     async def _check(self, run: StartedRun, options: StreamOptions, after_seq: int) -> None:
         """A client cannot have had more than was sent, and the text that is held back now."""
         told = 1
-        async for chunk in self._context.sessions.read(
+        async for chunk in await self._context.sessions.read(
             self._owner, run.view.session_id, self._context.dialect, options, after=run.receipt.after,
         ):
             told += len(chunk.frames)

@@ -13,7 +13,7 @@ from conformance.faults.kill import telling, workers
 from conformance.faults.kill.hunt import AT_ONCE, FOR_KILLING
 from conformance.faults.kill.learning import NotClean
 from conformance.faults.kill.orders import read_orders
-from conformance.faults.kill.setups import SETUPS
+from conformance.faults.kill.setups import SETUPS, unexamined_dialects
 from conformance.faults.kill.survivors import read_survivors
 from conformance.faults.kill.workers import Watcher, Wish
 from conformance.kit.documents import DocumentError
@@ -42,6 +42,8 @@ def kill(
     MUST kills something; 1 if not; 2 if the run could not begin.
     """
     chosen = tuple(dialects or SETUPS)
+    for name in unexamined_dialects() if not dialects else ():
+        typer.echo(f"{name} is left out: there is no conformance/faults/{name}/setup.py", err=True)
     if unknown := [name for name in chosen if name not in SETUPS]:
         raise _unusable(f"there is no dialect {unknown[0]!r}; there are: {', '.join(SETUPS)}")
     console = Console()

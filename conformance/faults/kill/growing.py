@@ -12,7 +12,7 @@ from conformance.faults.kill.injuries import can_injure, injured
 from conformance.faults.kill.orders import Orders, among
 from conformance.faults.kill.paths import Walk
 from conformance.kit.schemas import Schemas
-from conformance.kit.suite import HOME
+from conformance.kit.suite import home_of
 
 BREAKS, TOLERATED, FREE = Expectation.BREAKS, Expectation.TOLERATED, Expectation.FREE
 SIBLINGS = {200: 202, 201: 200, 202: 200, 204: 200}
@@ -166,7 +166,7 @@ def _event(kind: str, place: str, breaks: bool, path: str = "") -> Flaw:
 
 
 def _schemas_of(dialect: str) -> Path:
-    return HOME / dialect / "schemas"
+    return home_of(dialect) / "schemas"
 
 
 def visitors(atlas: Atlas, flaw: Flaw) -> set[str]:

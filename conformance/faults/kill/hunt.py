@@ -125,7 +125,7 @@ class Hunter:
 
     async def hunt_by_hand(self, name: str) -> Catch:
         """A server that was written wrong: its cases, then others, until all the MUSTs it must fail have failed."""
-        fault = self._bench.setup.faults()[name]
+        fault = self._bench.setup.faults[name]
         wanted = self._bench.musts(fault.requirements) or set(fault.requirements)
         others = [case.name for case in self._bench.cases.values() if wanted.intersection(case.requirements)]
         failed: set[str] = set()

@@ -21,7 +21,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from conformance.faults.kill.flaw import Expectation
 from conformance.faults.kill.paths import Walk
 from conformance.kit.documents import read_document
-from conformance.kit.suite import HOME
+from conformance.kit.suite import home_of
 
 
 class _Part(BaseModel):
@@ -91,7 +91,7 @@ class Orders(_Part):
 
 
 def orders_path(dialect: str) -> Path:
-    return HOME / dialect / "orders.yaml"
+    return home_of(dialect) / "orders.yaml"
 
 
 def read_orders(dialect: str) -> Orders:

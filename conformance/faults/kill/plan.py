@@ -81,7 +81,7 @@ def make_plan(dialect: str, atlas: Atlas, only: Sequence[str] = (), sample: int 
     grower = Grower(dialect, atlas, orders)
     flaws = grower.flaws()
     chosen = [flaw for flaw in flaws if not only or any(fnmatchcase(flaw.name, glob) for glob in only)]
-    hands = [name for name in bench_of(dialect).setup.faults() if not only or _is_meant(f"hand {name}", only)]
+    hands = [name for name in bench_of(dialect).setup.faults if not only or _is_meant(f"hand {name}", only)]
     return Plan(
         dialect=dialect,
         atlas=atlas,

@@ -1,98 +1,90 @@
-"""The dialects of the kill matrix: how to make a correct server of each, and the profile that examines it quickly.
+"""The dialects of the kill matrix: how correct and wrong servers of each are made, and how they are examined quickly.
 
-A fifth dialect is one more entry of `SETUPS`, an `orders.yaml` and a `survivors.yaml` beside its requirements.
+A dialect is in the matrix if it has a suite, and its folder here has a module `setup` with a `SETUP`. Its `orders.yaml`
+and `survivors.yaml` are beside its requirements.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from aiohttp import web
 from pydantic import BaseModel
 
+import conformance.faults
 from conformance.faults.fault import Fault
 from conformance.faults.serving import Servable
-from conformance.kit.suite import Suite
+from conformance.kit.suite import Suite, dialects
 
 KEY = "the-key-of-the-matrix"
-TICK = 0.8
 
 
-@dataclass(frozen=True)
-class Setup:
-    """How one dialect's correct and wrong servers are made."""
-
-    server: Callable[[], Servable]
-    wrong: Callable[[Fault], Servable]
-    faults: Callable[[], Mapping[str, Fault]]
-    profile: Callable[[Suite], BaseModel]
-    naming: Callable[[str, Any], str] = lambda name, json: name
-    """A finer name for a message, where one name stands for several shapes."""
-
-
-def _usual(suite: Suite) -> BaseModel:
+def usual_profile(suite: Suite, server: Any) -> BaseModel:
+    """The profile that comes with the dialect."""
     return suite.read_profile()
 
 
-def _aap() -> Setup:
-    from conformance.faults.aap import FAULTS
-    from conformance.faults.reference import ReferenceServer
+@dataclass(frozen=True, kw_only=True)
+class Setup:
+    """How one dialect's correct and wrong servers are made, and how they are examined quickly."""
 
-    return Setup(lambda: ReferenceServer(KEY), lambda fault: _keyed(fault), lambda: FAULTS, _usual)
+    server_type: Callable[..., Servable]
+    """The correct server."""
+    faults: Mapping[str, Fault]
+    """The wrong servers, by name."""
+    liberties: Sequence[Callable[..., Servable]] = ()
+    """Servers that are correct in other ways."""
+    profile: Callable[[Suite, Any], BaseModel] = usual_profile
+    """(the suite, a server or its type) → the profile that fits."""
+    has_keys: bool = True
+    """Whether a server is given the key that its clients must have."""
+    quicken: Callable[[Any], None] = lambda server: None
+    """Shortens the waits of a server, unless they are what is wrong with it."""
+    naming: Callable[[str, Any], str] = lambda name, json: name
+    """A finer name for a message, where one name stands for several shapes."""
 
+    def make(self, kind: Callable[..., Servable], key: str = KEY) -> Servable:
+        """A server of this kind, correct or wrong."""
+        server = kind(key=key) if self.has_keys else kind()
+        self.quicken(server)
+        return server
 
-def _cas() -> Setup:
-    from conformance.faults.cas import FAULTS, CasServer
+    def server(self) -> Servable:
+        """A correct server."""
+        return self.make(self.server_type)
 
-    def profile(suite: Suite) -> BaseModel:
-        return suite.read_profile().model_copy(update={"heartbeat": CasServer.heartbeat})
-
-    return Setup(lambda: CasServer(KEY), _keyed, lambda: FAULTS, profile)
-
-
-def _blade() -> Setup:
-    from conformance.faults.blade.every import FAULTS
-    from conformance.faults.blade.reference import BladeServer
-
-    def naming(name: str, json: Any) -> str:
-        kind = json.get("patch_type") if name == "turn:patch" and isinstance(json, dict) else None
-        is_whole = kind == "add_content" and "text_delta" not in json["data"]
-        return f"{name}({kind}{', whole' if is_whole else ''})" if kind else name
-
-    return Setup(lambda: BladeServer(KEY), _keyed, lambda: FAULTS, _usual, naming)
-
-
-def _zenflux() -> Setup:
-    from conformance.faults.zenflux.catalogue import FAULTS
-    from conformance.faults.zenflux.server import ZenfluxServer
-
-    def quick(server: Any) -> Servable:
-        """Ticks come fast, unless they are what is wrong."""
-        if server.tick_every == ZenfluxServer.tick_every:
-            server.tick_every = TICK
-        return server  # type: ignore[no-any-return]
-
-    def profile(suite: Suite) -> BaseModel:
-        usual: Any = suite.read_profile()
-        prompts = usual.prompts.model_copy(update={"slow": "/slow 12"})
-        return usual.model_copy(update={"heartbeat": TICK + 0.1, "prompts": prompts})  # type: ignore[no-any-return]
-
-    return Setup(lambda: quick(ZenfluxServer()), lambda fault: quick(fault.server()), lambda: FAULTS, profile)
+    def wrong(self, fault: Fault) -> Servable:
+        """The server with this fault."""
+        return self.make(fault.server)
 
 
-def _keyed(fault: Fault) -> Servable:
-    server: Servable = fault.server(key=KEY)
-    return server
+def examined_dialects() -> tuple[str, ...]:
+    """The dialects with a suite and servers to put it to."""
+    return tuple(name for name in dialects() if _has_setup(name))
 
 
-SETUPS: dict[str, Callable[[], Setup]] = {"aap": _aap, "blade": _blade, "cas": _cas, "zenflux": _zenflux}
+def unexamined_dialects() -> tuple[str, ...]:
+    """The dialects with a suite that no server here is examined by."""
+    return tuple(name for name in dialects() if not _has_setup(name))
+
+
+def _has_setup(dialect: str) -> bool:
+    return any((Path(folder) / dialect / "setup.py").is_file() for folder in conformance.faults.__path__)
+
+
+SETUPS = examined_dialects()
 
 
 @cache
 def setup_of(dialect: str) -> Setup:
     """The setup of this dialect; KeyError if there is none."""
-    return SETUPS[dialect]()
+    if not _has_setup(dialect):
+        raise KeyError(dialect)
+    setup: Setup = import_module(f"conformance.faults.{dialect}.setup").SETUP
+    return setup
 
 
 class Routes:

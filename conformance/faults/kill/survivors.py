@@ -7,7 +7,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field
 
 from conformance.kit.documents import read_document
-from conformance.kit.suite import HOME
+from conformance.kit.suite import home_of
 
 
 class Explanation(BaseModel):
@@ -48,7 +48,7 @@ class Survivors(BaseModel):
 
 
 def survivors_path(dialect: str) -> Path:
-    return HOME / dialect / "survivors.yaml"
+    return home_of(dialect) / "survivors.yaml"
 
 
 def read_survivors(dialect: str) -> Survivors:

@@ -1,4 +1,4 @@
-"""A running agent: greeted once, then holding sessions, each with a folder, and an inbox while it has a turn."""
+"""A running ACP agent: its initialisation, its sessions, and the files that it reads and writes."""
 
 import asyncio
 from collections import OrderedDict
@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import msgspec
 import structlog
 
-from gateway.errors import BackendFailed, GatewayError
+from gateway.errors import BackendFailed, GatewayError, Interrupted
 
 from .json_rpc import JsonRpcPeer, result_or_raise
 from .process import ChildProcess
@@ -35,9 +35,9 @@ from .wire import (
 log = structlog.get_logger("dragoman.acp")
 
 MAX_SESSIONS = 10_000
-"""So many sessions of one agent are remembered; who is forgotten begins anew."""
+"""So many sessions of one agent are kept; a session that was dropped starts anew."""
 MAX_FILE_REQUESTS = 32
-"""So many files may be read and written at once."""
+"""The agent may have so many requests for files open at once."""
 CLIENT_INFO = {"name": "dragoman", "title": "Dragoman", "version": "1"}
 CLIENT_CAPABILITIES = {"fs": {"readTextFile": True, "writeTextFile": True}, "terminal": False}
 
@@ -45,7 +45,7 @@ Shape = TypeVar("Shape")
 
 
 class AcpSession:
-    """One session at the agent: which of ours it serves, its folder, and where what it says goes while a turn runs."""
+    """One session of the agent: the gateway's session id, the folder, and the queue of updates while a turn runs."""
 
     __slots__ = ("folder", "gateway_session_id", "session_id", "updates")
 
@@ -53,15 +53,21 @@ class AcpSession:
         self.session_id, self.gateway_session_id, self.folder = session_id, gateway_session_id, folder
         self.updates: UpdateQueue | None = None
 
+    def end_turn(self) -> None:
+        """Drop the queue; a writer that waits for room in it continues."""
+        updates, self.updates = self.updates, None
+        if updates is not None:
+            updates.close(Interrupted("the turn is over"))
+
 
 class AcpAgent:
-    """One process. Everything that goes wrong with it is a `GatewayError`."""
+    """One process; every failure is a `GatewayError`."""
 
     def __init__(self, child: ChildProcess, settings: AcpSettings) -> None:
         self._settings = settings
-        self._peer = JsonRpcPeer(child, settings.line_bytes, self._heard)
-        self._places: OrderedDict[str, AcpSession] = OrderedDict()
-        self._errands: set[asyncio.Task[None]] = set()
+        self._peer = JsonRpcPeer(child, settings.line_bytes, self._receive)
+        self._sessions: OrderedDict[str, AcpSession] = OrderedDict()
+        self._requests: set[asyncio.Task[None]] = set()
         self.capabilities = InitializeResult()
         self.pid = child.pid
 
@@ -73,7 +79,7 @@ class AcpAgent:
         )
         agent = cls(child, settings)
         try:
-            await agent._greet()
+            await agent._initialize()
         except BaseException:
             await agent.close()
             raise
@@ -85,20 +91,20 @@ class AcpAgent:
 
     async def close(self) -> None:
         await self._peer.close()
-        for place in self._places.values():
-            if place.updates is not None:
-                place.updates.close(BackendFailed("the agent was ended"))
-        for errand in self._errands:
-            errand.cancel()
-        await asyncio.gather(*self._errands, return_exceptions=True)
+        for session in self._sessions.values():
+            if session.updates is not None:
+                session.updates.close(BackendFailed("the agent was ended"))
+        for request in self._requests:
+            request.cancel()
+        await asyncio.gather(*self._requests, return_exceptions=True)
 
-    async def _greet(self) -> None:
-        greeting = {
+    async def _initialize(self) -> None:
+        hello = {
             "protocolVersion": PROTOCOL_VERSION,
             "clientCapabilities": CLIENT_CAPABILITIES,
             "clientInfo": CLIENT_INFO,
         }
-        told = await self._peer.request("initialize", greeting, self._settings.start_seconds)
+        told = await self._peer.request("initialize", hello, self._settings.start_seconds)
         self.capabilities = decode_as("initialize", told, InitializeResult)
         if self.capabilities.protocol_version != PROTOCOL_VERSION:
             raise BackendFailed(f"the agent speaks version {self.capabilities.protocol_version} of the protocol,"
@@ -110,106 +116,108 @@ class AcpAgent:
     # -- sessions -------------------------------------------------------------------------------------------------
 
     def session(self, session_id: str) -> AcpSession | None:
-        return self._places.get(session_id)
+        return self._sessions.get(session_id)
 
     async def new_session(
-        self, serves: str, folder: SessionFolder, mcp_servers: Sequence[dict[str, Any]]
+        self, gateway_session_id: str, folder: SessionFolder, mcp_servers: Sequence[dict[str, Any]]
     ) -> AcpSession:
         wanted = {"cwd": str(folder.path), "mcpServers": list(mcp_servers)}
         told = await self._peer.request("session/new", wanted, self._settings.answer_seconds)
-        return self._remember(AcpSession(decode_as("session/new", told, NewSessionResult).session_id, serves, folder))
+        made = decode_as("session/new", told, NewSessionResult)
+        return self._remember(AcpSession(made.session_id, gateway_session_id, folder))
 
     async def load_session(
-        self, session_id: str, serves: str, folder: SessionFolder, mcp_servers: Sequence[dict[str, Any]],
+        self, session_id: str, gateway_session_id: str, folder: SessionFolder, mcp_servers: Sequence[dict[str, Any]],
     ) -> AcpSession:
-        """Take up a session of an earlier process; what the agent repeats of it is passed over."""
+        """Load a session of an earlier process; the history that the agent repeats is ignored."""
         wanted = {"sessionId": session_id, "cwd": str(folder.path), "mcpServers": list(mcp_servers)}
         await self._peer.request("session/load", wanted, self._settings.answer_seconds)
-        return self._remember(AcpSession(session_id, serves, folder))
+        return self._remember(AcpSession(session_id, gateway_session_id, folder))
 
-    async def close_session(self, serves: str) -> None:
-        """Our session is gone for good; an agent that can close sessions may put its own away."""
-        for place in [place for place in self._places.values() if place.gateway_session_id == serves]:
-            self.forget(place)
+    async def close_session(self, gateway_session_id: str) -> None:
+        """The gateway's session was deleted; close the agent's session if the agent can."""
+        of_gateway = [each for each in self._sessions.values() if each.gateway_session_id == gateway_session_id]
+        for session in of_gateway:
+            self.forget(session)
             if self.capabilities.can_close:
-                wanted = {"sessionId": place.session_id}
+                wanted = {"sessionId": session.session_id}
                 await self._peer.request("session/close", wanted, self._settings.cancel_seconds)
 
-    def forget(self, place: AcpSession) -> None:
-        self._places.pop(place.session_id, None)
+    def forget(self, session: AcpSession) -> None:
+        self._sessions.pop(session.session_id, None)
 
-    def _remember(self, place: AcpSession) -> AcpSession:
-        """It is the last now that is forgotten; one with a turn is never."""
-        self._places[place.session_id] = place
-        self._places.move_to_end(place.session_id)
-        if len(self._places) > MAX_SESSIONS:
-            idle = (one for one in self._places.values() if one.updates is None)
-            self.forget(next(idle, place))
-        return place
+    def _remember(self, session: AcpSession) -> AcpSession:
+        """Keep the session as the most recent one, and drop the oldest without a turn if there are too many."""
+        self._sessions[session.session_id] = session
+        self._sessions.move_to_end(session.session_id)
+        if len(self._sessions) > MAX_SESSIONS:
+            idle = (one for one in self._sessions.values() if one.updates is None)
+            self.forget(next(idle, session))
+        return session
 
-    async def prompt(self, place: AcpSession, blocks: Sequence[dict[str, Any]]) -> UpdateQueue:
-        """Begin a turn of the agent's; what it says, and how it ends, comes into the inbox."""
-        inbox = place.updates = UpdateQueue()
-        self._remember(place)
-        wanted = {"sessionId": place.session_id, "prompt": list(blocks)}
-        await self._peer.begin("session/prompt", wanted, lambda told: inbox.close(_prompt_result(told)))
-        return inbox
+    async def prompt(self, session: AcpSession, blocks: Sequence[dict[str, Any]]) -> UpdateQueue:
+        """Start a turn of the agent; its updates and its result arrive in the queue."""
+        updates = session.updates = UpdateQueue()
+        self._remember(session)
+        wanted = {"sessionId": session.session_id, "prompt": list(blocks)}
+        await self._peer.begin("session/prompt", wanted, lambda reply: updates.close(_prompt_result(reply)))
+        return updates
 
-    async def cancel(self, place: AcpSession) -> None:
-        await self._peer.notify("session/cancel", {"sessionId": place.session_id})
+    async def cancel(self, session: AcpSession) -> None:
+        await self._peer.notify("session/cancel", {"sessionId": session.session_id})
 
     async def answer_permission(self, id: RpcId, option_id: str | None) -> None:
-        """Answer a request for permission; no option means that nobody will choose one."""
+        """Answer a request for permission; without an option the request is cancelled."""
         chosen = {"outcome": "cancelled"} if option_id is None else {"outcome": "selected", "optionId": option_id}
         await self._peer.answer(id, {"outcome": chosen})
 
-    # -- what the agent asks and tells ----------------------------------------------------------------------------
+    # -- messages of the agent ------------------------------------------------------------------------------------
 
-    async def _heard(self, message: RpcMessage) -> None:
+    async def _receive(self, message: RpcMessage) -> None:
         try:
             if message.id is not None:
                 await self._asked(message, message.id)
             elif message.method == "session/update":
                 await self._told(message)
         except _InvalidMessage as error:
-            log.warning("the agent said something that cannot be read", process=self.pid, why=error.message)
+            log.warning("acp_message_invalid", process=self.pid, reason=error.message)
             if message.id is not None:
-                self._run_errand(self._peer.refuse(message.id, INVALID, error.message))
+                self._start_request(self._peer.refuse(message.id, INVALID, error.message))
 
     async def _told(self, message: RpcMessage) -> None:
         notice = decode_as("session/update", message.params, SessionUpdateParams)
-        place = self._places.get(notice.session_id)
-        if place is not None and place.updates is not None:
-            await place.updates.put(notice.update, len(bytes(message.params)))
+        session = self._sessions.get(notice.session_id)
+        if session is not None and session.updates is not None:
+            await session.updates.put(notice.update, len(bytes(message.params)))
 
     async def _asked(self, message: RpcMessage, id: RpcId) -> None:
         if message.method != "session/request_permission":
-            self._run_errand(self._serve(message, id))
+            self._start_request(self._serve(message, id))
             return
         wanted = decode_as("session/request_permission", message.params, PermissionParams)
-        place = self._places.get(wanted.session_id)
-        if place is None or place.updates is None or place.updates.closed.is_set():
-            self._run_errand(self.answer_permission(id, None))
+        session = self._sessions.get(wanted.session_id)
+        if session is None or session.updates is None or session.updates.closed.is_set():
+            self._start_request(self.answer_permission(id, None))
         else:
-            await place.updates.put(PermissionRequest(id, wanted), len(bytes(message.params)))
+            await session.updates.put(PermissionRequest(id, wanted), len(bytes(message.params)))
 
-    def _run_errand(self, errand: Coroutine[None, None, None]) -> None:
-        """Beside the reading: an agent that writes before it reads must not wait for us while we wait for it."""
-        if len(self._errands) >= MAX_FILE_REQUESTS:
-            errand.close()
+    def _start_request(self, request: Coroutine[None, None, None]) -> None:
+        """Handle a request in a task: the agent may write more before it reads the response."""
+        if len(self._requests) >= MAX_FILE_REQUESTS:
+            request.close()
             raise BackendFailed("the agent asks for more than can be done at once")
-        task = asyncio.create_task(errand)
-        self._errands.add(task)
+        task = asyncio.create_task(request)
+        self._requests.add(task)
         task.add_done_callback(self._done)
 
     def _done(self, task: "asyncio.Task[None]") -> None:
-        self._errands.discard(task)
+        self._requests.discard(task)
         if not task.cancelled() and isinstance(task.exception(), GatewayError):
-            log.debug("an answer did not reach the agent", process=self.pid, why=str(task.exception()))
+            log.debug("acp_response_lost", process=self.pid, reason=str(task.exception()))
 
     async def _serve(self, message: RpcMessage, id: RpcId) -> None:
         try:
-            await self._peer.answer(id, await self._file_errand(message))
+            await self._peer.answer(id, await self._file_result(message))
         except _UnknownMethod:
             await self._peer.refuse(id, NOT_FOUND, f"{message.method} is not offered")
         except _InvalidMessage as error:
@@ -217,7 +225,7 @@ class AcpAgent:
         except GatewayError as error:
             await self._peer.refuse(id, INTERNAL, error.message)
 
-    async def _file_errand(self, message: RpcMessage) -> dict[str, Any]:
+    async def _file_result(self, message: RpcMessage) -> dict[str, Any]:
         if message.method == "fs/read_text_file":
             wanted = decode_as(message.method, message.params, ReadFileParams)
             folder = self._folder(wanted.session_id)
@@ -229,22 +237,22 @@ class AcpAgent:
         raise _UnknownMethod
 
     def _folder(self, session_id: str) -> SessionFolder:
-        place = self._places.get(session_id)
-        if place is None:
+        session = self._sessions.get(session_id)
+        if session is None:
             raise BackendFailed(f"there is no session {session_id}")
-        return place.folder
+        return session.folder
 
 
 class _UnknownMethod(Exception):
-    """The agent asks for something that is not offered."""
+    """The agent called a method that the client does not offer."""
 
 
 class _InvalidMessage(BackendFailed):
-    """The agent said something that does not have the protocol's shape."""
+    """The agent sent a message that does not fit the protocol."""
 
 
 def decode_as(method: str, raw: msgspec.Raw, shape: type[Shape]) -> Shape:
-    """What the agent said, in the shape the protocol gives it."""
+    """The parameters or the result of a method, as a struct."""
     try:
         return msgspec.json.decode(raw, type=shape)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

@@ -185,7 +185,7 @@ class AcpDecoder:
         """The agent's turn is over; whatever it left open is closed."""
         stop, usage = STOP_REASONS.get(prompted.stop_reason, m.StopReason.END_TURN), _usage(prompted)
         if prompted.stop_reason not in STOP_REASONS:
-            log.warning("unknown stop reason", reason=prompted.stop_reason[:100])
+            log.warning("unknown_stop_reason", reason=prompted.stop_reason[:100])
         said = self._scribe.end_texts()
         said += [event for work in self._works.values() for event in self._tell(work)]
         for work in self._works.values():

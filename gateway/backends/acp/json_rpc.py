@@ -98,7 +98,7 @@ class JsonRpcPeer:
                 self._child.stdin.write(line)
                 await self._child.stdin.drain()
         except TimeoutError:
-            self._break(TimedOut("the agent takes nothing from its standard input"))
+            self._break(TimedOut("the agent does not read its standard input"))
         except (ConnectionError, RuntimeError):  # most likely it ended, and the reader finds out why
             await asyncio.wait([self._reading], timeout=2 * EXIT_REASON_SECONDS)
             self._break(BackendFailed("the agent closed its standard input"))
@@ -118,7 +118,7 @@ class JsonRpcPeer:
                     elif self._garbage > MAX_INVALID_LINES:
                         raise BackendFailed("the agent writes nothing but garbage to its standard output")
                     else:
-                        log.debug("the agent wrote a line that is no message", process=self._child.pid, size=len(line))
+                        log.debug("acp_line_ignored", process=self._child.pid, size=len(line))
             self._break(BackendFailed(f"the agent ended unexpectedly{await self._child.exit_reason()}"))
         except OverflowError as error:
             self._break(BackendFailed(f"the agent sent {error}"))

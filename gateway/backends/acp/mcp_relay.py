@@ -101,7 +101,7 @@ class McpRelay:
                 return await _stream_response(request, answer)
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
             why = (str(error) or type(error).__name__)[:200]
-            log.warning("an MCP server of a client cannot be reached", host=urlsplit(url).hostname, why=why)
+            log.warning("acp_mcp_relay_failed", host=urlsplit(url).hostname, reason=why)
             return web.Response(status=502, text=f"the MCP server cannot be reached: {why}")
 
 
@@ -138,7 +138,7 @@ async def mcp_server_params(
         if problem is None and kind == "sse" and not is_listed:
             problem = "an MCP server of type sse is passed on only if `outbound: {allow: [...]}` lists its host"
         if problem is not None:
-            log.warning("an MCP server of a session is not passed on to the agent", name=one.get("name"), why=problem)
+            log.warning("acp_mcp_server_blocked", name=one.get("name"), reason=problem)
             continue
         named = dict(one.get("headers") or {}).items()
         headers = [{"name": str(name), "value": str(value)} for name, value in named]

@@ -114,7 +114,7 @@ class ChildProcess:
     def _note(self, line: str, *, tell: bool) -> None:
         self._last_line = redact(line, self._secrets)[:MAX_QUOTED_CHARS]
         if tell:
-            log.debug("the agent wrote to standard error", process=self.pid, line=self._last_line)
+            log.debug("acp_stderr", process=self.pid, line=self._last_line)
 
 
 MINUTE = 60.0
@@ -158,7 +158,7 @@ class ProcessSupervisor(Generic[Running]):
             except GatewayError as error:
                 self._why = error.message
                 raise
-            log.info("the agent was started", process=getattr(self._running, "pid", None))
+            log.info("acp_agent_started", process=getattr(self._running, "pid", None))
             return self._running
 
     async def close(self) -> None:
@@ -175,7 +175,7 @@ class ProcessSupervisor(Generic[Running]):
         now = self._clock()
         if len(self._starts) == self._per_minute and (left := self._starts[0] + MINUTE - now) > 0:
             raise Overloaded(
-                f"the agent was started {self._per_minute} times within a minute and is left alone for a while"
+                f"the agent was started {self._per_minute} times within a minute; try again later"
                 f"{f'; the last time: {self._why}' if self._why else ''}",
                 details={"retry_after": max(1, round(left))},
             )

@@ -1,4 +1,4 @@
-"""What an agent says in one turn, kept in order until it is taken; bounded in bytes, and closed by the last word."""
+"""The queue of an agent's updates in one turn: bounded in bytes, and closed by the last item."""
 
 import asyncio
 from collections import deque
@@ -9,13 +9,13 @@ from gateway.errors import GatewayError, Overloaded
 from .wire import PermissionParams, PromptResult, RpcId, SessionUpdate
 
 MAX_BYTES = 8 * 1024 * 1024
-"""So many bytes may wait here; then the agent waits, too."""
+"""With more bytes in the queue the agent has to wait."""
 MAX_BYTES_WHILE_WAITING = 64 * 1024 * 1024
-"""Where the turn waits for people, the agent must not hold up others: it is given more room, and then an end."""
+"""While the turn waits for people, the agent must not block its other sessions: more fits in, then the turn fails."""
 
 
 class PermissionRequest:
-    """The agent waits for permission; `id` is what it knows its request by."""
+    """A request of the agent for permission, with its JSON-RPC id."""
 
     __slots__ = ("id", "wanted")
 
@@ -24,11 +24,11 @@ class PermissionRequest:
 
 
 QueueItem = SessionUpdate | PermissionRequest | PromptResult | GatewayError
-"""The last two are the last: how the agent's turn ended, or why it has no end."""
+"""The last item is the result of the turn, or the error that ended it."""
 
 
 class UpdateQueue:
-    """One reader, one writer."""
+    """A queue for one reader and one writer."""
 
     def __init__(self, most: int = MAX_BYTES, most_while_waiting: int = MAX_BYTES_WHILE_WAITING) -> None:
         self._items: deque[tuple[QueueItem, int]] = deque()
@@ -39,19 +39,19 @@ class UpdateQueue:
         self._room.set()
         self.waits_for_people = False
         self.closed = asyncio.Event()
-        """Set once nothing more will come."""
+        """Set once the last item is in the queue."""
 
     async def put(self, item: QueueItem, size: int) -> None:
         while self._size > self._most and not self.waits_for_people and not self.closed.is_set():
             self._room.clear()
             await self._room.wait()
         if self._size > self._most_while_waiting:
-            self.close(Overloaded("the agent said too much while it waited for people"))
+            self.close(Overloaded("the agent sent too much while it waited for people"))
         if not self.closed.is_set():
             self._add(item, size)
 
     def close(self, last: PromptResult | GatewayError) -> None:
-        """The last word; nothing is taken after it."""
+        """Add the last item; later ones are ignored."""
         if not self.closed.is_set():
             self._add(last, 0)
             self.closed.set()
@@ -62,7 +62,7 @@ class UpdateQueue:
         return not self._items
 
     async def ready(self, seconds: float) -> bool:
-        """Whether there is something, or comes within so many seconds."""
+        """Whether the queue has an item, or gets one within so many seconds."""
         if not self._items:
             self._changed.clear()
             with suppress(TimeoutError):

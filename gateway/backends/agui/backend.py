@@ -1,22 +1,20 @@
-"""The agui backend: a turn here is a run there, and another one for every time that people or their tools are asked."""
+"""The agui backend: a turn is one run of an AG-UI agent, and one more after every ask of a run."""
 
 from collections.abc import Sequence
-from contextlib import aclosing
 
 import gateway.model as m
-from gateway.client import BackendEvents, redact
+from gateway.client import BackendOutputs, EventStream, redact
 from gateway.errors import BackendFailed, Interrupted, Unsupported
 from gateway.ports import BackendEvent, Turn
 
-from .interrupts import RunResume
-from .messages import open_calls, run_input
+from .messages import run_input
 from .settings import AguiSettings
 from .turn import AguiSessionState, AguiTurn
 from .wire import decode_event
 
 
 class AguiBackend:
-    """One address for all sessions; each session is a thread there."""
+    """One URL for all sessions; each session is a thread of the agent."""
 
     def __init__(self, settings: AguiSettings) -> None:
         self._settings = settings
@@ -25,70 +23,70 @@ class AguiBackend:
     async def close(self) -> None:
         await self._upstream.close()
 
-    async def run(self, turn: Turn) -> BackendEvents:
-        if not isinstance(turn.command, m.SendMessage):
+    def run(self, turn: Turn) -> BackendOutputs:
+        return self._events(turn, None)
+
+    def resume(self, turn: Turn, answers: Sequence[m.Answer]) -> BackendOutputs:
+        """Continue a turn that waited while the gateway was stopped; the agent's run had ended by then."""
+        return self._events(turn, answers)
+
+    async def _events(self, turn: Turn, answers: Sequence[m.Answer] | None) -> BackendOutputs:
+        """Run the agent until a run leaves no asks; `answers` are those to the asks of an earlier run."""
+        talk = AguiTurn(turn, AguiSessionState.of(turn, self._settings.url))
+        if answers is not None:
+            talk.take_up()
+            if results := talk.settle(talk.stored_asks(), answers):
+                yield results
+        elif not isinstance(turn.command, m.SendMessage):
             raise Unsupported("the agent is sent the whole conversation, which cannot be compacted from here")
-        talk = AguiTurn(turn, AguiSessionState.of(turn, self._settings.url))
-        async with aclosing(self._runs(talk, RunResume())) as speech:
-            async for said in speech:
-                yield said
-
-    async def resume(self, turn: Turn, answers: Sequence[m.Answer]) -> BackendEvents:
-        """The turn waited here while the gateway stopped; the agent's run was over by then."""
-        talk = AguiTurn(turn, AguiSessionState.of(turn, self._settings.url))
-        if len(talk.memory.waiting) != len(turn.asked):
-            raise Interrupted("What the agent waits for was forgotten while the server was stopped.")
-        pending = list(zip(turn.asked, talk.memory.waiting, strict=True))
-        for call in open_calls(turn.history):
-            talk.decoder.take_up(call)
-        resumed = talk.settle(pending, answers)
-        for said in talk.client_results:
-            yield said
-        async with aclosing(self._runs(talk, resumed)) as speech:
-            async for said in speech:
-                yield said
-
-    async def _runs(self, talk: AguiTurn, resume: RunResume) -> BackendEvents:
         for _ in range(self._settings.max_runs):
-            async with aclosing(self._run(talk, resume)) as speech:
-                async for said in speech:
-                    yield said
+            body = run_input(
+                turn, talk.entries, thread_id=talk.memory.thread_id, state=talk.decoder.shared.state, ids=talk.ids,
+                forward=self._settings.forward, resume=talk.resume,
+            )
+            if started := talk.note(talk.decoder.start()):
+                yield started
+            async with self._upstream.stream("POST", "", body) as stream:
+                response = RunResponse(stream, talk, self._upstream.name, self._settings.secrets)
+                while events := await response.read():
+                    yield events
+            if ends := talk.note(talk.decoder.finish()):
+                yield ends
+            if talk.is_cancelled:
+                raise Interrupted("the agent's run was cancelled")
             pending = talk.pending()
-            for said in talk.pause(pending):
-                yield said
+            if paused := talk.pause(pending):
+                yield paused
             if not pending:
                 return
-            answers = await talk.turn.ask(*(ask for ask, _ in pending))
-            resume = talk.settle(pending, answers)
-            for said in talk.client_results:
-                yield said
-        for said in talk.give_up():
-            yield said
+            if results := talk.settle(pending, await turn.ask(*(ask for ask, _ in pending))):
+                yield results
+        yield talk.give_up()
 
-    async def _run(self, talk: AguiTurn, resume: RunResume) -> BackendEvents:
-        """One run, from its request to the end of its last message."""
-        hearing, url = talk.decoder, self._upstream.name
-        body = run_input(
-            talk.turn, talk.entries, thread_id=talk.memory.thread_id, state=hearing.shared.state, ids=talk.ids,
-            forward=self._settings.forward, resume=resume,
-        )
-        for said in talk.note(hearing.start()):
-            yield said
-        async with aclosing(self._upstream.events("POST", "", body)) as events:
-            async for event in events:
-                for said in talk.note(self._heard(talk, event.data)):
-                    yield said
-                if hearing.outcome is not None:
-                    break
-        if hearing.outcome is None:
-            raise BackendFailed(f"{url} stopped without finishing its run")
-        for said in talk.note(hearing.finish()):
-            yield said
-        if hearing.outcome.type == "cancelled":
-            raise Interrupted("the agent's run was cancelled")
 
-    def _heard(self, talk: AguiTurn, data: str) -> list[BackendEvent]:
-        try:
-            return talk.decoder.feed(decode_event(data))
-        except BackendFailed as error:
-            raise BackendFailed(redact(error.message, self._settings.secrets), details=error.details) from None
+class RunResponse:
+    """The response to one run, as canonical events; the end of its last message is left to the caller."""
+
+    def __init__(self, stream: EventStream, talk: AguiTurn, server: str, secrets: Sequence[str]) -> None:
+        self._stream, self._talk, self._server, self._secrets = stream, talk, server, secrets
+        self._failure: BackendFailed | None = None
+
+    async def read(self) -> list[BackendEvent]:
+        """All events that have arrived, at least one; an empty list once the run has an outcome."""
+        while self._failure is None and self._talk.decoder.outcome is None:
+            received = await self._stream.read()
+            if not received:
+                raise BackendFailed(f"{self._server} stopped without finishing its run")
+            events: list[BackendEvent] = []
+            try:
+                for event in received:
+                    events += self._talk.note(self._talk.decoder.feed(decode_event(event.data)))
+                    if self._talk.decoder.outcome is not None:
+                        break
+            except BackendFailed as error:
+                self._failure = BackendFailed(redact(error.message, self._secrets), details=error.details)
+            if events:
+                return events
+        if self._failure is not None:
+            raise self._failure
+        return []

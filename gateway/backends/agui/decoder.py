@@ -124,7 +124,7 @@ class AguiDecoder:
         told = event.outcome
         self.outcome = RunOutcome(type=told) if isinstance(told, str) else told or self._unnamed_outcome()
         if self.outcome.type not in OUTCOMES:
-            log.warning("unknown outcome of a run", reason=self.outcome.type[:100])
+            log.warning("unknown_run_outcome", reason=self.outcome.type[:100])
         self.usage = _usage(event)
         return [] if self.interrupts else [said for one in self._announced for said in custom_event(voice, one)]
 

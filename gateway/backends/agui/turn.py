@@ -1,7 +1,4 @@
-"""What a session remembers of its AG-UI agent from turn to turn: the thread, the state, and what is waited for.
-
-One turn with an AG-UI agent: what is heard, what was said so far, and what is asked of people in between.
-"""
+"""The state of one turn with an AG-UI agent, and what its session stores between turns."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -11,31 +8,34 @@ import structlog
 from msgspec import Struct
 
 import gateway.model as m
+from gateway.backends.tool_executor import CALL_CANCELLED
 from gateway.client import EventWriter
+from gateway.errors import Interrupted
 from gateway.ports import BackendEvent, ScopedEvent, Turn
 
 from .decoder import AguiDecoder
 from .interrupts import RunResume, SettledAsk, asks_for, run_resume
+from .messages import open_calls
 from .wire import RunInterrupt
 
 log = structlog.get_logger("dragoman.agui")
 METADATA_KEY = "agui"
-"""Under this name it stands in the session's private metadata."""
+"""The key of the stored state in the session's private metadata."""
 MAX_STATE_BYTES = 1024 * 1024
-"""State of more bytes than this is not remembered beyond its turn."""
+"""A larger state is not stored after its turn."""
 MAX_MESSAGE_IDS = 200
-"""Of so many messages the agent's own ids are remembered, the latest."""
+"""The agent's own ids of so many messages are stored, the latest ones."""
 
 
 class AguiSessionState(Struct, kw_only=True, omit_defaults=True):
-    """Kept with the session, for one address; another agent begins anew."""
+    """Stored with the session, for one URL; with another URL the state starts empty."""
 
     url: str = ""
     thread_id: str = ""
     state: Any = {}
     ids: dict[str, str] = {}
     waiting: list[RunInterrupt | None] = []
-    """What the asks of a turn that waits are about, in their order; None where a client's tool is waited for."""
+    """The interrupts of the open asks, in order; None for the call of a client's tool."""
 
     @classmethod
     def of(cls, turn: Turn, url: str) -> "AguiSessionState":
@@ -53,11 +53,11 @@ class AguiSessionState(Struct, kw_only=True, omit_defaults=True):
         self.ids = dict(list(together.items())[-MAX_MESSAGE_IDS:])
 
     def metadata_update(self, turn: Turn, waiting: Sequence[RunInterrupt | None] = ()) -> list[m.SessionUpdated]:
-        """What must be said for this to be remembered; nothing where nothing has changed."""
+        """The event that stores this state; empty if nothing has changed."""
         self.waiting = list(waiting)
         told: dict[str, Any] = msgspec.to_builtins(self)
         if len(msgspec.json.encode(told.get("state"))) > MAX_STATE_BYTES:
-            log.warning("the agent's state is too large to be remembered", session=turn.session_id)
+            log.warning("agui_state_not_stored", session=turn.session_id)
             told.pop("state")
         private = turn.metadata.get(m.PRIVATE) or {}
         if private.get(METADATA_KEY) == told:
@@ -66,23 +66,23 @@ class AguiSessionState(Struct, kw_only=True, omit_defaults=True):
 
 
 PendingAsk = tuple[m.AnyAsk, RunInterrupt | None]
-"""What is asked, and the interrupt it is about; None where a client's tool is waited for."""
+"""An ask and its interrupt; None for the call of a client's tool."""
 
 
 class AguiTurn:
-    """The turn as it goes on from run to run."""
+    """The state of a turn across its runs."""
 
     def __init__(self, turn: Turn, memory: AguiSessionState) -> None:
         self.turn, self.memory = turn, memory
         client_tools = frozenset(tool.name for tool in turn.settings.client_tools)
         self.decoder = AguiDecoder(turn.mint, client_tools, memory.state)
-        self.client_results: list[BackendEvent] = []
-        """What the last answers made of the calls they were about."""
+        self.resume = RunResume()
+        """The answers that the next run is given."""
         self._view = m.SessionView(session_id=turn.session_id)
 
     @property
     def entries(self) -> list[m.HistoryEntry]:
-        """The conversation up to now, this turn's part of it as its own events tell it."""
+        """The conversation so far, with the messages of this turn."""
         return [*self.turn.history, *self._view.entries]
 
     @property
@@ -90,19 +90,34 @@ class AguiTurn:
         return {**self.memory.ids, **self.decoder.ids}
 
     def note(self, told: list[BackendEvent]) -> list[BackendEvent]:
-        """Remember what the agent itself says."""
+        """Add the agent's own events to the conversation, and return all events."""
         for said in told:
             if not isinstance(said, ScopedEvent):
-                self._view.apply(m.Record(
+                m.apply(self._view, m.Record(
                     seq=self._view.head + 1, at=0.0, session_id=self.turn.session_id, turn_id=self.turn.turn_id,
                     event=said,
                 ))
         return told
 
-    # -- asking ---------------------------------------------------------------------------------------------------
+    @property
+    def is_cancelled(self) -> bool:
+        return self.decoder.outcome is not None and self.decoder.outcome.type == "cancelled"
+
+    # -- asks -----------------------------------------------------------------------------------------------------
+
+    def take_up(self) -> None:
+        """Continue with the open calls of the history, after a restart."""
+        for call in open_calls(self.turn.history):
+            self.decoder.take_up(call)
+
+    def stored_asks(self) -> list[PendingAsk]:
+        """The asks of the turn with their stored interrupts."""
+        if len(self.memory.waiting) != len(self.turn.asked):
+            raise Interrupted("What the agent waits for was forgotten while the server was stopped.")
+        return list(zip(self.turn.asked, self.memory.waiting, strict=True))
 
     def pending(self) -> list[PendingAsk]:
-        """All that the run leaves to people and their tools."""
+        """The asks that the run leaves open."""
         waiting = self.decoder.waiting_calls
         asked: list[PendingAsk] = [(m.ClientToolAsk(call=call), None) for call in waiting]
         calls = {call_id: call for call_id, (_, call) in self.decoder.open_calls.items() if call not in waiting}
@@ -111,9 +126,9 @@ class AguiTurn:
         return asked
 
     def pause(self, pending: Sequence[PendingAsk]) -> list[BackendEvent]:
-        """The run is over; where people are asked, the calls they are asked about stay open.
+        """The end of a run: calls that an ask is about stay open.
 
-        An interrupted run goes on: then all its calls stay open, for what comes of them is told by the next run.
+        After an interrupt all calls stay open: the next run reports their results.
         """
         waits_for = dict.fromkeys(call.call_id for ask, _ in pending if (call := m.call_of(ask)) is not None)
         said = self.note(self.decoder.leave(self.decoder.open_calls if self.decoder.interrupts else waits_for))
@@ -125,27 +140,27 @@ class AguiTurn:
             said += self.decoder.open_calls[call_id][0].assembler.status(call_id, m.ToolStatus.AWAITING_INPUT)
         return said
 
-    def settle(self, pending: Sequence[PendingAsk], answers: Sequence[m.Answer]) -> RunResume:
-        """The agent's answers, for its next run; what the others make of their calls is `told`."""
-        self.client_results = []
-        settled: list[SettledAsk] = []
+    def settle(self, pending: Sequence[PendingAsk], answers: Sequence[m.Answer]) -> list[BackendEvent]:
+        """Set `resume` to the answers for the agent; returns the results of the client's tools."""
+        results, settled = list[BackendEvent](), list[SettledAsk]()
         for (ask, interrupt), answer in zip(pending, answers, strict=True):
             if isinstance(answer, m.DecidePermission) and not answer.granted and (call := m.call_of(ask)) is not None:
                 self.decoder.denied.add(call.call_id)
             if interrupt is not None:
                 settled.append((interrupt, ask, answer))
             elif isinstance(ask, m.ClientToolAsk):
-                self.client_results += self.note(self._returned(ask, answer))
-        return run_resume(settled)
+                results += self.note(self._returned(ask, answer))
+        self.resume = run_resume(settled)
+        return results
 
     def _returned(self, ask: m.ClientToolAsk, answer: m.Answer) -> list[BackendEvent]:
-        voice, _ = self.decoder.open_calls[ask.call.call_id]
+        scope, _ = self.decoder.open_calls[ask.call.call_id]
         if isinstance(answer, m.ReturnResult):
-            return voice.assembler.returned(ask.call.call_id, answer.content, is_error=answer.is_error)
-        return voice.assembler.returned(ask.call.call_id, "Tool call cancelled", is_error=True)
+            return scope.assembler.returned(ask.call.call_id, answer.content, is_error=answer.is_error)
+        return scope.assembler.returned(ask.call.call_id, CALL_CANCELLED, is_error=True)
 
     def give_up(self) -> list[BackendEvent]:
-        """So many runs are enough."""
-        pen = EventWriter(self.turn)
+        """The end of a turn that has reached its limit of runs."""
+        writer = EventWriter(self.turn)
         left = [*self.decoder.leave(set()), *self.decoder.end_scopes()]
-        return [*left, pen.start_message(), pen.end_message(stop_reason=m.StopReason.MAX_STEPS)]
+        return [*left, writer.start_message(), writer.end_message(stop_reason=m.StopReason.MAX_STEPS)]

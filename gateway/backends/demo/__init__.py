@@ -1,4 +1,4 @@
-"""The demo agent: embedded, deterministic and offline; what is typed to it brings about any situation."""
+"""The `demo` kind: an embedded, deterministic agent that obeys directives."""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The embedded demo agent: offline, always the same, and able to bring about any situation by what is typed to it."""
+"""The demo agent: deterministic and offline; directives in a message bring about any situation."""
 
 import asyncio
 import re
@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 import gateway.model as m
 from gateway.backends.demo import turn as turn_module
-from gateway.backends.tools import CALC, CLOCK, SEARCH, builtin_tools, is_planning
+from gateway.backends.tools import CALC, CLOCK, SEARCH, builtin_tools, is_headless, is_planning
 from gateway.client import INPUT_FRAGMENT_LENGTH, BackendEvents
 from gateway.ports import BackendEvent, Clock, Sleep, Turn
 
@@ -70,20 +70,20 @@ HANDLERS: dict[str, DirectiveHandler] = {
 }
 
 NEEDS_PEOPLE = ("ask", "fork", "fork-ask", "continue", "rollback")
-"""What is left out where nobody is there to be asked."""
+"""Directives that are skipped in a headless turn."""
 NEEDS_TOOLS = ("tool", "client-tool", "provider-tool", "permit", "parallel", "bridge", "ui", *NEEDS_PEOPLE)
-"""What is left out of planning, which is done without tools; to some clients, who asks calls a tool."""
+"""Directives that are skipped while planning, which has no tools; some clients see an ask as a tool call."""
 
 
 class DemoSettings(BaseModel):
-    """What config may say about a demo agent."""
+    """The settings of a demo agent in config.yaml."""
 
     model_config = ConfigDict(extra="forbid")
     delay: float = Field(0.0, ge=0, le=60, description="Seconds between the words of a reply.")
 
 
 class DemoBackend:
-    """Answers with what it was told, word by word, after doing what the directives say."""
+    """Obeys the directives of a message, then repeats its text word by word."""
 
     def __init__(
         self, *, delay: float = 0.0, clock: Clock = time.time, sleep: Sleep = asyncio.sleep,
@@ -101,44 +101,36 @@ class DemoBackend:
             if (why := _skip_reason(stage, directive.name)) is not None:
                 stage.notes.append(why)
                 continue
-            act = HANDLERS[directive.name](stage, directive)
-            if isinstance(act, AsyncGenerator):
-                async with aclosing(act) as events:
-                    async for said in events:
-                        yield said
+            made = HANDLERS[directive.name](stage, directive)
+            if isinstance(made, AsyncGenerator):
+                async with aclosing(made) as events:
+                    async for event in events:
+                        yield event
             else:
-                for said in act:
-                    yield said
+                for event in made:
+                    yield event
             if stage.has_ended:
                 return
-        async with aclosing(_reply(stage)) as events:
-            async for said in events:
-                yield said
+        for event in (*stage.open_message(), stage.writer.start()):
+            yield event
+        for piece in _split_json(stage) if stage.json else _split_reply(stage.reply()):
+            if stage.delay:
+                await stage.sleep(stage.delay)
+            yield stage.writer.delta(piece)
+        for event in (stage.writer.end(), *stage.close_message(m.StopReason.END_TURN)):
+            yield event
 
     async def close(self) -> None:
         pass
 
 
 def _skip_reason(stage: DemoTurn, name: str) -> str | None:
-    """Why a directive is not obeyed in this turn; None if it is."""
+    """Why a directive is skipped in this turn; None if it is obeyed."""
     if name in NEEDS_TOOLS and is_planning(stage.turn):
         return f"I only plan, and leave out /{name}."
-    if name in NEEDS_PEOPLE and stage.command.headless:
+    if name in NEEDS_PEOPLE and is_headless(stage.turn):
         return f"I am on my own, and leave out /{name}."
     return None
-
-
-async def _reply(stage: DemoTurn) -> BackendEvents:
-    for said in stage.open_message():
-        yield said
-    yield stage.writer.start()
-    for piece in _split_json(stage) if stage.json else _split_reply(stage.reply()):
-        if stage.delay:
-            await stage.sleep(stage.delay)
-        yield stage.writer.delta(piece)
-    yield stage.writer.end()
-    for said in stage.close_message(m.StopReason.END_TURN):
-        yield said
 
 
 def _split_json(stage: DemoTurn) -> list[str]:
@@ -149,7 +141,7 @@ def _split_json(stage: DemoTurn) -> list[str]:
 
 
 def _split_reply(text: str) -> Iterator[str]:
-    """Word by word; a very long text in as many pieces as it is worth."""
+    """The text word by word; a very long text in at most `MAX_PIECES` pieces."""
     if len(text) <= LONG_TEXT:
         return (match[0] for match in _WORD.finditer(text))
     size = -(-len(text) // MAX_PIECES)
@@ -158,5 +150,4 @@ def _split_reply(text: str) -> Iterator[str]:
 
 _WORD = re.compile(r"\S+\s*|\s+")
 MAX_PIECES = 2000
-"""A very long text is said in so many pieces."""
-
+"""A very long text is divided into so many deltas."""

@@ -1,4 +1,4 @@
-"""What a message asks of the demo agent: the directives in it, in the order written, and the words around them."""
+"""Parses a message to the demo agent: its directives in order, and the text around them."""
 
 import json
 import re
@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 import orjson
 
 MAX_PARSED_CHARS = 200_000
-"""In so many characters of a message directives are looked for."""
+"""Only so many characters of a message are searched for directives."""
 MAX_DELTAS = 1_000_000
-"""More deltas than this nobody gets, however many they ask for."""
+"""The largest number of deltas that a directive may ask for."""
 
 
 class Directive(NamedTuple):
-    """One directive with what was written after it."""
+    """One directive with its arguments."""
 
     name: str
     word: str | None = None
@@ -23,14 +23,14 @@ class Directive(NamedTuple):
 
 
 class ParsedMessage(NamedTuple):
-    """A message read: what to do, and what to repeat."""
+    """The directives of a message, and its other text."""
 
     directives: tuple[Directive, ...]
     text: str
 
 
 ParsedDirective = tuple[Directive, int] | None
-"""A directive and where it ends; None where what stands there is not one after all."""
+"""A directive and the place where it ends; None if its arguments are missing."""
 
 
 def parse_message(message: str) -> ParsedMessage:
@@ -38,16 +38,16 @@ def parse_message(message: str) -> ParsedMessage:
     kept: list[str] = []
     at = 0
     for match in _DIRECTIVE.finditer(message, 0, MAX_PARSED_CHARS):
-        reading = ARGUMENT_PARSERS[match[1]](match[1], message, match.end()) if match.start() >= at else None
-        if reading is not None:
+        parsed = ARGUMENT_PARSERS[match[1]](match[1], message, match.end()) if match.start() >= at else None
+        if parsed is not None:
             kept.append(message[at:match.start()])
-            found.append(reading[0])
-            at = _skip_space(message, reading[1])
+            found.append(parsed[0])
+            at = _skip_space(message, parsed[1])
     kept.append(message[at:])
     return ParsedMessage(tuple(found), "".join(kept).strip())
 
 
-# -- one reader per way of writing arguments --------------------------------------------------------------------------
+# -- one parser per kind of arguments ---------------------------------------------------------------------------------
 
 def _bare(name: str, message: str, at: int) -> ParsedDirective:
     return Directive(name), at
@@ -74,7 +74,7 @@ def _word_and_input(name: str, message: str, at: int) -> ParsedDirective:
 
 
 def _object(message: str, at: int) -> tuple[dict[str, Any], int] | None:
-    """A JSON object that survives being written and read again: no NaN, no number that is too large."""
+    """A JSON object that is the same after encoding and decoding: no NaN, no number that is too large."""
     start = _skip_space(message, at)
     if not message.startswith("{", start):
         return None
@@ -102,7 +102,7 @@ ARGUMENT_PARSERS: dict[str, Callable[[str, str, int], ParsedDirective]] = {
     "tool": _word_and_input,
     "client-tool": _input,
 }
-"""Every directive there is, and how its arguments are read."""
+"""Every directive, and the parser of its arguments."""
 
 _DIRECTIVE = re.compile(rf"(?<!\S)/({'|'.join(sorted(ARGUMENT_PARSERS, key=len, reverse=True))})(?!\S)")
 _SPACE = re.compile(r"\s*")

@@ -1,8 +1,10 @@
-"""What the demo agent's directives do with people and sub-agents: one small function each."""
+"""Directives that ask people or open sub-agents, one function each."""
 
-from contextlib import aclosing
+from collections.abc import Sequence
 
 import gateway.model as m
+from gateway.backends.tool_executor import CALL_CANCELLED
+from gateway.backends.tools import QUESTION_TOOL, question_input
 from gateway.client import BackendEvents, EventWriter
 from gateway.ports import BackendEvent
 
@@ -29,35 +31,30 @@ async def ask(stage: DemoTurn, directive: Directive) -> BackendEvents:
     call = stage.writer.calls[-1]
     yield m.ToolStatusChanged(call_id=call.call_id, status=m.ToolStatus.AWAITING_INPUT)
     [answer] = await stage.turn.ask(m.QuestionAsk(questions=QUESTIONS, call=call))
-    told, back = _apply_answer(call, answer)
-    stage.note_result(call.name, back)
-    for status in told:
+    statuses, result = _apply_answer(call, answer)
+    stage.note_result(call.name, result)
+    for status in statuses:
         yield status
-    yield back
+    yield result
 
 
-def _question_call(pen: EventWriter) -> list[BackendEvent]:
-    """The tool is known by this name and this input far beyond this house."""
-    questions = [{
-        "question": one.question, "header": one.header, "multiSelect": one.multi_select,
-        "options": [{"label": choice.label, "description": choice.description or ""} for choice in one.options],
-    } for one in QUESTIONS]
-    return pen.call("AskUserQuestion", {"questions": questions}, display_name="Ask the user")
+def _question_call(writer: EventWriter) -> list[BackendEvent]:
+    return writer.call(QUESTION_TOOL, question_input(QUESTIONS), display_name="Ask the user")
 
 
 def _apply_answer(call: m.ToolCall, answer: m.Answer) -> tuple[list[m.ToolStatusChanged], m.ToolReturned]:
-    """What an answer makes of the call that asked, and what is said of it before."""
+    """The status before the result of the call that asked, and the result."""
     match answer:
         case m.AnswerQuestion():
             return [], m.ToolReturned(call_id=call.call_id, content=_choices(answer))
         case m.ReturnResult(content=content, is_error=is_error):
             return [], m.ToolReturned(call_id=call.call_id, content=content, is_error=is_error)
     cancelled = m.ToolStatusChanged(call_id=call.call_id, status=m.ToolStatus.CANCELLED)
-    return [cancelled], m.ToolReturned(call_id=call.call_id, content="Tool call cancelled", is_error=True)
+    return [cancelled], m.ToolReturned(call_id=call.call_id, content=CALL_CANCELLED, is_error=True)
 
 
 def _choices(answer: m.AnswerQuestion) -> str:
-    """The choices in words: `Colour: Red; Fruits: Apple, Cherry`."""
+    """The choices as text: `Colour: Red; Fruits: Apple, Cherry`."""
     lines = []
     for number, question in enumerate(QUESTIONS):
         picked = answer.selections.get(str(number), ())
@@ -78,7 +75,7 @@ def fork_ask(stage: DemoTurn, directive: Directive) -> BackendEvents:
 
 
 async def _fork(stage: DemoTurn, *, asking: bool) -> BackendEvents:
-    """Hand the words to a sub-agent, which may ask, and tell what it made of them."""
+    """Give the text to a sub-agent, which may ask, and report its result."""
     task = stage.script.text or "nothing in particular"
     for said in (
         *stage.open_message(),
@@ -91,12 +88,16 @@ async def _fork(stage: DemoTurn, *, asking: bool) -> BackendEvents:
     yield child.emit(m.ScopeOpened(parent=m.ROOT, call_id=call.call_id, agent=stage.turn.agent.name, title="Helper"))
     yield child.emit(m.ScopeStatusChanged(status=m.ScopeStatus.RUNNING))
     yield m.ScopeMessage(sender=m.ROOT, recipient=child.scope_id, content=task)
-    answers: list[str] = []
+    report = f"I looked into: {task}"
     if asking:
-        async with aclosing(_ask_from_subagent(stage, call, child, answers)) as events:
-            async for said in events:
-                yield said
-    report = f"I looked into: {task}" + "".join(f" ({answer})" for answer in answers)
+        for said in _subagent_asks(call, child):
+            yield said
+        question = m.QuestionAsk(questions=QUESTIONS, call=child.calls[-1])
+        [answer] = await stage.turn.ask(question, scope_id=child.scope_id)
+        statuses, answered = _apply_answer(child.calls[-1], answer)
+        for said in _subagent_continues(call, child, statuses, answered):
+            yield said
+        report += f" ({m.text_of(answered.content)})"
     yield child.start_message(model=MODEL, context_window=CONTEXT_WINDOW)
     for said in child.text(report):
         yield said
@@ -109,26 +110,27 @@ async def _fork(stage: DemoTurn, *, asking: bool) -> BackendEvents:
     yield back
 
 
-async def _ask_from_subagent(
-    stage: DemoTurn, fork: m.ToolCall, child: EventWriter, answers: list[str]
-) -> BackendEvents:
-    """The child asks, and whoever called it waits with it; the answer is written down in `answers`."""
-    yield child.start_message(model=MODEL, context_window=CONTEXT_WINDOW)
-    for said in _question_call(child):
-        yield said
-    yield child.end_message(stop_reason=m.StopReason.TOOL_USE, usage=count_usage(child, 0))
-    call = child.calls[-1]
-    yield child.emit(m.ToolStatusChanged(call_id=call.call_id, status=m.ToolStatus.AWAITING_INPUT))
-    yield m.ToolStatusChanged(call_id=fork.call_id, status=m.ToolStatus.AWAITING_INPUT)
-    yield child.emit(m.ScopeStatusChanged(status=m.ScopeStatus.BLOCKED, stop_reason=m.StopReason.NEEDS_INPUT))
-    [answer] = await stage.turn.ask(m.QuestionAsk(questions=QUESTIONS, call=call), scope_id=child.scope_id)
-    yield child.emit(m.ScopeStatusChanged(status=m.ScopeStatus.RUNNING))
-    yield m.ToolStatusChanged(call_id=fork.call_id, status=m.ToolStatus.RUNNING)
-    told, back = _apply_answer(call, answer)
-    answers.append(m.text_of(back.content))
-    for status in told:
-        yield child.emit(status)
-    yield child.emit(back)
+def _subagent_asks(fork: m.ToolCall, child: EventWriter) -> list[BackendEvent]:
+    """The child asks, and the call that opened it waits with it."""
+    return [
+        child.start_message(model=MODEL, context_window=CONTEXT_WINDOW),
+        *_question_call(child),
+        child.end_message(stop_reason=m.StopReason.TOOL_USE, usage=count_usage(child, 0)),
+        child.emit(m.ToolStatusChanged(call_id=child.calls[-1].call_id, status=m.ToolStatus.AWAITING_INPUT)),
+        m.ToolStatusChanged(call_id=fork.call_id, status=m.ToolStatus.AWAITING_INPUT),
+        child.emit(m.ScopeStatusChanged(status=m.ScopeStatus.BLOCKED, stop_reason=m.StopReason.NEEDS_INPUT)),
+    ]
+
+
+def _subagent_continues(
+    fork: m.ToolCall, child: EventWriter, statuses: Sequence[m.ToolStatusChanged], answered: m.ToolReturned,
+) -> list[BackendEvent]:
+    return [
+        child.emit(m.ScopeStatusChanged(status=m.ScopeStatus.RUNNING)),
+        m.ToolStatusChanged(call_id=fork.call_id, status=m.ToolStatus.RUNNING),
+        *(child.emit(status) for status in statuses),
+        child.emit(answered),
+    ]
 
 
 # -- decisions about the turn -----------------------------------------------------------------------------------------
@@ -146,7 +148,7 @@ async def ask_to_continue(stage: DemoTurn, directive: Directive) -> BackendEvent
 
 
 async def rollback(stage: DemoTurn, directive: Directive) -> BackendEvents:
-    """Something goes wrong, and a person chooses the state to go back to."""
+    """A step fails, and a person chooses the state to go back to."""
     for said in stage.close_message(m.StopReason.NEEDS_INPUT):
         yield said
     fault = m.Fault(code=m.FaultCode.BACKEND, message="The last step could not be finished.", retryable=True)

@@ -1,25 +1,25 @@
-"""A value that fits a JSON Schema, always the same one; what a schema leaves open is kept small."""
+"""A sample value for a JSON Schema: deterministic, and as small as the schema allows."""
 
 from collections.abc import Callable, Iterable, Mapping
 from math import ceil, floor
 from typing import Any
 
 MAX_DEPTH, MAX_LOOKUPS = 24, 1000
-"""Schemas come from strangers: below this depth, or after so many looks, everything is taken at its emptiest."""
+"""Schemas come from clients: beyond this depth, or this number of lookups, values are empty."""
 
 Schema = Mapping[str, Any]
 
 
 def sample(schema: Schema | bool, word: str = "sample") -> Any:
-    """`word` is what strings say where nothing says otherwise."""
+    """`word` is the value of a string that the schema does not restrict."""
     return _SchemaSampler(schema if isinstance(schema, Mapping) else {}, word).value(schema, 0)
 
 
 class _SchemaSampler:
-    """One document: its root is what local references are looked up in."""
+    """Makes values for one schema; local references are looked up in its root."""
 
     def __init__(self, root: Schema, word: str) -> None:
-        self._root, self._word, self._looks = root, word, 0
+        self._root, self._word, self._lookups = root, word, 0
 
     def value(self, schema: Schema | bool, depth: int) -> Any:
         schema = self._plain(schema, depth)
@@ -31,10 +31,10 @@ class _SchemaSampler:
         return _MAKERS[_type(schema)](self, schema, depth)
 
     def _plain(self, schema: Schema | bool, depth: int) -> Schema:
-        """The schema with its references followed, its parts put together and its alternatives chosen."""
+        """The schema with references resolved, `allOf` merged and an alternative chosen."""
         plain: Schema = schema if isinstance(schema, Mapping) else {}
-        self._looks += 1
-        if depth > MAX_DEPTH or self._looks > MAX_LOOKUPS:
+        self._lookups += 1
+        if depth > MAX_DEPTH or self._lookups > MAX_LOOKUPS:
             return {key: plain[key] for key in plain if key not in _ENDLESS}
         if "$ref" in plain:
             plain = _merge_schemas([self._looked_up(str(plain["$ref"])), _without(plain, "$ref")])
@@ -119,7 +119,7 @@ def _type(schema: Schema) -> str:
 
 
 def _number(schema: Schema, step: int) -> float | int:
-    """The number nearest to nought that is allowed; `step` is 1 where only whole numbers will do."""
+    """The allowed number nearest to zero; `step` is 1 for integers."""
     grid = _bound(schema, "multipleOf") or step
     low, high = _bound(schema, "minimum"), _bound(schema, "maximum")
     above, below = _bound(schema, "exclusiveMinimum"), _bound(schema, "exclusiveMaximum")
@@ -157,7 +157,7 @@ def _extra(schema: Schema) -> Schema:
 
 
 def _depth(schema: Schema | bool) -> int:
-    """The shallowest alternative is taken, so that recursion ends: plain ones first, null before a reference."""
+    """The rank of an alternative: plain ones first, null before a reference, so that recursion ends."""
     plain = schema if isinstance(schema, Mapping) else {}
     return 2 if "$ref" in plain else 1 if _type(plain) == "null" else 0
 
@@ -167,7 +167,7 @@ def _without(schema: Schema, key: str) -> Schema:
 
 
 def _merge_schemas(parts: Iterable[Schema]) -> Schema:
-    """Several schemas as one: properties and requirements add up, of anything else the later word counts."""
+    """Several schemas as one: properties and requirements add up, for other keywords the last schema counts."""
     joined: dict[str, Any] = {}
     for part in parts:
         properties = {**_map(joined, "properties"), **_map(part, "properties")}
@@ -178,7 +178,7 @@ def _merge_schemas(parts: Iterable[Schema]) -> Schema:
 
 
 def _make_distinct(values: list[Any], items: Schema) -> list[Any]:
-    """Items that must differ: the choices of an enum in turn, else numbers counted up and words numbered."""
+    """Make items differ: the values of an enum in turn, else numbers counted up and strings numbered."""
     choices = _list(items, "enum")
     made = []
     for at, value in enumerate(values):

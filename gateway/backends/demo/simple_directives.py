@@ -1,4 +1,4 @@
-"""What the demo agent's directives do by themselves: one small function each, no waiting for people."""
+"""Directives that need neither tools nor people, one function each."""
 
 from collections.abc import Iterator
 
@@ -27,7 +27,7 @@ ANNOTATIONS: dict[m.AnnotationTopic, object] = {
     m.AnnotationTopic.BILLING: {"cache_read_tokens": 0, "cache_write_tokens": 0, "latency": 0.01, "model": "demo-1"},
     m.AnnotationTopic.RECOMMENDED: {"questions": ["What is a dragoman?", "What time is it?"]},
 }
-"""Something to remark on every topic."""
+"""An annotation for every topic."""
 
 PLAN = {"title": "A plan", "steps": [
     {"id": "1", "title": "Listen", "status": "completed"},
@@ -64,7 +64,7 @@ def burst(stage: DemoTurn, directive: Directive) -> Iterator[BackendEvent]:
 
 
 def annotate(stage: DemoTurn, directive: Directive) -> Iterator[BackendEvent]:
-    """Remarks are about a message, so they come at its end; that they are coming is the custom event."""
+    """Annotations come at the end of the message; a custom event announces them."""
     yield from stage.open_message()
     stage.annotations.extend(ANNOTATIONS.items())
     yield stage.writer.emit(m.CustomEvent(topic="demo.annotating", payload={"topics": len(ANNOTATIONS)}))
@@ -86,23 +86,23 @@ def plan(stage: DemoTurn, directive: Directive) -> Iterator[BackendEvent]:
 
 
 def card(stage: DemoTurn, directive: Directive) -> Iterator[BackendEvent]:
-    """A piece of a type that nobody else has."""
+    """A data block of a type that no dialect knows."""
     yield from stage.open_message()
     yield from stage.writer.data("dragoman_card", {"title": "A card", "rows": [1, 2, 3]})
 
 
 def provider_tool(stage: DemoTurn, directive: Directive) -> Iterator[BackendEvent]:
-    """A tool the model's provider runs: it comes back inside the message that called it."""
+    """A tool that the model's provider runs: its result comes inside the message."""
     yield from stage.open_message()
     yield from stage.writer.call("web_search", {"query": stage.script.text or "dragoman"}, origin=m.ToolOrigin.PROVIDER)
-    back = m.ToolReturned(
+    result = m.ToolReturned(
         call_id=stage.writer.calls[-1].call_id,
         content="One page was found.",
         origin=m.ToolOrigin.PROVIDER,
         duration_ms=0,
     )
-    stage.note_result("web_search", back)
-    yield back
+    stage.note_result("web_search", result)
+    yield result
 
 
 def title(stage: DemoTurn, directive: Directive) -> Iterator[BackendEvent]:
@@ -114,13 +114,12 @@ def compact(stage: DemoTurn, directive: Directive) -> Iterator[BackendEvent]:
 
 
 
-
 def json(stage: DemoTurn, directive: Directive) -> Iterator[BackendEvent]:
     stage.json = True
     return iter(())
 
 
-# -- ways to end a turn before its reply ------------------------------------------------------------------------------
+# -- turns that end without a reply -----------------------------------------------------------------------------------
 
 def refuse(stage: DemoTurn, directive: Directive) -> Iterator[BackendEvent]:
     stage.has_ended = True
@@ -138,7 +137,7 @@ def max_tokens(stage: DemoTurn, directive: Directive) -> Iterator[BackendEvent]:
 
 
 def max_steps(stage: DemoTurn, directive: Directive) -> Iterator[BackendEvent]:
-    """The reply, and nothing after it."""
+    """The whole reply."""
     stage.has_ended = True
     yield from stage.open_message()
     yield from stage.writer.text(stage.reply())
@@ -146,7 +145,7 @@ def max_steps(stage: DemoTurn, directive: Directive) -> Iterator[BackendEvent]:
 
 
 def fail(stage: DemoTurn, directive: Directive) -> Iterator[BackendEvent]:
-    """In the middle of a block."""
+    """Fail in the middle of a block."""
     yield from stage.open_message()
     yield stage.writer.start()
     for word in ("I ", "am ", "about ", "to "):

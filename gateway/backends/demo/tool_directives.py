@@ -1,22 +1,25 @@
-"""What the demo agent's directives do with tools: one small function each."""
+"""Directives that call tools, one function each."""
 
-from contextlib import aclosing
+from collections.abc import Iterator
 from typing import Any
 
 import gateway.model as m
 from gateway.backends.tools import OutputSink, Tool, ToolCallResult
 from gateway.client import BackendEvents
+from gateway.ports import BackendEvent
 
 from .directive_parser import Directive
 from .schema_sample import sample
 from .turn import DemoTurn
+
+NoEvents = Iterator[BackendEvent]
 
 # -- tools ------------------------------------------------------------------------------------------------------------
 
 DEFAULT_INPUTS: dict[str, dict[str, Any]] = {
     "clock": {}, "calc": {"expression": "6 * 7"}, "search": {"query": "dragoman"}, "erase": {"note": "draft"},
 }
-"""What a tool is called with where nothing is given."""
+"""The input of a tool if the directive has none."""
 ERASE = m.ToolSpec(
     name="erase", title="Erase a note", description="Erases a note of the demo agent, which keeps none.",
     parameters={
@@ -27,30 +30,27 @@ ERASE = m.ToolSpec(
 """The tool that needs permission unless a session trusts it."""
 
 
-async def tool(stage: DemoTurn, directive: Directive) -> BackendEvents:
-    """The tool named, or the first there is; a client's own tool will do as well."""
+def tool(stage: DemoTurn, directive: Directive) -> BackendEvents | NoEvents:
+    """The named tool, or the first enabled one; a client's tool can be named, too."""
     name = directive.word or next((name for name in DEFAULT_INPUTS if name in stage.enabled), "clock")
     client = next((spec for spec in stage.settings.client_tools if spec.name == name), None)
     if client is not None:
-        act = _call_client(stage, client, directive.input)
-    elif name not in DEFAULT_INPUTS or name not in stage.enabled:
-        stage.notes.append(f"I do not have the tool {name}.")
-        return
-    else:
-        input = DEFAULT_INPUTS[name] if directive.input is None else directive.input
-        act = stage.call(name, input, stage.enabled[name])
-    async with aclosing(act) as events:
-        async for said in events:
-            yield said
+        return _call_client(stage, client, directive.input)
+    if name not in DEFAULT_INPUTS or name not in stage.enabled:
+        return _note(stage, f"I do not have the tool {name}.")
+    input = DEFAULT_INPUTS[name] if directive.input is None else directive.input
+    return stage.call(name, input, stage.enabled[name])
 
 
-async def client_tool(stage: DemoTurn, directive: Directive) -> BackendEvents:
-    for spec in stage.settings.client_tools[:1]:
-        async with aclosing(_call_client(stage, spec, directive.input)) as events:
-            async for said in events:
-                yield said
-        return
-    stage.notes.append("The client has declared no tools.")
+def client_tool(stage: DemoTurn, directive: Directive) -> BackendEvents | NoEvents:
+    if not stage.settings.client_tools:
+        return _note(stage, "The client has declared no tools.")
+    return _call_client(stage, stage.settings.client_tools[0], directive.input)
+
+
+def _note(stage: DemoTurn, line: str) -> NoEvents:
+    stage.notes.append(line)
+    return iter(())
 
 
 def _call_client(stage: DemoTurn, spec: m.ToolSpec, input: dict[str, Any] | None) -> BackendEvents:
@@ -63,26 +63,23 @@ def _client_input(spec: m.ToolSpec) -> dict[str, Any]:
     return made if isinstance(made, dict) else {}
 
 
-async def permit(stage: DemoTurn, directive: Directive) -> BackendEvents:
+def permit(stage: DemoTurn, directive: Directive) -> BackendEvents | NoEvents:
     name = _tool_that_asks(stage)
     if name is None:
-        stage.notes.append("I have no tool that needs permission.")
-        return
-    async with aclosing(stage.call(name, DEFAULT_INPUTS[name], m.Permission.ASK)) as events:
-        async for said in events:
-            yield said
+        return _note(stage, "I have no tool that needs permission.")
+    return stage.call(name, DEFAULT_INPUTS[name], m.Permission.ASK)
 
 
 def _tool_that_asks(stage: DemoTurn) -> str | None:
-    """A tool that needs permission: one the session made so, or the calculator where it said nothing."""
+    """A tool that needs permission in this session; the calculator if the session has no tool settings."""
     if stage.settings.tools is None:
         return "calc"
     asked = [name for name in ("calc", "clock", "search", "erase") if stage.enabled.get(name) is m.Permission.ASK]
     return asked[0] if asked else None
 
 
-async def parallel(stage: DemoTurn, directive: Directive) -> BackendEvents:
-    """One message, three calls: one allowed, one to be permitted, one for the client."""
+def parallel(stage: DemoTurn, directive: Directive) -> BackendEvents | NoEvents:
+    """One message with three calls: one allowed, one that needs permission, one of a client's tool."""
     asked = _tool_that_asks(stage)
     allowed = (name for name in DEFAULT_INPUTS if stage.enabled.get(name) is m.Permission.ALLOW and name != asked)
     client = stage.settings.client_tools[:1]
@@ -90,19 +87,14 @@ async def parallel(stage: DemoTurn, directive: Directive) -> BackendEvents:
     calls += [(asked, DEFAULT_INPUTS[asked], m.Permission.ASK, m.ToolOrigin.BUILTIN)] if asked else []
     calls += [(spec.name, _client_input(spec), m.Permission.ALLOW, m.ToolOrigin.CLIENT) for spec in client]
     if not calls:
-        stage.notes.append("I have no tools to call.")
-        return
-    for said in stage.open_message():
-        yield said
+        return _note(stage, "I have no tools to call.")
+    written = stage.open_message()
     for call in calls:
-        for said in stage.write_call(*call):
-            yield said
-    async with aclosing(stage.run_calls()) as events:
-        async for said in events:
-            yield said
+        written += stage.write_call(*call)
+    return stage.run_calls(written)
 
 
-# -- tools whose results the page acts upon ---------------------------------------------------------------------------
+# -- the demo agent's own tools ---------------------------------------------------------------------------------------
 
 async def _erase(input: dict[str, Any], out: OutputSink) -> ToolCallResult:
     return ToolCallResult(content=f"There is no note {input['note']} any more.")
@@ -123,7 +115,7 @@ DEMO_TOOLS = {
     "highlight": Tool(m.ToolSpec(name="highlight", title="Highlight", parameters={"type": "object"}), _bridge),
     "show_card": Tool(m.ToolSpec(name="show_card", title="Show a card", parameters={"type": "object"}), _card),
 }
-"""The demo agent's own means; nobody has to enable the last two."""
+"""Sessions need not enable the last two; a page acts upon their results."""
 
 
 def bridge(stage: DemoTurn, directive: Directive) -> BackendEvents:

@@ -1,8 +1,8 @@
-"""A model made an agent: asked, heard, its calls carried out, and asked again, until it has nothing more to call."""
+"""The model as an agent: send a request, execute the calls of the response, repeat until there are no calls."""
 
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import aclosing
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -10,14 +10,14 @@ from msgspec.structs import replace
 import gateway.model as m
 from gateway.backends.tool_executor import ToolExecutor
 from gateway.backends.tools import builtin_tools, is_planning
-from gateway.client import BackendEvents, BackendOutputs, HttpClient, RedactingAssembler
-from gateway.errors import BackendFailed, GatewayError, Interrupted, Invalid
+from gateway.client import BackendEvents, BackendOutputs, HttpClient, SecretFilter, StreamAssembler
+from gateway.errors import BackendFailed, Interrupted, Invalid
 from gateway.ports import BackendEvent, Clock, Turn
 
 from .conversation import Conversation, ConversationMessage, InputMessage
 from .mcp_client import check_installed
 from .mcp_servers import McpToolServers
-from .service import ModelRequest, ModelService, ResponseDecoder, read_trailer, stop_reason_of
+from .service import ModelRequest, ModelResponse, ModelService, stop_reason_of
 from .settings import BUILTIN_SPECS, LlmSettings
 from .toolbox import LlmToolbox
 
@@ -33,28 +33,52 @@ SKIPPED_CALL_TEXT = "This call was not carried out."
 
 
 class LlmTurn:
-    """One turn of one model: what it remembers, how it speaks, and what it may use."""
+    """The state of one turn: the conversation, the writer of its events, and the tools that the model may use."""
 
     def __init__(self, turn: Turn, model: str, toolbox: LlmToolbox, secrets: tuple[str, ...]) -> None:
         self.turn, self.model, self.toolbox = turn, model, toolbox
-        self.conversation, self.assembler = Conversation(turn), RedactingAssembler(turn.mint, secrets)
+        self.conversation = Conversation(turn)
+        self.assembler = StreamAssembler(turn.mint, secret_filter=SecretFilter.for_secrets(secrets))
         self.executor = ToolExecutor(turn, self.assembler.writer, toolbox.tools)
 
-    def remember(self, said: list[BackendEvent]) -> list[BackendEvent]:
-        """The same, remembered."""
-        for event in said:
+    def remember(self, events: list[BackendEvent]) -> list[BackendEvent]:
+        """Add the events to the conversation, and return them."""
+        for event in events:
             if type(event) is not m.BlockDelta:
                 self.conversation.note(event)  # type: ignore[arg-type]  # in the root scope events are bare
-        return said
+        return events
 
     @property
     def calls(self) -> list[m.ToolCall]:
-        """What the last message wants to be carried out here or by the client."""
+        """The calls of the last message that are executed here or by the client."""
         return [call for call in self.assembler.writer.calls if call.origin is not m.ToolOrigin.PROVIDER]
+
+    def open_calls(self, answers: Sequence[m.Answer]) -> list[m.ToolCall]:
+        """The calls that the answers are for, in the same order."""
+        calls = self.conversation.open_calls
+        if len(calls) != len(answers):
+            raise Interrupted("The answers do not match the open calls.")
+        return calls
+
+    def note_broken_calls(self) -> None:
+        """Add calls with invalid JSON to the conversation, each with an error as its result."""
+        for call in self.assembler.broken_calls:
+            self.conversation.note_torn(call)
+
+    def forget_calls(self) -> None:
+        """The calls of the last message have their results."""
+        for call in self.calls:
+            self.assembler.open_calls.pop(call.call_id, None)
+
+    def skip_calls(self, stop: m.StopReason) -> Iterator[BackendEvent]:
+        """An error for every call of a message after which the turn does not continue."""
+        text = SKIPPED_CALL_TEXTS.get(stop, SKIPPED_CALL_TEXT)
+        for call in self.calls:
+            yield from self.assembler.returned(call.call_id, text, is_error=True)
 
 
 class LlmBackend:
-    """An agent that is a model behind an address, with tools of the house, of MCP servers and of its clients."""
+    """An agent that is a model behind a URL, with built-in tools, tools of MCP servers and tools of its clients."""
 
     def __init__(
         self, card: m.AgentCard, settings: LlmSettings, service: ModelService, base: Path, *, clock: Clock = time.time,
@@ -79,7 +103,7 @@ class LlmBackend:
         return self._summarise(turn) if isinstance(turn.command, m.Compact) else self._converse(turn, ())
 
     def resume(self, turn: Turn, answers: Sequence[m.Answer]) -> BackendOutputs:
-        """Go on where the calls of the last message waited for people."""
+        """Continue after the answers to the open calls of the last message."""
         return self._converse(turn, answers)
 
     async def close(self) -> None:
@@ -95,55 +119,41 @@ class LlmBackend:
         toolbox = LlmToolbox(turn, self._own, self._settings.tools, offers)
         talk = LlmTurn(turn, self._model(turn), toolbox, self._secrets)
         if answers:
-            async with aclosing(_apply_answers(talk, answers)) as speech:
-                async for said in speech:
-                    yield said
+            async with aclosing(talk.executor.resume(talk.open_calls(answers), answers)) as events:
+                async for event in events:
+                    yield talk.remember([event])
         for step in range(talk.conversation.steps + 1, self._settings.max_steps + 1):
-            reading = self._reading(talk)
-            async with aclosing(self._ask(talk, reading, talk.conversation.messages)) as tellings:
-                async for telling in tellings:
-                    yield telling
-            stop = stop_reason_of(reading, is_last=step == self._settings.max_steps)
-            yield talk.remember(talk.assembler.finish(stop, reading.usage))
+            async with self._request(talk, talk.conversation.messages) as response:
+                yield talk.remember(talk.assembler.begin(model=talk.model))
+                while received := await response.read():
+                    yield talk.remember(received)
+            stop = stop_reason_of(response.decoder, is_last=step == self._settings.max_steps)
+            yield talk.remember(talk.assembler.finish(stop, response.decoder.usage))
             if stop is not m.StopReason.TOOL_USE:
-                for said in _skip_calls(talk, stop):
-                    yield said
+                if skipped := list(talk.skip_calls(stop)):
+                    yield skipped
                 return
-            async with aclosing(_run_calls(talk)) as speech:
-                async for said in speech:
-                    yield said
+            talk.note_broken_calls()
+            async with aclosing(talk.executor.run(talk.calls)) as events:
+                async for event in events:
+                    yield talk.remember([event])
+            talk.forget_calls()
 
-    async def _ask(
-        self, talk: LlmTurn, reading: ResponseDecoder, exchanges: Sequence[ConversationMessage]
-    ) -> BackendOutputs:
-        """One request, and its answer as it comes; the end of the message is left to be said."""
-        body = self._service.request_body(self._asking(talk, exchanges), self._settings)
-        yield talk.remember(talk.assembler.begin(model=talk.model))
-        async with aclosing(self._upstream.event_batches("POST", self._service.path, body)) as batches:
-            async for events in batches:
-                said, failure = list[BackendEvent](), None
-                try:
-                    reading.feed(events, said)
-                except GatewayError as error:
-                    failure = error
-                if said:
-                    yield talk.remember(said)
-                if reading.is_complete:
-                    break
-                if failure is not None:
-                    raise failure
-            await read_trailer(batches, reading)
+    # -- one request ----------------------------------------------------------------------------------------------
 
-    # -- what is asked --------------------------------------------------------------------------------------------
+    @asynccontextmanager
+    async def _request(self, talk: LlmTurn, messages: Sequence[ConversationMessage]) -> AsyncIterator[ModelResponse]:
+        """The response to one request, which is sent at the first read."""
+        decoder = self._service.decoder(talk.assembler, talk.toolbox, talk.conversation.call_ids, self._upstream)
+        body = self._service.request_body(self._model_request(talk, messages), self._settings)
+        async with self._upstream.stream("POST", self._service.path, body) as stream:
+            yield ModelResponse(stream, decoder)
 
-    def _reading(self, talk: LlmTurn) -> ResponseDecoder:
-        return self._service.decoder(talk.assembler, talk.toolbox, talk.conversation.call_ids, self._upstream)
-
-    def _asking(self, talk: LlmTurn, exchanges: Sequence[ConversationMessage]) -> ModelRequest:
+    def _model_request(self, talk: LlmTurn, messages: Sequence[ConversationMessage]) -> ModelRequest:
         settings, command = talk.turn.settings, talk.turn.command
         works = isinstance(command, m.SendMessage) and not is_planning(talk.turn)
         return ModelRequest(
-            model=talk.model, exchanges=exchanges, toolbox=talk.toolbox,
+            model=talk.model, exchanges=messages, toolbox=talk.toolbox,
             system="\n\n".join(filter(None, (self._settings.system, settings.system))),
             provider_tools=self._settings.provider_tools if works else (),
             schema=command.output_schema if isinstance(command, m.SendMessage) else None,
@@ -159,47 +169,21 @@ class LlmBackend:
     # -- compaction -----------------------------------------------------------------------------------------------
 
     async def _summarise(self, turn: Turn) -> BackendEvents:
-        """The history in the model's own words, which take its place from now on."""
+        """Let the model write the summary that replaces the history; its message is not an event of the turn."""
         assert isinstance(turn.command, m.Compact)
         talk = LlmTurn(turn, self._model(turn), LlmToolbox.empty(), self._secrets)
-        reading = self._reading(talk)
         wanted = [*talk.conversation.messages, InputMessage(m.Role.USER, (m.TextPart(text=SUMMARY_PROMPT),))]
-        async with aclosing(self._ask(talk, reading, wanted)) as speech:
-            async for _ in speech:
-                pass  # it is told as a summary, not as a message
+        async with self._request(talk, wanted) as response:
+            talk.assembler.begin(model=talk.model)
+            while await response.read():
+                pass
         talk.assembler.finish()
         summary = "".join(text for kind, text in talk.assembler.writer.texts if kind is m.BlockKind.TEXT).strip()
         if not summary:
             raise BackendFailed("The model gave no summary.")
-        cost = reading.usage
+        cost = response.decoder.usage
         yield m.SessionCompacted(
             compaction_id=turn.mint("cmp"), summary=summary, preview=summary[:80], archived=len(turn.history),
             tokens_before=cost.input_tokens + cost.cache_read_tokens + cost.cache_write_tokens,
             tokens_after=cost.output_tokens, trigger=turn.command.trigger,
         )
-
-
-async def _apply_answers(talk: LlmTurn, answers: Sequence[m.Answer]) -> BackendEvents:
-    """What the answers make of the calls that waited for them: all that have not come back, in their order."""
-    calls = talk.conversation.open_calls
-    if len(calls) != len(answers):
-        raise Interrupted("The calls that waited for an answer are not the ones that were answered.")
-    async with aclosing(talk.executor.resume(calls, answers)) as speech:
-        async for said in speech:
-            yield talk.remember([said])[0]
-
-
-async def _run_calls(talk: LlmTurn) -> BackendEvents:
-    """The calls of the last message; those that were torn are only remembered, as errors."""
-    for torn in talk.assembler.broken_calls:
-        talk.conversation.note_torn(torn)
-    async with aclosing(talk.executor.run(talk.calls)) as speech:
-        async for said in speech:
-            yield talk.remember([said])[0]
-    for call in talk.calls:
-        talk.assembler.open_calls.pop(call.call_id, None)
-
-
-def _skip_calls(talk: LlmTurn, stop: m.StopReason) -> Iterator[BackendEvent]:
-    for call in talk.calls:
-        yield from talk.assembler.returned(call.call_id, SKIPPED_CALL_TEXTS.get(stop, SKIPPED_CALL_TEXT), is_error=True)

@@ -52,7 +52,7 @@ class Conversation:
         """Remember something that this turn said; deltas need not be told."""
         if isinstance(event, m.MessageStarted):
             self._message = event.message_id
-        self._view.apply(m.Record(
+        m.apply(self._view, m.Record(
             seq=0, at=0.0, session_id=self._turn.session_id, turn_id=self._turn.turn_id, event=event,
         ))
 

@@ -56,7 +56,7 @@ class McpToolServer:
         try:
             return [self._offered(spec) for spec in (await self._alive()).specs], None
         except GatewayError as error:
-            log.warning("an MCP server cannot be used", server=self.name, why=error.message)
+            log.warning("mcp_server_unavailable", server=self.name, reason=error.message)
             title = f"The MCP server '{self.name}' cannot be used: {error.message}"
             return [], m.NoticePosted(topic="mcp", title=title, level=m.NoticeLevel.WARNING)
 
@@ -180,7 +180,7 @@ class McpConnection:
             task.cancel()
             await asyncio.wait((task,), timeout=CLOSE_SECONDS)
         if self._task.done() and (error := self._failure()) is not None:
-            log.debug("an MCP server ended badly", server=self._name, error=type(error).__name__)
+            log.debug("mcp_server_failed", server=self._name, error=type(error).__name__)
 
     def _failure(self) -> BaseException | None:
         return asyncio.CancelledError() if self._task.cancelled() else self._task.exception()
@@ -215,4 +215,4 @@ class McpConnection:
         )
 
     def _say(self, line: Line) -> None:
-        log.info("an MCP server says", server=self._name, line=redact(line, self._settings.secrets)[:MAX_QUOTED_CHARS])
+        log.info("mcp_server_stderr", server=self._name, line=redact(line, self._settings.secrets)[:MAX_QUOTED_CHARS])

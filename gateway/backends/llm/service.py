@@ -1,17 +1,14 @@
-"""What the loop wants of a model service, whichever it is: how it is asked, and how its answer is read.
-
-What a model service complains of in the middle of its answer, as a fault of ours.
-"""
+"""The protocols of a model service: its requests, its responses, and its errors as `GatewayError`."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, Protocol
 
 from msgspec import Struct
 
 import gateway.model as m
-from gateway.client import HttpClient, SseEvent, StreamAssembler, error_text
+from gateway.client import EventStream, HttpClient, SseEvent, StreamAssembler, error_text
 from gateway.errors import BackendFailed, ConnectionLost, GatewayError, Overloaded, RateLimited, TimedOut
 from gateway.ports import BackendEvent
 
@@ -20,11 +17,11 @@ from .settings import LlmSettings
 from .toolbox import LlmToolbox
 
 TRAILER_SECONDS, LINGER_SECONDS = 5.0, 0.2
-"""How long an answer that is whole is listened to for what it cost, and after its last word for its connection."""
+"""Seconds to wait for the usage after a complete response, and for the end of the connection after the last event."""
 
 
 class ModelRequest(Struct, frozen=True, kw_only=True):
-    """One request to a model, in words of the house."""
+    """One request to a model, independent of the service."""
 
     model: str
     system: str
@@ -35,23 +32,23 @@ class ModelRequest(Struct, frozen=True, kw_only=True):
 
 
 class ResponseDecoder(Protocol):
-    """One answer of a model as it comes; pure: events in, words of the house out."""
+    """Decodes one response of a model: server-sent events in, canonical events out. No I/O."""
 
     stop: m.StopReason
     usage: m.Usage
     has_calls: bool
-    """Whether it calls anything that the service does not carry out itself."""
+    """Whether there are calls that the service does not execute itself."""
     wants_continuation: bool
-    """Whether the service wants to be asked again as it is."""
+    """Whether the service paused, and continues if it gets the conversation once more."""
     is_complete: bool
-    """Whether the answer is whole; what it cost may still follow."""
+    """Whether the response is complete; its usage may still follow."""
     is_closed: bool
-    """Whether nothing at all follows."""
+    """Whether nothing follows at all."""
 
     def feed(self, events: Sequence[SseEvent], said: list[BackendEvent]) -> None:
-        """Add what the events come to; where one of them is a failure, what came before it has been added.
+        """Append the decoded events to `said`; if one event raises, those before it have been appended.
 
-        Of what comes after the answer is whole only what it cost is of interest.
+        After the response is complete, only its usage is read.
         """
 
 
@@ -68,7 +65,7 @@ class ModelService(Protocol):
 
 
 def stop_reason_of(reading: ResponseDecoder, *, is_last: bool) -> m.StopReason:
-    """Why the message ends; one that wants to go on does so unless it was the last that may."""
+    """Why the message ends: for its calls (or a pause) while another step is left, else for the limit of steps."""
     wants_more = reading.wants_continuation or (
         reading.has_calls and reading.stop in (m.StopReason.END_TURN, m.StopReason.TOOL_USE)
     )
@@ -77,21 +74,48 @@ def stop_reason_of(reading: ResponseDecoder, *, is_last: bool) -> m.StopReason:
     return m.StopReason.END_TURN if reading.stop is m.StopReason.TOOL_USE else reading.stop
 
 
-async def read_trailer(batches: AsyncGenerator[list[SseEvent], None], reading: ResponseDecoder) -> None:
-    """Hear what an answer cost, and let its connection come to an end so that it can be used again."""
-    if not reading.is_complete:
-        raise ConnectionLost("the answer of the model ended before it was whole")
-    loop, over = asyncio.get_running_loop(), False
-    with suppress(TimeoutError, GatewayError):
-        async with asyncio.timeout(TRAILER_SECONDS) as limit:
-            while True:
-                if reading.is_closed and not over:
-                    over = True
-                    limit.reschedule(loop.time() + LINGER_SECONDS)
-                events = await anext(batches, None)
-                if events is None:
-                    return
-                reading.feed(events, [])
+class ModelResponse:
+    """The response to one request, as canonical events; the end of the message is left to the caller."""
+
+    def __init__(self, stream: EventStream, decoder: ResponseDecoder) -> None:
+        self.decoder, self._stream = decoder, stream
+        self._failure: GatewayError | None = None
+
+    async def read(self) -> list[BackendEvent]:
+        """All events that have arrived, at least one; an empty list once the response and its usage are complete.
+
+        What the service reports as an error is raised after the events before it were returned.
+        """
+        decoder = self.decoder
+        while not decoder.is_complete and self._failure is None:
+            received = await self._stream.read()
+            if not received:
+                raise ConnectionLost("the answer of the model ended before it was whole")
+            events = list[BackendEvent]()
+            try:
+                decoder.feed(received, events)
+            except GatewayError as error:
+                self._failure = error
+            if events:
+                return events
+        if self._failure is not None and not decoder.is_complete:
+            raise self._failure
+        await self._read_trailer()
+        return []
+
+    async def _read_trailer(self) -> None:
+        """Read the usage, and the end of the response, so that the connection can be used again."""
+        loop, is_last = asyncio.get_running_loop(), False
+        with suppress(TimeoutError, GatewayError):
+            async with asyncio.timeout(TRAILER_SECONDS) as limit:
+                while True:
+                    if self.decoder.is_closed and not is_last:
+                        is_last = True
+                        limit.reschedule(loop.time() + LINGER_SECONDS)
+                    received = await self._stream.read()
+                    if not received:
+                        return
+                    self.decoder.feed(received, [])
 
 
 ERROR_CLASSES: dict[str, type[GatewayError]] = {
@@ -104,8 +128,8 @@ ERROR_CLASSES: dict[str, type[GatewayError]] = {
 
 
 def service_error(error: Any, upstream: HttpClient) -> GatewayError:
-    """The error that a service's own error stands for, by its type or its code; quoted without our secrets."""
+    """The error that a service's error stands for, by its type or code; its message without our secrets."""
     marks = [str(error.get(field)) for field in ("type", "code", "status")] if isinstance(error, dict) else []
     kind = next((ERROR_CLASSES[mark] for mark in marks if mark in ERROR_CLASSES), BackendFailed)
     words = upstream.quote(error_text({"error": error}).encode(errors="replace")) or "no reason was given"
-    return kind(f"{upstream.name} broke off: {words}")
+    return kind(f"{upstream.name} aborted its response: {words}")

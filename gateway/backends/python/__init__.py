@@ -1,4 +1,4 @@
-"""A function of one's own as an agent: `backend: python, settings: {agent: my_module:reply}`."""
+"""The `python` kind: a user's function as the agent, `settings: {agent: my_module:reply}`."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,8 +14,8 @@ from .settings import PythonSettings
 
 
 def _make(settings: Mapping[str, Any], base: Path) -> Backend:
-    said = PythonSettings.model_validate(settings)
-    return PythonBackend(load_function(said, base), threads=said.threads, blocked_seconds=said.blocked_seconds)
+    wanted = PythonSettings.model_validate(settings)
+    return PythonBackend(load_function(wanted, base), threads=wanted.threads, blocked_seconds=wanted.blocked_seconds)
 
 
 KIND = BackendKind(make=_make, card=m.AgentCard(name="python", title="Python agent"), settings=PythonSettings)

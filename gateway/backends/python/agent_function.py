@@ -1,4 +1,4 @@
-"""The function: found by name, its parameters looked at once, and called with what they ask for."""
+"""The user's function: found by name, checked once, and called with the arguments that its parameters name."""
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping
@@ -22,7 +22,7 @@ PARAMETERS: Mapping[str, Callable[[FunctionTurn], Any]] = {
     "history": lambda turn: turn.history,
     "settings": lambda turn: turn.settings,
 }
-"""What every function may have, by the name of its parameter."""
+"""The arguments that every function may have, by the name of the parameter."""
 
 _NAMED_KINDS = (
     inspect.Parameter.POSITIONAL_ONLY,
@@ -32,7 +32,7 @@ _NAMED_KINDS = (
 
 
 class AgentFunction:
-    """A function, where it comes from, and what it wants to be called with."""
+    """A function, its module, and its options."""
 
     def __init__(self, reference: str, source: UserModule, function: Function, options: Mapping[str, Any]) -> None:
         self.reference, self.source, self._function = reference, source, function
@@ -42,7 +42,7 @@ class AgentFunction:
 
     @property
     def is_async(self) -> bool:
-        """Whether calling it runs nothing yet, so that it can be done on the loop."""
+        """Whether a call only creates a coroutine or a generator, so that it may happen on the event loop."""
         return inspect.iscoroutinefunction(self._function) or inspect.isasyncgenfunction(self._function)
 
     def call(self, turn: FunctionTurn) -> Any:
@@ -56,7 +56,7 @@ class AgentFunction:
 
 
 def load_function(settings: PythonSettings, base: Path) -> AgentFunction:
-    """The function that the settings name. Raises `Problems` or `ValidationError`, which know the mistake's place."""
+    """The function that the settings name. Raises `Problems` or `ValidationError`, which have a position."""
     module_name, _, name = settings.agent.partition(":")
     try:
         source = load_user_module(module_name, base)
@@ -82,7 +82,7 @@ def _check_function(word: str, source: UserModule, name: str, function: Any) -> 
 def _check_parameters(
     settings: PythonSettings, function: Function, parameters: Iterable[inspect.Parameter], source: UserModule,
 ) -> None:
-    """Every parameter without a default is one that we have something for."""
+    """Check that every parameter without a default has an argument."""
     known, place = [*PARAMETERS, *settings.options], function_location(function, source)
     problems = [
         Problem(place, f"'{settings.agent}' has a parameter '{one.name}' that nothing is known for",
@@ -94,21 +94,21 @@ def _check_parameters(
 
 
 def _check_options(settings: PythonSettings, parameters: Iterable[inspect.Parameter]) -> None:
-    """Every option is the name of a parameter, and none of those that are given anyway."""
+    """Check that every option is a parameter, and none of the standard ones."""
     names = [one.name for one in parameters if one.kind in _NAMED_KINDS]
     takes_all = any(one.kind is one.VAR_KEYWORD for one in parameters)
     for option in settings.options:
         if option in PARAMETERS:
-            told = f"'{option}' is what every function is given, and cannot be an option"
-            raise settings_error(told, "options", option, value=option)
+            message = f"'{option}' is what every function is given, and cannot be an option"
+            raise settings_error(message, "options", option, value=option)
         if option not in names and not takes_all:
             hint = suggest(option, set(names) - set(PARAMETERS))
-            told = f"'{settings.agent}' has no parameter '{option}'" + (f"; {hint}" if hint else "")
-            raise settings_error(told, "options", option, value=option)
+            message = f"'{settings.agent}' has no parameter '{option}'" + (f"; {hint}" if hint else "")
+            raise settings_error(message, "options", option, value=option)
 
 
 def function_location(function: Function, source: UserModule) -> Position:
-    """Where a function is written."""
+    """The position of a function's definition."""
     code = getattr(inspect.unwrap(function), "__code__", None) or getattr(type(function).__call__, "__code__", None)
     if code is None:
         return Position(str(source.files[0]) if source.files else source.module.__name__)

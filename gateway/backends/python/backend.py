@@ -1,4 +1,4 @@
-"""A backend that runs a function: on the loop if it is async, in a thread if it is not."""
+"""The python backend: it runs a function once per turn, on the event loop if it is async, else in a thread."""
 
 import asyncio
 import inspect
@@ -26,11 +26,11 @@ from .worker import MAX_AHEAD, AskRequest, Pipe, ThreadRunner
 log = structlog.get_logger("dragoman.python")
 
 CANCEL_SECONDS = 2.0
-"""Seconds that a function may take to let go after its turn is over, before the journal says that it does not."""
+"""Seconds that a function may go on after its turn has ended, before the log reports it."""
 
 
 class PythonBackend:
-    """Runs its function once a turn."""
+    """Runs its function once per turn."""
 
     def __init__(
         self,
@@ -46,45 +46,45 @@ class PythonBackend:
 
     @property
     def source(self) -> UserModule:
-        """Where the function comes from."""
+        """The module of the function."""
         return self._agent.source
 
     async def run(self, turn: Turn) -> BackendEvents:
         if isinstance(turn.command, m.Compact):
             raise Unsupported(f"The agent '{turn.agent.name}' cannot compact its history.")
         pipe = Pipe()
-        performance = FunctionRun(self._agent, turn, pipe, self._threads)
-        task = asyncio.create_task(self._perform(performance), name=performance.name)
+        function_run = FunctionRun(self._agent, turn, pipe, self._threads)
+        task = asyncio.create_task(self._watched_run(function_run), name=function_run.name)
         try:
             while (batches := await pipe.take()) is not None:
                 for batch in batches:
                     if isinstance(batch, AskRequest):
                         await _ask_people(turn, batch)
                         continue
-                    for said in batch:
-                        yield said
+                    for event in batch:
+                        yield event
         finally:
-            await self._let_go(task, turn)
+            await self._cancel(task, turn)
 
     async def close(self) -> None:
-        """Tell those again that did not let go; what hangs in a thread is left to itself."""
+        """Cancel functions that go on after their turn; threads cannot be cancelled."""
         for task in self._hanging:
             task.cancel()
         if self._hanging:
             await asyncio.wait(self._hanging, timeout=self._patience)
 
-    async def _perform(self, performance: "FunctionRun") -> None:
-        with self._watchdog.over(performance.agent_name, self._agent):
-            await performance.run()
+    async def _watched_run(self, function_run: "FunctionRun") -> None:
+        with self._watchdog.over(function_run.agent_name, self._agent):
+            await function_run.run()
 
-    async def _let_go(self, task: asyncio.Task[None], turn: Turn) -> None:
+    async def _cancel(self, task: asyncio.Task[None], turn: Turn) -> None:
         task.cancel()
         await asyncio.wait([task], timeout=self._patience)
         if not task.done():
             self._hanging.add(task)
             task.add_done_callback(self._hanging.discard)
             log.warning(
-                "the turn is over, and the agent goes on",
+                "agent_still_running",
                 agent=turn.agent.name,
                 turn=turn.turn_id,
                 function=self._agent.reference,
@@ -94,7 +94,7 @@ class PythonBackend:
 
 
 async def _ask_people(turn: Turn, pause: AskRequest) -> None:
-    """Ask on behalf of the function; what cannot be asked is the function's to hear."""
+    """Ask people for the function; an invalid ask raises in the function."""
     try:
         answers = await turn.ask(*pause.asks, scope_id=pause.scope_id)
     except (GatewayError, m.GrammarError) as error:
@@ -106,7 +106,7 @@ async def _ask_people(turn: Turn, pause: AskRequest) -> None:
 
 
 class FunctionRun:
-    """One run of the function, from its call to its last word."""
+    """One run of the function."""
 
     def __init__(self, agent: AgentFunction, turn: Turn, pipe: Pipe, threads: ThreadRunner) -> None:
         self.agent_name, self.name = turn.agent.name, f"agent {turn.agent.name} {turn.turn_id}"
@@ -121,64 +121,64 @@ class FunctionRun:
             else:
                 made = await self._threads.run(self._in_thread, self.name, self._pipe.halt)
             if hasattr(made, "__aiter__"):
-                await self._listen(made)
+                await self._iterate(made)
             elif inspect.isawaitable(made):
                 await self._pipe.put(self._reply_with(await made), MAX_AHEAD)
             await self._pipe.put(self._reply.close(), MAX_AHEAD)
 
-    async def _listen(self, made: AsyncIterator[Any]) -> None:
+    async def _iterate(self, made: AsyncIterator[Any]) -> None:
         closed: AbstractAsyncContextManager[Any] = aclosing(made) if inspect.isasyncgen(made) else nullcontext()
         async with closed:
             async for item in made:
                 await self._pipe.put(
-                    self._said(item, _generator_frame(made)), MAX_AHEAD if isinstance(item, str) else 0
+                    self._events(item, _generator_frame(made)), MAX_AHEAD if isinstance(item, str) else 0
                 )
 
     # -- in a thread ----------------------------------------------------------------------------------------------
 
     def _in_thread(self) -> Any:
-        """Call the function and say what it gives; only what must be awaited is handed back."""
+        """Call the function and emit its output; only an awaitable or an async iterator is returned."""
         made = self._agent.call(BlockingTurn(self._turn, self._pipe))
         if hasattr(made, "__aiter__") or inspect.isawaitable(made):
             return made
         if isinstance(made, Iterator):
-            self._listen_in_thread(made)
+            self._iterate_in_thread(made)
         else:
             self._pipe.put_from_thread(self._reply_with(made), MAX_AHEAD)
         return None
 
-    def _listen_in_thread(self, made: Iterator[Any]) -> None:
+    def _iterate_in_thread(self, made: Iterator[Any]) -> None:
         closed: AbstractContextManager[Any] = closing(made) if inspect.isgenerator(made) else nullcontext()
         with closed:
             for item in made:
                 self._pipe.put_from_thread(
-                    self._said(item, _generator_frame(made)), MAX_AHEAD if isinstance(item, str) else 0
+                    self._events(item, _generator_frame(made)), MAX_AHEAD if isinstance(item, str) else 0
                 )
 
-    # -- what was said --------------------------------------------------------------------------------------------
+    # -- output ---------------------------------------------------------------------------------------------------
 
     def _reply_with(self, value: Any) -> list[BackendEvent]:
-        """What a function returned; nothing is fine where something was said before."""
-        return [] if value is None and self._reply.has_begun else self._said(value)
+        """The events of a returned value; None is allowed after other output."""
+        return [] if value is None and self._reply.has_begun else self._events(value)
 
-    def _said(self, item: Any, frame: FrameType | None = None) -> list[BackendEvent]:
+    def _events(self, item: Any, frame: FrameType | None = None) -> list[BackendEvent]:
         try:
             return self._reply.take(item)
         except UnsupportedOutput:
             log.error(
-                "the agent said what cannot be said", agent=self.agent_name, function=self._agent.reference,
+                "agent_output_unsupported", agent=self.agent_name, function=self._agent.reference,
                 type=type(item).__name__, at=frame_location(frame) or str(self._agent.location),
             )
             raise
 
 
 def _generator_frame(made: Any) -> FrameType | None:
-    """Where a generator stands."""
+    """The frame in which a generator is suspended."""
     return getattr(made, "ag_frame", None) or getattr(made, "gi_frame", None)
 
 
 def _thread_location(name: str, agent: AgentFunction) -> str | None:
-    """Where the thread of that name stands; a task that does not end cannot be looked into."""
+    """The line that the thread of that name executes; None for a task."""
     ident = next((thread.ident for thread in threading.enumerate() if thread.name == name), None)
     frame = sys._current_frames().get(ident) if ident else None
     return frame_location(frame, {str(file) for file in agent.source.files}) or frame_location(frame)

@@ -1,4 +1,4 @@
-"""What a function says becomes lawful events: strings are the text of a message that opens and closes by itself."""
+"""Turns the output of a function into valid events: strings become the text of a message."""
 
 from typing import Any
 
@@ -9,29 +9,29 @@ from gateway.ports import BackendEvent, ScopedEvent, Turn
 
 
 class UnsupportedOutput(BackendFailed):
-    """The function said something that is neither words nor an event."""
+    """The function emitted something that is neither a string nor an event."""
 
 
 class ReplyWriter:
-    """Strings and events in, events out; a message of its own ends where the function begins another, or asks.
+    """Strings and events in, events out.
 
-    Strings that come while the function has a message open are text of that message; while it has a block open they
-    wait until the block has ended.
+    The first string opens a message, which ends when the function starts another message or asks. If the function has
+    a message open, strings become text of that message; if it has a block open, they wait until the block has ended.
     """
 
     def __init__(self, turn: Turn) -> None:
-        self._turn, self._pen = turn, EventWriter(turn)
+        self._turn, self._writer = turn, EventWriter(turn)
         self._is_ours = False
         self._block = ""
         self._held: list[str] = []
         self.has_begun = False
 
     def take(self, item: Any) -> list[BackendEvent]:
-        """The events that say it."""
+        """The events for one item of output."""
         if isinstance(item, str):
             return self._write(str.__str__(item))
         if isinstance(item, ScopedEvent):
-            return self._pass(item, item.event) if item.scope_id == m.ROOT else self._beside(item)
+            return self._pass(item, item.event) if item.scope_id == m.ROOT else self._pass_scoped(item)
         if isinstance(item, m.Event):
             return self._pass(item, item)  # type: ignore[arg-type]  # whether it is a backend's to say, the turn knows
         if isinstance(item, list | tuple):
@@ -42,29 +42,29 @@ class ReplyWriter:
         )
 
     def close(self, stop_reason: m.StopReason = m.StopReason.END_TURN) -> list[BackendEvent]:
-        """End what was opened by itself; what the function has opened is the function's to end."""
+        """End the message that strings have opened; messages of the function are not ended."""
         if self._held:
             raise m.GrammarError(f"block {self._block} was left open, and more was said after it")
         if self._is_ours:
             self._is_ours = False
-            return self._pen.close(stop_reason=stop_reason)
+            return self._writer.close(stop_reason=stop_reason)
         return self._end_block()
 
     def call(self, name: str, input: dict[str, Any], permission: m.Permission, title: str | None) -> list[BackendEvent]:
-        """A call at the end of the message, for asking somebody about it; `called` is then what to ask about."""
-        if self._pen.in_message and not self._is_ours:
-            raise m.GrammarError(f"message {self._pen.message_id} must be ended before anybody is asked")
+        """A call at the end of the message, which is `called` afterwards, so that people can be asked about it."""
+        if self._writer.in_message and not self._is_ours:
+            raise m.GrammarError(f"message {self._writer.message_id} must be ended before anybody is asked")
         said = [*self._open(), *self._end_block()]
-        said += self._pen.call(name, input, permission=permission, display_name=title)
+        said += self._writer.call(name, input, permission=permission, display_name=title)
         return [*said, *self.close(m.StopReason.TOOL_USE)]
 
     @property
     def called(self) -> m.ToolCall:
-        return self._pen.calls[-1]
+        return self._writer.calls[-1]
 
     @property
-    def pen(self) -> EventWriter:
-        return self._pen
+    def writer(self) -> EventWriter:
+        return self._writer
 
     # -- strings --------------------------------------------------------------------------------------------------
 
@@ -74,51 +74,51 @@ class ReplyWriter:
         if self._block:
             self._held.append(text)
             return []
-        start = [] if self._pen.in_block else [*self._open(), self._pen.start()]
-        return [*start, self._pen.delta(text)]
+        start = [] if self._writer.in_block else [*self._open(), self._writer.start()]
+        return [*start, self._writer.delta(text)]
 
     def _open(self) -> list[BackendEvent]:
         self.has_begun = True
-        if self._pen.in_message:
+        if self._writer.in_message:
             return []
         self._is_ours = True
-        return [self._pen.start_message(model=self._turn.agent.model)]
+        return [self._writer.start_message(model=self._turn.agent.model)]
 
     def _end_block(self) -> list[BackendEvent]:
-        return [self._pen.end()] if self._pen.in_block else []
+        return [self._writer.end()] if self._writer.in_block else []
 
     # -- events ---------------------------------------------------------------------------------------------------
 
-    def _beside(self, said: BackendEvent) -> list[BackendEvent]:
-        """What a sub-agent says is its own affair."""
+    def _pass_scoped(self, said: BackendEvent) -> list[BackendEvent]:
+        """An event of a sub-agent passes unchanged."""
         self.has_begun = True
         return [said]
 
     def _pass(self, said: BackendEvent, event: m.Event) -> list[BackendEvent]:
-        """The event, after what must have ended before it."""
+        """The event, after the ends that must come before it."""
         self.has_begun = True
         match event:
             case m.MessageStarted(message_id=message_id):
                 ends = self.close()
-                self._pen.message_id = message_id
+                self._writer.message_id = message_id
                 return [*ends, said]
             case m.MessageEnded():
                 ends, self._is_ours = self._end_block(), False
-                self._pen.message_id = self._block = ""
-                return [*ends, said, *self._let_out()]
+                self._writer.message_id = self._block = ""
+                return [*ends, said, *self._write_held()]
             case m.BlockStarted(block_id=block_id):
                 ends, self._block = self._end_block(), block_id
                 return [*ends, said]
             case m.BlockEnded():
                 self._block = ""
-                return [said, *self._let_out()]
+                return [said, *self._write_held()]
             case m.MessageAnnotated():
                 return [*self._end_block(), said]
             case m.SessionCompacted():
                 return [*self.close(), said]
         return [said]
 
-    def _let_out(self) -> list[BackendEvent]:
-        """The strings that waited for the end of a block."""
+    def _write_held(self) -> list[BackendEvent]:
+        """Write the strings that waited for the end of a block."""
         text, self._held = "".join(self._held), []
         return self._write(text)

@@ -1,4 +1,4 @@
-"""What config.yaml may say about an agent that is a function, and how a mistake in it is told at its line."""
+"""The settings of a python agent in config.yaml."""
 
 import re
 from typing import Annotated, Any
@@ -16,7 +16,7 @@ def _function(named: str) -> str:
 
 
 class PythonSettings(BaseModel):
-    """Which function, what it is called with, and how much it may take."""
+    """The function, its options, and its limits."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -24,11 +24,11 @@ class PythonSettings(BaseModel):
     options: dict[str, Any] = Field({}, description="Parameters of the function, by name.")
     threads: int = Field(64, ge=1, le=1024, description="How many turns of a plain function run at once.")
     blocked_seconds: float = Field(
-        2.0, gt=0, le=3600, description="How long an async function may hold everybody up before the journal names it.",
+        2.0, gt=0, le=3600, description="How long an async function may block the event loop before the log names it.",
     )
 
 
 def settings_error(message: str, *at: str, value: Any) -> ValidationError:
-    """Something wrong with one setting that only shows when the function is looked at."""
+    """An error of one setting that is only found when the function is loaded."""
     error = PydanticCustomError("agent", "{told}", {"told": message})
     return ValidationError.from_exception_data("PythonSettings", [InitErrorDetails(type=error, loc=at, input=value)])

@@ -1,4 +1,4 @@
-"""The turn as a function has it: the house's own, and the small things that make ten lines enough."""
+"""The turn as a user's function sees it, with shortcuts for questions and permissions."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -6,17 +6,14 @@ from typing import Any
 import gateway.model as m
 from gateway.ports import Turn
 
-from ..tool_executor import ToolExecutor
-from ..tools import Tool, ToolCallResult, enabled_tools
+from ..tool_executor import CALL_CANCELLED, ToolExecutor
+from ..tools import QUESTION_TOOL, Tool, ToolCallResult, enabled_tools, question_input
 from .reply_writer import ReplyWriter
 from .worker import MAX_AHEAD, AskRequest, Pipe
 
-QUESTION = "AskUserQuestion"
-"""The tool is known by this name and this input far beyond this house."""
-
 
 class TurnView:
-    """What can be read of a turn, from wherever."""
+    """The fields of a turn, for tasks and threads alike."""
 
     def __init__(self, turn: Turn) -> None:
         self._turn = turn
@@ -58,14 +55,14 @@ class TurnView:
 
 
 class AgentTurn(TurnView):
-    """For async functions; asking ends the message that strings have opened."""
+    """The turn of an async function; an ask ends the message that strings have opened."""
 
     def __init__(self, turn: Turn, pipe: Pipe, reply: ReplyWriter) -> None:
         super().__init__(turn)
         self._pipe, self._reply = pipe, reply
 
     async def say(self, *items: Any) -> None:
-        """What could be yielded, for functions that do not yield."""
+        """Emit strings or events, for functions that do not yield."""
         for item in items:
             await self._pipe.put(self._reply.take(item), MAX_AHEAD if isinstance(item, str) else 0)
 
@@ -79,34 +76,35 @@ class AgentTurn(TurnView):
     async def ask_user(
         self, question: str, options: Sequence[str] = (), *, header: str | None = None, multi_select: bool = False,
     ) -> str:
-        """The answer in words: an option, several with commas, or what the person wrote; empty if nobody answers."""
+        """The answer as text: an option, several with commas, or free text; empty if nobody answers."""
         choices = tuple(m.Choice(label=option) for option in options)
         asked = m.Question(question=question, options=choices, header=header, multi_select=multi_select)
-        await self._pipe.put(self._reply.call(QUESTION, _input(asked), m.Permission.ALLOW, "Ask the user"))
+        input = question_input([asked])
+        await self._pipe.put(self._reply.call(QUESTION_TOOL, input, m.Permission.ALLOW, "Ask the user"))
         call = self._reply.called
         await self.say(m.ToolStatusChanged(call_id=call.call_id, status=m.ToolStatus.AWAITING_INPUT))
         ask = m.QuestionAsk(questions=(asked,), call=call)
         [answer] = await self.ask(ask)
-        told = _words(ask, answer)
-        if told is None:
+        text = _answer_text(ask, answer)
+        if text is None:
             await self.say(m.ToolStatusChanged(call_id=call.call_id, status=m.ToolStatus.CANCELLED))
-        content = "Tool call cancelled" if told is None else told
-        await self.say(m.ToolReturned(call_id=call.call_id, content=content, is_error=told is None))
-        return told or ""
+        content = CALL_CANCELLED if text is None else text
+        await self.say(m.ToolReturned(call_id=call.call_id, content=content, is_error=text is None))
+        return text or ""
 
     async def permission(self, name: str, input: dict[str, Any] | None = None, *, title: str | None = None) -> bool:
-        """Whether a tool of that name may be used: as the session says, and otherwise as the person does."""
+        """Whether a tool of that name may be used: the session decides, or else the person."""
         permission = enabled_tools(self).get(name, m.Permission.ASK)
         await self._pipe.put(self._reply.call(name, input or {}, permission, title))
         call = self._reply.called
-        round = ToolExecutor(self, self._reply.pen, {name: Tool(m.ToolSpec(name=name), _granted)})
-        async for said in round.run([call]):
-            await self.say(said)
-        return not round.results[call.call_id].is_error
+        executor = ToolExecutor(self, self._reply.writer, {name: Tool(m.ToolSpec(name=name), _granted)})
+        async for event in executor.run([call]):
+            await self.say(event)
+        return not executor.results[call.call_id].is_error
 
 
 class BlockingTurn(TurnView):
-    """For plain functions and generators, which run in a thread: the same, without await."""
+    """The turn of a plain function or generator, which runs in a thread: no await is needed."""
 
     def __init__(self, turn: AgentTurn, pipe: Pipe) -> None:
         super().__init__(turn)
@@ -128,15 +126,8 @@ class BlockingTurn(TurnView):
         return self._pipe.call_from_thread(self._agent_turn.permission(name, input, title=title))
 
 
-def _input(asked: m.Question) -> dict[str, Any]:
-    options = [{"label": choice.label, "description": ""} for choice in asked.options]
-    return {"questions": [{
-        "question": asked.question, "header": asked.header or "", "multiSelect": asked.multi_select, "options": options,
-    }]}
-
-
-def _words(ask: m.QuestionAsk, answer: m.Answer) -> str | None:
-    """What was answered; None if nobody did."""
+def _answer_text(ask: m.QuestionAsk, answer: m.Answer) -> str | None:
+    """The answer as text; None if nobody answered."""
     if isinstance(answer, m.AnswerQuestion):
         return m.format_answer(ask, answer)
     return m.text_of(answer.content) if isinstance(answer, m.ReturnResult) and not answer.is_error else None

@@ -1,4 +1,4 @@
-"""A watchdog for async functions that block: it names the one that keeps the event loop from turning, and where."""
+"""A watchdog that logs which async function blocks the event loop, and at which line."""
 
 import asyncio
 import sys
@@ -18,11 +18,11 @@ Loop = asyncio.AbstractEventLoop
 
 
 MAX_SLEEP_SECONDS = 1.0
-"""Seconds at most between two looks; the thread ends at the first look that finds nobody at work."""
+"""Seconds at most between two checks; the thread ends at a check that finds no running function."""
 
 
 class LoopWatchdog:
-    """Watches as long as somebody runs: now and then it asks the loop to answer, which costs no event anything."""
+    """A thread that, while functions run, asks the event loop now and then for a sign of life."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
@@ -54,9 +54,9 @@ class LoopWatchdog:
             with suppress(RuntimeError):  # the loop has been closed meanwhile
                 loop.call_soon_threadsafe(turned.set)
             if not turned.wait(self._seconds):
-                self._tell(loop, ident)
+                self._report(loop, ident)
                 while not turned.wait(self._seconds) and not loop.is_closed():
-                    pass  # it was told once
+                    pass  # it was logged once
             time.sleep(min(self._seconds / 4, MAX_SLEEP_SECONDS))
 
     def _is_needed(self, loop: Loop) -> bool:
@@ -64,8 +64,8 @@ class LoopWatchdog:
             self._is_awake = bool(self._running) and not loop.is_closed()
             return self._is_awake
 
-    def _tell(self, loop: Loop, ident: int) -> None:
-        """Name the agent, unless it is somebody else who blocks."""
+    def _report(self, loop: Loop, ident: int) -> None:
+        """Log the agent, unless something else blocks the loop."""
         frame = sys._current_frames().get(ident)
         task = asyncio.current_task(loop)
         known = self._running.get(task) if task is not None else None
@@ -73,14 +73,14 @@ class LoopWatchdog:
             files = {str(file) for file in agent.source.files}
             if (at := frame_location(frame, files)) or known:
                 log.warning(
-                    "the agent blocks the event loop, and nobody is served", agent=name, function=agent.reference,
+                    "agent_blocks_event_loop", agent=name, function=agent.reference,
                     at=at or frame_location(frame), inside=frame_location(frame), seconds=self._seconds,
                 )
                 return
 
 
 def frame_location(frame: FrameType | None, files: set[str] | None = None) -> str | None:
-    """`file:line in function` of where it stands, or of where it stands in one of these files."""
+    """`file:line in function` of the frame, or of its first caller in one of these files."""
     while frame is not None and files is not None and frame.f_code.co_filename not in files:
         frame = frame.f_back
     return f"{frame.f_code.co_filename}:{frame.f_lineno} in {frame.f_code.co_name}" if frame else None

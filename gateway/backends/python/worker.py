@@ -1,7 +1,4 @@
-"""The way from the task or thread a function runs in to its turn: bounded, in order, and cut when the turn is over.
-
-Threads for functions that may block: a bounded number, one to a turn, and none that keeps the server from ending.
-"""
+"""The task or thread of a function, and the bounded pipe from it to the turn."""
 
 import asyncio
 import threading
@@ -17,15 +14,15 @@ from gateway.ports import BackendEvent
 
 Value = TypeVar("Value")
 MAX_AHEAD = 64
-"""So many strings may be on the way before the function waits; after an event it waits until that is said."""
+"""So many strings may be in the pipe before the function waits; after an event it waits until it was emitted."""
 
 
 class ThreadHalted(BaseException):
-    """The turn is over; raised in a thread that would go on, where a task would be cancelled."""
+    """The turn has ended; raised in the thread of a function, as `CancelledError` is in a task."""
 
 
 class AskRequest:
-    """Where the function waits for people."""
+    """An ask of the function, and the future of its answers."""
 
     def __init__(self, asks: Sequence[m.AnyAsk], scope_id: str) -> None:
         self.asks, self.scope_id = asks, scope_id
@@ -36,7 +33,7 @@ PipeItem = Sequence[BackendEvent] | AskRequest
 
 
 class Pipe:
-    """What is put in comes out in order. As a context manager it ends with its block, however that ends."""
+    """A pipe for one writer and one reader; as a context manager it ends with its block, with the block's error."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -48,10 +45,10 @@ class Pipe:
         self._error: BaseException | None = None
         self._calls: set[Future[Any]] = set()
 
-    # -- the function's end ---------------------------------------------------------------------------------------
+    # -- written by the function ----------------------------------------------------------------------------------
 
     async def put(self, batch: PipeItem, ahead: int = 0) -> None:
-        """Hand over, and wait until all but so many of what was handed over has been said."""
+        """Add a batch, and wait until all but so many batches were emitted."""
         with self._changed:
             goal = self._add(batch) - ahead
         self._news.set()
@@ -60,7 +57,7 @@ class Pipe:
             await self._moved.wait()
 
     def put_from_thread(self, batch: PipeItem, ahead: int = 0) -> None:
-        """The same for a thread; raises `ThreadHalted` once the turn is over."""
+        """`put` for a thread; raises `ThreadHalted` once the turn has ended."""
         with self._changed:
             self._go_on()
             goal = self._add(batch) - ahead
@@ -70,7 +67,7 @@ class Pipe:
             self._go_on()
 
     def call_from_thread(self, step: Coroutine[Any, Any, Value]) -> Value:
-        """What a coroutine gives, which is run on the loop while the thread waits."""
+        """Run a coroutine on the event loop, and wait in the thread for its result."""
         with self._changed:
             if self._is_halted:
                 step.close()
@@ -91,7 +88,7 @@ class Pipe:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None,
     ) -> Literal[True]:
-        if isinstance(error, SystemExit | KeyboardInterrupt):  # it is not an agent's to end the server
+        if isinstance(error, SystemExit | KeyboardInterrupt):  # an agent must not end the server
             gone = RuntimeError(f"the agent raised {type(error).__name__}({error})")
             gone.__cause__ = error
             error = gone
@@ -108,10 +105,10 @@ class Pipe:
         if self._is_halted:
             raise ThreadHalted
 
-    # -- the turn's end -------------------------------------------------------------------------------------------
+    # -- read by the turn -----------------------------------------------------------------------------------------
 
     async def take(self) -> list[PipeItem] | None:
-        """All that was put in since, which counts as said at the next call; None at the end, or what it ended with."""
+        """All batches since the last call, which count as emitted at the next call; None at the end, or its error."""
         self._count()
         while not self._waiting:
             if self._is_over:
@@ -133,7 +130,7 @@ class Pipe:
         self._moved.set()
 
     def halt(self) -> None:
-        """The turn is over: whoever waits in a thread waits no longer."""
+        """The turn has ended: wake a thread that waits."""
         with self._changed:
             self._is_halted = True
             self._changed.notify_all()
@@ -143,7 +140,7 @@ class Pipe:
 
 
 def set_result_from_thread(loop: asyncio.AbstractEventLoop, future: "asyncio.Future[Value]", given: Value) -> None:
-    """Settle a future of a loop from a thread; a loop that is gone, or nobody who waits, need not be told."""
+    """Set the result of a future from a thread, unless the loop is closed or the future is done."""
     def settle() -> None:
         if not future.done():
             future.set_result(given)
@@ -153,11 +150,11 @@ def set_result_from_thread(loop: asyncio.AbstractEventLoop, future: "asyncio.Fut
 
 
 THREAD_WAIT_SECONDS = 10.0
-"""How long a turn waits for a thread to become free."""
+"""How long a turn waits for a free thread."""
 
 
 class ThreadResult:
-    """How a piece of work ended; as a context manager it takes whatever is raised."""
+    """The result or the error of some work; as a context manager it catches whatever is raised."""
 
     value: Any = None
     error: BaseException | None = None
@@ -173,13 +170,13 @@ class ThreadResult:
 
 
 class ThreadRunner:
-    """So many at most; a thread that hangs counts until it ends."""
+    """Runs work in daemon threads, at most so many at once; a thread that hangs counts until it ends."""
 
     def __init__(self, most: int, *, wait_seconds: float = THREAD_WAIT_SECONDS) -> None:
         self._most, self._free, self._wait_seconds = most, asyncio.Semaphore(most), wait_seconds
 
     async def run(self, work: Callable[[], Any], name: str, halt: Callable[[], None]) -> Any:
-        """What the work gives or raises. Cancelled, it has the work halted and waits; cancelled again, it does not."""
+        """The result of the work. If cancelled, it halts the work and waits; if cancelled again, it stops waiting."""
         await self._acquire()
         loop = asyncio.get_running_loop()
         done: asyncio.Future[ThreadResult] = loop.create_future()
@@ -191,7 +188,7 @@ class ThreadRunner:
                 result.value = work()
             set_result_from_thread(loop, done, result)
 
-        # A daemon: what hangs is no reason for the server to stay.
+        # A daemon, so that a thread that hangs does not keep the server from ending.
         _start_thread(threading.Thread(target=carry_out, name=name, daemon=True), done)
         try:
             result = await asyncio.shield(done)
@@ -214,6 +211,6 @@ class ThreadRunner:
 def _start_thread(thread: threading.Thread, done: "asyncio.Future[ThreadResult]") -> None:
     try:
         thread.start()
-    except RuntimeError as error:  # the system has no more
+    except RuntimeError as error:  # the system has no more threads
         done.cancel()
         raise Overloaded("No thread could be started for the agent.") from error

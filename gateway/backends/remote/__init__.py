@@ -1,4 +1,4 @@
-"""A server of one of our dialects as the agent: what its client would hear, the session hears."""
+"""The `remote` kind: a server of one of the served dialects as the agent."""
 
 from collections.abc import Mapping
 from pathlib import Path

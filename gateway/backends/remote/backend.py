@@ -1,15 +1,16 @@
-"""The remote backend: a turn here is a turn there; what is asked there is asked here, and answers go back."""
+"""The remote backend: a turn is a turn of another server; asks come from there, and answers go back."""
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import Sequence
 from contextlib import aclosing, suppress
 from typing import Any
 
 import structlog
 
 import gateway.model as m
-from gateway.client import BackendEvents
+from gateway.backends.tool_executor import CALL_CANCELLED
+from gateway.client import BackendOutputs
 from gateway.errors import BackendFailed, GatewayError, Interrupted
 from gateway.ports import (
     BackendEvent,
@@ -22,27 +23,28 @@ from gateway.ports import (
     Turn,
 )
 
-from .permissions import PermissionGuard, tool_settings, turn_tool_settings, with_held_calls
-from .stop_reason import with_stop_reason
+from .permissions import HeldCalls, PermissionGuard, tool_settings, turn_tool_settings
+from .stop_reason import StopReasonFilter
+from .turn_reader import ItemFilter, TurnReader
 
 log = structlog.get_logger("dragoman.remote")
 
 MAX_SESSIONS = 10_000
-"""So many sessions are remembered here; for the others there is the metadata of the session."""
+"""The server's ids of so many sessions are cached; the others are in the metadata of the sessions."""
 INTERRUPT_SECONDS = 5.0
-"""How long the server is given to take note that its turn is over."""
+"""How long the server may take to accept an interrupt."""
 SESSION_KEY, URL_KEY, DIALECT_KEY = "upstream_session", "upstream_url", "upstream_dialect"
-"""Where a session's metadata tells which session of which server is behind it."""
+"""The keys of a session's metadata that name the server's session."""
 METADATA_KEY = "remote"
-"""Under this name the same stands in the session's private metadata."""
+"""The key of the stored link in the session's private metadata."""
 ASKS_KEY = "asked"
-"""Beside it: what a turn waits for, where the server knows it by another word than the id of the call it is about."""
-CANCELLED_RESULT = m.ReturnResult(request_id="", content="Tool call cancelled", is_error=True)
+"""The key of the open asks in the link; only stored if the server does not know an ask by the id of its call."""
+CANCELLED_RESULT = m.ReturnResult(request_id="", content=CALL_CANCELLED, is_error=True)
 ASK_LOST = "The server that asked this cannot be reached any more under the ids it used."
 
 
 class RemoteBackend:
-    """Every session here has one there, opened with its first turn and remembered in the session's metadata."""
+    """Every session has one at the server, opened with its first turn and stored in the session's metadata."""
 
     def __init__(self, remote: Remote, dialect: str, url: str) -> None:
         self._remote, self._dialect, self._url = remote, dialect, url
@@ -51,86 +53,67 @@ class RemoteBackend:
     async def close(self) -> None:
         await self._remote.close()
 
-    async def run(self, turn: Turn) -> BackendEvents:
+    def run(self, turn: Turn) -> BackendOutputs:
+        return self._events(turn, None)
+
+    def resume(self, turn: Turn, answers: Sequence[m.Answer]) -> BackendOutputs:
+        """Continue a turn that waited while the gateway was stopped; it still waits at the server."""
+        return self._events(turn, answers)
+
+    async def _events(self, turn: Turn, answers: Sequence[m.Answer] | None) -> BackendOutputs:
+        """Relay the server's turn and its asks, until the server has ended it."""
         session_id = self._recall(turn)
-        if session_id is None:
-            session_id = await self._remote.open(_opening(turn))
-            yield m.SessionUpdated(metadata=self._noted(turn, session_id))
-        self._remember(turn.session_id, session_id)
-        stream = self._remote.start_turn(session_id, turn.command, turn_tool_settings(turn))
-        async with aclosing(self._relay_turn(turn, session_id, stream)) as speech:
-            async for said in speech:
-                yield said
-
-    async def resume(self, turn: Turn, answers: Sequence[m.Answer]) -> BackendEvents:
-        """The turn waited here while the gateway stopped; it still waits there."""
-        session_id, asked = self._recall(turn), _stored_asks(turn)
-        if session_id is None or len(asked) != len(answers):
-            raise Interrupted(ASK_LOST)
-        self._remember(turn.session_id, session_id)
-        for said in _client_tool_results(asked, answers):
-            yield said
-        stream = self._remote.answer(session_id, list(zip(asked, answers, strict=True)))
-        async with aclosing(self._relay_turn(turn, session_id, stream)) as speech:
-            async for said in speech:
-                yield said
-
-    # -- a turn there -------------------------------------------------------------------------------------------------
-
-    async def _relay_turn(
-        self, turn: Turn, session_id: str, stream: AsyncGenerator[DecodedItem, None]
-    ) -> BackendEvents:
-        """Say what is heard, ask what is asked, until the server has ended its turn."""
-        over, done = False, set[str]()
-        guard = None if self._remote.supports_permissions else PermissionGuard(turn)
+        if answers is None:
+            if session_id is None:
+                session_id = await self._remote.open(_opening(turn))
+                yield m.SessionUpdated(metadata=self._noted(turn, session_id))
+            self._remember(turn.session_id, session_id)
+            there = self._remote.start_turn(session_id, turn.command, turn_tool_settings(turn))
+        else:
+            asked = _stored_asks(turn)
+            if session_id is None or len(asked) != len(answers):
+                raise Interrupted(ASK_LOST)
+            self._remember(turn.session_id, session_id)
+            if results := _client_tool_results(asked, answers):
+                yield results
+            there = self._remote.answer(session_id, list(zip(asked, answers, strict=True)))
+        relay = _TurnRelay(turn, has_permissions=self._remote.supports_permissions)
         try:
-            while not over:
-                asked: list[RemoteAsk] = []
-                async with aclosing(
-                    with_stop_reason(stream if guard is None else with_held_calls(stream), turn.mint)
-                ) as told:
-                    async for heard in told:
-                        if guard is not None:
-                            guard.check(heard)
-                        if isinstance(heard, RemoteAsk):
-                            asked.append(heard)
-                        elif isinstance(heard, RemoteTurnEnd):
-                            over = True
-                            _raise_if_failed(heard)
-                        elif (said := _forwarded(heard, done)) is not None:
-                            yield said
-                if over:
+            while True:
+                async with aclosing(TurnReader(there, *relay.filters)) as reader:
+                    while items := await reader.read():
+                        if events := relay.feed(items):
+                            yield events
+                        if relay.failure is not None:
+                            raise relay.failure
+                if relay.is_over:
                     return
+                asked = relay.take_asks()
                 if not asked:
                     raise BackendFailed(f"the server at {self._url} stopped without ending its turn")
                 if any(one.ref != _ask_key(one.ask)[1] for one in asked):
                     yield m.SessionUpdated(metadata=_metadata_with_asks(turn, asked))
-                answers = await self._ask(turn, asked)
-                for said in _client_tool_results(asked, answers):
-                    yield said
-                done |= {one.ask.call.call_id for one in asked if isinstance(one.ask, m.ClientToolAsk)}
-                stream = self._remote.answer(session_id, list(zip(asked, answers, strict=True)))
+                answers = await _ask(turn, asked)
+                if results := _client_tool_results(asked, answers):
+                    yield results
+                there = self._remote.answer(session_id, list(zip(asked, answers, strict=True)))
         finally:
-            if not over:
+            if not relay.is_over:
                 await self._interrupt_server(session_id)
 
-    async def _ask(self, turn: Turn, asked: Sequence[RemoteAsk]) -> list[m.Answer]:
-        scopes = {one.scope_id for one in asked}
-        return await turn.ask(*(one.ask for one in asked), scope_id=scopes.pop() if len(scopes) == 1 else m.ROOT)
-
     async def _interrupt_server(self, session_id: str) -> None:
-        """The turn here is over before the one there: end that, too, within a while."""
+        """End the server's turn, after ours has ended early."""
         with suppress(TimeoutError):
             async with asyncio.timeout(INTERRUPT_SECONDS):
                 try:
                     await self._remote.interrupt(session_id)
                 except GatewayError as error:
-                    log.warning("the server was not told that its turn is over", server=self._url, why=error.message)
+                    log.warning("remote_interrupt_failed", server=self._url, reason=error.message)
 
-    # -- which session there ------------------------------------------------------------------------------------------
+    # -- the server's session -------------------------------------------------------------------------------------
 
     def _noted(self, turn: Turn, session_id: str) -> dict[str, Any]:
-        """The metadata with the session there: for all to see, and where no client can take it away."""
+        """The metadata with the server's session: public, and private where no client can remove it."""
         seen = {SESSION_KEY: session_id, URL_KEY: self._url, DIALECT_KEY: self._dialect}
         private = turn.metadata.get(m.PRIVATE) or {}
         return {**turn.metadata, **seen, m.PRIVATE: {**private, METADATA_KEY: seen}}
@@ -147,10 +130,63 @@ class RemoteBackend:
             self._known.popitem(last=False)
 
 
-# -- what is asked there, and answered after a restart here -----------------------------------------------------------
+class _TurnRelay:
+    """Divides the items of the server's turn: events to pass on, asks, and the end."""
+
+    def __init__(self, turn: Turn, *, has_permissions: bool) -> None:
+        self._guard = None if has_permissions else PermissionGuard(turn)
+        stop_reason = StopReasonFilter(turn.mint)
+        self.filters: tuple[ItemFilter, ...] = (stop_reason,) if has_permissions else (HeldCalls(), stop_reason)
+        self.is_over = False
+        self.failure: GatewayError | None = None
+        """To be raised after the events before it were emitted."""
+        self._asks: list[RemoteAsk] = []
+        self._answered_calls: set[str] = set()
+
+    def feed(self, items: Sequence[DecodedItem]) -> list[BackendEvent]:
+        events: list[BackendEvent] = []
+        try:
+            for item in items:
+                if self._guard is not None:
+                    self._guard.check(item)
+                if isinstance(item, RemoteAsk):
+                    self._asks.append(item)
+                elif isinstance(item, RemoteTurnEnd):
+                    self.is_over = True
+                    _raise_if_failed(item)
+                elif type(item) is m.BlockDelta:
+                    events.append(item)
+                elif (event := self._forwarded(item)) is not None:
+                    events.append(event)
+        except GatewayError as error:
+            self.failure = error
+        return events
+
+    def take_asks(self) -> list[RemoteAsk]:
+        """The asks since the last call, which are to be answered now."""
+        asks, self._asks = self._asks, []
+        self._answered_calls |= {one.ask.call.call_id for one in asks if isinstance(one.ask, m.ClientToolAsk)}
+        return asks
+
+    def _forwarded(self, said: BackendEvent) -> BackendEvent | None:
+        """The event as it is emitted here; None for results of client tools, and for the server's own metadata."""
+        event = said.event if isinstance(said, ScopedEvent) else said
+        if isinstance(event, m.ToolReturned | m.ToolStatusChanged | m.ToolOutput):
+            return None if event.call_id in self._answered_calls else said
+        if isinstance(event, m.SessionUpdated):
+            return m.SessionUpdated(title=event.title) if event.title is not None else None
+        return said
+
+
+async def _ask(turn: Turn, asked: Sequence[RemoteAsk]) -> list[m.Answer]:
+    scopes = {one.scope_id for one in asked}
+    return await turn.ask(*(one.ask for one in asked), scope_id=scopes.pop() if len(scopes) == 1 else m.ROOT)
+
+
+# -- asks, stored for a restart of the gateway ------------------------------------------------------------------------
 
 def _metadata_with_asks(turn: Turn, asked: Sequence[RemoteAsk]) -> dict[str, Any]:
-    """The metadata with what is needed to answer by whoever has not heard the server ask."""
+    """The metadata with the asks, so that they can be answered after a restart."""
     private = turn.metadata.get(m.PRIVATE) or {}
     told = {"turn": turn.turn_id, "asks": [[*_ask_key(one.ask), one.ref, one.scope_id] for one in asked]}
     return {
@@ -160,7 +196,7 @@ def _metadata_with_asks(turn: Turn, asked: Sequence[RemoteAsk]) -> dict[str, Any
 
 
 def _stored_asks(turn: Turn) -> list[RemoteAsk]:
-    """What the turn waits for, as far as it can still be answered there."""
+    """The open asks of the turn that the server can still be sent answers to."""
     told = ((turn.metadata.get(m.PRIVATE) or {}).get(METADATA_KEY) or {}).get(ASKS_KEY) or {}
     kept = told.get("asks") if told.get("turn") == turn.turn_id else None
     if kept and [(kind, call_id) for kind, call_id, _, _ in kept] == [_ask_key(ask) for ask in turn.asked]:
@@ -170,19 +206,9 @@ def _stored_asks(turn: Turn) -> list[RemoteAsk]:
 
 
 def _ask_key(ask: m.AnyAsk) -> tuple[str, str]:
-    """What an ask is and what it is about: so one is told from another."""
+    """The kind of an ask and its call, which together identify it."""
     call = m.call_of(ask)
     return ask.kind, call.call_id if call else ""
-
-
-def _forwarded(said: BackendEvent, done: set[str]) -> BackendEvent | None:
-    """What is said there as it is said here: nothing of calls that have come back here already, nor of its metadata."""
-    event = said.event if isinstance(said, ScopedEvent) else said
-    if isinstance(event, m.ToolReturned | m.ToolStatusChanged | m.ToolOutput):
-        return None if event.call_id in done else said
-    if isinstance(event, m.SessionUpdated):
-        return m.SessionUpdated(title=event.title) if event.title is not None else None
-    return said
 
 
 def _raise_if_failed(ended: RemoteTurnEnd) -> None:
@@ -195,7 +221,7 @@ def _raise_if_failed(ended: RemoteTurnEnd) -> None:
 
 
 class _RemoteFault(GatewayError):
-    """The fault that a server told, told on."""
+    """The fault of the server's turn."""
 
     def __init__(self, fault: m.Fault) -> None:
         super().__init__(fault.message, details=fault.details)
@@ -207,7 +233,7 @@ class _RemoteFault(GatewayError):
 
 
 def _client_tool_results(asked: Sequence[RemoteAsk], answers: Sequence[m.Answer]) -> list[BackendEvent]:
-    """What the client's own tools gave back; a server need not repeat what it was told."""
+    """The results of the client's tools, which the server need not repeat."""
     said: list[BackendEvent] = []
     for one, answer in zip(asked, answers, strict=True):
         if isinstance(one.ask, m.ClientToolAsk):
@@ -220,7 +246,7 @@ def _client_tool_results(asked: Sequence[RemoteAsk], answers: Sequence[m.Answer]
 
 
 def _opening(turn: Turn) -> NewRemoteSession:
-    """A new session there knows what was said here before; the message that starts the turn is sent by itself."""
+    """The settings and the history for a new session, without the message that starts the turn."""
     started_by = len(turn.command.results) or 1 if isinstance(turn.command, m.SendMessage) else 1
     return NewRemoteSession(
         settings=tool_settings(turn), history=tuple(_seed(entry) for entry in turn.history[:-started_by])

@@ -1,17 +1,12 @@
-"""Permissions that hold although the server is elsewhere: what it is told of its tools, and what it is caught at.
+"""Permissions at a remote server: what it is told of its tools, which calls it asks about, and what it may not do."""
 
-Calls of a server that does not say beforehand what it asks about: told with the permission they turn out to need.
-"""
-
-import asyncio
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import aclosing
+from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
 import gateway.model as m
-from gateway.backends.tools import is_planning
-from gateway.errors import BackendFailed, GatewayError
+from gateway.backends.tools import is_headless, is_planning
+from gateway.errors import BackendFailed
 from gateway.ports import DecodedItem, RemoteAsk, ScopedEvent, Turn
 
 NOT_ASKED = (
@@ -25,9 +20,9 @@ NOT_ALLOWED = (
 
 
 def tool_settings(turn: Turn) -> m.Settings:
-    """The settings, with a word for each tool that the operator lists: the session's, or else the operator's.
+    """The session's settings, with a permission for each tool that the operator lists: the session's or else theirs.
 
-    Where neither says anything it stays unsaid, and what the server does by itself holds.
+    If neither lists any tool, nothing is sent, and the server applies its own permissions.
     """
     listed = {tool.spec.name: tool.permission for tool in turn.agent.tools}
     chosen = turn.settings.tools
@@ -37,7 +32,7 @@ def tool_settings(turn: Turn) -> m.Settings:
 
 
 def turn_tool_settings(turn: Turn) -> m.Settings:
-    """The same for this turn alone: there are no tools to make a plan with."""
+    """The settings of this turn: while planning, every tool is denied."""
     settings = tool_settings(turn)
     if not is_planning(turn):
         return settings
@@ -45,18 +40,18 @@ def turn_tool_settings(turn: Turn) -> m.Settings:
 
 
 class PermissionGuard:
-    """Stops a turn in which a server that cannot be told of permissions has gone beyond them.
+    """Fails a turn in which a server, whose dialect has no permissions, has used a tool that it may not use.
 
-    That the tool was used once cannot be undone; that nobody notices can.
+    The use cannot be undone, but it does not stay unnoticed.
     """
 
     def __init__(self, turn: Turn) -> None:
         self._permissions: Mapping[str, m.Permission] = turn_tool_settings(turn).tools or {}
-        self._headless = isinstance(turn.command, m.SendMessage) and turn.command.headless
+        self._is_headless = is_headless(turn)
         self._calls: dict[str, str] = {}
 
-    def check(self, heard: DecodedItem) -> None:
-        event = heard.event if isinstance(heard, ScopedEvent) else heard
+    def check(self, item: DecodedItem) -> None:
+        event = item.event if isinstance(item, ScopedEvent) else item
         if isinstance(event, m.BlockEnded) and event.call is not None and event.call.origin is not m.ToolOrigin.CLIENT:
             self._calls[event.call.call_id] = event.call.name
         elif isinstance(event, RemoteAsk) and isinstance(event.ask, m.PermissionAsk):
@@ -68,86 +63,59 @@ class PermissionGuard:
         match self._permissions.get(tool, m.Permission.ALLOW):
             case m.Permission.DENY:
                 raise BackendFailed(NOT_ALLOWED.format(tool=tool))
-            case m.Permission.ASK if not self._headless:
+            case m.Permission.ASK if not self._is_headless:
                 raise BackendFailed(NOT_ASKED.format(tool=tool))
 
 
-HOLD_SECONDS = 0.5
-"""So long the end of a call is held, in case that people are asked about it; whatever shows it at work tells it."""
-
-
-async def with_held_calls(
-    stream: AsyncGenerator[DecodedItem, None], seconds: float = HOLD_SECONDS
-) -> AsyncGenerator[DecodedItem, None]:
-    """The stream, in which a call that people are asked about says so from its end on. Words are never held."""
-    held, coming = HeldCalls(), None
-    async with aclosing(stream):
-        try:
-            while True:
-                coming = asyncio.ensure_future(_next_item(stream)) if held.calls else None
-                if coming is not None and not (await asyncio.wait({coming}, timeout=seconds))[0]:
-                    for one in held.release():
-                        yield one
-                heard = await (coming or _next_item(stream))
-                if heard is None:
-                    break
-                for one in held.hear(heard):
-                    yield one
-        except GatewayError:
-            for one in held.release():
-                yield one
-            raise
-        finally:
-            if coming is not None:
-                coming.cancel()
-                await asyncio.gather(coming, return_exceptions=True)
-    for one in held.release():
-        yield one
-
-
-async def _next_item(stream: AsyncGenerator[DecodedItem, None]) -> DecodedItem | None:
-    return await anext(stream, None)
-
-
 class HeldCalls:
-    """The ends of calls that nobody knows more of yet, and what followed them."""
+    """Holds the ends of calls until it is known whether the server asks about them; then the permission says so.
+
+    Only calls, and what may come between a call and its ask, are held; text never is.
+    """
 
     def __init__(self) -> None:
-        self.calls: dict[str, int] = {}
-        """Where each of the calls stands in what is held."""
+        self._places: dict[str, int] = {}
+        """The place of each call in what is held."""
         self._held: list[DecodedItem] = []
 
-    def hear(self, heard: DecodedItem) -> list[DecodedItem]:
-        event = heard.event if isinstance(heard, ScopedEvent) else heard
+    @property
+    def is_holding(self) -> bool:
+        return bool(self._places)
+
+    def feed(self, items: Sequence[DecodedItem]) -> list[DecodedItem]:
+        return [passed for item in items for passed in self._feed(item)]
+
+    def _feed(self, item: DecodedItem) -> list[DecodedItem]:
+        event = item.event if isinstance(item, ScopedEvent) else item
         if isinstance(event, RemoteAsk):
-            self._asked(event)
+            self._mark(event)
         elif (call := _open_call(event)) is not None:
-            self.calls[call.call_id] = len(self._held)
+            self._places[call.call_id] = len(self._held)
         elif not _may_precede_ask(event):
-            return [*self.release(), heard]
-        if not self.calls:
-            return [heard]
-        self._held.append(heard)
+            return [*self.release(), item]
+        if not self._places:
+            return [item]
+        self._held.append(item)
         return []
 
     def release(self) -> list[DecodedItem]:
-        held, self._held, self.calls = self._held, [], {}
+        held, self._held, self._places = self._held, [], {}
         return held
 
-    def _asked(self, asked: RemoteAsk) -> None:
-        if isinstance(asked.ask, m.PermissionAsk) and (place := self.calls.get(asked.ask.call.call_id)) is not None:
+    def _mark(self, asked: RemoteAsk) -> None:
+        if isinstance(asked.ask, m.PermissionAsk) and (place := self._places.get(asked.ask.call.call_id)) is not None:
             self._held[place] = _marked_ask(self._held[place])
 
 
 def _open_call(event: DecodedItem) -> m.ToolCall | None:
-    """The call that ends here, and that the server may carry out by itself, or may ask about."""
+    """The call that ends with this event, if the server may execute it or may ask about it."""
     call = event.call if isinstance(event, m.BlockEnded) and not event.torn else None
     is_open = call is not None and call.origin is not m.ToolOrigin.CLIENT and call.permission is m.Permission.ALLOW
     return call if is_open else None
 
 
 def _may_precede_ask(event: DecodedItem) -> bool:
-    """What comes between a call and the ask that is about it."""
+    """Whether the event may come between a call and the ask about it."""
     if isinstance(event, m.BlockStarted | m.BlockDelta | m.BlockEnded):
         return event.kind is m.BlockKind.TOOL_USE
     if isinstance(event, m.ToolStatusChanged):
@@ -155,9 +123,9 @@ def _may_precede_ask(event: DecodedItem) -> bool:
     return isinstance(event, m.MessageEnded)
 
 
-def _marked_ask(heard: DecodedItem) -> DecodedItem:
-    if isinstance(heard, ScopedEvent):
-        return ScopedEvent(heard.scope_id, _marked_ask(heard.event))  # type: ignore[arg-type]  # an event stays one
-    if isinstance(heard, m.BlockEnded) and heard.call is not None:
-        return replace(heard, call=replace(heard.call, permission=m.Permission.ASK))
-    return heard
+def _marked_ask(item: DecodedItem) -> DecodedItem:
+    if isinstance(item, ScopedEvent):
+        return ScopedEvent(item.scope_id, _marked_ask(item.event))  # type: ignore[arg-type]  # an event stays one
+    if isinstance(item, m.BlockEnded) and item.call is not None:
+        return replace(item, call=replace(item.call, permission=m.Permission.ASK))
+    return item

@@ -1,4 +1,4 @@
-"""What config.yaml may say of a remote agent: its dialect, where it is, and how long to wait for it."""
+"""The settings of a remote agent in config.yaml, and the dialects that have a client role."""
 
 import importlib
 from functools import cache
@@ -17,15 +17,15 @@ def find_dialect(name: str) -> Dialect:
 
 @cache
 def client_dialects() -> tuple[str, ...]:
-    """The dialects that can be spoken as a client."""
+    """The dialects that have a client role."""
     names: list[str] = importlib.import_module("adapters").known_dialects()
     return tuple(name for name in names if find_dialect(name).remote is not None)
 
 
 def open_remote(name: str, address: RemoteAddress) -> Remote:
-    """The server at this address, spoken to in this dialect."""
+    """The client role of a dialect, for the server at this address."""
     make = find_dialect(name).remote
-    assert make is not None, "settings name only dialects that are spoken"
+    assert make is not None, "settings name only dialects with a client role"
     remote: Remote = make(address)
     return remote
 
@@ -37,14 +37,14 @@ class RemoteSettings(UpstreamSettings):
 
     @field_validator("dialect")
     @classmethod
-    def _is_spoken(cls, dialect: str) -> str:
+    def _has_client_role(cls, dialect: str) -> str:
         if dialect not in client_dialects():
-            raise ValueError(f"nobody speaks '{dialect}' as a client; there are: {', '.join(client_dialects())}")
+            raise ValueError(f"dialect '{dialect}' has no client role; available: {', '.join(client_dialects())}")
         return dialect
 
     @field_validator("url")
     @classmethod
-    def _is_bare(cls, url: str) -> str:
+    def _without_slash(cls, url: str) -> str:
         return url.rstrip("/")
 
     @property

@@ -1,4 +1,4 @@
-"""An agent that plays a scenario from a YAML file."""
+"""The `scripted` kind: an agent that plays a scenario from a YAML file."""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,35 +1,42 @@
-"""A scenario read from YAML: its turns and steps, or every problem it has, each at its place, all at once."""
+"""Reads a scenario from YAML, and reports all its problems at once, each with its position."""
 
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 from pydantic import BaseModel, Field, ValidationError
 
 from gateway.yaml_positions import NodePath, Problem, Problems, YamlDocument, read_yaml, suggest, validation_problems
 
-from .scenario_schema import STEPS, ScenarioModel
+from .scenario_schema import STEPS, ForkStep, RepeatStep, ScenarioModel, Step, Steps
 
 
 class ScenarioRule(ScenarioModel):
-    """What to do in a turn whose message fits `when`, a regular expression found anywhere in it."""
+    """The steps of a turn whose message matches `when`, a regular expression."""
 
     when: re.Pattern[str] | None = None
-    steps: list[Any]
+    steps: Steps
+
+
+if TYPE_CHECKING:
+    Rules = Sequence[ScenarioRule]
+    Turns = Sequence[Steps]
+else:
+    Rules = Turns = list[Any]  # the reader below parses each of them, at its position
 
 
 class Scenario(ScenarioModel):
-    """Rules are tried first, in order; a turn that fits none takes the next of `turns`, the last one over and over."""
+    """Rules are tried first, in order; a turn without a rule plays the next of `turns`, the last one repeatedly."""
 
-    rules: list[Any] = Field(default_factory=list)
-    turns: list[Any] = Field(default_factory=list)
+    rules: Rules = Field(default_factory=list)
+    turns: Turns = Field(default_factory=list)
 
-    def steps(self, message: str, number: int) -> Sequence[ScenarioModel] | None:
-        """What to do in the session's turn of that number (from 1); None where the scenario has run out."""
-        fitting = (rule.steps for rule in self.rules if rule.when is None or rule.when.search(message))
-        last: list[ScenarioModel] | None = self.turns[min(number, len(self.turns)) - 1] if self.turns else None
-        return next(fitting, last)
+    def steps(self, message: str, number: int) -> Sequence[Step] | None:
+        """The steps of the session's turn of that number, from 1; None if the scenario has none."""
+        matching = (rule.steps for rule in self.rules if rule.when is None or rule.when.search(message))
+        last = self.turns[min(number, len(self.turns)) - 1] if self.turns else None
+        return next(matching, last)
 
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -46,14 +53,14 @@ def load_scenario(file: Path | str, text: str | None = None) -> Scenario:
 
 
 class _ScenarioReader:
-    """Walks the document; what cannot be read is noted and left out."""
+    """Walks the document; a part with a problem is left out."""
 
     def __init__(self, marked: YamlDocument) -> None:
         self.problems: list[Problem] = []
         self._marked = marked
 
     def scenario(self) -> Scenario | None:
-        """All of it is looked at, whatever is wrong at the top."""
+        """The scenario; all parts are checked, even if the top level has problems."""
         written = self._marked.value or {}
         scenario = self._shape(Scenario, written, ())
         rules, turns = _list_in(written, "rules"), _list_in(written, "turns")
@@ -71,20 +78,20 @@ class _ScenarioReader:
         made = self._steps(steps, (*path, "steps")) if isinstance(steps, list) else []
         return shaped and shaped.model_copy(update={"steps": made})
 
-    def _steps(self, steps: Any, path: NodePath) -> list[BaseModel]:
+    def _steps(self, steps: Any, path: NodePath) -> list[Step]:
         if not isinstance(steps, list):
             self._problem(path, "a turn is a list of steps")
             return []
         made = [self._step(step, (*path, at)) for at, step in enumerate(steps)]
         return [step for step in made if step is not None]
 
-    def _step(self, step: Any, path: NodePath) -> BaseModel | None:
+    def _step(self, step: Any, path: NodePath) -> Step | None:
         verbs = [key for key in step if key in STEPS] if isinstance(step, dict) else []
         if len(verbs) != 1:
             self._problem(path, *_step_problem(step, verbs))
             return None
         made = self._shape(STEPS[verbs[0]], step, path)
-        if made is None or not hasattr(made, "steps"):
+        if not isinstance(made, RepeatStep | ForkStep):
             return made
         return made.model_copy(update={"steps": self._steps(made.steps, (*path, "steps"))})
 
@@ -105,7 +112,7 @@ def _list_in(written: Any, name: str) -> list[Any]:
 
 
 def _known_fields(model: type[BaseModel]) -> dict[str, list[str]]:
-    """What may be written in a step, and in what it holds; for hints."""
+    """The fields of a step, and of the models in it; for hints."""
     words = {"": [field.alias or name for name, field in model.model_fields.items()]}
     for name, field in model.model_fields.items():
         for kind in (field.annotation, *get_args(field.annotation)):
@@ -124,10 +131,8 @@ def _step_problem(step: Any, verbs: list[str]) -> tuple[str, str]:
 
 
 def _subdocument(marked: YamlDocument, path: NodePath) -> YamlDocument:
-    """The document as seen from one of its nodes."""
+    """The document below one of its nodes."""
     depth, below = len(path), YamlDocument(marked.file)
     below.keys = {at[depth:]: place for at, place in marked.keys.items() if at[:depth] == path}
     below.values = {at[depth:]: place for at, place in marked.values.items() if at[:depth] == path}
     return below
-
-

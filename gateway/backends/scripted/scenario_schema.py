@@ -1,7 +1,7 @@
-"""The words of the scenario language: one model per step, whose first field is the step's verb."""
+"""The steps of the scenario language: one model per step, whose first field is the step's verb."""
 
-from collections.abc import Iterable
-from typing import Annotated, Any, Literal
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 from msgspec import Struct
@@ -13,13 +13,13 @@ from gateway.yaml_positions import suggest
 
 
 class ScenarioModel(BaseModel):
-    """What a scenario may say; a word nobody knows is a mistake."""
+    """A part of a scenario; an unknown field is an error."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 def _model_struct(value: Any, kinds: Iterable[type[Struct]], union: Any, tag: str) -> Any:
-    """A struct of the model from its fields; unlike msgspec's own reading, unknown fields are a mistake."""
+    """A struct of the model from its fields; unlike with msgspec, unknown fields are an error."""
     if not isinstance(value, dict):
         raise ValueError(f"must be {YAML_NOUNS.object}, not {quote_value(value, nouns=YAML_NOUNS)}")
     known = {str(kind.__struct_config__.tag): kind for kind in kinds}
@@ -46,10 +46,10 @@ def _asks(value: Any) -> Any:
     )
 
 
-# -- what is said -----------------------------------------------------------------------------------------------------
+# -- blocks and messages ----------------------------------------------------------------------------------------------
 
 class SayStep(ScenarioModel):
-    """A text block, one delta per word or in so many pieces."""
+    """A text block, with one delta per word or with so many deltas."""
 
     say: str
     chunks: int | None = Field(None, ge=1)
@@ -64,7 +64,7 @@ class ThinkStep(ScenarioModel):
 
 
 class ImageStep(ScenarioModel):
-    """An image block, by address."""
+    """An image block, by URL."""
 
     image: str
 
@@ -87,13 +87,13 @@ class AnnotateStep(ScenarioModel):
 
 
 class EndMessageStep(ScenarioModel):
-    """End the message here; what follows is in the next one."""
+    """End the message; the next step starts a new one."""
 
     end: m.StopReason
 
 
 class EndTurnStep(ScenarioModel):
-    """End the message here, and the turn with it."""
+    """End the message and the turn."""
 
     stop: m.StopReason
 
@@ -111,7 +111,7 @@ class CallFields(ScenarioModel):
 
 
 class CallStep(ScenarioModel):
-    """A tool call; carried out when its message is over, unless its `result` follows."""
+    """A tool call; executed after its message, unless its `result` follows."""
 
     call: CallFields
 
@@ -125,7 +125,7 @@ class ResultFields(ScenarioModel):
 
 
 class ResultStep(ScenarioModel):
-    """What the oldest open call gave back, or the call `of` that id."""
+    """The result of the oldest open call, or of the call with the id `of`."""
 
     result: str | ResultFields
 
@@ -136,7 +136,7 @@ class AskStep(ScenarioModel):
     ask: Annotated[tuple[m.AnyAsk, ...], PlainValidator(_asks)]
 
 
-# -- time and trouble -------------------------------------------------------------------------------------------------
+# -- delays and failures ----------------------------------------------------------------------------------------------
 
 class DelayStep(ScenarioModel):
     """Wait so many seconds."""
@@ -162,13 +162,13 @@ class FailStep(ScenarioModel):
 
 
 class RaiseStep(ScenarioModel):
-    """Break in a way nobody foresaw."""
+    """Raise an exception that is no `GatewayError`."""
 
     error: str = Field(alias="raise")
 
 
 class EventStep(ScenarioModel):
-    """Any event of the canonical model as it stands, lawful or not."""
+    """Any event of the canonical model, valid or not."""
 
     event: Annotated[m.AnyEvent, PlainValidator(_event)]
     scope: str | None = None
@@ -176,21 +176,31 @@ class EventStep(ScenarioModel):
 
 # -- steps made of steps ----------------------------------------------------------------------------------------------
 
+if TYPE_CHECKING:
+    Steps = Sequence["Step"]
+else:
+    Steps = list[Any]  # pydantic checks only that it is a list; scenario_loader parses each step, at its position
+
+
 class RepeatStep(ScenarioModel):
     """The steps, so many times."""
 
     repeat: int = Field(ge=0)
-    steps: list[Any]
+    steps: Steps
 
 
 class ForkStep(ScenarioModel):
     """The steps, done by a sub-agent of that name."""
 
     fork: str
-    steps: list[Any]
+    steps: Steps
 
 
-STEPS: dict[str, type[ScenarioModel]] = {
+Step = (
+    SayStep | ThinkStep | ImageStep | DataStep | AnnotateStep | EndMessageStep | EndTurnStep | CallStep | ResultStep
+    | AskStep | DelayStep | HangStep | FailStep | RaiseStep | EventStep | RepeatStep | ForkStep
+)
+STEPS: dict[str, type[Step]] = {
     "say": SayStep,
     "think": ThinkStep,
     "image": ImageStep,
@@ -209,4 +219,4 @@ STEPS: dict[str, type[ScenarioModel]] = {
     "repeat": RepeatStep,
     "fork": ForkStep,
 }
-"""Every step there is, by its verb."""
+"""Every step by its verb."""

@@ -1,6 +1,6 @@
-"""A second agent behind the first: it is told the same, nobody hears it, and where the two differ is written down."""
+"""The shadow: a second agent gets the same turns as the first, and the differences are reported."""
 
-from .backend import ShadowBackend
+from .backend import ShadowBackend, shadowed
 from .comparison import ShadowReport, TurnStructure, differences
 
 __all__ = [
@@ -8,4 +8,5 @@ __all__ = [
     "ShadowReport",
     "TurnStructure",
     "differences",
+    "shadowed",
 ]

@@ -1,17 +1,17 @@
-"""The agent and its shadow: clients hear the first; the second is given the same turn, beside it, and is compared."""
+"""An agent and its shadow: clients get the events of the agent; the shadow runs the same turns and is compared."""
 
 import asyncio
 import random
 from collections.abc import Mapping, Sequence
 from contextlib import aclosing
-from typing import Any
+from typing import Any, Protocol
 
 import structlog
 
 import gateway.model as m
 from gateway.client import BackendOutputs, events_of
 from gateway.errors import GatewayError
-from gateway.ids import make_mint
+from gateway.ids import Mint, make_mint
 from gateway.ports import Backend, BackendEvent, ResumableBackend, StatefulBackend, Turn
 
 from .comparison import ShadowReport, TurnStructure, differences
@@ -19,11 +19,13 @@ from .comparison import ShadowReport, TurnStructure, differences
 log = structlog.get_logger("dragoman.shadow")
 
 MAX_EVENTS = 200_000
-"""A shadow that says more than this in one turn is heard no further."""
+"""Only so many events of a shadow's turn are read."""
+MAX_SESSIONS = 10_000
+"""The shadow's metadata of so many sessions is kept."""
 
 
 class ShadowBackend:
-    """Stands in the place of the agent; whatever the shadow does, slowly or wrongly, the agent's turn is as it was."""
+    """Takes the place of the agent; whatever the shadow does, the agent's turn is not affected."""
 
     def __init__(
         self, agent: Backend, shadow: Backend, reporter: ShadowReport, *, share: float = 1.0, at_once: int = 8,
@@ -35,35 +37,31 @@ class ShadowBackend:
         self._tasks: set[asyncio.Task[None]] = set()
         self._metadata: dict[str, dict[str, Any]] = {}
         self.source = getattr(agent, "source", None)
-        """Where the agent's code is, for those who watch it."""
-        if isinstance(agent, ResumableBackend):
-            self.resume = agent.resume  # a turn that comes back after a restart has no shadow any more
+        """The agent's user module, which is watched for changes."""
 
-    async def run(self, turn: Turn) -> BackendOutputs:
-        if not self._is_chosen():
-            async with aclosing(self._agent.run(turn)) as speech:
-                async for telling in speech:
-                    yield telling
-            return
-        copied = _TurnRecording(turn, self._metadata.get(turn.session_id, {}))
-        shadow = self._follow(copied)
+    def run(self, turn: Turn) -> BackendOutputs:
+        return self._shadowed(turn) if self._is_chosen() else self._agent.run(turn)
+
+    async def _shadowed(self, turn: Turn) -> BackendOutputs:
+        recording = _TurnRecording(turn)
+        shadow = self._follow(recording)
         try:
-            async with aclosing(self._agent.run(copied.watched)) as speech:
-                async for telling in speech:
-                    for said in events_of(telling):
-                        copied.agent.say(said)
-                    yield telling
+            async with aclosing(self._agent.run(_TurnCopy(turn, _RecordedAsks(recording)))) as outputs:
+                async for output in outputs:
+                    for event in events_of(output):
+                        recording.agent.say(event)
+                    yield output
         except (GeneratorExit, asyncio.CancelledError):
-            shadow.cancel()  # a turn that was interrupted has nothing to be compared with
+            shadow.cancel()  # a turn that was interrupted is not compared
             raise
         except BaseException as error:
-            copied.agent.fail(error)
+            recording.agent.fail(error)
             raise
         finally:
-            copied.end()
+            recording.end()
 
     async def forget(self, session_id: str) -> None:
-        """The session is gone; whichever of the two keeps something for it puts that away."""
+        """The session was deleted: forget it in both agents."""
         self._metadata.pop(session_id, None)
         for backend in (self._agent, self._shadow):
             if isinstance(backend, StatefulBackend):
@@ -81,143 +79,172 @@ class ShadowBackend:
     def _is_chosen(self) -> bool:
         return len(self._tasks) < self._at_once and self._chance.random() < self._share
 
-    def _follow(self, copied: "_TurnRecording") -> asyncio.Task[None]:
-        task = asyncio.create_task(self._play(copied), name=f"shadow of turn {copied.turn.turn_id}")
+    def _follow(self, recording: "_TurnRecording") -> asyncio.Task[None]:
+        task = asyncio.create_task(self._play(recording), name=f"shadow of turn {recording.turn.turn_id}")
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
 
-    async def _play(self, copied: "_TurnRecording") -> None:
-        told, reason = TurnStructure(), ""
+    async def _play(self, recording: "_TurnRecording") -> None:
+        """Run the shadow, wait for the agent, and report how they differ."""
+        structure, reason = TurnStructure(), ""
         try:
             async with asyncio.timeout(self._seconds):
-                await self._heard_out(copied, told)
-                await copied.ended()
+                await self._guarded(recording, structure)
+                await recording.ended()
         except TimeoutError:
             reason = f"the two were not done within {self._seconds:g} seconds"
-        found = [] if reason else differences(copied.agent.facts, told.facts)
+        found = [] if reason else differences(recording.agent.facts, structure.facts)
         verdict = "failed" if reason else "differs" if found else "same"
-        turn = copied.turn
+        turn = recording.turn
         await self._reporter.write(
             session_id=turn.session_id, turn_id=turn.turn_id, agent=turn.agent.name, verdict=verdict, differences=found,
             reason=reason,
         )
 
-    async def _heard_out(self, copied: "_TurnRecording", told: TurnStructure) -> None:
+    async def _guarded(self, recording: "_TurnRecording", structure: TurnStructure) -> None:
+        """The border of the shadow's turn: a failure of the shadow is a fact of its turn, and nothing else."""
         try:
-            await self._listen(copied, told)
+            await self._run_shadow(recording, structure)
         except GatewayError as error:
-            told.fail(error)
-        except Exception as error:  # nothing the shadow throws may reach the turn
-            log.exception("the shadow broke", turn=copied.turn.turn_id)
-            told.fail(error)
+            structure.fail(error)
+        except Exception as error:  # whatever the shadow raises must not reach the agent's turn
+            log.exception("shadow_crashed", turn=recording.turn.turn_id)
+            structure.fail(error)
 
-    async def _listen(self, copied: "_TurnRecording", told: TurnStructure) -> None:
-        spoken, shade = 0, _ShadowTurn(copied, told)
-        async with aclosing(self._shadow.run(shade)) as speech:
-            async for telling in speech:
-                for said in events_of(telling):
-                    spoken += 1
-                    if spoken > MAX_EVENTS:
+    async def _run_shadow(self, recording: "_TurnRecording", structure: TurnStructure) -> None:
+        count, session_id = 0, recording.turn.session_id
+        turn = _TurnCopy(
+            recording.turn, _ReplayedAnswers(recording, structure), metadata=self._metadata.get(session_id, {}),
+            mint=make_mint(),
+        )
+        async with aclosing(self._shadow.run(turn)) as outputs:
+            async for output in outputs:
+                for event in events_of(output):
+                    count += 1
+                    if count > MAX_EVENTS:
                         return
-                    told.say(said)
-                    self._keep(copied.turn.session_id, said)
+                    structure.say(event)
+                    self._keep(session_id, event)
 
-    def _keep(self, session_id: str, said: BackendEvent) -> None:
-        """What the shadow wants remembered of a session is remembered here, and nowhere else."""
-        if isinstance(said, m.SessionUpdated) and said.metadata is not None:
-            self._metadata[session_id] = said.metadata
-            if len(self._metadata) > 10_000:
+    def _keep(self, session_id: str, event: BackendEvent) -> None:
+        """Store the shadow's metadata of a session here; the session itself does not have it."""
+        if isinstance(event, m.SessionUpdated) and event.metadata is not None:
+            self._metadata[session_id] = event.metadata
+            if len(self._metadata) > MAX_SESSIONS:
                 del self._metadata[next(iter(self._metadata))]
 
 
+class ResumableShadowBackend(ShadowBackend):
+    """A shadowed agent that can resume; a turn that resumes after a restart has no shadow any more."""
+
+    def __init__(self, agent: ResumableBackend, shadow: Backend, reporter: ShadowReport, **options: Any) -> None:
+        super().__init__(agent, shadow, reporter, **options)
+        self.resume = agent.resume
+
+
+def shadowed(agent: Backend, shadow: Backend, reporter: ShadowReport, **options: Any) -> ShadowBackend:
+    """The agent with its shadow; it can resume if the agent can."""
+    if isinstance(agent, ResumableBackend):
+        return ResumableShadowBackend(agent, shadow, reporter, **options)
+    return ShadowBackend(agent, shadow, reporter, **options)
+
+
 class _TurnRecording:
-    """One turn and what the agent made of it, for the shadow to be compared with."""
+    """One turn, what the agent made of it, and the answers that it got."""
 
-    def __init__(self, turn: Turn, metadata: Mapping[str, Any]) -> None:
-        self.turn = turn
-        self.metadata = metadata
-        self.agent = TurnStructure()
-        self.over = False
+    def __init__(self, turn: Turn) -> None:
+        self.turn, self.agent = turn, TurnStructure()
+        self.is_over = False
         self.answers: list[tuple[m.AnyAsk, m.Answer]] = []
-        self.watched = _ObservedTurn(self)
-        self._news = asyncio.Event()
+        self._changed = asyncio.Event()
 
-    def answer(self, asks: Sequence[m.AnyAsk], answers: Sequence[m.Answer]) -> None:
+    def add_answers(self, asks: Sequence[m.AnyAsk], answers: Sequence[m.Answer]) -> None:
         self.answers += zip(asks, answers, strict=True)
-        self._tell()
+        self._wake()
 
     def end(self) -> None:
-        self.over = True
-        self._tell()
+        self.is_over = True
+        self._wake()
 
-    async def news(self) -> None:
-        """Wait until the agent was answered something, or is over."""
-        await self._news.wait()
+    async def change(self) -> None:
+        """Wait until the agent got answers, or its turn is over."""
+        await self._changed.wait()
 
     async def ended(self) -> None:
-        while not self.over:
-            await self.news()
+        while not self.is_over:
+            await self.change()
 
-    def _tell(self) -> None:
-        self._news.set()
-        self._news = asyncio.Event()
+    def _wake(self) -> None:
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+
+class _Asks(Protocol):
+    """Answers the asks of an agent."""
+
+    async def answers(self, asks: Sequence[m.AnyAsk], scope_id: str) -> list[m.Answer]: ...
+
+
+class _RecordedAsks:
+    """Asks people, and records the asks and their answers."""
+
+    def __init__(self, recording: _TurnRecording) -> None:
+        self._recording = recording
+
+    async def answers(self, asks: Sequence[m.AnyAsk], scope_id: str) -> list[m.Answer]:
+        self._recording.agent.ask(asks, scope_id)
+        answers = await self._recording.turn.ask(*asks, scope_id=scope_id)
+        self._recording.add_answers(asks, answers)
+        return answers
+
+
+class _ReplayedAnswers:
+    """Gives the shadow the answers that the agent got to asks of the same kind; nobody is asked twice."""
+
+    def __init__(self, recording: _TurnRecording, structure: TurnStructure) -> None:
+        self._recording, self._structure = recording, structure
+        self._used: set[int] = set()
+
+    async def answers(self, asks: Sequence[m.AnyAsk], scope_id: str) -> list[m.Answer]:
+        self._structure.ask(asks, scope_id)
+        return [await self._answer(ask) for ask in asks]
+
+    async def _answer(self, ask: m.AnyAsk) -> m.Answer:
+        while True:
+            for number, (asked, answer) in enumerate(self._recording.answers):
+                if number not in self._used and type(asked) is type(ask):
+                    self._used.add(number)
+                    return answer
+            if self._recording.is_over:
+                return m.Withdraw(request_id="")
+            await self._recording.change()
 
 
 class _TurnCopy:
-    """What both may know of the turn."""
+    """The turn as an agent sees it, with its own way to answer asks; metadata and ids are the turn's unless given."""
 
-    def __init__(self, copied: _TurnRecording) -> None:
-        self._copied, self._turn = copied, copied.turn
-        self.session_id, self.turn_id = self._turn.session_id, self._turn.turn_id
-        self.agent: m.AgentCard = self._turn.agent
-        self.command: m.SendMessage | m.Compact = self._turn.command
-        self.history: Sequence[m.HistoryEntry] = self._turn.history
+    def __init__(
+        self, turn: Turn, asks: _Asks, *, metadata: Mapping[str, Any] | None = None, mint: Mint | None = None,
+    ) -> None:
+        self._turn, self._asks, self._metadata, self._mint = turn, asks, metadata, mint or turn.mint
+        self.session_id, self.turn_id = turn.session_id, turn.turn_id
+        self.agent: m.AgentCard = turn.agent
+        self.command: m.SendMessage | m.Compact = turn.command
+        self.history: Sequence[m.HistoryEntry] = turn.history
         self.asked: Sequence[m.AnyAsk] = ()
 
     @property
     def settings(self) -> m.Settings:
         return self._turn.settings
 
-
-class _ObservedTurn(_TurnCopy):
-    """The turn as the agent has it; what it asks and is answered is taken note of."""
-
     @property
     def metadata(self) -> Mapping[str, Any]:
-        return self._turn.metadata
+        return self._turn.metadata if self._metadata is None else self._metadata
 
     def mint(self, prefix: str) -> str:
-        return self._turn.mint(prefix)
+        return self._mint(prefix)
 
     async def ask(self, *asks: m.AnyAsk, scope_id: str = m.ROOT) -> list[m.Answer]:
         self.asked = asks
-        self._copied.agent.ask(asks, scope_id)
-        answers = await self._turn.ask(*asks, scope_id=scope_id)
-        self._copied.answer(asks, answers)
-        return answers
-
-
-class _ShadowTurn(_TurnCopy):
-    """The turn as the shadow has it: it is answered what the agent was answered, and nobody is asked twice."""
-
-    def __init__(self, copied: _TurnRecording, told: TurnStructure) -> None:
-        super().__init__(copied)
-        self.metadata, self.mint = copied.metadata, make_mint()
-        self._structure = told
-        self._used: set[int] = set()
-
-    async def ask(self, *asks: m.AnyAsk, scope_id: str = m.ROOT) -> list[m.Answer]:
-        self.asked = asks
-        self._structure.ask(asks, scope_id)
-        return [await self._answer(ask) for ask in asks]
-
-    async def _answer(self, ask: m.AnyAsk) -> m.Answer:
-        while True:
-            for number, (asked, answer) in enumerate(self._copied.answers):
-                if number not in self._used and type(asked) is type(ask):
-                    self._used.add(number)
-                    return answer
-            if self._copied.over:
-                return m.Withdraw(request_id="")
-            await self._copied.news()
+        return await self._asks.answers(asks, scope_id)

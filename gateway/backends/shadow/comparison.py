@@ -1,7 +1,4 @@
-"""What a turn is made of, without its words: which blocks, which calls, which asks, and how it ended.
-
-Where differences are written: a line of JSON per turn in a file that does not grow for ever, and the journal.
-"""
+"""The structure of a turn without its text, the differences of two turns, and the report file."""
 
 import asyncio
 import time
@@ -19,12 +16,12 @@ from gateway.ports import BackendEvent, Clock, ScopedEvent
 from gateway.private_files import make_private_folder, private_opener
 
 MAX_FACTS = 10_000
-"""So many facts of a turn are kept; a turn of more is compared by its beginning."""
+"""Only so many facts of a turn are kept and compared."""
 _NOT_AN_END = (m.StopReason.TOOL_USE, m.StopReason.NEEDS_INPUT)
 
 
 class TurnStructure:
-    """Takes note of one turn as its agent tells it; how words are cut into messages and pieces is left to each."""
+    """The facts of one turn: blocks, calls, results, asks and the end. How text is divided is no fact."""
 
     def __init__(self) -> None:
         self._facts: list[str] = []
@@ -36,7 +33,7 @@ class TurnStructure:
 
     @property
     def facts(self) -> list[str]:
-        """All of it in order; results that came between the same words are sorted, for calls run side by side."""
+        """All facts in order; results between two other facts are sorted, since calls run in parallel."""
         return [*self._facts, *sorted(self._results), self._end or f"ended: {self._stop}"]
 
     def say(self, said: BackendEvent) -> None:
@@ -64,7 +61,7 @@ class TurnStructure:
     def fail(self, error: BaseException) -> None:
         self._end = f"failed: {error.code if isinstance(error, GatewayError) else type(error).__name__}"
 
-    # -- taking note --------------------------------------------------------------------------------------------------
+    # -- facts ----------------------------------------------------------------------------------------------------
 
     def _block(self, event: m.BlockEnded, scope_id: str) -> None:
         if event.torn:
@@ -90,7 +87,7 @@ class TurnStructure:
 
 
 def differences(first: Sequence[str], second: Sequence[str]) -> list[dict[str, object]]:
-    """Where the second departs from the first: at which fact, what the one had there, and what the other."""
+    """The differences: the number of the fact, the facts of the first turn there, and those of the second."""
     matcher = SequenceMatcher(None, first, second, autojunk=False)
     return [
         {"at": low, "first": list(first[low:high]), "second": list(second[begin:end])}
@@ -100,11 +97,11 @@ def differences(first: Sequence[str], second: Sequence[str]) -> list[dict[str, o
 
 log = structlog.get_logger("dragoman.shadow")
 MAX_REPORT_BYTES = 64 * 1024 * 1024
-"""A report of more bytes makes room for a new one; the last is kept beside it."""
+"""A larger report is moved aside, over the one before it."""
 
 
 class ShadowReport:
-    """One file for all turns that were shadowed."""
+    """The report file, with a line of JSON per shadowed turn."""
 
     def __init__(self, path: Path, *, clock: Clock = time.time, largest: int = MAX_REPORT_BYTES) -> None:
         self.path, self._clock, self._largest = path, clock, largest
@@ -114,19 +111,19 @@ class ShadowReport:
         self, *, session_id: str, turn_id: str, agent: str, verdict: str, differences: Sequence[dict[str, Any]] = (),
         reason: str = "",
     ) -> None:
-        """`verdict` is same, differs, failed or skipped."""
+        """`verdict` is same, differs or failed."""
         line = {
             "at": self._clock(), "session_id": session_id, "turn_id": turn_id, "agent": agent, "verdict": verdict,
             **({"differences": list(differences)} if differences else {}), **({"reason": reason} if reason else {}),
         }
         if verdict in ("differs", "failed"):
             first = differences[0] if differences else reason
-            log.warning(f"the shadow {verdict}", session=session_id, turn=turn_id, agent=agent, first=first)
+            log.warning(f"shadow_{verdict}", session=session_id, turn=turn_id, agent=agent, first=first)
         async with self._lock:
             try:
                 await asyncio.to_thread(self._write, msgspec.json.encode(line) + b"\n")
             except OSError as error:
-                log.error("the report of the shadow cannot be written", path=str(self.path), why=str(error))
+                log.error("shadow_report_not_written", path=str(self.path), reason=str(error))
 
     def _write(self, line: bytes) -> None:
         make_private_folder(self.path.parent)

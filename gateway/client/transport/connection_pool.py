@@ -1,4 +1,4 @@
-"""The wires to one server: opened when they are needed, used again, and closed when nobody has for a while."""
+"""The connections to one server: opened on demand, reused, and closed after they were idle for a while."""
 
 import asyncio
 import socket
@@ -17,17 +17,17 @@ from .http1_connection import Http1Connection
 from .http1_messages import default_headers, encode_request, normalize_headers
 
 IDLE_SECONDS = 30.0
-"""A connection that nobody has used for so long is closed."""
+"""A connection that was idle for so long is closed."""
 MAX_IDLE = 512
-"""Of more than these the one that has rested longest is closed."""
+"""If more connections are idle, the one that was idle longest is closed."""
 HAPPY_EYEBALLS_SECONDS = 0.25
-"""If the first of a server's addresses has not answered by then the next is tried beside it."""
+"""After so many seconds without a connection the server's next address is tried in parallel."""
 
 
 class ConnectionPool:
-    """Requests to one server, each on a wire of its own for as long as it takes.
+    """Requests to one server, each on a connection of its own until its response has ended.
 
-    The server is reached as it is: by no proxy, whatever the environment has to say of one. Its cookies are not kept.
+    Requests use no proxy, whatever the environment says, and cookies are not kept.
     """
 
     def __init__(
@@ -36,8 +36,8 @@ class ConnectionPool:
         self._url, self._name, self._connect_seconds = url, name, connect_seconds
         self._headers = {**default_headers(url), **normalize_headers(headers)}
         self._ssl = ssl
-        self._wires: set[Http1Connection] = set()
-        self._resting: dict[Http1Connection, None] = {}
+        self._connections: set[Http1Connection] = set()
+        self._idle: dict[Http1Connection, None] = {}
         self._is_closed = False
 
     @asynccontextmanager
@@ -45,83 +45,83 @@ class ConnectionPool:
         self, method: str, url: URL, body: Any, headers: Mapping[str, str], *, again: bool, first: float, idle: float,
         total: float,
     ) -> AsyncIterator[Http1Connection]:
-        """One answer, up to where its body begins.
+        """The connection, once the head of the response has arrived.
 
-        A server may close a wire just as it is used again. Then the request is sent once more on another, unless the
-        server may have had all of it, and it does harm to be asked `again`.
+        A server may close an idle connection just as a request is sent. Then the request is sent once more on another
+        connection, unless the server may have received all of it and must not receive it `again`.
         """
         request = encode_request(method, url, body, {**self._headers, **normalize_headers(headers)})
         while True:
-            wire, is_used = await self._wire()
+            connection, is_used = await self._connection()
             try:
-                wire.send(request, first=first, idle=idle, total=total)
+                connection.send(request, first=first, idle=idle, total=total)
                 try:
-                    await wire.read_head()
+                    await connection.read_head()
                 except ConnectionLost:
-                    if is_used and not wire.received and (again or not wire.is_sent):
+                    if is_used and not connection.received and (again or not connection.is_sent):
                         continue
                     raise
-                yield wire
+                yield connection
                 return
             finally:
-                wire.finish()
+                connection.finish()
 
     def close(self) -> None:
-        """For good: whoever still waits for an answer is cut off, and whoever asks from now on is refused."""
+        """Close all connections; requests that run fail, and so do later ones."""
         self._is_closed = True
-        for wire in list(self._wires):
-            wire.close()
+        for connection in list(self._connections):
+            connection.close()
 
-    # -- wires ----------------------------------------------------------------------------------------------------
+    # -- connections ----------------------------------------------------------------------------------------------
 
-    async def _wire(self) -> tuple[Http1Connection, bool]:
-        """One at rest, or a new one; and whether it was used before."""
-        if self._resting:
-            return self._resting.popitem()[0], True
-        wire = await self._connect()
+    async def _connection(self) -> tuple[Http1Connection, bool]:
+        """An idle connection or a new one; and whether it was used before."""
+        if self._idle:
+            return self._idle.popitem()[0], True
+        connection = await self._connect()
         if self._is_closed:
-            wire.close()
-        if not wire.is_open:
+            connection.close()
+        if not connection.is_open:
             raise ConnectionLost(f"the connection to {self._name} broke (closed)")
-        self._wires.add(wire)
-        return wire, False
+        self._connections.add(connection)
+        return connection, False
 
-    def _rest(self, wire: Http1Connection) -> None:
-        wire.expiry = asyncio.get_running_loop().call_later(IDLE_SECONDS, wire.close)
-        self._resting[wire] = None
-        if len(self._resting) > MAX_IDLE:
-            next(iter(self._resting)).close()
+    def _keep_idle(self, connection: Http1Connection) -> None:
+        connection.expiry = asyncio.get_running_loop().call_later(IDLE_SECONDS, connection.close)
+        self._idle[connection] = None
+        if len(self._idle) > MAX_IDLE:
+            next(iter(self._idle)).close()
 
-    def _lose(self, wire: Http1Connection) -> None:
-        self._wires.discard(wire)
-        self._resting.pop(wire, None)
+    def _remove(self, connection: Http1Connection) -> None:
+        self._connections.discard(connection)
+        self._idle.pop(connection, None)
 
     async def _connect(self) -> Http1Connection:
         if self._is_closed:
-            raise BackendFailed(f"nobody speaks to {self._name} any more")
+            raise BackendFailed(f"the connection pool of {self._name} is closed")
         loop, host = asyncio.get_running_loop(), self._url.raw_host or ""
         secure = self._context() if self._url.scheme == "https" else None
         try:
             async with asyncio.timeout(self._connect_seconds):
                 places = await loop.getaddrinfo(host, self._url.port, type=socket.SOCK_STREAM)
                 reached = await start_connection(places, happy_eyeballs_delay=HAPPY_EYEBALLS_SECONDS)
-                _, wire = await loop.create_connection(
-                    lambda: Http1Connection(self._name, loop, self._rest, self._lose), sock=reached, ssl=secure,
+                _, connection = await loop.create_connection(
+                    lambda: Http1Connection(self._name, loop, self._keep_idle, self._remove), sock=reached, ssl=secure,
                     server_hostname=host.rstrip(".") if secure else None,
                 )
         except TimeoutError:
-            why = f"{self._name} took too long: no connection within {self._connect_seconds:g} seconds"
+            why = f"{self._name} did not accept a connection within {self._connect_seconds:g} seconds"
             raise TimedOut(why) from None
         except tls.SSLCertVerificationError as error:
             raise BackendFailed(f"{self._name}: its certificate does not verify ({os_reason(error)})") from None
         except tls.SSLError as error:
-            why = f"{self._name} speaks no TLS that we understand ({error.reason}); is it http:// ?"
+            why = f"{self._name} does not speak a TLS version that is supported here ({error.reason}); is its address http://?"
             raise BackendFailed(why) from None
-        except (OSError, RuntimeError) as error:  # on uvloop some of the former are the latter
+        except (OSError, RuntimeError) as error:  # uvloop raises some OSErrors as RuntimeErrors
             raise ServerUnreachable(f"{self._name} cannot be reached ({os_reason(error)})") from None
         except UnicodeError:
-            raise BackendFailed(f"{self._name} is no address: no host can have this name") from None
-        return wire
+            raise BackendFailed(f"{self._name} is not an address: no host can have this name") from None
+        return connection
 
     def _context(self) -> tls.SSLContext:
         if self._ssl is None:

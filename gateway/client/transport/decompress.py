@@ -1,4 +1,4 @@
-"""What a server has compressed, as it was before: so much of it at a time as can be held, and to its last byte."""
+"""Decompresses bodies in steps of bounded size."""
 
 import zlib
 
@@ -6,16 +6,16 @@ from gateway.errors import BackendFailed, ConnectionLost
 
 ENCODINGS = ("gzip", "x-gzip", "deflate")
 MAX_STEP_BYTES = 1024 * 1024
-"""So many bytes are had at a time: a few that were sent may become very many."""
+"""One step returns at most so many bytes: a few compressed bytes may stand for very many."""
 _EITHER, _BARE = zlib.MAX_WBITS | 32, -zlib.MAX_WBITS
 _MAGIC, _METHOD = 0x1f, 8
 
 
 class Decompressor:
-    """One body. Feed what came of it, take until there is nothing, and tell when all has come."""
+    """Decompresses one body: feed compressed bytes, take until nothing is returned, call `end` at the end."""
 
     def __init__(self, name: str, encoding: str) -> None:
-        """`name` is who is complained of."""
+        """`name` is the server's name in error messages."""
         self._name, self._encoding = name, encoding
         self._packed = b""
         self._stream: zlib._Decompress | None = None
@@ -28,13 +28,13 @@ class Decompressor:
         self._packed += packed
 
     def take(self, most: int = MAX_STEP_BYTES) -> bytes:
-        """Some more; nothing where more has to be fed first."""
+        """Some decompressed bytes; empty if more must be fed first."""
         while self._packed or self._has_more:
             try:
                 said = self._step(most)
             except zlib.error:
                 raise ConnectionLost(
-                    f"the connection to {self._name} broke (what it compressed cannot be read)"
+                    f"the connection to {self._name} broke (its compressed data are malformed)"
                 ) from None
             if said:
                 return said
@@ -42,7 +42,7 @@ class Decompressor:
 
     def _step(self, most: int) -> bytes:
         if self._stream is None:
-            if self._is_over and self._packed[0] != _MAGIC:  # after the end there is another of its kind, or nothing
+            if self._is_over and self._packed[0] != _MAGIC:  # only another gzip member may follow
                 self._packed = b""
                 return b""
             self._stream = zlib.decompressobj(_window(self._packed[0]))
@@ -54,17 +54,17 @@ class Decompressor:
         return said
 
     def end(self) -> None:
-        """Nothing more comes."""
+        """The body has ended; raises `ConnectionLost` if it is incomplete."""
         if self._stream is not None:
-            raise ConnectionLost(f"the connection to {self._name} broke (the end of what it compressed is missing)")
+            raise ConnectionLost(f"the connection to {self._name} broke (its compressed data are incomplete)")
 
 
 def decompressor_for(name: str, encoding: str) -> Decompressor | None:
-    """What reads a body of this encoding; None where it can be read as it is."""
+    """A decompressor for this encoding; None if the body is not compressed."""
     encoding = encoding.strip().lower()
     return None if encoding in ("", "identity") else Decompressor(name, encoding)
 
 
 def _window(first: int) -> int:
-    """Some servers leave out the two bytes that should be before what is deflated."""
+    """The window bits for zlib: some servers omit the two bytes of the zlib header."""
     return _EITHER if first == _MAGIC or first & 0x0f == _METHOD else _BARE

@@ -1,4 +1,4 @@
-"""What an upstream says when it fails: how long to wait, why, and in which words."""
+"""Error responses of upstream servers as `GatewayError`: message, status, and time to wait."""
 
 import os
 import re
@@ -15,23 +15,23 @@ from gateway.client.redaction import redact
 from gateway.errors import BackendFailed, GatewayError, Overloaded, RateLimited
 
 MAX_QUOTED = 500
-"""So much of an upstream's complaint is passed on."""
+"""At most so many characters of an upstream's error message are quoted."""
 _BUSY = frozenset((500, 502, 503, 504, 529))
 _PAGE = re.compile(r"\s*<(?:!doctype html|html)\b", re.IGNORECASE)
 _TITLE = re.compile(r"<title>([^<]*)", re.IGNORECASE)
 
 
 class UpstreamErrors:
-    """What one server says of its failures, in our words and without our secrets."""
+    """Makes errors from the responses of one server, without our secrets."""
 
     def __init__(self, name: str, secrets: tuple[str, ...]) -> None:
         self._name, self._secrets = name, secrets
 
     def from_status(self, status: int, headers: Mapping[str, str], beginning: bytes) -> GatewayError:
-        """What a status of 300 and above means; `headers` are asked in lower case."""
+        """The error for a status of 300 or above; the names of `headers` are in lower case."""
         if status < 400:
             return BackendFailed(
-                f"{self._name} answered {status} and points elsewhere; that is not followed"
+                f"{self._name} answered {status} with a redirect, which is not followed"
                 f"{_redirect_hint(headers.get('location', ''))}")
         words = self.quote(beginning)
         message = f"{self._name} answered {status}{': ' + words if words else ''}"
@@ -55,7 +55,7 @@ class UpstreamErrors:
             f"{self._name} answered with something that is not JSON ({kind}); is that its address?")
 
     def quote(self, body: bytes) -> str:
-        """What a server says of its failure, in one line."""
+        """The error message in a body, in one line."""
         text = _page_title(body.decode(errors="replace"))
         with suppress(orjson.JSONDecodeError):
             text = error_text(orjson.loads(body)) or text
@@ -63,7 +63,7 @@ class UpstreamErrors:
 
 
 def _page_title(text: str) -> str:
-    """Of a page for people, its title; anything else as it is."""
+    """The title of an HTML page; any other text as it is."""
     if not _PAGE.match(text):
         return text
     title = _TITLE.search(text)
@@ -71,7 +71,7 @@ def _page_title(text: str) -> str:
 
 
 def _redirect_hint(location: str) -> str:
-    """Which server a redirection points to; its path may hold anything, and is kept to ourselves."""
+    """The server that a redirect points to; its path is not shown, since it may contain secrets."""
     try:
         return f" (it points to {URL(location).origin()}; if that is the right address, give it in place of this one)"
     except ValueError:
@@ -79,7 +79,7 @@ def _redirect_hint(location: str) -> str:
 
 
 def parse_retry_after(wait: str) -> int | None:
-    """What a Retry-After asks for: seconds, or a date; nothing where it is neither."""
+    """The seconds of a Retry-After header, which is a number or a date; None for anything else."""
     if wait.isascii() and wait.isdigit():
         return int(wait[:9])
     try:
@@ -91,16 +91,16 @@ def parse_retry_after(wait: str) -> int | None:
 
 
 def os_reason(error: Exception) -> str:
-    """Why, in the words of the operating system where there are any."""
+    """The reason of an error, in the words of the operating system if there are any."""
     inner = getattr(error, "os_error", None) or getattr(error, "certificate_error", None) or error
     words = getattr(inner, "verify_message", None) or getattr(inner, "strerror", None) or type(inner).__name__
     if words.startswith("Connect call failed") and isinstance(inner, OSError) and inner.errno:
-        return os.strerror(inner.errno)  # where it failed is known; why is what people know by its name
+        return os.strerror(inner.errno)  # the message names the address; the reason is enough
     return str(words)
 
 
 def error_text(body: Any) -> str:
-    """The message of a failure, wherever the usual places have it."""
+    """The error message of a JSON body, from the usual fields."""
     for _ in range(3):
         if isinstance(body, str):
             return body

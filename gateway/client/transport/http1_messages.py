@@ -1,7 +1,4 @@
-"""One request of HTTP/1.1 as it is sent; what could be taken for more than one line, or for another request, is not.
-
-One answer of HTTP/1.1, read as its bytes come: its head, and the pieces of its body. No clock, no socket.
-"""
+"""HTTP/1.1 messages: requests to bytes, and a parser of responses. No clock, no socket."""
 
 import re
 from base64 import b64encode
@@ -19,7 +16,7 @@ _UNFIT = re.compile("[\0-\x08\n-\x1f\x7f\ud800-\udfff]")
 
 
 def default_headers(url: URL) -> dict[str, str]:
-    """The headers of every request to a server. Nothing compressed is asked for: each piece is wanted at once."""
+    """The headers of every request to a server. Compression is not requested: it delays chunks of a stream."""
     raw_host = url.raw_host or ""
     host = f"[{raw_host}]" if ":" in raw_host else raw_host
     headers = {
@@ -33,18 +30,18 @@ def default_headers(url: URL) -> dict[str, str]:
 
 
 def normalize_headers(headers: Mapping[str, str]) -> dict[str, str]:
-    """The same, their names in lower case; refused where one is more than a line."""
+    """The headers with names in lower case; raises `BackendFailed` if one contains a line break."""
     for name, value in headers.items():
         if not _NAME.fullmatch(name) or _UNFIT.search(value):
-            raise BackendFailed(f"the header {name.strip()!r} has a line break in it, or worse")
+            raise BackendFailed(f"the header {name.strip()!r} has a line break or another control character")
     return {name.lower(): value for name, value in headers.items()}
 
 
 def encode_request(method: str, url: URL, body: Any, headers: Mapping[str, str]) -> bytes:
-    """The bytes of a request whose headers are fit."""
+    """The bytes of a request; the headers must have been normalized."""
     target = url.raw_path_qs
     if not target.isascii() or not target.isprintable() or " " in target:
-        raise BackendFailed("the path of a request has a line break in it, or worse")
+        raise BackendFailed("the path of a request has a line break or another control character")
     payload, more = b"", dict[str, str]()
     if body is not None:
         payload = orjson.dumps(body)
@@ -56,25 +53,25 @@ def encode_request(method: str, url: URL, body: Any, headers: Mapping[str, str])
 
 
 PARSE_ERRORS = (httptools.HttpParserError, httptools.HttpParserUpgrade)
-"""What `feed` raises."""
+"""The exceptions of `ResponseParser.feed`."""
 
 
 class ResponseParser:
-    """Bytes are fed to it, and it is what they tell; the pieces of a body go straight to where they are kept."""
+    """Parses one response; chunks of the body go directly into `parts`."""
 
     def __init__(self) -> None:
         self.status, self.headers = 0, dict[str, str]()
         self.parts: list[bytes] = []
-        """What has come of the body and was not taken, as it came."""
+        """The chunks of the body that were not read yet."""
         self.has_head = self.is_complete = False
         self.keep_alive = False
-        """Whether the server will take another request after this."""
+        """Whether the connection can take another request afterwards."""
         self.on_body = self.parts.append
         self._parser: httptools.HttpResponseParser | None = httptools.HttpResponseParser(self)
         self.feed: Callable[[bytes], None] = self._parser.feed_data
 
     def release(self) -> None:
-        """Nothing more is fed or taken. We and the parser hold each other: without this neither would be forgotten."""
+        """Free the parser. This object and the parser refer to each other; without this they would not be freed."""
         self._parser, self.feed = None, _ignore
         self.parts.clear()
 
@@ -84,24 +81,24 @@ class ResponseParser:
 
     @property
     def ends_with_connection(self) -> bool:
-        """Whether nothing but the end of the connection can tell that it is whole."""
+        """Whether only the end of the connection marks the end of the body."""
         is_chunked = self.headers.get("transfer-encoding", "").lower().endswith("chunked")
         return self.has_head and not is_chunked and "content-length" not in self.headers
 
-    # -- what the parser tells ------------------------------------------------------------------------------------
+    # -- callbacks of the parser ----------------------------------------------------------------------------------
 
     def on_message_begin(self) -> None:
         if self.is_complete:
             raise httptools.HttpParserInvalidStatusError("there is one answer to each request")
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        if not self.has_head:  # what comes after a body is nobody's to heed
+        if not self.has_head:  # trailers are ignored
             self.headers[name.decode("latin-1").lower()] = value.decode("latin-1")
 
     def on_headers_complete(self) -> None:
         assert self._parser is not None
         status = self._parser.get_status_code()
-        if status >= 200:  # one below only announces the answer
+        if status >= 200:  # a status below 200 is not the final response
             self.status, self.keep_alive, self.has_head = status, self._parser.should_keep_alive(), True
 
     def on_message_complete(self) -> None:

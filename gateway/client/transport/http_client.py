@@ -1,13 +1,10 @@
-"""One server of somebody else's, over HTTP: patient within limits, never led elsewhere, its failures in our words.
-
-For those who reach a server by a WebSocket: the one thing that aiohttp's client is still used for, in our words.
-"""
+"""An HTTP client for one upstream server: JSON bodies, event streams, retries, and errors as `GatewayError`."""
 
 import asyncio
 import random
 import ssl as tls
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
-from contextlib import AbstractContextManager, aclosing, asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager, contextmanager, suppress
 from typing import Any
 
 import aiohttp
@@ -33,16 +30,16 @@ from .http1_connection import Http1Connection
 from .sse_decoder import SseDecoder, SseEvent
 
 MAX_ERROR_BODY_BYTES = 16 * MAX_QUOTED
-"""So much of a complaint is read at all."""
+"""At most so many bytes of an error response are read."""
 MAX_BODY_BYTES = 32 * 1024 * 1024
-"""A body that is read whole may have so many bytes."""
+"""A body that is read as a whole has at most so many bytes."""
 EVENT_STREAM = "text/event-stream"
 IDEMPOTENT_METHODS = frozenset(("GET", "PUT", "DELETE"))
-"""A server that is asked twice in one of these ways has done no more than if it were asked once."""
+"""Sending one of these requests twice has the same effect as sending it once."""
 
 
 class HttpClient:
-    """A server at one address; make one, use it from many turns, close it once."""
+    """A client of the server at one address; many turns share it, and `close` ends it."""
 
     def __init__(
         self, url: str, *, headers: Mapping[str, str] | None = None, secrets: tuple[str, ...] = (),
@@ -50,161 +47,192 @@ class HttpClient:
     ) -> None:
         self.url = URL(url)
         self.timeouts = timeouts or Timeouts()
-        self._unmistakable = long_secrets(secrets)
-        self._complaints = UpstreamErrors(self.name, secrets)
-        self._exchange = ConnectionPool(
+        self._secrets = long_secrets(secrets)
+        self._errors = UpstreamErrors(self.name, secrets)
+        self._pool = ConnectionPool(
             self.url, self.name, headers or {}, connect_seconds=self.timeouts.connect, ssl=ssl
         )
 
     @property
     def name(self) -> str:
-        """As it is called in messages: without keys, paths or names of users."""
+        """The server's name in messages: scheme, host and port, without keys, paths or user names."""
         return str(self.url.origin())
 
     async def close(self) -> None:
-        self._exchange.close()
+        self._pool.close()
 
     def url_for(self, path: str) -> URL:
-        """The address of a path below ours."""
+        """The URL of a path below the server's address."""
         return self.url.with_path(self.url.path.rstrip("/") + path, keep_query=True) if path else self.url
 
-    # -- asking ---------------------------------------------------------------------------------------------------
+    # -- requests -------------------------------------------------------------------------------------------------
 
     async def json(
         self, method: str, path: str, body: Any = None, *, query: Mapping[str, str] | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Any:
-        """The body of one answer; None where there is none. Only a GET is tried more than once."""
+        """The parsed body of one response; None if the body is empty. Only a GET is retried."""
         attempts = self.timeouts.attempts if method == "GET" else 1
         for attempt in range(1, attempts + 1):
             try:
-                async with self.open(method, path, body, query=query, headers=headers) as wire:
-                    return self._parsed(await self._whole(wire), wire.content_type)
+                async with self.open(method, path, body, query=query, headers=headers) as connection:
+                    return self._parsed(await self._read_whole(connection), connection.content_type)
             except GatewayError as error:
                 await wait_before_retry(error, attempt, attempts)
         raise AssertionError("every attempt returns or raises")
 
-    async def events(
+    def stream(
         self, method: str, path: str, body: Any = None, *, headers: Mapping[str, str] | None = None,
         query: Mapping[str, str] | None = None,
-    ) -> AsyncGenerator[SseEvent, None]:
-        """The server-sent events of one answer; tried again only while nothing has been heard."""
-        async with aclosing(self.event_batches(method, path, body, headers=headers, query=query)) as batches:
-            async for events in batches:
-                for event in events:
-                    yield event
-
-    async def event_batches(
-        self, method: str, path: str, body: Any = None, *, headers: Mapping[str, str] | None = None,
-        query: Mapping[str, str] | None = None,
-    ) -> AsyncGenerator[list[SseEvent], None]:
-        """The same, those together that came together."""
-        wanted, attempts = {"Accept": EVENT_STREAM, **(headers or {})}, self.timeouts.attempts
-        for attempt in range(1, attempts + 1):
-            heard = False
-            try:
-                async with self.open(
-                    method, path, body, headers=wanted, query=query, again=attempts > 1,
-                ) as wire:
-                    if wire.content_type != EVENT_STREAM:
-                        raise self._complaints.not_events(wire.content_type, await self._beginning(wire))
-                    decoder = SseDecoder(name=self.name)
-                    while chunk := await wire.read_body():
-                        if events := decoder.feed(chunk):
-                            heard = True
-                            yield self._discreet(events)
-                return
-            except GatewayError as error:
-                if heard:
-                    raise
-                await wait_before_retry(error, attempt, attempts)
+    ) -> "EventStream":
+        """The server-sent events of one response; the request is sent at the first read."""
+        return EventStream(self, method, path, body, {"Accept": EVENT_STREAM, **(headers or {})}, query)
 
     @asynccontextmanager
     async def open(
         self, method: str, path: str, body: Any = None, *, headers: Mapping[str, str] | None = None,
         query: Mapping[str, str] | None = None, again: bool = False,
     ) -> AsyncIterator[Http1Connection]:
-        """One attempt; what comes is an answer of a status below 300 whose body has not been read.
+        """One attempt: a connection whose response has a status below 300 and a body that was not read yet.
 
-        `again` is whether it does no harm if the server is asked twice; some methods say so themselves.
+        `again` says that the server may receive the request twice; with idempotent methods it always may.
         """
         url = self.url_for(path).update_query(query) if query else self.url_for(path)
-        patience = self.timeouts
-        async with self._exchange.request(
+        timeouts = self.timeouts
+        async with self._pool.request(
             method, url, body, headers or {}, again=again or method in IDEMPOTENT_METHODS,
-            first=patience.first_byte, idle=patience.idle, total=patience.total,
-        ) as wire:
-            if wire.status >= 300:
-                said = await self._beginning(wire) if wire.status >= 400 else b""
-                raise self._complaints.from_status(wire.status, wire.headers, said)
-            yield wire
+            first=timeouts.first_byte, idle=timeouts.idle, total=timeouts.total,
+        ) as connection:
+            if connection.status >= 300:
+                beginning = await self._read_beginning(connection) if connection.status >= 400 else b""
+                raise self._errors.from_status(connection.status, connection.headers, beginning)
+            yield connection
 
-    # -- reading --------------------------------------------------------------------------------------------------
+    async def check_event_stream(self, connection: Http1Connection) -> None:
+        """Raise `BackendFailed`, with the beginning of the body, unless the response is an event stream."""
+        if connection.content_type != EVENT_STREAM:
+            beginning = await self._read_beginning(connection)
+            raise self._errors.not_events(connection.content_type, beginning)
 
-    async def _beginning(self, wire: Http1Connection) -> bytes:
-        """As much of a complaint as is worth reading, or as comes of it."""
+    # -- responses ------------------------------------------------------------------------------------------------
+
+    async def _read_beginning(self, connection: Http1Connection) -> bytes:
+        """The first bytes of an error response, or as many as arrive before the connection fails."""
         body = bytearray()
         with suppress(GatewayError):
-            while len(body) < MAX_ERROR_BODY_BYTES and (chunk := await wire.read_body()):
+            while len(body) < MAX_ERROR_BODY_BYTES and (chunk := await connection.read_body()):
                 body += chunk
         return bytes(body[:MAX_ERROR_BODY_BYTES])
 
-    async def _whole(self, wire: Http1Connection) -> bytes:
+    async def _read_whole(self, connection: Http1Connection) -> bytes:
         body = bytearray()
-        while chunk := await wire.read_body():
+        while chunk := await connection.read_body():
             body += chunk
             if len(body) > MAX_BODY_BYTES:
                 raise BackendFailed(f"{self.name} answered with more than {MAX_BODY_BYTES} bytes")
         return bytes(body)
 
-    def _parsed(self, body: bytes, kind: str) -> Any:
+    def _parsed(self, body: bytes, content_type: str) -> Any:
         if not body.strip():
             return None
-        if any(secret.encode() in body for secret in self._unmistakable):
-            body = self._blotted(body.decode(errors="replace")).encode()
+        if any(secret.encode() in body for secret in self._secrets):
+            body = self._without_secrets(body.decode(errors="replace")).encode()
         try:
             return read_exact_json(body)
         except orjson.JSONDecodeError:
-            raise self._complaints.not_json(kind) from None
+            raise self._errors.not_json(content_type) from None
 
-    def _discreet(self, events: list[SseEvent]) -> list[SseEvent]:
-        """The same without the secrets that cannot be mistaken for anything else."""
-        for secret in self._unmistakable:
+    def redact_events(self, events: list[SseEvent]) -> list[SseEvent]:
+        """The events without our long secrets."""
+        for secret in self._secrets:
             if any(secret in event.data for event in events):
-                events = [SseEvent(event.name, self._blotted(event.data), event.id) for event in events]
+                events = [SseEvent(event.name, self._without_secrets(event.data), event.id) for event in events]
         return events
 
-    def _blotted(self, text: str) -> str:
-        """What an upstream says, without the secrets that cannot be mistaken for anything else."""
-        for secret in self._unmistakable:
+    def _without_secrets(self, text: str) -> str:
+        for secret in self._secrets:
             text = text.replace(secret, REDACTED)
         return text
 
     def quote(self, body: bytes) -> str:
-        """What an upstream says of its failure, in one line, and without our secrets."""
-        return self._complaints.quote(body)
+        """The upstream's error message in one line, without our secrets."""
+        return self._errors.quote(body)
 
-    # -- for those who reach the server by a socket ---------------------------------------------------------------
+    # -- for clients that use a WebSocket -------------------------------------------------------------------------
 
     def aiohttp_errors(self) -> AbstractContextManager[None]:
-        """What aiohttp raises stops here."""
+        """Turn what aiohttp raises into a `GatewayError`."""
         return aiohttp_errors(self.name, self.timeouts.total)
 
     async def error_of(self, response: aiohttp.ClientResponse) -> GatewayError:
-        """What an answer of a status of 300 and above means."""
-        said = await read_beginning(response, MAX_ERROR_BODY_BYTES) if response.status >= 400 else b""
-        return self._complaints.from_status(response.status, response.headers, said)
+        """The error that a response of status 300 or above stands for."""
+        beginning = await read_beginning(response, MAX_ERROR_BODY_BYTES) if response.status >= 400 else b""
+        return self._errors.from_status(response.status, response.headers, beginning)
+
+
+class EventStream:
+    """The events of one response, as an async context manager whose exit closes the connection.
+
+    `read` connects, and connects again after a failure as long as no event has arrived.
+    """
+
+    def __init__(
+        self, client: HttpClient, method: str, path: str, body: Any, headers: Mapping[str, str],
+        query: Mapping[str, str] | None,
+    ) -> None:
+        self._client, self._method, self._path, self._body = client, method, path, body
+        self._headers, self._query = headers, query
+        self._decoder = SseDecoder(name=client.name)
+        self._connection: Http1Connection | None = None
+        self._open = AsyncExitStack()
+        self._attempt = 0
+        self._has_events = self._is_over = False
+
+    async def __aenter__(self) -> "EventStream":
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self._open.aclose()
+
+    async def read(self) -> list[SseEvent]:
+        """All events that have arrived, at least one; an empty list at the end of the stream."""
+        while not self._is_over:
+            try:
+                connection = self._connection or await self._connect()
+                while chunk := await connection.read_body():
+                    if events := self._decoder.feed(chunk):
+                        self._has_events = True
+                        return self._client.redact_events(events)
+                self._is_over = True
+                await self._open.aclose()
+            except GatewayError as error:
+                await self._open.aclose()
+                if self._has_events:
+                    raise
+                self._connection = None
+                await wait_before_retry(error, self._attempt, self._client.timeouts.attempts)
+        return []
+
+    async def _connect(self) -> Http1Connection:
+        self._attempt += 1
+        connection = await self._open.enter_async_context(self._client.open(
+            self._method, self._path, self._body, headers=self._headers, query=self._query,
+            again=self._client.timeouts.attempts > 1,
+        ))
+        await self._client.check_event_stream(connection)
+        self._connection, self._decoder = connection, SseDecoder(name=self._client.name)
+        return connection
 
 
 @contextmanager
 def aiohttp_errors(name: str, total: float) -> Iterator[None]:
-    """What aiohttp raises stops here; `name` is who is complained of, `total` how long it was waited for in all."""
+    """Turn what aiohttp raises into a `GatewayError`; `name` is the server, `total` its timeout in seconds."""
     try:
         yield
     except (aiohttp.ClientConnectorCertificateError, aiohttp.ClientSSLError) as error:
         raise BackendFailed(f"{name}: its certificate does not verify ({os_reason(error)})") from None
     except aiohttp.ServerTimeoutError:
-        raise TimedOut(f"{name} took too long: nothing came for a while") from None
+        raise TimedOut(f"{name} sent nothing in time") from None
     except aiohttp.ClientConnectorError as error:
         raise ServerUnreachable(f"{name} cannot be reached ({os_reason(error)})") from None
     except aiohttp.InvalidURL as error:
@@ -216,7 +244,7 @@ def aiohttp_errors(name: str, total: float) -> Iterator[None]:
 
 
 async def read_beginning(response: aiohttp.ClientResponse, most: int) -> bytes:
-    """So much of an answer that opened no socket, or as much as comes of it."""
+    """The first bytes of a response that opened no WebSocket, or as many as arrive."""
     body = bytearray()
     with suppress(GatewayError), aiohttp_errors("", 0):
         async for chunk in response.content.iter_any():
@@ -227,13 +255,13 @@ async def read_beginning(response: aiohttp.ClientResponse, most: int) -> bytes:
 
 
 MAX_RETRY_WAIT = 20.0
-"""An upstream that wants us to wait longer than this is not tried again."""
+"""If an upstream asks for a longer wait in seconds, there is no retry."""
 RETRYABLE_ERRORS = (ServerUnreachable, ConnectionLost, RateLimited, Overloaded)
-"""Failures that may be over in a moment."""
+"""Failures that a retry may get past."""
 
 
 async def wait_before_retry(error: GatewayError, attempt: int, attempts: int) -> None:
-    """Until it is time for the next attempt; raises what this one came to where there should be none."""
+    """Wait before the next attempt; raises the error of this attempt if there is to be no other."""
     wait = (error.details or {}).get("retry_after", random.uniform(0.2, 0.4) * 2 ** attempt)  # noqa: S311  # no secret
     if not isinstance(error, RETRYABLE_ERRORS) or attempt >= attempts or wait > MAX_RETRY_WAIT:
         raise error

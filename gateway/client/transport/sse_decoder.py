@@ -1,17 +1,17 @@
-"""Server-sent events, read as they come: bytes in, whole events out, wherever the bytes were cut."""
+"""A parser of server-sent events: bytes in, complete events out, wherever the bytes were cut."""
 
 from msgspec import Struct
 
 from gateway.errors import BackendFailed
 
 BYTE_ORDER_MARK = "\ufeff".encode()
-"""What some put before everything they write."""
+"""Some servers send it before the first event."""
 MAX_EVENT_BYTES = 16 * 1024 * 1024
-"""An event of more bytes than this is nobody's to send."""
+"""An event has at most so many bytes."""
 
 
 class SseEvent(Struct, frozen=True, gc=False):
-    """One event: its name ("message" where none was given), its data, and the last id the stream has told."""
+    """One event: its name ("message" if the stream gave none), its data, and the last id of the stream."""
 
     name: str
     data: str
@@ -19,14 +19,14 @@ class SseEvent(Struct, frozen=True, gc=False):
 
 
 class SseDecoder:
-    """Reads one stream; raises `BackendFailed` where it is no UTF-8, or an event grows past all measure."""
+    """Parses one stream; raises `BackendFailed` if it is not UTF-8 or an event is too large."""
 
     __slots__ = ("_after_cr", "_buffer", "_data", "_id", "_most", "_name", "_size", "_start", "_who", "retry_ms")
 
     def __init__(self, most: int = MAX_EVENT_BYTES, name: str = "the upstream") -> None:
-        """`name` is who is complained of."""
+        """`name` is the server's name in error messages."""
         self.retry_ms: int | None = None
-        """How long the server wants a reader to wait before it comes again."""
+        """How long the server wants a client to wait before it reconnects."""
         self._most, self._who = most, name
         self._buffer = bytearray()
         self._after_cr = False
@@ -39,7 +39,7 @@ class SseDecoder:
         """The events that these bytes complete."""
         if self._after_cr and chunk:
             self._after_cr = False
-            chunk = chunk.removeprefix(b"\n")  # the other half of a line's end
+            chunk = chunk.removeprefix(b"\n")  # the second byte of a line end that was cut
         if b"\r" in chunk:
             self._after_cr = chunk.endswith(b"\r")
             chunk = chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
@@ -63,9 +63,9 @@ class SseDecoder:
         return events
 
     def _plain(self, chunk: bytes) -> list[SseEvent]:
-        """The events of bytes that hold nothing but what is usual: data of one line, with a name or without.
+        """The events of a chunk in the usual form: one line of data, with a name or without.
 
-        There are none where there is anything else, or no whole event; then nothing has been taken.
+        Empty if the chunk has anything else, or no complete event; then nothing was consumed.
         """
         end = chunk.rfind(b"\n\n")
         if end < 0:
@@ -88,7 +88,8 @@ class SseDecoder:
                 return []
             events.append(SseEvent(name[7:] or "message", data[6:], id))
         self._start, self._buffer = False, bytearray(whole[end + 2:])
-        self._bound(len(self._buffer))
+        if self._buffer:
+            self._bound(len(self._buffer))
         return events
 
     def _event(self) -> SseEvent:

@@ -1,4 +1,4 @@
-"""Who watches what: subscribers are cursors into the log; each dialect's frames are made once and shared."""
+"""The hub: one feed per session that is watched; the subscribers of a feed share the frames of each dialect."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -13,14 +13,29 @@ from .channel import Channel
 from .cursor import PAGE, Cursor, feed_channel
 from .feed import Feed
 
-ProjectorFactory = Callable[[str, StreamOptions], Projector]
-"""(dialect, options) → a fresh projector."""
-StartOfStream = Callable[[str, str, int], int]
-"""(session, dialect, cursor) → after which record a projector must be fed to be right at the cursor."""
+
+class SessionActivity(Protocol):
+    """What the hub asks about sessions."""
+
+    def is_idle(self, session_id: str) -> bool:
+        """Whether nothing will happen in the session unless a client sends something."""
+    def has_unstored_records(self, session_id: str) -> bool:
+        """Whether records of the session may be on their way into the log."""
+    def turn_start(self, session_id: str, cursor: int) -> int:
+        """After which record to begin reading, so that the turn at the cursor is read from its start."""
+
+
+class StreamTypes(Protocol):
+    """The dialects that are served, as the hub sees them."""
+
+    def projector(self, dialect: str, options: StreamOptions) -> Projector:
+        """A new projector of this dialect."""
+    def replays_turn(self, dialect: str) -> bool:
+        """Whether its projectors need only the records of the turn; the others need all records of the session."""
 
 
 class StreamObserver(Protocol):
-    """Who counts frames and subscribers; nothing depends on it."""
+    """Counts frames and subscribers; nothing depends on it."""
 
     def events(self, dialect: str, count: int) -> None: ...
     def subscribed(self, change: int) -> None: ...
@@ -30,15 +45,17 @@ class StreamObserver(Protocol):
 
 
 class Hub:
-    """The feeds of all sessions that somebody watches."""
+    """The feeds of all sessions that have subscribers."""
 
     def __init__(
-        self, *, log: EventLog, projector: ProjectorFactory, start_of: StartOfStream, clock: Callable[[], float],
-        observer: StreamObserver, max_lag: Callable[[], int],
+        self, *, log: EventLog, sessions: SessionActivity, streams: StreamTypes, observer: StreamObserver,
+        clock: Callable[[], float], max_lag: Callable[[], int],
     ) -> None:
         self.log = log
-        self.projector = projector
-        self.start_of = start_of
+        self._sessions = sessions
+        self._streams = streams
+        self.projector = streams.projector
+        self.rests = sessions.is_idle
         self.clock = clock
         self.observer = observer
         self.max_lag = max_lag
@@ -46,15 +63,12 @@ class Hub:
         self.places = 0
         """How many subscribers there are, or are about to be."""
         self.draining = False
-        """Whether the server is about to stop: who watches a session at rest is let go."""
-        self.rests: Callable[[str], bool] = lambda session_id: True
-        self.unsettled: Callable[[str], bool] = lambda session_id: False
-        """Whether records of the session are on their way into the log."""
+        """Whether the server is about to stop: streams of idle sessions end."""
         self._feeds: dict[str, Feed] = {}
         self._deserted = asyncio.Event()
 
     def reserve_slot(self, owner: str, tally: Quotas) -> QuotaSlot:
-        """Room for one subscriber, before there is something to watch."""
+        """Reserve room for one subscriber."""
         own = tally.reserve_stream(owner)
         self.places += 1
 
@@ -78,7 +92,7 @@ class Hub:
     async def read(
         self, session_id: str, dialect: str, options: StreamOptions, after: int, upto: int,
     ) -> AsyncIterator[Chunk]:
-        """What a subscriber would have got of the records between the two, a page of the log at a time."""
+        """The chunks of the records after `after` and up to `upto`, read from the log in pages."""
         start = self.start_of(session_id, dialect, after)
         channel = Channel(self.projector(dialect, options), start, lambda record: None)
         while channel.seq < upto:
@@ -91,6 +105,10 @@ class Hub:
             ready, channel.chunks = channel.chunks, []
             for chunk in ready:
                 yield chunk
+
+    def start_of(self, session_id: str, dialect: str, cursor: int) -> int:
+        """After which record a projector must begin, so that its state is right at the cursor."""
+        return self._sessions.turn_start(session_id, cursor) if self._streams.replays_turn(dialect) else 0
 
     def leave(self, feed: Feed, place: ports.StreamSlot) -> None:
         place.close()
@@ -110,12 +128,12 @@ class Hub:
         return tuple(self._feeds)
 
     def head_of(self, session_id: str) -> int | None:
-        """Up to where those who watch have been told; None if nobody does."""
+        """The last record that was published to the subscribers of a session; None if it has none."""
         feed = self._feeds.get(session_id)
         return None if feed is None else feed.head
 
     def cut_session(self, session_id: str) -> None:
-        """What comes next in the session cannot be told here: those who watch are cut."""
+        """Cut the subscribers of a session whose next records cannot be published here."""
         feed = self._feeds.pop(session_id, None)
         if feed is not None:
             feed.is_cut = True
@@ -126,35 +144,35 @@ class Hub:
             self.cut_session(session_id)
 
     def publish(self, records: Sequence[m.Record]) -> None:
-        """These are in the log for good."""
+        """Publish records that are stored."""
         feed = self._feeds.get(records[0].session_id)
         if feed is not None:
             feed.publish(records)
 
     def drain(self) -> None:
-        """Let those go who have been told all of a session at rest; the others when theirs rests."""
+        """End the streams of idle sessions; the others end when their session is idle."""
         self.draining = True
         for feed in self._feeds.values():
             feed.wake()
 
     async def wait_until_unwatched(self) -> None:
-        """Wait until nobody watches any more."""
+        """Wait until there are no subscribers."""
         self._deserted.clear()
         if self.subscribers:
             await self._deserted.wait()
 
-    # -- what is held back for a while ----------------------------------------------------------------------------
+    # -- frames that are held back --------------------------------------------------------------------------------
 
     def is_time(self, feed: Feed, due: float | None) -> bool:
-        """Whether what was held back leaves now.
+        """Whether frames that were held back until `due` are released now.
 
         What is on its way into the log may have been said before that time, and would have been told with it: so that
         a reader who comes later is told the same, it is waited for.
         """
-        return due is not None and due <= self.clock() and not self.unsettled(feed.session_id)
+        return due is not None and due <= self.clock() and not self._sessions.has_unstored_records(feed.session_id)
 
     def time_of(self, feed: Feed, due: float | None) -> float | None:
-        """When to look again, in the loop's time, if no news comes first; what is on its way is news to come."""
-        if due is None or self.unsettled(feed.session_id):
+        """When to look again, in the time of the loop, if no record comes first; None if records are on their way."""
+        if due is None or self._sessions.has_unstored_records(feed.session_id):
             return None
         return asyncio.get_running_loop().time() + max(0.0, due - self.clock())

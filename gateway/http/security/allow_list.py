@@ -1,4 +1,4 @@
-"""The allow-list of a server: the Host names that it answers to, and the origins whose pages may use it."""
+"""The allow-list of a server: its Host names, and the origins whose pages may use it."""
 
 import re
 from collections.abc import Sequence
@@ -10,9 +10,9 @@ WILDCARD = "*"
 LOOPBACK = "loopback"
 """Stands for the pages of this machine in a list of origins."""
 DESKTOP_APP_ORIGINS = ("tauri://localhost", "http://tauri.localhost", "https://tauri.localhost")
-"""The origins of a page that a desktop app of this machine shows; each system has its own."""
+"""The origins of pages in a desktop app on this machine; each operating system has its own."""
 MAX_HOST_LENGTH, CACHED_HOSTS = 300, 256
-"""How long a host may be, and how many of them are kept as they were read: most requests name the same."""
+"""The longest host, and the number of parsed hosts that are cached: most requests name the same."""
 DEFAULT_PORTS = {"http": 80, "ws": 80, "https": 443, "wss": 443}
 
 _AUTHORITY = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9_.-]+)(?::([0-9]{1,5}))?", re.IGNORECASE)
@@ -20,27 +20,27 @@ _ORIGIN = re.compile(r"([a-z][a-z0-9+.-]*)://([^/?#@]+)", re.IGNORECASE)
 
 
 class Authority(NamedTuple):
-    """A host and its port, as a Host header or an origin has them; port None is the scheme's own."""
+    """A host and its port, as in a Host header or an origin; port None is the default of the scheme."""
 
     host: str
     port: int | None
 
     @classmethod
     def read(cls, text: str) -> "Authority | None":
-        """None if the text is no host; an IP address is written in its shortest form, and a name in small letters."""
+        """Return None if the text is not a host; IP addresses get their shortest form, names lower case."""
         return _authority(text) if len(text) <= MAX_HOST_LENGTH else None
 
     def equals(self, other: "Authority", scheme: str) -> bool:
-        """Whether both are the same host and port for a page with this scheme."""
+        """Say whether both are the same host and port for a page with this scheme."""
         usual = DEFAULT_PORTS.get(scheme)
         return self.host == other.host and (self.port or usual) == (other.port or usual)
 
 
 class AllowList:
-    """Made from the settings; a reload makes another.
+    """The allow-list of the settings; a reload makes another.
 
     `host` is the address that the server listens on, `hosts` are further names of the server, and `origins` are the
-    origins of pages; None lists the pages of this machine if the server listens on a loopback address.
+    origins of pages; None allows the pages of this machine if the server listens on a loopback address.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class AllowList:
             self._origins |= {*DESKTOP_APP_ORIGINS}
 
     def allows_host(self, name: str, arrived_at: str | None) -> bool:
-        """Whether the server answers to this Host; `arrived_at` is the server's own end of the connection."""
+        """Say whether the server has this Host name; `arrived_at` is the local address of the connection."""
         found = Authority.read(name)
         if found is None:
             return False
@@ -69,7 +69,7 @@ class AllowList:
         )
 
     def allows_origin(self, origin: str) -> bool:
-        """Whether pages of this origin are listed by name, or as pages of this machine."""
+        """Say whether pages of this origin are allowed by name, or as pages of this machine."""
         origin = origin.lower()
         if origin in self._origins:
             return True
@@ -81,9 +81,9 @@ class AllowList:
 
 
 def is_same_origin(origin: str, scheme: str, host: str) -> bool:
-    """Whether a page of this origin came from the server itself, which was asked at `scheme://host`.
+    """Say whether a page of this origin came from the server itself, which was asked at `scheme://host`.
 
-    A server behind TLS that somebody else ends may believe that it is asked over http: https is its own as well.
+    A server behind a proxy that ends TLS may see http: https is its own origin as well.
     """
     found, here = _ORIGIN.fullmatch(origin.lower()), Authority.read(host)
     if found is None or here is None or found[1] not in (scheme, "https"):
@@ -93,7 +93,7 @@ def is_same_origin(origin: str, scheme: str, host: str) -> bool:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host, as `normalize_host` writes it, is this machine for everybody: browsers never ask a DNS server."""
+    """Say whether a normalized host is this machine for every browser, without a DNS lookup."""
     if host == "localhost" or host.endswith(".localhost"):
         return True
     address = _address(host)
@@ -101,7 +101,7 @@ def is_loopback(host: str) -> bool:
 
 
 def normalize_host(host: str) -> str:
-    """A host in the one form in which hosts are compared: no brackets, no zone, no last dot, no mapped address."""
+    """Return a host in the form that is compared: no brackets, no zone, no last dot, no mapped address."""
     host = host.lower().strip("[]").partition("%")[0].removesuffix(".")
     address = _address(host)
     return host if address is None else str(address)

@@ -1,4 +1,4 @@
-"""Who is asking: every route needs a credential unless it is public, and what a revoked credential has open ends."""
+"""Authenticates requests: a route needs a credential unless it is public; a revoked one ends its open requests."""
 
 import asyncio
 import time
@@ -32,12 +32,12 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 H = TypeVar("H")
 CALLER = web.RequestKey("caller", Caller)
 OWNER = web.RequestKey("owner", str)
-"""The caller's user."""
+"""The user of the caller."""
 _CURRENT: ContextVar[Caller | None] = ContextVar("caller", default=None)
 
 
 class VerifiedKey(Protocol):
-    """A key that opens."""
+    """A valid key."""
 
     @property
     def name(self) -> str: ...
@@ -48,47 +48,47 @@ class VerifiedKey(Protocol):
 
 
 class KeyVerifier(Protocol):
-    """Who knows whose key this is."""
+    """Verifies keys."""
 
     async def verify(self, token: str, address: str) -> VerifiedKey | None: ...
 
 
 class TokenVerifier(Protocol):
-    """Who knows whether a signed token is good; raises `Unauthenticated` with the reason if it is not."""
+    """Verifies signed tokens; raises `Unauthenticated` with the reason."""
 
     async def verify(self, token: str) -> Caller: ...
 
 
 def public(handler: H) -> H:
-    """Mark a handler as open to those who do not say who they are."""
+    """Mark a handler that needs no credential."""
     handler.public = True  # type: ignore[attr-defined]
     return handler
 
 
 def admins_only(handler: H) -> H:
-    """Mark a handler that shows or changes what is everybody's: only those whom `admins:` lists may call it."""
+    """Mark a handler that shows or changes data of all users: only admins may call it."""
     handler.for_admins = True  # type: ignore[attr-defined]
     return handler
 
 
 def current_caller() -> Caller | None:
-    """On whose behalf the running task works; None if it is the server's own."""
+    """Return the caller of the running task; None for work of the server itself."""
     return _CURRENT.get()
 
 
 @dataclass(eq=False, slots=True)
 class OpenRequest:
-    """One request or socket of somebody who was let in; `end` cuts it."""
+    """One open request or socket of an authenticated client; `end` cuts it."""
 
     credential: str
     abort: Callable[[], None]
     expiry: asyncio.TimerHandle | None = None
     is_revoked: bool = False
-    """Whether the credential is no good any more; nothing that the client says is taken then."""
+    """Whether the credential was revoked; further input of the client is ignored."""
 
 
 class OpenRequests:
-    """Who has come in with which credential, and is still here."""
+    """The open requests by credential."""
 
     def __init__(self, clock: Clock = time.time) -> None:
         self._clock = clock
@@ -114,7 +114,7 @@ class OpenRequests:
                 del self._open[admission.credential]
 
     def revoke(self, credentials: Iterable[str]) -> None:
-        """These credentials open nothing any more: whoever is still here in a moment is cut."""
+        """Cut all open requests of these credentials after a moment."""
         for credential in credentials:
             for admission in self._open.get(credential, ()):
                 admission.is_revoked = True
@@ -127,7 +127,7 @@ class OpenRequests:
 
 
 class Authenticator:
-    """Turns a key or a token into a caller; with nothing to check, everybody is the same nobody."""
+    """Turns a key or a token into a caller; without keys and tokens all callers are one anonymous user."""
 
     def __init__(
         self,
@@ -143,7 +143,7 @@ class Authenticator:
         self.open_requests = OpenRequests() if open_requests is None else open_requests
 
     async def authenticate(self, token: str | None, address: str = "") -> Caller:
-        """Who shows this; raises `Unauthenticated`."""
+        """Return the caller of this credential; raises `Unauthenticated`."""
         if self._keys is None and self._tokens is None:
             return Caller(user=ANONYMOUS, address=address, role="admin")  # whoever can connect is the operator
         if not token:
@@ -155,7 +155,7 @@ class Authenticator:
         else:
             key = None if self._keys is None or is_signed else await self._keys.verify(token, address)
             if key is None:
-                raise Unauthenticated("this key is not known")
+                raise Unauthenticated("unknown key")
             user, credential, name, expires = key.user, key.hash, key.name, None
         return Caller(
             user=user, credential=credential, key=name, address=address, expires=expires,
@@ -168,7 +168,7 @@ class Authenticator:
             return await handler(request)
         caller = await self.authenticate(bearer_token(request), request.remote or "")
         if not caller.is_admin and getattr(request.match_info.handler, "for_admins", False):
-            raise Forbidden(f"this is for admins: list the user '{caller.user}' under `admins:` in config.yaml")
+            raise Forbidden(f"only admins may do this: list the user '{caller.user}' under `admins:` in config.yaml")
         request[CALLER], request[OWNER] = caller, caller.user
         set_current_caller(caller)
         mark_authenticated(request)
@@ -181,35 +181,35 @@ class Authenticator:
             return response
         finally:
             task = asyncio.current_task()
-            if isinstance(response, web.FileResponse) and task is not None:  # the file is sent by the task, not by us
+            if isinstance(response, web.FileResponse) and task is not None:  # the task sends the file
                 task.add_done_callback(lambda done: self.open_requests.discard(admission))
             else:
                 self.open_requests.discard(admission)
 
 
 def set_current_caller(caller: Caller) -> None:
-    """From now on the running task works on behalf of this caller."""
+    """Set the caller of the running task."""
     _CURRENT.set(caller)
 
 
 def _abort_request(request: web.Request) -> None:
-    """End the request as if its client had left: the server cancels the handler."""
+    """End the request as if its client had disconnected: the server cancels the handler."""
     if request.transport is not None:
         request.transport.abort()
 
 
 def bearer_token(request: web.Request) -> str | None:
-    """The caller's token; some clients can only be told to send it as `X-Api-Key`."""
+    """Return the token of the caller; some clients can only send it as `X-Api-Key`."""
     scheme, _, token = request.headers.get("Authorization", "").partition(" ")
     if scheme.lower() == "bearer":
         return token.strip()
     if "X-Api-Key" not in request.headers and request.headers.get("Upgrade", "").lower() == "websocket":
-        return request.query.get("token")  # a page that opens a socket can send no header
+        return request.query.get("token")  # a page that opens a WebSocket cannot send headers
     return request.headers.get("X-Api-Key")
 
 
 REVOCATION_GRACE_SECONDS = 0.25
-"""A request that is nearly answered is answered; one that goes on after so many seconds is cut."""
-REVOKED_MESSAGE = b"the key was revoked, or its time is over"
-"""What the client of a WebSocket is told."""
+"""Seconds after which an open request of a revoked credential is cut; a request that is nearly finished may finish."""
+REVOKED_MESSAGE = b"the key was revoked or has expired"
+"""The reason in the close frame of a WebSocket."""
 OPEN_REQUEST = web.RequestKey("admission", OpenRequest)

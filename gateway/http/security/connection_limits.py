@@ -1,4 +1,7 @@
-"""Connections: how many may be open, how long the head of a request may take, and who gives way to others."""
+"""Limits connections: how many may be open, how long a request may take to arrive, and which one makes room.
+
+aiohttp has no interface for this: `LimitedConnection` reads private attributes of its protocol.
+"""
 
 import asyncio
 import resource
@@ -17,15 +20,15 @@ from gateway.logging import SampledLogger
 log = structlog.get_logger("dragoman.connections")
 
 RESERVED_FILES = 128
-"""Open files that are kept for the log, for uploads and for agents, whatever clients do."""
+"""Open files that are reserved for the log, for uploads and for agents."""
 MAX_HEAD_BYTES = 64 * 1024
-"""How large the head of a request may be."""
+"""The largest head of a request, in bytes."""
 LINGER_SECONDS = 5.0
-"""How long the rest of a refused body is read away, so that its client can read why it is refused."""
+"""Seconds in which the rest of a refused body is read, so that its client can read the response."""
 
 
 class ConnectionLimits(Protocol):
-    """What is read of the settings; asked each time, because settings may change."""
+    """The limits of the settings; they are read each time, because settings may change."""
 
     @property
     def header_seconds(self) -> float: ...
@@ -50,7 +53,7 @@ CONNECTION_LIMITS: web.AppKey[GetConnectionLimits] = web.AppKey("limits", Callab
 
 
 class UnauthenticatedClients:
-    """Those who have not shown who they are: so many in all and per address; for one more, the oldest gives way."""
+    """Clients without a credential: limited in all and per address; the oldest is closed for a new one."""
 
     def __init__(self, limits: GetConnectionLimits) -> None:
         self._limits = limits
@@ -61,7 +64,7 @@ class UnauthenticatedClients:
         return len(self._all)
 
     def add(self, one: Any, address: str) -> Any | None:
-        """Take one in; whoever has to give way for it."""
+        """Add a client; return the client that must be closed for it."""
         limits = self._limits()
         neighbours = self._by_address.setdefault(address, {})
         oldest = None
@@ -89,7 +92,7 @@ class UnauthenticatedClients:
 
 
 class ConnectionLimiter:
-    """Where connections come in: it counts them, and turns away those for whom there is no room."""
+    """Counts connections, and refuses those beyond the limits."""
 
     def __init__(self, limits: GetConnectionLimits) -> None:
         self.limits = limits
@@ -103,7 +106,7 @@ class ConnectionLimiter:
         return self._open
 
     def accept(self, connection: "LimitedConnection", address: str) -> bool:
-        """Count a connection in, or say why there is no room for it."""
+        """Count a connection, or return the reason to refuse it."""
         limits = self.limits()
         if not _is_local(address) and self._by_address.get(address, 0) >= limits.max_connections_per_address:
             self.sampled.info("connection_refused", address=address, reason="max_connections_per_address")
@@ -126,7 +129,7 @@ class ConnectionLimiter:
             del self._by_address[address]
 
     def _most(self, limits: ConnectionLimits) -> int:
-        """More connections than the process may open files would break the log, too."""
+        """Return the largest number of connections: more than the process may open files would break the log, too."""
         if self._most_files == resource.RLIM_INFINITY:
             return limits.max_connections
         return min(limits.max_connections, max(self._most_files - RESERVED_FILES, 1))
@@ -141,7 +144,7 @@ class ConnectionLimiter:
 
 
 class LimitedConnection(asyncio.Protocol):
-    """One connection: hands everything to aiohttp's protocol, and keeps the time until a request is there."""
+    """One connection: passes everything to the protocol of aiohttp, and limits the time until a request is complete."""
 
     def __init__(self, door: ConnectionLimiter, serve: Callable[[], asyncio.Protocol]) -> None:
         self._door = door
@@ -151,32 +154,32 @@ class LimitedConnection(asyncio.Protocol):
         self._address = ""
         self._deadline: asyncio.TimerHandle | None = None
         self._head = 0
-        """Bytes of a head that is not complete."""
+        """The bytes of an incomplete head."""
         self._budget: int | None = None
 
-    # -- what requests say of their connection ----------------------------------------------------------------------
+    # -- what handlers report ---------------------------------------------------------------------------------------
 
     def mark_authenticated(self) -> None:
-        """Whoever is at the other end has shown who they are."""
+        """The client has shown a valid credential."""
         self._budget = None
         self._door.unauthenticated.discard(self)
 
     def restrict(self, most: int) -> None:
-        """Take at most so many bytes more, until the other end is admitted."""
+        """Accept only so many further bytes until the client is authenticated."""
         self._budget = most
 
     def abort(self) -> None:
         if self._transport is not None:
             self._transport.abort()
 
-    # -- what the event loop says -----------------------------------------------------------------------------------
+    # -- what the event loop reports --------------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         address = client_network_of(transport)
-        transport = cast(asyncio.Transport, transport)  # uvloop's is one, but does not say so
+        transport = cast(asyncio.Transport, transport)  # the transport of uvloop is one without saying so
         if not self._door.accept(self, address):
             transport.write(
-                _raw_response(503, "Service Unavailable", "there are too many connections; come again later")
+                _raw_response(503, "Service Unavailable", "too many connections; try again later")
             )
             transport.close()
             return
@@ -198,7 +201,7 @@ class LimitedConnection(asyncio.Protocol):
         if inner._request_count != requests:
             self._head = 0
             self._stop_deadline()
-        elif inner._waiter is not None and not inner._waiter.done():  # it waits for a request, and has a part of one
+        elif inner._waiter is not None and not inner._waiter.done():  # it waits for a request, and has a part of it
             self._head += len(data)
             if self._head > MAX_HEAD_BYTES:
                 self._refuse(431, "Request Header Fields Too Large", f"a head may have {MAX_HEAD_BYTES} bytes")
@@ -223,7 +226,7 @@ class LimitedConnection(asyncio.Protocol):
             self._transport = None
             self._inner.connection_lost(exc)
 
-    # -- the time a request may take to come ------------------------------------------------------------------------
+    # -- the time limit of a request --------------------------------------------------------------------------------
 
     def _start_deadline(self) -> None:
         self._deadline = asyncio.get_running_loop().call_later(self._door.limits().header_seconds, self._expire)
@@ -235,10 +238,10 @@ class LimitedConnection(asyncio.Protocol):
 
     def _expire(self) -> None:
         self._deadline = None
-        self._refuse(408, "Request Timeout", "the head of the request did not come in time")
+        self._refuse(408, "Request Timeout", "the head of the request did not arrive in time")
 
     def _refuse(self, status: int, reason: str, words: str) -> None:
-        """Close the connection; who has said nothing is told nothing, as a browser that keeps one ready expects."""
+        """Close the connection; a client that sent nothing gets no response, as browsers expect of a spare one."""
         if self._transport is not None and not self._transport.is_closing():
             self._door.sampled.info("connection_cut", address=self._address, reason=reason)
             if self._head:
@@ -247,7 +250,7 @@ class LimitedConnection(asyncio.Protocol):
 
 
 class LimitedAppRunner(web.AppRunner):
-    """aiohttp's runner, behind a door; bodies are inflated by whoever reads them, after the key was checked."""
+    """The runner of aiohttp with limits for connections; handlers decompress bodies after the key was checked."""
 
     def __init__(self, app: web.Application, limits: GetConnectionLimits, *, shutdown_timeout: float) -> None:
         self.limiter = ConnectionLimiter(limits)
@@ -259,12 +262,12 @@ class LimitedAppRunner(web.AppRunner):
 
     @property
     def server(self) -> Any:
-        """What makes a protocol for each connection."""
+        """The factory of protocols."""
         return None if super().server is None else ConnectionFactory(self.limiter, super().server)
 
 
 class ConnectionFactory:
-    """aiohttp's server, as far as listening sockets and tests need it; connections come in by the door."""
+    """The server of aiohttp as far as listening sockets and tests need it; connections pass the limiter."""
 
     def __init__(self, door: ConnectionLimiter, server: Any) -> None:
         self._door = door
@@ -279,48 +282,48 @@ class ConnectionFactory:
 
 
 class AiohttpServerLogger:
-    """The logger of aiohttp's server: what strangers send wrong is a line, what we do wrong is a traceback."""
+    """The logger of the server of aiohttp: mistakes of clients are one line, bugs have a traceback."""
 
     def __init__(self, sampled: SampledLogger) -> None:
         self._sampled = sampled
 
     def debug(self, words: str, *args: Any, exc_info: Any = None, **__: Any) -> None:
-        """aiohttp thinks least of those who speak no HTTP at all."""
+        """Write malformed requests, which aiohttp logs at the level debug."""
         if exc_info is not None:
             self.exception(words, *args, exc_info=exc_info)
 
     def warning(self, words: str, *args: Any, **__: Any) -> None:
-        log.warning("http_server", words=words % args if args else words)
+        log.warning("aiohttp_warning", text=words % args if args else words)
 
     def exception(self, words: str, *args: Any, exc_info: Any = None, **__: Any) -> None:
         if isinstance(exc_info, ConnectionError):
-            return  # the client has gone
+            return  # the client has disconnected
         if isinstance(exc_info, HttpProcessingError | RequestPayloadError):
-            # Not its text: that repeats what came, and a token may be in it.
+            # The text of the exception is left out: it quotes the request, which may have a token.
             address = str(args[0]) if args else None
             self._sampled.info("malformed_request", address=address, reason=type(exc_info).__name__)
         else:
-            log.error("http_server_failed", words=words % args if args else words, exc_info=exc_info or True)
+            log.error("aiohttp_failed", text=words % args if args else words, exc_info=exc_info or True)
 
 
-# -- what handlers say ------------------------------------------------------------------------------------------------
+# -- for handlers -----------------------------------------------------------------------------------------------------
 
 def connection_of(request: web.BaseRequest) -> LimitedConnection | None:
-    """The connection that a request came by; None if it is gone, or the server has no door."""
+    """Return the connection of a request; None if it is closed, or the server has no limiter."""
     found = request.transport.get_protocol() if request.transport is not None else None
     return found if isinstance(found, LimitedConnection) else None
 
 
 def mark_authenticated(request: web.BaseRequest) -> None:
-    """The client of this request has shown who it is: its connection is not one of a stranger any more."""
+    """Mark the connection of this request as authenticated."""
     if (connection := connection_of(request)) is not None:
         connection.mark_authenticated()
 
 
-# -- addresses and answers --------------------------------------------------------------------------------------------
+# -- addresses and responses ------------------------------------------------------------------------------------------
 
 def client_network_of(transport: asyncio.BaseTransport) -> str:
-    """Whom a connection counts for: its address, or the /64 of it, which one customer has to themselves."""
+    """Return what a connection is counted by: its address, or the /64 network, which belongs to one customer."""
     peer = transport.get_extra_info("peername")
     if not isinstance(peer, tuple) or not peer:
         return ""
@@ -331,7 +334,7 @@ def client_network_of(transport: asyncio.BaseTransport) -> str:
 
 
 def _is_local(address: str) -> bool:
-    """A proxy on the same machine brings the clients of the whole world from one address."""
+    """Say whether the address is local: a proxy on this machine has the connections of all clients."""
     return not address or ip_address(address.partition("/")[0]).is_loopback
 
 

@@ -1,7 +1,4 @@
-"""The origin policy: a middleware that refuses requests by their Host and Origin before anything of them is read.
-
-CORS: what a browser is told about pages of another origin that may use the server.
-"""
+"""Refuses requests by Host and Origin before their body is read, and answers CORS requests of allowed pages."""
 
 import re
 from typing import TypeVar
@@ -18,17 +15,17 @@ from .trusted_proxies import ExternalAddress, TrustedProxies
 
 H = TypeVar("H")
 SITE, MODE, DEST = "Sec-Fetch-Site", "Sec-Fetch-Mode", "Sec-Fetch-Dest"
-"""Headers that a browser adds, and that no page can set."""
+"""Headers that only browsers add, and that no page can set."""
 
 
 def accepts_any_content_type(handler: H) -> H:
-    """Mark a handler whose body is not JSON, whatever its type says."""
+    """Mark a handler that accepts a body of any content type."""
     handler.takes_any_type = True  # type: ignore[attr-defined]
     return handler
 
 
 class OriginPolicy:
-    """Which requests are let in; a reload gives it another list and other proxies."""
+    """Decides which requests are accepted; a reload replaces the allow-list and the proxies."""
 
     def __init__(self, allowed: AllowList, proxies: TrustedProxies) -> None:
         self.allowed = allowed
@@ -46,7 +43,7 @@ class OriginPolicy:
 
     def _check_host(self, request: web.Request, host: str) -> None:
         if not host and request.version < (1, 1):
-            return  # browsers always say whom they ask; a probe of the last century does not
+            return  # browsers always send a Host; an HTTP/1.0 probe does not
         arrived_at = request.transport.get_extra_info("sockname") if request.transport else None
         if not self.allowed.allows_host(host, arrived_at[0] if isinstance(arrived_at, tuple) else None):
             raise web.HTTPMisdirectedRequest(
@@ -71,13 +68,13 @@ class OriginPolicy:
             request[CORS_ORIGIN] = ANY_ORIGIN
         else:
             raise Forbidden(
-                f"pages of {quote_value(origin)} may not use this server; to let them in, add that origin to "
+                f"pages of {quote_value(origin)} may not use this server; to allow them, add that origin to "
                 "`origins:` in config.yaml"
             )
 
 
 def _is_navigation(request: web.Request) -> bool:
-    """Whether somebody follows a link: the answer is shown in a window of its own, and no page can read it."""
+    """Say whether a user follows a link: the response is shown in its own window, and no page can read it."""
     return (
         request.method in (hdrs.METH_GET, hdrs.METH_HEAD) and request.headers.get(MODE) == "navigate"
         and request.headers.get(DEST) == "document"
@@ -85,7 +82,7 @@ def _is_navigation(request: web.Request) -> bool:
 
 
 def _check_type(request: web.Request) -> None:
-    """A form of another site can send any words as text: where a browser sends a body, its type must be JSON's."""
+    """Check the content type: a form of another site can send any text, but not with the type of JSON."""
     headers = request.headers
     if not request.body_exists or (hdrs.ORIGIN not in headers and SITE not in headers):
         return
@@ -102,7 +99,7 @@ def _accepts_any_content_type(request: web.Request) -> bool:
 
 
 def _with_external_address(request: web.Request, reached: ExternalAddress) -> web.Request:
-    """The request with the scheme, the host and the address of the client as the proxies tell them."""
+    """Return the request with scheme, host and client address as the trusted proxies give them."""
     if reached.host and reached == (request.scheme, request.host, request.remote):
         return request
     host = reached.host or _own_address(request)
@@ -111,7 +108,7 @@ def _with_external_address(request: web.Request, reached: ExternalAddress) -> we
 
 
 def _own_address(request: web.Request) -> str:
-    """The server's end of the connection, for links of those who did not say whom they ask."""
+    """Return the local address of the connection, for links of clients that sent no Host."""
     name = request.transport.get_extra_info("sockname") if request.transport else None
     if not isinstance(name, tuple):
         return "localhost"
@@ -122,12 +119,12 @@ ALLOWED_METHODS = "GET, HEAD, POST, PUT, PATCH, DELETE"
 EXPOSED_HEADERS = ", ".join((
     "X-Request-Id", "Last-Event-ID", "Retry-After", "Location", "Allow", "Content-Disposition", "Idempotent-Replayed",
 ))
-"""Headers of answers that a page may read beside those that every page may."""
+"""Headers of responses that a page of another origin may read."""
 PREFLIGHT_SECONDS = "600"
-"""How long a browser may remember the answer to a preflight request."""
+"""Seconds that a browser may cache the response to a preflight request."""
 ANY_ORIGIN = "*"
 CORS_ORIGIN = web.RequestKey("cors_origin", str)
-"""Set where a page of another origin may use the server: that origin, or `*` where every origin is listed."""
+"""The allowed origin of the page: the origin itself, or `*` if every origin is allowed."""
 PRIVATE_NETWORK_HEADER = "Access-Control-{}-Private-Network"
 _HEADER_NAMES = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~, -]{1,2000}")
 
@@ -137,7 +134,7 @@ def is_preflight(request: web.BaseRequest) -> bool:
 
 
 def answer_preflight(request: web.BaseRequest) -> web.Response:
-    """Allow what the page asks for; `mark` adds the origin."""
+    """Allow what the page asks for; `add_cors_headers` adds the origin."""
     wanted = request.headers.get(hdrs.ACCESS_CONTROL_REQUEST_HEADERS, "")
     headers: dict[str, str] = {
         hdrs.ACCESS_CONTROL_ALLOW_METHODS: ALLOWED_METHODS,
@@ -151,7 +148,7 @@ def answer_preflight(request: web.BaseRequest) -> web.Response:
 
 
 async def add_cors_headers(request: web.BaseRequest, response: web.StreamResponse) -> None:
-    """To be called before a response is sent: every answer to a listed page says that the page may read it."""
+    """Add the headers that let an allowed page read the response; called before a response is sent."""
     if hdrs.ORIGIN not in request.headers:
         return
     response.headers.add(hdrs.VARY, hdrs.ORIGIN)

@@ -1,4 +1,4 @@
-"""How fast each key may ask, and how often an address may show a wrong key: buckets of tokens that fill with time."""
+"""Token buckets that limit the requests of each key, and the wrong keys of each address."""
 
 import asyncio
 import math
@@ -12,28 +12,29 @@ from aiohttp import web
 
 from gateway.errors import GatewayError, RateLimited, Unauthenticated
 from gateway.ports import TokenBuckets
+from gateway.quotas import LimitRefusals
 
 from .auth import OWNER, Handler, bearer_token
 
 log = structlog.get_logger("dragoman.rates")
 
 SHARED_GRANT_SECONDS = 0.05
-"""For how many seconds' worth of requests a server asks at once, where several servers share a bucket."""
+"""If several servers share a bucket, a server takes the tokens of so many seconds at once."""
 LOCAL_COUNT_SECONDS = 1.0
-"""For how many seconds a server counts by itself after it could not ask."""
+"""Seconds in which a server counts alone after the shared store failed."""
 MAX_REMEMBERED = 10_000
-"""How many addresses, and how many keys that were right, are remembered."""
+"""The number of addresses and of valid keys that are remembered."""
 IPV6_BITS = 64
-"""Addresses that begin with so many equal bits are one: whoever has one of them has them all."""
+"""IPv6 addresses with so many equal bits count as one: they belong to one customer."""
 REQUESTS_LIMIT = "requests_per_second"
 
 
 SHOWN_TOKEN = web.RequestKey("token", str)
-"""The key that a request has shown, right or wrong."""
+"""The key of a request, valid or not."""
 
 
 class RateSettings(Protocol):
-    """What the settings say of one key's requests."""
+    """The rate limit of one key."""
 
     @property
     def requests_per_second(self) -> float | None: ...
@@ -42,11 +43,11 @@ class RateSettings(Protocol):
 
 
 class LocalTokenBuckets:
-    """A bucket by name; each holds as many tokens as may be used at once, and is forgotten when it is full again."""
+    """Buckets by name; a bucket that is full again is forgotten."""
 
     def __init__(self) -> None:
         self._left: dict[str, tuple[float, float]] = {}
-        """How many tokens are in it, and when that was so."""
+        """The tokens of a bucket, and the time of that number."""
 
     def __len__(self) -> int:
         return len(self._left)
@@ -56,7 +57,7 @@ class LocalTokenBuckets:
         return size if found is None else min(size, found[0] + (now - found[1]) * rate)
 
     def take(self, name: str, rate: float, size: float, now: float) -> float:
-        """Take a token; for how many seconds to wait if there is none."""
+        """Take a token; return the seconds to wait if there is none."""
         left = self.left(name, rate, size, now)
         if left < 1:
             return (1 - left) / rate
@@ -72,26 +73,27 @@ class LocalTokenBuckets:
 
 
 class RateLimiter:
-    """Every request of a key takes a token of its bucket; where servers share a store, of a bucket that they share."""
+    """Takes a token for each request of a key, from a local bucket or from one that several servers share."""
 
     def __init__(
-        self, pace: Callable[[], RateSettings], wrong_keys: "WrongKeyLimiter", shared: TokenBuckets | None = None
+        self, pace: Callable[[], RateSettings], wrong_keys: "WrongKeyLimiter", shared: TokenBuckets | None = None,
+        refusals: LimitRefusals | None = None,
     ) -> None:
         self._pace = pace
         self._wrong_keys = wrong_keys
         self._shared = shared
         self._buckets = LocalTokenBuckets()
         self._at_hand: dict[str, int] = {}
-        """Tokens that were taken out of a shared bucket, and not used yet."""
+        """Tokens that were taken from a shared bucket and are not used yet."""
         self._asking: dict[str, asyncio.Future[float]] = {}
         self._alone_until = 0.0
         self.requests: dict[str, int] = {}
-        """How many requests there were, by owner."""
-        self.on_refusal: Callable[[str, str], None] = lambda owner, limit: None
+        """The number of requests by owner."""
+        self._refusals = LimitRefusals() if refusals is None else refusals
 
     @web.middleware
     async def middleware(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Behind the guard: whoever comes here has shown a right key, where one is needed."""
+        """Count the request; this middleware runs after authentication."""
         if (owner := request.get(OWNER)) is not None:
             if token := request.get(SHOWN_TOKEN):
                 self._wrong_keys.remember_right(token)
@@ -99,7 +101,7 @@ class RateLimiter:
         return await handler(request)
 
     async def count_request(self, owner: str) -> None:
-        """Count a request, whether it came by HTTP or over a socket; raises `RateLimited`."""
+        """Count a request of HTTP or of a socket; raises `RateLimited`."""
         self.requests[owner] = self.requests.get(owner, 0) + 1
         pace = self._pace()
         rate = pace.requests_per_second
@@ -111,11 +113,11 @@ class RateLimiter:
         else:
             wait = await self._take_shared(owner, rate, pace.request_burst, self._shared)
         if wait:
-            self.on_refusal(owner, REQUESTS_LIMIT)
+            self._refusals.count(owner, REQUESTS_LIMIT)
             raise rate_limited(f"you may send {rate:g} requests a second, and {pace.request_burst} at once", wait)
 
     async def _take_shared(self, owner: str, rate: float, size: int, shared: TokenBuckets) -> float:
-        """One of the tokens at hand; when there are none, one of those who wait asks for all of them."""
+        """Use a token that was taken in advance; if there is none, one waiting request fetches tokens for all."""
         while not self._at_hand.get(owner):
             asking = self._asking.get(owner)
             if asking is None:
@@ -133,8 +135,8 @@ class RateLimiter:
             granted, wait = await shared.grant(
                 owner, rate, size, max(1, min(size // 10, int(rate * SHARED_GRANT_SECONDS)))
             )
-        except GatewayError as error:  # who cannot be counted is served: what needs the store is refused there
-            log.warning("requests are counted by this server alone", error=error.message)
+        except GatewayError as error:  # such requests are served: operations that need the store fail there
+            log.warning("rate_limit_store_unavailable", error=error.message)
             self._alone_until = asyncio.get_running_loop().time() + LOCAL_COUNT_SECONDS
             return 0.0
         self._at_hand[owner] = self._at_hand.get(owner, 0) + granted
@@ -142,19 +144,19 @@ class RateLimiter:
 
 
 class WrongKeyLimiter:
-    """An address that has shown too many wrong keys is not heard for a while, but for keys that were right before."""
+    """Refuses addresses that have sent too many wrong keys for a while, except for keys that were valid before."""
 
     def __init__(self, per_minute: Callable[[], int]) -> None:
         self._per_minute = per_minute
         self._buckets = LocalTokenBuckets()
         self._right: dict[int, None] = {}
-        """Hashes of keys that were right of late: whoever has one is not kept out by a neighbour."""
+        """Hashes of keys that were valid lately: their clients are not refused for a neighbour on the same address."""
         self._wrong: dict[int, None] = {}
         self.count = 0
 
     @web.middleware
     async def middleware(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Before the guard, and only where there is something to guard."""
+        """Limit wrong keys; this middleware runs before authentication, and only if there are keys."""
         token, address = bearer_token(request), request.remote
         self.check(address, token)
         request[SHOWN_TOKEN] = token or ""
@@ -166,7 +168,7 @@ class WrongKeyLimiter:
 
     @contextmanager
     def track_attempt(self, address: str | None, token: str | None) -> Iterator[None]:
-        """A block in which the guard is asked about a key that did not come in a header."""
+        """Limit wrong keys in this block, which checks a key that did not come in a header."""
         self.check(address, token)
         try:
             yield
@@ -185,7 +187,7 @@ class WrongKeyLimiter:
             raise rate_limited("too many wrong keys came from this address", (1 - left) * 60 / most)
 
     def remember_wrong(self, address: str | None, token: str | None) -> None:
-        """Take a token for a guess; a client that shows an old key again and again does not guess."""
+        """Take a token for a wrong key; a client that repeats one old key does not guess."""
         self.count += bool(token)
         if token and _remember(self._wrong, hash(token)):
             most = self._per_minute()
@@ -199,12 +201,12 @@ WRONG_KEY_LIMITER: web.AppKey[WrongKeyLimiter] = web.AppKey("wrong_keys", WrongK
 
 
 def retry_after_seconds(error: GatewayError, otherwise: int) -> int:
-    """What `Retry-After` says: whole seconds, and never none."""
+    """Return the value of `Retry-After`: whole seconds, at least one."""
     return otherwise if error.retry_after is None else max(1, math.ceil(error.retry_after))
 
 
 def rate_limited(why: str, wait: float) -> RateLimited:
-    """The refusal for whoever has to wait so many seconds; on a socket there is no header to say so in."""
+    """Return the error for a client that must wait; its text has the seconds, because a socket has no header."""
     error = RateLimited(why, retry_after=wait)
     seconds = retry_after_seconds(error, 1)
     error.message = f"{why}; try again in {seconds} second{'' if seconds == 1 else 's'}"
@@ -213,7 +215,7 @@ def rate_limited(why: str, wait: float) -> RateLimited:
 
 
 def _remember(known: dict[int, None], word: int) -> bool:
-    """Whether it is new; the oldest make room."""
+    """Remember the word, and return whether it is new; the oldest word is forgotten."""
     if word in known:
         return False
     known[word] = None

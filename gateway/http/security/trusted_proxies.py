@@ -1,4 +1,4 @@
-"""Trusted proxies: the only ones whose `X-Forwarded-*` headers tell how a client reached the server."""
+"""Reads `X-Forwarded-*` headers of trusted proxies."""
 
 from collections.abc import Sequence
 from ipaddress import ip_address, ip_network
@@ -11,7 +11,7 @@ SCHEMES = ("http", "https")
 
 
 class ExternalAddress(NamedTuple):
-    """How a client reached the server: `scheme://host`, from this address; host "" if the client did not say."""
+    """How a client reached the server: `scheme://host`, from this address; host "" if the client sent none."""
 
     scheme: str
     host: str
@@ -25,7 +25,7 @@ class TrustedProxies:
         self._networks = tuple(ip_network(network, strict=False) for network in networks)
 
     def external_address(self, request: web.BaseRequest) -> ExternalAddress:
-        """What the nearest proxy says, if it is trusted; else what the connection and the Host header say."""
+        """Return what the nearest proxy says, if it is trusted; otherwise the connection and the Host header."""
         direct = ExternalAddress(request.scheme, _host(request), request.remote)
         if not self._networks or not self._trusts(request.remote):
             return direct
@@ -36,7 +36,7 @@ class TrustedProxies:
         )
 
     def _client(self, request: web.BaseRequest) -> str | None:
-        """The last address that no trusted proxy has: what stands before it, anybody may have written."""
+        """Return the last address that is not a trusted proxy; anybody may have written those before it."""
         found = None
         for address in reversed(_values(request, FORWARDED_FOR)):
             if _normalize_ip(address) is None:
@@ -55,7 +55,7 @@ class TrustedProxies:
 
 
 def _host(request: web.BaseRequest) -> str:
-    """The authority of the request's target if it has one, which goes before the Host header (RFC 9112, 3.2.2)."""
+    """Return the host of the request target if it has one, which precedes the Host header (RFC 9112, 3.2.2)."""
     target = request._message.url
     return target.authority if target.absolute else request.headers.get(hdrs.HOST, "")
 
@@ -65,12 +65,12 @@ def _values(request: web.BaseRequest, name: str) -> list[str]:
 
 
 def _last(request: web.BaseRequest, name: str) -> str:
-    """The value that the nearest proxy wrote."""
+    """Return the value that the nearest proxy wrote."""
     return next(reversed(_values(request, name)), "")
 
 
 def _normalize_ip(address: str) -> str | None:
-    """An address without brackets, zone and port; None if it is none."""
+    """Return an address without brackets, zone and port; None if it is not an address."""
     address = address.strip().partition("%")[0]
     if address.startswith("["):
         address = address[1:].partition("]")[0]

@@ -1,4 +1,4 @@
-"""One client of Socket.IO: what it is told, in order and no faster than it takes it, and the sessions it follows."""
+"""One client of Socket.IO: sends events in order, no faster than the client reads, and follows sessions for it."""
 
 import asyncio
 from collections.abc import Callable, Iterable
@@ -18,22 +18,22 @@ log = structlog.get_logger("dragoman.socketio")
 
 EVENT_PACKET = "2"
 LARGE_FRAME_BYTES = 256 * 1024
-"""A frame of more bytes than that is written in a turn of its own."""
+"""A frame with more bytes is written in a slice of its own."""
 
 
 class SocketIOConnections(Protocol):
-    """What a client's connection is, as far as telling it something goes."""
+    """The connections of clients, as far as sending needs them."""
 
     patience: Callable[[], float]
 
     @property
     def eio(self) -> Any: ...
     def room(self, transport_id: str) -> int:
-        """How many events may wait there."""
+        """Return the number of events that may wait for a client."""
     def queue(self, transport_id: str) -> "asyncio.Queue[Any] | None":
-        """What waits there; None if the client has left."""
+        """Return the queue of a client; None if the client has disconnected."""
     async def cut(self, transport_id: str) -> None:
-        """End a connection whose client may not even take a farewell."""
+        """End a connection without a farewell."""
 
 
 @cache
@@ -56,10 +56,10 @@ class SocketIOClient:
         self._word = asyncio.Lock()
         self._following: dict[str, tuple[StreamOptions, asyncio.Task[None]]] = {}
 
-    # -- saying ---------------------------------------------------------------------------------------------------
+    # -- sending --------------------------------------------------------------------------------------------------
 
     async def send(self, frames: Iterable[Frame]) -> None:
-        """Say all of it; a client that takes nothing for too long is cut."""
+        """Send all frames; a client that does not read in time is cut."""
         async with self._word:
             ready = list(frames)
             while ready:
@@ -73,7 +73,7 @@ class SocketIOClient:
                 await self._taken()
 
     async def _taken(self) -> None:
-        """Wait until what was said is on its way."""
+        """Wait until the client has taken everything; a client that does not read in time is cut."""
         queue = self._server.queue(self.transport_id)
         if queue is None:
             raise ConnectionResetError("the client has left")
@@ -81,19 +81,19 @@ class SocketIOClient:
             async with asyncio.timeout(self._server.patience()):
                 await queue.join()
         except TimeoutError:
-            log.warning("a client takes nothing and is cut", owner=self.owner)
+            log.warning("socketio_client_stalled", user=self.owner)
             await self._server.cut(self.transport_id)
-            raise ClientStalled("the client takes nothing") from None
+            raise ClientStalled("the client does not read") from None
 
     def wake_poll(self) -> None:
-        """Let go of a request that waits for something to be said."""
+        """End a polling request that waits for events."""
         if (queue := self._server.queue(self.transport_id)) is not None:
             queue.put_nowait(None)
 
     # -- following ------------------------------------------------------------------------------------------------
 
     def followed_options(self, session_id: str) -> StreamOptions | None:
-        """How the client follows that session, if it does."""
+        """Return how the client follows that session, if it does."""
         found = self._following.get(session_id)
         return found[0] if found is not None and not found[1].done() else None
 
@@ -107,7 +107,7 @@ class SocketIOClient:
         self.unfollow(session_id)
         pumping = asyncio.create_task(self._pump(subscription, after), name=f"follow {session_id}")
         pumping.add_done_callback(_log_failure)
-        pumping.add_done_callback(lambda done: subscription.close())  # it may be cancelled before it begins
+        pumping.add_done_callback(lambda done: subscription.close())  # the task may be cancelled before it starts
         self._following[session_id] = (options, pumping)
 
     def unfollow(self, session_id: str) -> None:
@@ -115,7 +115,7 @@ class SocketIOClient:
             found[1].cancel()
 
     async def wait_until_idle(self) -> None:
-        """Return when nothing is being told to the client."""
+        """Return when nothing is being sent to the client."""
         if pumping := [task for _, task in self._following.values()]:
             await asyncio.wait(pumping)
 
@@ -134,12 +134,12 @@ class SocketIOClient:
         except ClientStalled:
             subscription.cut()
         except (ConnectionResetError, EngineIOError):
-            pass  # the client has left
+            pass  # the client has disconnected
 
 
 def _log_failure(pumping: asyncio.Task[None]) -> None:
     if not pumping.cancelled() and (error := pumping.exception()) is not None:
-        log.error("a session could not be followed any further", task=pumping.get_name(), exc_info=error)
+        log.error("socketio_stream_failed", task=pumping.get_name(), exc_info=error)
 
 
 def _follows(frame: Frame, after: int) -> bool:

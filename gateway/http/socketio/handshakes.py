@@ -1,4 +1,4 @@
-"""Handshakes of Socket.IO: clients that have not shown a key yet, and how little they get until they do."""
+"""Limits clients of Socket.IO that have not shown a key yet."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -8,14 +8,14 @@ from gateway.http.security import GetConnectionLimits, UnauthenticatedClients
 from gateway.logging import SampledLogger
 
 MAX_HANDSHAKE_BYTES = 64 * 1024
-"""What a client may send before it has shown its key: a CONNECT packet has a key in it, and little else."""
+"""The number of bytes that a client may send before its key: a CONNECT packet has a key and little else."""
 MAX_HANDSHAKE_PACKETS = 16
-"""How many packets that may be."""
+"""The number of packets that a client may send before its key."""
 CONNECT_PACKET = "0"
 
 
 class PendingHandshakes:
-    """The transports whose client is unknown; each has a deadline, and for one too many the oldest gives way."""
+    """The transports of unknown clients; each has a deadline, and the oldest is closed for one too many."""
 
     def __init__(
         self, limits: GetConnectionLimits, cut: Callable[[str], Coroutine[Any, Any, None]], sampled: SampledLogger,
@@ -45,14 +45,14 @@ class PendingHandshakes:
             self._refuse(oldest, "max_unauthenticated")
 
     def end(self, transport_id: str) -> None:
-        """The client has shown who it is, or has left."""
+        """Forget a transport: its client is authenticated or has disconnected."""
         self._room.discard(transport_id)
         self._packets.pop(transport_id, None)
         if (deadline := self._deadlines.pop(transport_id, None)) is not None:
             deadline.cancel()
 
     def accepts_packet(self, transport_id: str, packet: str | bytes) -> bool:
-        """Whether a packet is to be looked at: from an unknown client only CONNECT is, and not for ever."""
+        """Say whether to read a packet: an unknown client may only send CONNECT, and only a few times."""
         if transport_id not in self._deadlines:
             return True
         self._packets[transport_id] += 1

@@ -1,4 +1,4 @@
-"""What the library of Socket.IO is given in the place of its own parts: its websocket, its JSON, its input, its log."""
+"""Replacements for parts of python-socketio: its WebSocket, its JSON, its request input and its logger."""
 
 import sys
 from collections.abc import Awaitable, Callable
@@ -18,12 +18,12 @@ from gateway.time_slices import SLICE_BYTES, run_in_slices
 log = structlog.get_logger("dragoman.socketio")
 
 UNKNOWN_PACKET_ERROR = "Unknown receive error"
-"""What the library says of a packet of an unknown type."""
+"""The message of the library about a packet of an unknown type."""
 JsonReader = Callable[[str], Steps[Any]]
 
 
 class SocketIOJson:
-    """What the Socket.IO server reads and writes JSON with."""
+    """Reads and writes JSON for the Socket.IO server."""
 
     @staticmethod
     def dumps(value: Any, **_: Any) -> str:
@@ -34,7 +34,7 @@ class SocketIOJson:
         self._ahead: tuple[str, Any] | None = None
 
     async def read_ahead(self, text: str) -> None:
-        """Read in turns what the library, which reads at once, is going to ask for next."""
+        """Parse JSON in slices before the library, which parses at once, asks for it."""
         self._ahead = text, await run_in_slices(self._reads(text))
 
     def loads(self, text: str) -> Any:
@@ -47,14 +47,14 @@ class SocketIOJson:
 
 
 class PacketErrorHandler(Protocol):
-    """Who is told of packets that are not taken."""
+    """Receives packets that are refused."""
 
     async def refuse_size(self, transport_id: str) -> None: ...
     def log_malformed(self, error: Exception) -> str: ...
 
 
 class SocketIOWebSocket(WebSocket):  # type: ignore[misc]  # the library has no types
-    """The library's websocket; a client whose packet is too large or none at all learns why it is disconnected."""
+    """The WebSocket of the library; a client whose packet is too large or malformed learns why it is disconnected."""
 
     def __init__(self, server: PacketErrorHandler, handler: Any, eio: Any) -> None:
         super().__init__(handler, eio)
@@ -74,7 +74,7 @@ class SocketIOWebSocket(WebSocket):  # type: ignore[misc]  # the library has no 
 
 
 class _SizeLimitedResponse(web.WebSocketResponse):
-    """A websocket that has something to say before it is closed on a message that is too large."""
+    """A WebSocket that sends a reason before it closes on a message that is too large."""
 
     def __init__(self, refuse: Callable[[], Awaitable[None]], **given: Any) -> None:
         super().__init__(**given)
@@ -87,7 +87,7 @@ class _SizeLimitedResponse(web.WebSocketResponse):
 
 
 class _RequestInput:
-    """A body that was read already, for the library to read."""
+    """The body of a request, read already, as an input of the library."""
 
     def __init__(self, body: bytes) -> None:
         self._body = body
@@ -102,7 +102,7 @@ def translate_with_body(request: web.Request) -> Any:
 
 
 class SocketIOLibraryLogger:
-    """The library's own journal, which tells the contents of every packet, is not kept."""
+    """The logger that python-socketio gets: it drops lines that show packets, and writes errors to the server log."""
 
     def __init__(self, sampled: SampledLogger) -> None:
         self._sampled = sampled
@@ -112,12 +112,12 @@ class SocketIOLibraryLogger:
     def warning(self, *_: Any, **__: Any) -> None: ...
 
     def error(self, words: str, *args: Any, **__: Any) -> None:
-        """The library's errors are those of clients: an unknown version, transport or origin."""
-        self._sampled.info("socket.io", words=(words % args if args else words)[:200])
+        """Write errors of clients: an unknown version, transport or origin."""
+        self._sampled.info("socketio_library_error", text=(words % args if args else words)[:200])
 
     def exception(self, words: str, *args: Any, **__: Any) -> None:
         error = sys.exc_info()[1]
-        if isinstance(error, ValueError) or words == UNKNOWN_PACKET_ERROR:  # what a client sent, not what we did
-            self._sampled.info("a packet cannot be read", reason=str(error)[:200])
+        if isinstance(error, ValueError) or words == UNKNOWN_PACKET_ERROR:  # a mistake of the client, not of the server
+            self._sampled.info("socketio_packet_malformed", reason=str(error)[:200])
         else:
-            log.exception("socket.io", words=words % args if args else words)
+            log.exception("socketio_library_failed", text=words % args if args else words)

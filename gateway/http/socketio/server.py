@@ -1,4 +1,4 @@
-"""Socket.IO: clients known by their token, each heard in the order it speaks, sessions followed by cursors."""
+"""A Socket.IO server: authenticates clients by token, handles their events in order, and sends events of sessions."""
 
 import asyncio
 import re
@@ -40,39 +40,39 @@ from .library import JsonReader, SocketIOJson, SocketIOLibraryLogger, SocketIOWe
 log = structlog.get_logger("dragoman.socketio")
 
 POLLING_QUEUE, WEBSOCKET_QUEUE = 8, 256
-"""How many events may wait for a client that polls (some take no more than 16 at once), or has a socket."""
+"""The number of events that may wait for a polling client (some take at most 16 at once), or for a WebSocket."""
 
 ACK_PACKET = "3"
 BINARY_PACKETS = ("5", "6")
 POLLING_BODY = re.compile(rb"[134b][^\x1e]*(?:\x1e[134b][^\x1e]*)*")
-"""What a client that polls sends: packets of Engine.IO that close, answer a ping, or bring a message."""
+"""Packets of Engine.IO that a polling client may send: close, pong, message."""
 RESERVED_EVENTS = ("connect", "disconnect", "*")
-"""Names under which the library calls us itself."""
+"""Names of events that the library uses itself."""
 _BEFORE_JSON = re.compile(r"[23]\d*(?=\[)")
-"""An event or an acknowledgement, up to what it says."""
+"""Matches an event or an acknowledgement before its payload."""
 _ACK_NUMBER = re.compile(r"2(\d{1,15})")
-"""An event that is to be acknowledged, and by which number."""
+"""Matches an event that wants an acknowledgement, and its number."""
 
 
 class DeferredAck:
-    """An answer that is not to hold up what the client says next."""
+    """An acknowledgement that must not delay the next event of the client."""
 
     def __init__(self, answer: Awaitable[Any]) -> None:
         self.answer = answer
 
 
 class SocketIOListener(Protocol):
-    """Who hears what clients say: the event's name and what came with it; what is returned acknowledges it."""
+    """Handles events of clients: gets the name and the payload; the return value is the acknowledgement."""
 
     async def on_event(self, peer: SocketIOClient, event: str, said: Any) -> Any: ...
     async def send_error(self, peer: SocketIOClient, error: GatewayError) -> Any:
-        """Tell a client that what it sent is not taken."""
+        """Send an error to a client whose packet is refused."""
     async def on_disconnect(self, peer: SocketIOClient) -> None:
-        """The client has left."""
+        """Handle the disconnect of a client."""
 
 
 class SocketIOServer:
-    """A Socket.IO endpoint of the application; what is said there is a listener's business."""
+    """A Socket.IO endpoint of the application; a listener handles the events."""
 
     def __init__(
         self,
@@ -97,7 +97,7 @@ class SocketIOServer:
         quiet = SocketIOLibraryLogger(self._sampled)
         self._sio = socketio.AsyncServer(
             async_mode="aiohttp", json=SocketIOJson(reads), max_http_buffer_size=most_bytes, ping_interval=ping_seconds,
-            cors_allowed_origins=[], logger=quiet, engineio_logger=quiet,  # the origin policy has looked already
+            cors_allowed_origins=[], logger=quiet, engineio_logger=quiet,  # the origin policy has checked already
         )
         self._dispatch, self._handle_event = dict(self.eio.handlers), self._sio._handle_event
         self._sio._handle_event = self._check_event
@@ -124,7 +124,7 @@ class SocketIOServer:
     @public
     @accepts_any_content_type
     async def serve(self, request: web.Request) -> web.StreamResponse:
-        """Who asks is said in the CONNECT packet, not in a header."""
+        """Serve a request; the key is in the CONNECT packet, not in a header."""
         check_upgrade_headers(request)
         self._app = request.app
         request.app[OPEN_SOCKETS].add(self)
@@ -132,12 +132,12 @@ class SocketIOServer:
         if sid is None:
             request.app[OPEN_SOCKETS].check_open()
         elif sid not in self.eio.sockets:
-            raise Invalid("there is no such connection of Socket.IO (any more); connect again", param="sid")
+            raise Invalid("this connection of Socket.IO does not exist or was closed; connect again", param="sid")
         elif sid not in self._handshakes:
             mark_authenticated(request)
-        if sid is not None and "Upgrade" in request.headers:  # the library looks at the header, too
+        if sid is not None and "Upgrade" in request.headers:  # the library checks the header, too
             if self.eio.sockets[sid].upgraded or self.eio.sockets[sid].upgrading:
-                raise Invalid("this connection of Socket.IO has a websocket already", param="sid")
+                raise Invalid("this connection of Socket.IO already has a WebSocket", param="sid")
             self._upgrades[sid] = request
             self._restrict(sid)
         elif sid is not None and request.method == "POST":
@@ -150,7 +150,7 @@ class SocketIOServer:
                 del self._upgrades[sid]
 
     async def _read(self, transport_id: str, request: web.Request) -> None:
-        """Read what a client that polls has to say, and refuse what the library would stumble over."""
+        """Read the body of a polling client, and refuse packets that the library cannot handle."""
         is_known = transport_id not in self._handshakes
         try:
             body = await read_body(request, self.eio.max_http_buffer_size if is_known else MAX_HANDSHAKE_BYTES)
@@ -160,13 +160,13 @@ class SocketIOServer:
             raise
         if body and not POLLING_BODY.fullmatch(body):
             raise Invalid(
-                self.log_malformed(ValueError("a body of Engine.IO is packets that begin with 1, 3 or 4 each"))
+                self.log_malformed(ValueError("a body of Engine.IO must have packets that begin with 1, 3 or 4"))
             )
 
     # -- clients --------------------------------------------------------------------------------------------------
 
     async def _open(self, transport_id: str, environ: dict[str, Any]) -> Any:
-        """A transport is there; who speaks there is to be said soon."""
+        """Register a new transport, whose client must authenticate soon."""
         found = await self._dispatch["connect"](transport_id, environ)
         self._await_key(transport_id)
         return found
@@ -182,7 +182,7 @@ class SocketIOServer:
         self._restrict(transport_id)
 
     def _restrict(self, transport_id: str) -> None:
-        """A websocket of an unknown client takes no more bytes than showing a key needs."""
+        """Limit the bytes of a WebSocket until its client is authenticated."""
         request = self._request_of(transport_id)
         if transport_id not in self._handshakes or request is None or "Upgrade" not in request.headers:
             return
@@ -226,26 +226,26 @@ class SocketIOServer:
             await self._listener.on_disconnect(peer)
 
     def _expel(self, peer: SocketIOClient) -> None:
-        """The client's key opens nothing any more."""
+        """Disconnect a client whose key was revoked."""
         peer.unfollow_all()
         task = self._expelling[peer.sid] = asyncio.create_task(self._part(peer), name=f"expel {peer.sid}")
         task.add_done_callback(lambda done: self._expelling.pop(peer.sid, None))
 
     async def _part(self, peer: SocketIOClient) -> None:
-        """Tell the client why, and hang up whether it listens or not."""
+        """Send the reason, and close the connection even if the client does not read."""
         with suppress(TimeoutError, ConnectionResetError, EngineIOError):
             async with asyncio.timeout(REVOKED_CLOSE_SECONDS):
-                await self._listener.send_error(peer, Unauthenticated("the key was revoked, or its time is over"))
+                await self._listener.send_error(peer, Unauthenticated("the key was revoked or has expired"))
                 await self._sio.disconnect(peer.sid)
         await self.cut(peer.transport_id)
 
     async def _receive(self, transport_id: str, packet: str | bytes) -> None:
-        """Have a packet read by the library; one that cannot be read is refused, and costs a line of the journal."""
+        """Let the library read a packet; a malformed packet is refused, with one line in the server log."""
         if not self._handshakes.accepts_packet(transport_id, packet):
             return
         try:
             if isinstance(packet, bytes) or packet.startswith(BINARY_PACKETS):
-                raise ValueError("a packet is text; binary events are not taken")
+                raise ValueError("a packet must be text; binary events are not supported")
             if len(packet) > SLICE_BYTES and (before := _BEFORE_JSON.match(packet)) is not None:
                 await self._sio.packet_class.json.read_ahead(packet[before.end():])
             await self._dispatch["message"](transport_id, packet)
@@ -258,16 +258,16 @@ class SocketIOServer:
 
     async def _check_event(self, transport_id: str, namespace: str | None, number: int | None, said: Any) -> None:
         if (namespace or "/") != "/":
-            return  # nobody is there
+            return  # nobody listens
         if not isinstance(said, list) or not said or not isinstance(said[0], str) or said[0] in RESERVED_EVENTS:
-            raise ValueError("an event is an array that begins with its name, which is none of the library's own")
+            raise ValueError("an event must be an array that begins with its name, which is not a reserved name")
         await self._handle_event(transport_id, namespace, number, said)
 
     async def refuse_size(self, transport_id: str) -> None:
         await self._refuse(transport_id, TooLarge(f"a packet is larger than {self.eio.max_http_buffer_size} bytes"))
 
     async def _refuse(self, transport_id: str, error: GatewayError) -> Any:
-        """Tell the client of a connection that what it sent is not taken; what this would be acknowledged with."""
+        """Send an error about a refused packet; return its acknowledgement."""
         peer = self._peers.get(self._sio.manager.sid_from_eio_sid(transport_id, "/"))
         if peer is None:
             return None
@@ -275,7 +275,7 @@ class SocketIOServer:
             return await self._listener.send_error(peer, error)
 
     async def _hear(self, event: str, sid: str, *said: Any) -> Any:
-        """One after the other: what a client says first is done first."""
+        """Handle the events of a client one after the other."""
         peer = self._peers.get(sid)
         if peer is None:
             return None
@@ -290,7 +290,7 @@ class SocketIOServer:
         try:
             return await self._listener.on_event(peer, event, said)
         except (ConnectionResetError, EngineIOError):
-            return None  # the client has left
+            return None  # the client has disconnected
 
     # -- connections ----------------------------------------------------------------------------------------------
 
@@ -303,26 +303,26 @@ class SocketIOServer:
         return WEBSOCKET_QUEUE if connection is not None and connection.upgraded else POLLING_QUEUE
 
     def log_malformed(self, error: Exception) -> str:
-        """Write down why a packet cannot be read; the library stumbles over events of another shape than this."""
-        reason = str(error) if isinstance(error, ValueError) else "an event is an array that begins with its name"
-        self._sampled.info("a packet cannot be read", reason=reason[:200])
+        """Write why a packet is malformed; the library cannot handle events of another shape."""
+        reason = str(error) if isinstance(error, ValueError) else "an event must be an array that begins with its name"
+        self._sampled.info("socketio_packet_malformed", reason=reason[:200])
         return reason
 
     async def cut(self, transport_id: str) -> None:
-        """End a connection whose client may not even take a farewell."""
+        """End a connection without a farewell."""
         connection, request = self.eio.sockets.get(transport_id), self._request_of(transport_id)
         if connection is None:
             return
         upgraded = connection.upgraded
         with suppress(EngineIOError):
             await connection.close(wait=False, abort=True)
-        connection.queue.put_nowait(None)  # a request may wait for something to be said
+        connection.queue.put_nowait(None)  # a polling request may wait for events
         if upgraded and request is not None and request.transport is not None:
             request.transport.abort()
         self.eio.sockets.pop(transport_id, None)
 
     async def close_when_idle(self) -> None:
-        """Say goodbye to each when nothing is being told to it: at the transport, so that clients come again."""
+        """Close each connection when nothing is being sent to it, at the transport, so that clients reconnect."""
         await asyncio.gather(*(self._leave(peer) for peer in list(self._peers.values())))
 
     async def _leave(self, peer: SocketIOClient) -> None:
@@ -331,7 +331,7 @@ class SocketIOServer:
             await self._hang_up(connection)
 
     async def close(self) -> None:
-        """The server stops: say goodbye to everybody."""
+        """Close all connections: the server stops."""
         for peer in list(self._peers.values()):
             peer.unfollow_all()
         for connection in list(self.eio.sockets.values()):
@@ -346,9 +346,9 @@ class SocketIOServer:
 
 
 def _packet_error(error: Exception, reason: str) -> Invalid:
-    """What a client is told of a packet; a field is named without its place in the packet's array."""
+    """Return the error for a client; a field is named without its index in the array of the packet."""
     if not isinstance(error, JsonLimitExceeded):
-        return Invalid(f"a packet cannot be read: {reason}")
+        return Invalid(f"malformed packet: {reason}")
     place, _, field = error.field.partition(".")
     field = field if place.isdecimal() else error.field
     return Invalid(f"{field}: {error.words}" if field else error.words, param=field or None)

@@ -1,4 +1,4 @@
-"""Append-only event logs, one like the other behind the EventLog port; and what is done with one that stands still."""
+"""Event logs behind the EventLog port, in memory, SQLite or Redis; export, import, compaction and verification."""
 
 from .compaction import compact_log
 from .export_import import EXPORT_FORMAT, ExportHeader, export_sessions, import_sessions

@@ -1,19 +1,17 @@
-"""The file made smaller: what nothing needs is dropped, many small segments become few, and the rest moves together."""
+"""Compaction of a SQLite log: leftovers are dropped, small segments are merged, and the file is made smaller."""
 
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from gateway.storage.sqlite import StorageUnusable, open_exclusively
-from gateway.storage.sqlite import explain_error as trouble_of
+from gateway.storage.sqlite import StorageUnusable, explain_error, open_exclusively
 
-from .log_file import LogFile, Segment
+from .log_file import LogFile, Progress, Segment
 
-Progress = Callable[[int, int], None]
 MAX_SEGMENT_BYTES = 128 * 1024
-"""A segment of this size takes no more in: what is read in pages should not have to be unpacked in loaves."""
+"""A segment of this size is not merged with others, so that reading a page decodes few other records."""
 
 SESSIONS_PER_COMMIT = 100
 """How many sessions are committed at a time."""
@@ -21,7 +19,7 @@ SESSIONS_PER_COMMIT = 100
 
 @dataclass
 class CompactionReport:
-    """What became of the file."""
+    """What was done to the file."""
 
     bytes_before: int
     bytes_after: int = 0
@@ -40,7 +38,7 @@ def compact_log(path: Path, progress: Progress = lambda done, total: None) -> Co
             connection.execute("VACUUM")
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         except sqlite3.Error as error:
-            raise StorageUnusable(trouble_of(path, error)) from None
+            raise StorageUnusable(explain_error(path, error)) from None
     done.bytes_after = _size(path)
     return done
 

@@ -1,7 +1,7 @@
-"""Sessions carried from one log to another: one JSON object a line, first what the file is, then record by record."""
+"""Export and import of sessions: a file of JSON lines, first a header, then one line per record."""
 
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -13,23 +13,21 @@ from gateway.errors import Conflict, Invalid
 from gateway.field_errors import describe_struct_error
 from gateway.json_values import MAX_JSON_ITEMS, JsonLimitExceeded, read_json
 from gateway.storage.sealing import UNSEALED, Seal
-from gateway.storage.sqlite import StorageUnusable, open_exclusively
-from gateway.storage.sqlite import explain_error as trouble_of
+from gateway.storage.sqlite import StorageUnusable, explain_error, open_exclusively
 
-from .log_file import LogFile, open_log_file
+from .log_file import LogFile, Progress, open_log_file
 from .segments import reseal_records
-from .sqlite import SegmentWriter, delete_session
+from .sqlite import SegmentWriter, remove_session
 
-Progress = Callable[[int, int], None]
 EXPORT_FORMAT = "dragoman log"
 SEGMENT = 500
-"""How many records of a session are put into one segment."""
+"""How many records of a session become one segment."""
 MAX_RECORD_ITEMS = 100 * MAX_JSON_ITEMS
-"""How many items a record may have: what a session began with is one record, and nobody waits while it is read."""
+"""How many items a record may have; the first record of a session has all messages that it began with."""
 
 
 class ExportHeader(msgspec.Struct, kw_only=True):
-    """The first line: what this is, and by which model the records are to be read."""
+    """The first line: the format of the file, and the version of the model of its records."""
 
     format: str
     model: int
@@ -40,7 +38,7 @@ class ExportHeader(msgspec.Struct, kw_only=True):
 def export_sessions(
     path: Path, sessions: Sequence[str] = (), progress: Progress = lambda done, total: None, *, seal: Seal = UNSEALED,
 ) -> Iterator[bytes]:
-    """The lines of these sessions, or of all; what is secret is sealed. A server may be at work meanwhile."""
+    """The lines of these sessions, or of all, with sealed secrets; a server may use the file meanwhile."""
     with open_log_file(path) as file:
         chosen = [file.head(session_id).session_id for session_id in sessions]
         total = len(chosen) or file.size
@@ -54,7 +52,7 @@ def export_sessions(
 
 @dataclass
 class ImportReport:
-    """What was taken in."""
+    """What was imported."""
 
     sessions: int = 0
     records: int = 0
@@ -75,7 +73,7 @@ def import_sessions(
                 progress(done.sessions, 0)
             connection.execute("COMMIT")
         except sqlite3.Error as error:
-            raise StorageUnusable(trouble_of(path, error)) from None
+            raise StorageUnusable(explain_error(path, error)) from None
     return done
 
 
@@ -84,7 +82,8 @@ def _store(connection: sqlite3.Connection, records: list[m.Record], replace: boo
     if LogFile(connection).find(session_id) is not None:
         if not replace:
             raise Conflict(f"there is a session '{session_id}' already; --replace puts this one in its place")
-        done.replaced += delete_session(connection, session_id)
+        remove_session(connection, session_id)
+        done.replaced += 1
     rest = iter(records)
     while some := list(islice(rest, SEGMENT)):
         SegmentWriter({session_id: some})(connection)
@@ -93,7 +92,7 @@ def _store(connection: sqlite3.Connection, records: list[m.Record], replace: boo
 
 
 def _sessions(lines: Iterable[bytes]) -> Iterator[list[m.Record]]:
-    """Each session whole, as the engine could have written it."""
+    """The sessions, each with all its records, checked against the grammar."""
     reading: SessionLines | None = None
     seen: set[str] = set()
     for number, record in _records(lines):

@@ -1,7 +1,7 @@
-"""The log's file without a server: whose sessions are in it, and what each has, piece by piece; for those who look."""
+"""The file of a SQLite log, read without a server: its sessions, and the segments of each one."""
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
@@ -9,14 +9,16 @@ from typing import NamedTuple
 import gateway.model as m
 from gateway.errors import NotFound
 from gateway.ports import SessionHead
-from gateway.storage.sqlite import StorageUnusable, open_read_only
-from gateway.storage.sqlite import explain_error as trouble_of
+from gateway.storage.sqlite import StorageUnusable, explain_error, open_read_only
 
 from .sqlite import SELECT_HEADS, decode_lines, row_to_head
 
+Progress = Callable[[int, int], None]
+"""(how much is done, how much there is): called while a file is worked on."""
+
 
 class Segment(NamedTuple):
-    """One commit's worth of one session, as it lies in the file."""
+    """What one commit has stored of one session, as it is in the file."""
 
     last: int
     model: int
@@ -24,7 +26,7 @@ class Segment(NamedTuple):
     words: bytes
 
     def records(self) -> list[m.Record]:
-        """In order; raises msgspec's errors if they cannot be read."""
+        """The records in order; raises msgspec's errors if they cannot be read."""
         return sorted(decode_lines(self.spine) + decode_lines(self.words), key=lambda record: record.seq)
 
     @property
@@ -33,7 +35,7 @@ class Segment(NamedTuple):
 
     @property
     def is_parted(self) -> bool:
-        """Whether words are with the words, and everything else is apart from them."""
+        """Whether all deltas, and nothing else, are in the column for deltas."""
         return (
             all(type(record.event) is m.BlockDelta for record in decode_lines(self.words))
             and not any(type(record.event) is m.BlockDelta for record in decode_lines(self.spine))
@@ -88,6 +90,6 @@ def open_log_file(path: Path) -> Iterator[LogFile]:
     try:
         yield LogFile(connection)
     except sqlite3.Error as error:
-        raise StorageUnusable(trouble_of(path, error)) from None
+        raise StorageUnusable(explain_error(path, error)) from None
     finally:
         connection.close()

@@ -1,4 +1,4 @@
-"""The log that lives as long as the process: a list of records per session, safe as soon as taken."""
+"""The log in memory: a list of records per session, which are stored as soon as they are appended."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
@@ -6,11 +6,11 @@ from itertools import count
 
 import gateway.model as m
 from gateway.errors import GatewayError
-from gateway.ports import OnCommit, OnTrouble, SessionHead
+from gateway.ports import NO_LISTENER, LogListener, SessionHead
 from gateway.quotas import Quotas
 
 MAX_LOOKUP_IDS = 100_000
-"""How many turns and asks are remembered by their ids; the oldest are forgotten first."""
+"""How many ids of turns and asks are kept; the oldest are dropped first."""
 
 
 class MemoryLog:
@@ -19,8 +19,7 @@ class MemoryLog:
     write_error: GatewayError | None = None
 
     def __init__(self, most_places: int = MAX_LOOKUP_IDS, tally: Quotas | None = None) -> None:
-        self.on_commit: OnCommit = lambda records: None
-        self.on_trouble: OnTrouble = lambda error: None
+        self._listener: LogListener = NO_LISTENER
         self._records: dict[str, list[m.Record]] = {}
         self._heads: dict[str, SessionHead] = {}
         self._ordinals: dict[str | None, list[int]] = {None: []}
@@ -30,6 +29,10 @@ class MemoryLog:
         self._places: dict[str, str] = {}
         self._most_places = most_places
         self._tally = tally or Quotas()
+
+    def attach(self, listener: LogListener) -> None:
+        assert self._listener is NO_LISTENER, "a log has one listener"
+        self._listener = listener
 
     async def open(self) -> None:
         """Nothing to prepare."""
@@ -45,11 +48,11 @@ class MemoryLog:
         records.append(record)
         if type(record.event) is not m.BlockDelta:
             self._note(record)
-        self.on_commit((record,))
+        self._listener.committed((record,))
 
     def append_deltas(self, records: Sequence[m.Record]) -> None:
         self._records[records[0].session_id].extend(records)
-        self.on_commit(records)
+        self._listener.committed(records)
 
     def _note(self, record: m.Record) -> None:
         event = record.event
@@ -76,7 +79,7 @@ class MemoryLog:
         return self._records.setdefault(record.session_id, [])
 
     async def wait_stored(self, session_id: str, seq: int) -> None:
-        """What was taken is safe already."""
+        """Every record is stored when it is appended."""
 
     async def read(self, session_id: str, after: int = 0, limit: int | None = None) -> Sequence[m.Record]:
         records = self._records.get(session_id, [])
@@ -126,4 +129,4 @@ class MemoryLog:
             del ordinals[bisect_left(ordinals, head.ordinal)]
 
     async def close(self) -> None:
-        """Nothing to put away."""
+        """Nothing to close."""

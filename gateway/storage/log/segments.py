@@ -1,7 +1,4 @@
-"""What one commit has of one session: which of it tells the state, and what it tells of turns and places.
-
-Records on their way into a log and out of it: what is secret in them is sealed there, and nowhere else.
-"""
+"""Records as logs store them: deltas apart from other records, ids by which a session is found, and sealed secrets."""
 
 from collections.abc import Iterable, Sequence
 
@@ -10,7 +7,7 @@ from gateway.storage.sealing import UNSEALED, Seal, is_sealed
 
 
 def split_deltas(records: Iterable[m.Record]) -> tuple[list[m.Record], list[m.Record]]:
-    """What tells the state of the session, and the words that merely lead up to it."""
+    """The records that are no deltas, and the deltas."""
     spine, words = list[m.Record](), list[m.Record]()
     for record in records:
         (words if type(record.event) is m.BlockDelta else spine).append(record)
@@ -18,25 +15,25 @@ def split_deltas(records: Iterable[m.Record]) -> tuple[list[m.Record], list[m.Re
 
 
 def is_in_turn_after(records: Iterable[m.Record]) -> int | None:
-    """Whether a turn is open after these; None if they do not tell."""
-    told = None
+    """Whether a turn is open after these records, as 0 or 1; None if none of them begins or ends a turn."""
+    in_turn = None
     for record in records:
         if isinstance(record.event, m.TurnStarted):
-            told = 1
+            in_turn = 1
         elif isinstance(record.event, m.TurnEnded):
-            told = 0
-    return told
+            in_turn = 0
+    return in_turn
 
 
 def lookup_id_of(record: m.Record) -> str | None:
-    """The id under which somebody may look for the session."""
+    """The id of a turn or an ask, by which its session is found."""
     if isinstance(record.event, m.TurnStarted):
         return record.turn_id
     return record.event.request_id if isinstance(record.event, m.InputRequested) else None
 
 
 EVENTS_WITH_SECRETS = frozenset((m.InputAccepted, m.SessionCreated, m.SessionUpdated))
-"""Only these have secrets in them."""
+"""The events that may have secrets."""
 
 
 def seal_records(records: Sequence[m.Record], seal: Seal) -> Sequence[m.Record]:
@@ -57,7 +54,7 @@ def unseal_records(records: list[m.Record], seal: Seal) -> list[m.Record]:
 
 
 def reseal_records(records: list[m.Record], seal: Seal) -> list[m.Record]:
-    """Those that come from elsewhere: what is sealed there stays as it is, and opens with the key of that place."""
+    """Records of another log with sealed secrets; secrets that are sealed already keep the key of that log."""
     return [
         m.with_secrets(record, lambda values: {**seal.seal(
             {name: value for name, value in values.items() if not is_sealed(value)}

@@ -1,4 +1,4 @@
-"""The log in a SQLite file: what one commit has of one session is one segment, words apart from everything else."""
+"""The log in a SQLite file: what one commit stores of one session is one segment, with its deltas apart."""
 
 import asyncio
 import sqlite3
@@ -8,7 +8,7 @@ import msgspec
 
 import gateway.model as m
 from gateway.errors import GatewayError
-from gateway.ports import OnCommit, OnTrouble, SessionHead
+from gateway.ports import NO_LISTENER, LogListener, SessionHead
 from gateway.quotas import Quotas
 from gateway.storage.sealing import UNSEALED, Seal
 from gateway.storage.sqlite import Database, add_to_counter
@@ -18,22 +18,21 @@ from .segments import is_in_turn_after, lookup_id_of, seal_records, split_deltas
 encode_lines = msgspec.json.Encoder().encode_lines
 decode_lines = msgspec.json.Decoder(m.Record).decode_lines
 Batch = dict[str, list[m.Record]]
-"""What waits to be written, by session."""
+"""Records that wait to be written, by session."""
 
 SEGMENT = 512
-"""More records of one commit become several segments: who reads a page decodes little beside it."""
+"""More records of one commit become several segments, so that reading a page decodes few other records."""
 BYTES_COUNTER = "log.bytes"
-"""The counters: whether bytes are counted, and how many each owner has."""
+"""The counter that says whether bytes are counted, and the prefix of the counters of each owner."""
 SELECT_BYTES = "SELECT coalesce(sum(length(spine) + length(words)), 0) FROM segments"
 SELECT_HEADS = "SELECT ordinal, session_id, owner, head, in_turn FROM sessions"
 
 
 class SqliteLog:
-    """The default: nothing is shown before the file has it, and after a crash it is all still there."""
+    """The default log: a record is reported when the file has it, and is still there after a crash."""
 
     def __init__(self, database: Database, seal: Seal = UNSEALED, tally: Quotas | None = None) -> None:
-        self.on_commit: OnCommit = lambda records: None
-        self.on_trouble: OnTrouble = lambda error: None
+        self._listener: LogListener = NO_LISTENER
         self._database = database
         self._seal = seal
         self._tally = tally or Quotas()
@@ -44,6 +43,10 @@ class SqliteLog:
         self._leaving_safe: asyncio.Future[None] | None = None
         self._count = 0
         database.attach(self)
+
+    def attach(self, listener: LogListener) -> None:
+        assert self._listener is NO_LISTENER, "a log has one listener"
+        self._listener = listener
 
     async def open(self) -> None:
         await self._database.open()
@@ -69,7 +72,7 @@ class SqliteLog:
             records.append(record)
             return
         self._pending[record.session_id] = [record]
-        if isinstance(record.event, m.SessionCreated):  # counted when it is taken: two at once do not share a place
+        if isinstance(record.event, m.SessionCreated):  # now: two new sessions must not both get the last place
             self._count += 1
             self._tally.add(record.event.owner, sessions=1)
         self._database.schedule_write()
@@ -91,18 +94,18 @@ class SqliteLog:
         for owner, size in self._writing.sizes.items() if self._writing is not None else ():
             self._tally.add(owner, stored_bytes=size)
         for records in batch.values():
-            self.on_commit(records)
+            self._listener.committed(records)
         if self._leaving_safe is not None and not self._leaving_safe.done():
             self._leaving_safe.set_result(None)
 
-    def failed(self, why: GatewayError) -> None:
-        """It stays where it is and is offered again, before anything newer."""
+    def failed(self, error: GatewayError) -> None:
+        """Keep the records of the group; they are written again before newer ones."""
         for waiting in (self._leaving_safe, self._safe):
             if waiting is not None and not waiting.done():
-                waiting.set_exception(why)
-                waiting.exception()  # whoever waited may have gone
+                waiting.set_exception(error)
+                waiting.exception()  # the task that waited may be gone
         self._leaving_safe = self._safe = None
-        self.on_trouble(why)
+        self._listener.failed(error)
 
     async def wait_stored(self, session_id: str, seq: int) -> None:
         if session_id not in self._pending and session_id not in self._leaving:
@@ -186,14 +189,14 @@ class SegmentWriter:
         self._batch = batch
         self._seal = seal
         self.sizes: dict[str, int] = {}
-        """How many bytes were written, by owner."""
+        """How many bytes were written for each owner."""
 
     def __call__(self, file: sqlite3.Connection) -> None:
         segments, places, sizes = [], [], dict[str, int]()
         for session_id, records in self._batch.items():
             place = self._place(file, session_id, records)
             if place is None:
-                continue  # it was deleted a moment ago
+                continue  # the session was just deleted
             ordinal, owner = place
             for start in range(0, len(records), SEGMENT):
                 some = records[start:start + SEGMENT]
@@ -213,7 +216,7 @@ class SegmentWriter:
         return encode_lines(seal_records(spine, self._seal))
 
     def _place(self, file: sqlite3.Connection, session_id: str, records: list[m.Record]) -> tuple[int, str] | None:
-        """The number of the session and its owner; its row is brought up to date."""
+        """The ordinal of the session and its owner; its row is updated."""
         head, in_turn = records[-1].seq, is_in_turn_after(records)
         if isinstance(created := records[0].event, m.SessionCreated):
             row = file.execute(
@@ -230,13 +233,8 @@ class SegmentWriter:
         return found
 
 
-def delete_session(file: sqlite3.Connection, session_id: str) -> int:
-    """Remove a session; how many there were of it."""
-    return 0 if remove_session(file, session_id) is None else 1
-
-
 def remove_session(file: sqlite3.Connection, session_id: str) -> tuple[str, int] | None:
-    """Remove a session; whose it was, and how many bytes it had."""
+    """Remove a session; return its owner and how many bytes it had, None if there is no such session."""
     row = file.execute("DELETE FROM sessions WHERE session_id = ? RETURNING ordinal, owner", (session_id,)).fetchone()
     if row is None:
         return None
@@ -249,13 +247,13 @@ def remove_session(file: sqlite3.Connection, session_id: str) -> tuple[str, int]
 
 
 def usage_by_owner(file: sqlite3.Connection) -> list[tuple[str, int, int]]:
-    """Everybody who has sessions: how many, and how many bytes."""
+    """Each owner, with the number of their sessions and bytes."""
     rows = file.execute("SELECT owner, count(*) FROM sessions GROUP BY owner").fetchall()
     return [(owner, sessions, add_to_counter(file, f"{BYTES_COUNTER}:{owner}")) for owner, sessions in rows]
 
 
 def count_stored_bytes(file: sqlite3.Connection) -> None:
-    """Count once what a file has from before its bytes were counted."""
+    """Count the bytes of a file that was written before bytes were counted."""
     everybody = [owner for (owner,) in file.execute("SELECT DISTINCT owner FROM sessions")]
     for owner in everybody:
         [size] = file.execute(f"{SELECT_BYTES} JOIN sessions ON session = ordinal WHERE owner = ?", (owner,)).fetchone()

@@ -1,7 +1,7 @@
-"""Is the file whole, and does it say what a log must say? Every problem with its session and record."""
+"""Verification of a SQLite log: damaged pages, missing records and broken grammar, each with its session and record."""
 
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -11,10 +11,9 @@ import msgspec
 import gateway.model as m
 from gateway.ports import SessionHead
 
-from .log_file import LogFile, Segment, open_log_file
+from .log_file import LogFile, Progress, Segment, open_log_file
 from .segments import lookup_id_of
 
-Progress = Callable[[int, int], None]
 MAX_LISTED_PAGES = 100
 """How many damaged pages are listed."""
 
@@ -33,7 +32,7 @@ class LogProblem(NamedTuple):
 
 @dataclass
 class VerificationReport:
-    """What was looked at, and what is wrong with it."""
+    """How much was checked, and which problems were found."""
 
     sessions: int = 0
     segments: int = 0

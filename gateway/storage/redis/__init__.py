@@ -1,14 +1,27 @@
-"""One Redis server that many of ours share."""
+"""The connection to a Redis server that several gateways share."""
 
 from .address import RedisAddress, RedisUnreachable
 from .client import DEFAULT_LEASE_SECONDS, RedisClient, RedisDataLost, RedisTokenBuckets
 from .connection import Command, CommandRefused, RedisConnection
-from .pubsub import RedisPubSub
+from .pubsub import PubSubReceiver, RedisPubSub
+from .replies import (
+    Appended,
+    OwnerUsage,
+    Reply,
+    read_appended,
+    read_claim,
+    read_removed,
+    read_renewal,
+    read_session_ids,
+)
 
 __all__ = [
     "DEFAULT_LEASE_SECONDS",
+    "Appended",
     "Command",
     "CommandRefused",
+    "OwnerUsage",
+    "PubSubReceiver",
     "RedisAddress",
     "RedisClient",
     "RedisConnection",
@@ -16,4 +29,10 @@ __all__ = [
     "RedisPubSub",
     "RedisTokenBuckets",
     "RedisUnreachable",
+    "Reply",
+    "read_appended",
+    "read_claim",
+    "read_removed",
+    "read_renewal",
+    "read_session_ids",
 ]

@@ -1,4 +1,4 @@
-"""Where a Redis server is, as the settings write it; and how that may be told without its password."""
+"""The address of a Redis server, as the settings write it, and as it is shown without its password."""
 
 import ssl
 from collections.abc import Iterator
@@ -71,7 +71,7 @@ class RedisUnreachable(Overloaded):
 
 
 def unreachable_error(shown: str, error: BaseException | str) -> RedisUnreachable:
-    """The error for a server of which that was heard; `shown` is its address without its password."""
+    """The error for a server that cannot be reached; `shown` is its address without its password."""
     why, hint = (error, "") if isinstance(error, str) else _explain(error, shown.partition(":")[0])
     made = RedisUnreachable(f"Redis at {shown} cannot be reached: {why}")
     made.hint = hint or RedisUnreachable.hint

@@ -1,12 +1,9 @@
-"""One Redis server that many of ours share: scripts by name, the life of its data, and what to do when it goes away.
-
-Buckets of tokens that several servers share: how many requests each key has left.
-"""
+"""The client of a Redis server that several gateways share: scripts by name, the epoch of its data, and failures."""
 
 import secrets
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Protocol
 
 import structlog
 
@@ -15,23 +12,35 @@ from gateway.errors import GatewayError, Overloaded
 from ..sqlite import StorageUnusable
 from .address import RedisAddress, RedisUnreachable
 from .connection import Command, CommandRefused, RedisConnection
+from .replies import Reply
 from .scripts import scripts
 
 log = structlog.get_logger("dragoman.redis")
 FORMAT = "1"
-"""How the keys are laid out; a server that finds a later one refuses to touch it."""
+"""The version of the layout of keys; a server does not use data of a later version."""
 DEFAULT_LEASE_SECONDS = 10.0
 
 
 class RedisDataLost(Overloaded):
-    """The data in Redis are not those of before: everything at hand is void."""
+    """The data in Redis are not those of before: no session in memory is valid any more."""
+
+    nothing_stored = True
+
+
+class RedisObserver(Protocol):
+    """The log, as the client sees it: the client reports what concerns all data in Redis."""
+
+    def failed(self, error: GatewayError) -> None:
+        """Nothing can be stored, and that has lasted too long to keep it from those who wait."""
+    def data_lost(self) -> None:
+        """Redis has lost its data: nothing that was read or written before is there."""
 
 
 class RedisClient:
-    """Two lines, one for what changes something and one for what merely reads, so that neither holds up the other.
+    """Two connections, one that writes and one that reads, so that neither delays the other.
 
-    The data have an epoch: a word made when the first server came. Every script that changes something names it; if it
-    is not there any more, the data are gone, and `on_reset` is told before anything else happens.
+    The data have an epoch, a random word that the first server stores. Every script that writes names the epoch; if the
+    epoch is gone, the data are gone, and the observer is told before anything else happens.
     """
 
     def __init__(
@@ -40,16 +49,15 @@ class RedisClient:
     ) -> None:
         self.address = address
         self.clock = clock
-        """What leases run by. It is not the event loop's: uvloop's stands still while the loop is held up."""
+        """The clock of leases; it is not that of the loop, because uvloop stops its clock while the loop is busy."""
         self.prefix = address.prefix
         self.replica = secrets.token_hex(6)
-        """What the other servers know us by; never used again."""
+        """The id of this server, which is new with each start."""
         self.lease = lease
         self.epoch = ""
         self.trouble: GatewayError | None = None
         """Why nothing can be stored just now."""
-        self.on_trouble: Callable[[GatewayError], None] = lambda error: None
-        self.on_reset: list[Callable[[], None]] = []
+        self._observer: RedisObserver | None = None
         self._fsync = fsync
         self._failing_since: float | None = None
         self.seconds = max(0.25, min(5.0, lease / 2))
@@ -57,8 +65,13 @@ class RedisClient:
         self._writing = RedisConnection(address, self.seconds, self._teach)
         self._reading = RedisConnection(address, self.seconds, self._teach)
 
+    def attach(self, observer: RedisObserver) -> None:
+        """Report to this observer from now on; a client has one observer, which is given once."""
+        assert self._observer is None, "a Redis client has one observer"
+        self._observer = observer
+
     async def open(self) -> None:
-        """Reach the server and see whether it is what we need; raises `StorageUnusable`."""
+        """Connect, and check that the server can be used; raises `StorageUnusable`."""
         try:
             await self._check_durability()
             version, self.epoch = await self._begin()
@@ -103,11 +116,11 @@ class RedisClient:
                 f"which it never tells what is on its disk; change it, or set `durability: normal`"
             )
         if words.get("maxmemory_policy", "noeviction") != "noeviction":
-            log.warning("Redis may throw sessions away when its memory is full; set maxmemory-policy noeviction",
-                        policy=words["maxmemory_policy"])
+            log.warning("redis_may_evict_data", policy=words["maxmemory_policy"],
+                        advice="sessions may be lost when the memory is full; set maxmemory-policy noeviction")
 
     async def _teach(self, line: RedisConnection) -> None:
-        """A server that was restarted knows no scripts."""
+        """Load all scripts: a server that was restarted has none."""
         await line.greeting(*(("SCRIPT", "LOAD", text) for _, text in scripts().values()))
 
     async def close(self) -> None:
@@ -122,12 +135,12 @@ class RedisClient:
     def _call(self, script: str, *given: str | bytes | int | float) -> Command:
         return ("EVALSHA", scripts()[script][0], 0, self.prefix, *given)
 
-    async def run_read_script(self, script: str, *given: str | bytes | int | float) -> Any:
-        """A script that changes nothing."""
+    async def run_read_script(self, script: str, *given: str | bytes | int | float) -> Reply:
+        """Run a script that writes nothing."""
         return (await self.read_all([self._call(script, *given)]))[0]
 
-    async def read_all(self, commands: Sequence[Command]) -> list[Any]:
-        """Commands that change nothing, so that they may be asked a second time."""
+    async def read_all(self, commands: Sequence[Command]) -> list[Reply]:
+        """Send commands that write nothing; if the connection breaks, they are sent again."""
         for attempt in (1, 2):
             try:
                 replies = await self._reading.ask_all(commands)
@@ -140,14 +153,14 @@ class RedisClient:
             await self._mend(refusal, self._reading)
         raise RedisUnreachable(f"Redis at {self.address.shown} does not answer as it should")
 
-    async def run_script(self, script: str, *given: str | bytes | int | float) -> Any:
-        """A script that changes something, on the data of this epoch; what is unclear after a break is the caller's."""
+    async def run_script(self, script: str, *given: str | bytes | int | float) -> Reply:
+        """Run a script that writes; if the connection breaks, the caller cannot know whether it ran."""
         return (await self.run_scripts([(script, given)]))[0]
 
     async def run_scripts(
         self, calls: Sequence[tuple[str, Sequence[str | bytes | int | float]]], *extra: Command,
-    ) -> list[Any]:
-        """Several such scripts in one write; `extra` commands follow them."""
+    ) -> list[Reply]:
+        """Run several such scripts in one write; `extra` commands follow them."""
         epoch = self.epoch
         commands = [*(self._call(script, epoch, *given) for script, given in calls), *extra]
         for _ in (1, 2):
@@ -162,7 +175,7 @@ class RedisClient:
         raise RedisUnreachable(f"Redis at {self.address.shown} forgets its scripts")
 
     async def publish(self, channel: str, message: bytes) -> int:
-        """Say something to whoever listens just now; how many do."""
+        """Publish a message; return how many connections receive it."""
         try:
             return int(await self._writing.ask("PUBLISH", self.key(channel), message))
         except CommandRefused as refusal:
@@ -180,50 +193,51 @@ class RedisClient:
             _, begun = await self._begin()
             if self.epoch == epoch:
                 self.epoch = begun
-                log.error("Redis came back without its data: all sessions are gone", server=self.address.shown)
-                for told in self.on_reset:
-                    told()
+                log.error("redis_data_lost", server=self.address.shown)
+                if self._observer is not None:
+                    self._observer.data_lost()
         raise RedisDataLost("the server has lost its data; begin anew")
 
     # -- going away and coming back -------------------------------------------------------------------------------
 
     @property
     def most_ms(self) -> int:
-        """How long the server may take over one thing, in its own unit."""
+        """How many milliseconds the server may take for one command."""
         return round(self.seconds * 800)
 
     @property
     def patience(self) -> float:
-        """For so many seconds a server that went away may come back without anybody being told."""
+        """For how many seconds Redis may be away before the observer is told."""
         return min(2.0, self.lease / 4)
 
     def failed(self, why: GatewayError) -> bool:
-        """Something could not be stored; whether that has gone on for so long that it is told."""
+        """Storing has failed; return whether it has failed for so long that the observer was told."""
         now = self.clock()
         self._failing_since = now if self._failing_since is None else self._failing_since
         if now - self._failing_since < self.patience:
             return False
         if self.trouble is None:
-            log.error("nothing can be stored", error=why.message)
+            log.error("storage_write_failed", error=why.message)
         self.trouble = Overloaded(f"nothing can be stored just now: {why.message}")
-        self.on_trouble(self.trouble)
+        if self._observer is not None:
+            self._observer.failed(self.trouble)
         return True
 
     def worked(self) -> None:
         self._failing_since = None
         if self.trouble is not None:
-            log.info("storing works again", server=self.address.shown)
+            log.info("storage_write_recovered", server=self.address.shown)
             self.trouble = None
 
 
-def _info_fields(*replies: Any) -> dict[str, str]:
-    """The lines of INFO."""
+def _info_fields(*replies: Reply) -> dict[str, str]:
+    """The fields of INFO."""
     lines = b"\n".join(reply for reply in replies if isinstance(reply, bytes)).decode(errors="replace").splitlines()
     return dict(line.split(":", 1) for line in lines if ":" in line)
 
 
 class RedisTokenBuckets:
-    """One script takes tokens out and fills up what time has brought, by the clock of Redis."""
+    """Token buckets that several servers share; one script takes tokens and adds those of the time that has passed."""
 
     def __init__(self, redis: RedisClient) -> None:
         self._redis = redis

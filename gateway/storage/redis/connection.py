@@ -1,24 +1,24 @@
-"""One connection to Redis: what is asked in one moment leaves in one write, and the replies come back in order."""
+"""One connection to Redis: commands that are sent together leave in one write, and replies come back in order."""
 
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from typing import Any
 
 from hiredis import pack_command
 from redis.asyncio.connection import AbstractConnection
 from redis.exceptions import NoScriptError, OutOfMemoryError, ReadOnlyError, RedisError, ResponseError
 
 from .address import RedisAddress, RedisUnreachable, unreachable_error
+from .replies import Reply
 
 Command = tuple[str | bytes | int | float, ...]
 KINDS: dict[type[Exception], str] = {NoScriptError: "NOSCRIPT", OutOfMemoryError: "OOM", ReadOnlyError: "READONLY"}
-"""The first words that the library has taken off the errors it knows."""
+"""The first words of errors, which the library removes from the errors that it knows."""
 
 
 def pack(command: Command) -> bytes:
-    """As it goes over the line; half a character, as in a path that is no UTF-8, is what nobody has stored."""
+    """The bytes of a command; a string that is not valid Unicode is encoded too, and matches nothing that is stored."""
     try:
         words: bytes = pack_command(command)  # type: ignore[arg-type]  # it takes any number of words
     except UnicodeEncodeError:
@@ -28,7 +28,7 @@ def pack(command: Command) -> bytes:
 
 
 class CommandRefused(Exception):
-    """The server was reached, and refused a command; `kind` is the first word of its error."""
+    """Redis has refused a command; `kind` is the first word of its error."""
 
     def __init__(self, kind: str, words: str) -> None:
         super().__init__(f"{kind} {words}".strip())
@@ -36,9 +36,9 @@ class CommandRefused(Exception):
 
 
 class RedisConnection:
-    """Connects when it is needed; whoever waits when the connection breaks is told, and may ask again.
+    """Connects with the first command; when the connection breaks, all who wait for a reply get an error.
 
-    `greet` is awaited with every new connection, before anything else is said on it.
+    `greet` is awaited with every new connection, before any other command.
     """
 
     def __init__(
@@ -51,25 +51,25 @@ class RedisConnection:
         self._seconds = seconds
         self._greet = greet
         self._connection: AbstractConnection | None = None
-        self._waiting: deque[asyncio.Future[Any]] = deque()
+        self._waiting: deque[asyncio.Future[Reply]] = deque()
         self._reading: asyncio.Task[None] | None = None
         self._connecting = asyncio.Lock()
 
-    async def ask(self, *command: str | bytes | int | float) -> Any:
+    async def ask(self, *command: str | bytes | int | float) -> Reply:
         """One command and its reply; raises `RedisUnreachable` or `CommandRefused`."""
         reply = (await self.ask_all([command]))[0]
         if isinstance(reply, CommandRefused):
             raise reply
         return reply
 
-    async def ask_all(self, commands: Sequence[Command]) -> list[Any]:
-        """Many commands in one write; a reply that is a refusal is one of the replies."""
+    async def ask_all(self, commands: Sequence[Command]) -> list[Reply]:
+        """Send several commands in one write; refusals are among the replies."""
         if self._connection is None:
             await self._connect()
         return await self._exchange(commands)
 
-    async def _exchange(self, commands: Sequence[Command]) -> list[Any]:
-        """What waits for a reply is bounded by who asks; a write never waits, so nobody who leaves breaks it off."""
+    async def _exchange(self, commands: Sequence[Command]) -> list[Reply]:
+        """Write without waiting, so that a cancelled caller leaves no half command; then wait for the replies."""
         connection = self._connection
         if connection is None or connection._writer is None:
             raise self._gone("the connection was lost")
@@ -105,8 +105,8 @@ class RedisConnection:
                     self._drop(connection, "it was not as it should be")
                     raise
 
-    async def greeting(self, *commands: Command) -> list[Any]:
-        """For `greet`: ask on the connection that has just been made."""
+    async def greeting(self, *commands: Command) -> list[Reply]:
+        """Send commands on a new connection; only `greet` does."""
         return await self._exchange(commands)
 
     async def _read(self, connection: AbstractConnection) -> None:
@@ -124,14 +124,14 @@ class RedisConnection:
             self._drop(connection, why)
 
     @staticmethod
-    async def _next(connection: AbstractConnection) -> Any:
+    async def _next(connection: AbstractConnection) -> Reply:
         try:
             return await connection.read_response(disconnect_on_error=False)
         except ResponseError as error:
             return CommandRefused(KINDS.get(type(error), ""), str(error))
 
     def _drop(self, connection: AbstractConnection, why: str) -> None:
-        """Nothing more is said on it; those who wait are told."""
+        """Close the connection; all who wait for a reply get an error."""
         if self._connection is not connection:
             return
         self._connection = None

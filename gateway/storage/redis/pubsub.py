@@ -1,10 +1,10 @@
-"""One subscription connection: channels come and go, what was missed while it was broken is the hearer's to fill."""
+"""One connection that receives what is published on channels of Redis; it reconnects by itself."""
 
 import asyncio
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from typing import Any
+from typing import Any, Protocol
 
 import structlog
 from redis.asyncio.connection import AbstractConnection
@@ -18,22 +18,21 @@ log = structlog.get_logger("dragoman.redis")
 RECONNECT_SECONDS = 0.2
 
 
+class PubSubReceiver(Protocol):
+    """Receives what is published."""
+
+    def received(self, channel: str, message: bytes) -> None: ...
+    def missed(self) -> None:
+        """The connection was broken and is back: messages may have been lost meanwhile."""
+
+
 class RedisPubSub:
-    """Hears what is published on its channels, and comes back by itself when the connection breaks.
+    """Receives what is published on its channels, and reconnects when the connection breaks."""
 
-    `hear(channel, message)` is called for every message, `missed()` whenever messages may have been lost
-    and all channels are heard again.
-    """
-
-    def __init__(
-        self, address: RedisAddress, seconds: float, hear: Callable[[str, bytes], None], missed: Callable[[], None],
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
+    def __init__(self, address: RedisAddress, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._address = address
         self._clock = clock
         self._seconds = seconds
-        self._hear = hear
-        self._missed = missed
         self._channels: dict[str, asyncio.Future[None]] = {}
         self._connection: AbstractConnection | None = None
         self._task: asyncio.Task[None] | None = None
@@ -48,14 +47,14 @@ class RedisPubSub:
     def channels(self) -> Iterable[str]:
         return tuple(self._channels)
 
-    async def start(self, *channels: str) -> None:
-        """Listen to these from now on; raises `Unreachable`."""
-        self._task = asyncio.create_task(self._run(), name="redis listener")
+    async def start(self, receiver: PubSubReceiver, *channels: str) -> None:
+        """Listen to these channels from now on; raises `RedisUnreachable`."""
+        self._task = asyncio.create_task(self._run(receiver), name="redis pubsub")
         for channel in channels:
             await self.listen(channel)
 
     async def listen(self, channel: str) -> None:
-        """Come back when whatever is published there will be heard; raises `Unreachable`."""
+        """Return when all that is published there from now on will be received; raises `RedisUnreachable`."""
         known = self._channels.get(channel)
         if known is None:
             known = self._channels[channel] = asyncio.get_running_loop().create_future()
@@ -71,7 +70,7 @@ class RedisPubSub:
             self._say("UNSUBSCRIBE", channel)
 
     def poke(self) -> None:
-        """Ask whether the connection lives; one that has been silent for too long is given up."""
+        """Ask whether the connection lives; a connection that was silent for too long is replaced."""
         if self._clock() - self._heard_at > 2 * self._seconds:
             self._drop()
         else:
@@ -84,16 +83,16 @@ class RedisPubSub:
 
     # -- the connection -------------------------------------------------------------------------------------------
 
-    async def _run(self) -> None:
+    async def _run(self, receiver: PubSubReceiver) -> None:
         while True:
             try:
-                await self._listen()
+                await self._listen(receiver)
             except (RedisError, OSError, TimeoutError) as error:
-                log.warning("no news from Redis", server=self._address.shown, error=str(error) or "no answer")
+                log.warning("pubsub_disconnected", server=self._address.shown, error=str(error) or "no answer")
             self._drop()
             await asyncio.sleep(RECONNECT_SECONDS)
 
-    async def _listen(self) -> None:
+    async def _listen(self, receiver: PubSubReceiver) -> None:
         connection = self._address.connection(self._seconds)
         async with asyncio.timeout(self._seconds):
             await connection.connect()  # type: ignore[no-untyped-call]
@@ -105,23 +104,23 @@ class RedisPubSub:
         if self._channels:
             self._say("SUBSCRIBE", *self._channels)
         while True:
-            self._take(await connection.read_response(disconnect_on_error=False))
+            self._take(await connection.read_response(disconnect_on_error=False), receiver)
 
-    def _take(self, message: Any) -> None:
+    def _take(self, message: Any, receiver: PubSubReceiver) -> None:
         self._heard_at = self._clock()
         kind, channel = message[0], message[1].decode()
         if kind == b"message":
-            self._hear(channel, message[2])
+            receiver.received(channel, message[2])
         elif kind == b"subscribe":
-            self._subscribed(channel)
+            self._subscribed(channel, receiver)
 
-    def _subscribed(self, channel: str) -> None:
+    def _subscribed(self, channel: str, receiver: PubSubReceiver) -> None:
         if (known := self._channels.get(channel)) is not None and not known.done():
             known.set_result(None)
         if channel in self._catching_up:
             self._catching_up.discard(channel)
             if not self._catching_up:
-                self._missed()
+                receiver.missed()
 
     def _drop(self) -> None:
         connection, self._connection = self._connection, None

@@ -1,4 +1,4 @@
-"""Keys in the database of the data folder: beside the log, and open to `dragoman keys` while a server runs."""
+"""Keys in the SQLite database of the data folder; `dragoman keys` can use them while a server runs."""
 
 import asyncio
 import sqlite3
@@ -12,8 +12,7 @@ from msgspec.structs import replace
 
 from gateway.errors import Overloaded
 from gateway.ports import Key, KeyChange, Keys, KeyUse, with_use
-from gateway.storage.sqlite import StorageUnusable, add_to_counter, open_beside_server
-from gateway.storage.sqlite import explain_error as trouble_of
+from gateway.storage.sqlite import StorageUnusable, add_to_counter, explain_error, open_beside_server
 
 VERSION = "keys.version"
 """The counter of the changes."""
@@ -23,7 +22,7 @@ Stamp = tuple[tuple[int, ...], ...]
 
 
 class SqliteKeyTable:
-    """One connection of its own; a file that is not there has no keys, and is made for the first one."""
+    """The keys of a SQLite file, over a connection of its own; the file is created with the first key."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -71,7 +70,7 @@ class SqliteKeyTable:
         return self._asked(read) if self.path.exists() else {}
 
     def touch(self, uses: Mapping[str, KeyUse]) -> None:
-        """Store when keys were used; a later use stays. The log's writer does not wait for the disk meanwhile."""
+        """Store when keys were used last, without waiting for the disk."""
         self._written(lambda file: file.executemany(
             "UPDATE keys SET used_at = ?, used_from = ? WHERE hash = ? AND coalesce(used_at, 0) < ?",
             [(use.at, use.address, one, use.at) for one, use in uses.items()],
@@ -84,7 +83,7 @@ class SqliteKeyTable:
 
     @property
     def stamp(self) -> Stamp:
-        """What differs if the file was written to."""
+        """A stamp that differs if the file was written to."""
         return _stamp(self.path), _stamp(self.path.with_name(f"{self.path.name}-wal"))
 
     def _written(self, write: Callable[[sqlite3.Connection], T], *, fsync: bool = True) -> T:
@@ -108,12 +107,12 @@ class SqliteKeyTable:
                 self._connection = open_beside_server(self.path)
             return work(self._connection)
         except (sqlite3.Error, OSError, StorageUnusable) as error:
-            why = error.message if isinstance(error, StorageUnusable) else trouble_of(self.path, error)
+            why = error.message if isinstance(error, StorageUnusable) else explain_error(self.path, error)
             raise Overloaded(f"keys cannot be read or stored just now: {why}") from None
 
 
 class ThreadedKeyTable:
-    """The same for an event loop: a thread of its own waits for the file."""
+    """A key table for an event loop; a thread of its own waits for the file."""
 
     def __init__(self, table: SqliteKeyTable) -> None:
         self._table = table
@@ -123,7 +122,7 @@ class ThreadedKeyTable:
         self._again = True
 
     async def version(self) -> int:
-        """Asked often: the file is read if it was written to since, and once more after that.
+        """The version, which is asked for often: the file is read if it was written to, and once more after that.
 
         Two writes within one tick of the file system's clock may leave the same stamp; the second look finds the later.
         """
@@ -167,7 +166,7 @@ decode_key = msgspec.json.Decoder(Key).decode
 
 
 def encode_key(key: Key) -> bytes:
-    """Without its last use, which is stored beside it and changes often."""
+    """The key without its last use, which is stored apart because it changes often."""
     return msgspec.json.encode(replace(key, used=None, used_from=""))
 
 

@@ -1,4 +1,4 @@
-"""The store that lives as long as the process: every version of every resource, by kind."""
+"""The store of resources in memory: every version of every resource."""
 
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
@@ -18,7 +18,7 @@ Versions = list[Resource]
 Key = tuple[str, str]
 """Kind and id."""
 ListKey = tuple[str, str, str | None]
-"""Kind, owner and parent; no parent stands for all of them."""
+"""Kind, owner and parent; None as parent means all parents."""
 
 DEFAULT_MAX_RESOURCES = 100_000
 _encode = msgspec.json.Encoder().encode
@@ -152,7 +152,7 @@ def too_many(kind: str, most: int) -> Conflict:
 
 
 def stored_size(resource: Resource) -> int:
-    """How many bytes count for it, with those of the file that it stands for; what cannot be written weighs nothing."""
+    """How many bytes a resource counts, with those of its file; a resource that cannot be encoded counts none."""
     size = resource.body.get("size") if resource.kind == "file" and resource.version == 1 else 0
     try:
         return len(_encode(resource.body)) + (size if isinstance(size, int) else 0)
@@ -161,5 +161,5 @@ def stored_size(resource: Resource) -> int:
 
 
 def _list_keys(resource: Resource) -> tuple[ListKey, ListKey]:
-    """Where it stands: among all of its owner's, and among those that belong to the same thing."""
+    """The indexes that a resource is in: all resources of its owner, and those with the same parent."""
     return (resource.kind, resource.owner, None), (resource.kind, resource.owner, resource.parent)

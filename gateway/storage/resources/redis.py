@@ -1,4 +1,4 @@
-"""The store on a Redis server: what one server of several has changed, the others see at once."""
+"""The store of resources, responses and keys in Redis, which several servers share."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -23,16 +23,16 @@ _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(Resource).decode
 _answer = msgspec.msgpack.Decoder(tuple[float, str, int, str, bytes]).decode
 SEPARATOR = "\0"
-"""Between the words of a key, of which each may be anything."""
+"""Separates the parts of a key, each of which may have any other character."""
 
 
 def limit_argument(most: int | None) -> str | int:
-    """A limit, as the scripts want to know it."""
+    """A limit as an argument of a script."""
     return "" if most is None else most
 
 
 class RedisResources:
-    """Every change is one step of a script; a record is stored without its ordinal, which the script gives."""
+    """Each change is one call of a script; a resource is stored without its ordinal, which the script assigns."""
 
     def __init__(
         self,
@@ -116,7 +116,7 @@ class RedisResources:
                 return changed
 
     async def _revised(self, seen: Resource, changed: Resource) -> bool:
-        """Whether it is stored; if not, somebody else was quicker, and it is to be looked at again."""
+        """Whether the change is stored; if not, the resource was changed meanwhile, and has to be read again."""
         outcome, *kept = await self._change(
             "revise", seen.kind, seen.resource_id, seen.version, changed.version, self._most(), self._written(changed),
             stored_size(changed), *self._bounds(seen.owner),
@@ -127,13 +127,13 @@ class RedisResources:
         return bool(outcome == b"ok")
 
     def _bounds(self, owner: str) -> tuple[str | int, str | int]:
-        """How many resources and bytes its owner may have, as the scripts want to know it."""
+        """How many resources and bytes the owner may have, as arguments of a script."""
         return limit_argument(self._tally.limit_of(owner, "resources")), limit_argument(
             self._tally.limit_of(owner, "stored_bytes")
         )
 
     def _note(self, owner: str, outcome: object, *kept: int) -> None:
-        """How much an owner has, as the script tells; raises `RateLimited` if that is why nothing was done."""
+        """Keep how much the owner has; raises `RateLimited` if the script has refused the change because of that."""
         for counted in ("resources", "stored_bytes"):
             if outcome == counted.encode():
                 self._tally.set_usage(owner, counted, kept[0])
@@ -146,7 +146,7 @@ class RedisResources:
             raise NotFound(f"there is no {kind} '{resource_id}'")
 
     async def _change(self, script: str, *given: str | bytes | int) -> Any:
-        """Carry out a script once; where its answer is lost, nobody can tell whether it was carried out."""
+        """Run a script once; raises `OutcomeUnknown` if its reply is lost."""
         try:
             return await self._redis.run_script(script, *given)
         except RedisUnreachable as error:
@@ -159,7 +159,7 @@ class RedisResources:
             raise Overloaded(f"the server keeps {self._most()} resources and versions of them; delete some first")
 
     async def _find(self, kind: str, owner: str, resource_id: str) -> tuple[int, int]:
-        """Its ordinal and its newest version."""
+        """The ordinal of a resource and its newest version."""
         command = ("HMGET", self._key(kind, resource_id), "owner", "ordinal", "newest")
         whose, ordinal, newest = (await self._redis.read_all([command]))[0]
         if whose is None or whose.decode(errors="surrogatepass") != owner:
@@ -181,7 +181,7 @@ class RedisResources:
         try:
             return _encode(replace(one, secrets=self._seal.seal(one.secrets)) if one.secrets else one)
         except UnicodeEncodeError:
-            raise Invalid(f"the {one.kind} has characters in it that are none, and cannot be kept") from None
+            raise Invalid(f"the {one.kind} has characters that are not valid text, and cannot be stored") from None
 
     def _read(self, ordinal: int | bytes, record: bytes) -> Resource:
         one = _decode(record)
@@ -189,7 +189,7 @@ class RedisResources:
 
 
 class RedisResponses:
-    """A request that comes twice may come to two servers."""
+    """Responses in Redis: a request that is sent twice may reach two servers."""
 
     def __init__(
         self, redis: RedisClient, clock: Clock, bounds: ResponseLimits = DEFAULT_RESPONSE_LIMITS, seal: Seal = UNSEALED,
@@ -226,7 +226,7 @@ class RedisResponses:
 
 
 class RedisKeyTable:
-    """Keys that every server knows: what one has changed, the others see when they ask for the version."""
+    """Keys in Redis: servers see the changes of the others by their version."""
 
     def __init__(self, redis: RedisClient) -> None:
         self._redis = redis
@@ -254,11 +254,11 @@ class RedisKeyTable:
         await self._redis.run_script("keys_used", *words)
 
     async def close(self) -> None:
-        """The connection is the log's to close."""
+        """The log closes the connection."""
 
 
 class BlockingKeyTable:
-    """The same for callers that have no event loop and wait; each call has a connection of its own."""
+    """The keys in Redis, for callers without an event loop; each call has a connection of its own."""
 
     def __init__(self, redis: Callable[[], RedisClient]) -> None:
         self._redis = redis

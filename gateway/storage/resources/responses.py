@@ -1,4 +1,4 @@
-"""The answers to requests that carried a key, kept for a while: in memory, or in the database beside what they did."""
+"""The responses to requests with an idempotency key, kept for a while, in memory or in SQLite."""
 
 import sqlite3
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from gateway.storage.sealing import UNSEALED, Seal
 from gateway.storage.sqlite import Database, add_to_counter
 
 NUMBER, BYTES = "answers.number", "answers.bytes"
-"""The counters: how many answers there are, and how large they are together."""
+"""The counters of responses and of their bytes."""
 
 FIND = "SELECT digest, status, content_type, body FROM answers WHERE"
 DROP = "DELETE FROM answers WHERE"
@@ -20,14 +20,14 @@ OLDEST = "(owner, method, path, key) IN (SELECT owner, method, path, key FROM an
 
 @dataclass(frozen=True, slots=True)
 class ResponseLimits:
-    """How many answers are kept, how many bytes they have together, and for how many seconds."""
+    """How many responses are kept, how many bytes they may have together, and for how many seconds."""
 
     most: int = 10_000
     most_bytes: int = 64 * 1024 * 1024
     seconds: float = 86_400
 
     def allow(self, number: int, size: int) -> bool:
-        """Whether so many may stay; the last one always may."""
+        """Whether so many responses may stay; the last one always stays."""
         return number <= 1 or (number <= self.most and size <= self.most_bytes)
 
 
@@ -35,18 +35,18 @@ DEFAULT_RESPONSE_LIMITS = ResponseLimits()
 
 
 def seal_response(answer: StoredResponse, seal: Seal) -> StoredResponse:
-    """As it is stored: a dialect may let clients read again what they gave, and others may not."""
+    """The response with a sealed body: a body may contain secrets of the request."""
     return replace(answer, body=seal.seal_bytes(answer.body))
 
 
 def unseal_response(answer: StoredResponse, seal: Seal) -> StoredResponse | None:
-    """As it was given; None where the key is gone, as if it had not been kept."""
+    """The response as it was given; None if its key is unknown."""
     body = seal.unseal_bytes(answer.body)
     return None if body is None else replace(answer, body=body)
 
 
 class MemoryResponses:
-    """Kept as long as the process lives."""
+    """Responses in memory."""
 
     def __init__(self, clock: Clock, bounds: ResponseLimits = DEFAULT_RESPONSE_LIMITS) -> None:
         self._clock = clock
@@ -81,7 +81,7 @@ class MemoryResponses:
 
 
 class SqliteResponses:
-    """Kept in the file: a server that comes back gives the same answers as before."""
+    """Responses in SQLite: after a restart they are still there."""
 
     def __init__(
         self, database: Database, clock: Clock, bounds: ResponseLimits = DEFAULT_RESPONSE_LIMITS, seal: Seal = UNSEALED,
@@ -119,6 +119,6 @@ class SqliteResponses:
 
 
 def _drop(file: sqlite3.Connection, query: str, *given: object) -> tuple[int, int]:
-    """Remove what the query finds; how many are left, and how large they are."""
+    """Delete what the query finds; return how many responses are left, and their bytes."""
     gone = file.execute(f"{DROP} {query} RETURNING length(body)", given).fetchall()
     return add_to_counter(file, NUMBER, -len(gone)), add_to_counter(file, BYTES, -sum(size for (size,) in gone))

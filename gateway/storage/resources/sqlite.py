@@ -1,4 +1,4 @@
-"""The store in the database: every version of every resource is a row, beside the log and safe with it."""
+"""The store of resources in SQLite: every version of every resource is a row."""
 
 import asyncio
 import sqlite3
@@ -21,7 +21,7 @@ _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(Resource).decode
 
 ORDINAL, KEPT = "resources.ordinal", "resources.kept"
-"""The counters: the last ordinal given away, and how many versions there are in all."""
+"""The counters of the last ordinal and of all versions."""
 
 SELECT = "SELECT record FROM resources WHERE"
 COUNT = "SELECT count(*) FROM resources WHERE newest AND archived_at IS NULL AND kind = ? AND owner = ?"
@@ -36,14 +36,14 @@ REMOVE = """
         SELECT * FROM gone
     ) RETURNING record
 """
-"""A resource goes, and whatever belongs to it, and whatever belongs to that; circles come to an end."""
+"""Deletes a resource and, recursively, all that belongs to it; cycles end."""
 
 LARGEST = 2**63 - 1
-"""A whole number beyond this is none that the file knows."""
+"""SQLite has no larger integers."""
 
 
 class SqliteResources:
-    """Who changes something is answered when it is in the file; nobody is shown what is not."""
+    """A change returns when it is committed; only committed resources are shown."""
 
     def __init__(
         self,
@@ -156,7 +156,7 @@ class SqliteResources:
             self._tally.add(whose, resources=-1, stored_bytes=-weight)
 
     async def recount(self) -> None:
-        """Find out how much everybody has, when the server starts."""
+        """Count how much each owner has, when the server starts."""
         def weigh(file: sqlite3.Connection) -> dict[str, list[int]]:
             found: dict[str, list[int]] = {}
             for one in _rows(file, "1"):
@@ -169,7 +169,7 @@ class SqliteResources:
             self._tally.add(owner, resources=number, stored_bytes=size)
 
     async def _counted(self, one: Resource, work: Work[Resource]) -> Resource:
-        """Write something new, or a later version; it counts from before it is written, and no more if it is not."""
+        """Write a resource or a version; it is counted before it is written, and not any more if that fails."""
         owner, weight, tally = one.owner, stored_size(one), self._tally
         tally.check(owner, "resources")
         tally.check(owner, "stored_bytes", weight)
@@ -181,13 +181,13 @@ class SqliteResources:
 
         writing = asyncio.ensure_future(self._database.write(work))
         writing.add_done_callback(settle)
-        return await asyncio.shield(writing)  # who leaves does not leave it half done
+        return await asyncio.shield(writing)  # a caller that is cancelled does not stop it
 
     def _closed(self, kind: str, secrets: dict[str, str]) -> dict[str, str]:
         try:
             return self._seal.seal(secrets)
         except UnicodeEncodeError:
-            raise Invalid(f"the {kind} has characters in it that are none, and cannot be kept") from None
+            raise Invalid(f"the {kind} has characters that are not valid text, and cannot be stored") from None
 
     def _opened(self, one: Resource) -> Resource:
         return replace(one, secrets=self._seal.unseal(one.secrets)) if one.secrets else one
@@ -204,7 +204,7 @@ def page(
     kind: str, owner: str, *, parent: str | None = None, before: int | None = None, after: int | None = None,
     limit: int = 50, archived: bool = False, oldest_first: bool = False,
 ) -> tuple[str, list[object]]:
-    """What to ask of the table for one page of a list, and with what; an index has every such page in order."""
+    """The query of one page of a list, and its arguments; an index has every page in order."""
     bounds = {
         "kind = ?": kind, "owner = ?": owner, "parent = ?": parent, "ordinal < ?": _within(before),
         "ordinal > ?": _within(after),
@@ -225,7 +225,7 @@ def _newest(file: sqlite3.Connection, kind: str, resource_id: str) -> Resource |
 
 
 def _in_use(file: sqlite3.Connection, kind: str, owner: str, parent: str | None) -> int:
-    """How many there are of a kind, or with a parent, and not put away."""
+    """How many resources there are of a kind, or with a parent, that are not archived."""
     among = "" if parent is None else " AND parent = ?"
     [number] = file.execute(f"{COUNT}{among}", (kind, owner, *(() if parent is None else (parent,)))).fetchone()
     return int(number)
@@ -239,11 +239,11 @@ def _find(file: sqlite3.Connection, kind: str, owner: str, resource_id: str) -> 
 
 
 def _put(file: sqlite3.Connection, one: Resource) -> Resource:
-    """As the newest version; it comes back as it will be read."""
+    """Insert the newest version; return it as it will be read."""
     try:
         record = _encode(one)
     except UnicodeEncodeError:
-        raise Invalid(f"the {one.kind} has characters in it that are none, and cannot be kept") from None
+        raise Invalid(f"the {one.kind} has characters that are not valid text, and cannot be stored") from None
     file.execute(
         "INSERT OR REPLACE INTO resources (kind, resource_id, version, ordinal, owner, parent, newest, archived_at, "
         "record) VALUES (?, ?, ?, ?, ?, ?, 1, ?, ?)",
@@ -253,7 +253,7 @@ def _put(file: sqlite3.Connection, one: Resource) -> Resource:
 
 
 def _is_text(*words: str) -> bool:
-    """Whether the file can have it; half a character, as in a path that is no UTF-8, it cannot."""
+    """Whether SQLite can store the string: strings that are not valid Unicode it cannot."""
     try:
         "".join(words).encode()
     except UnicodeEncodeError:

@@ -1,4 +1,4 @@
-"""How the file is opened: one server at a time, only if it is ours, and with a word on what to do if it cannot be."""
+"""Opens the SQLite file for one server at a time, and explains errors with advice."""
 
 import os
 import sqlite3
@@ -15,9 +15,9 @@ from .schema import SCHEMA_VERSION, is_our_file, migrate, version_of
 
 PAGE_BYTES = 4096
 CHECKPOINT_BYTES = 4 * 1024 * 1024
-"""So large the write-ahead log may be before it is carried over into the file, and is kept when it has been."""
+"""The size of the write-ahead log from which a checkpoint is done, and to which it is cut afterwards."""
 PAGE_CHECK_SECONDS = 1.0
-"""How long the pages of a file are looked at before it is written to; a large file is looked at in part."""
+"""For how many seconds the pages of a file are checked before it is written; a large file is checked in part."""
 
 
 class StorageUnusable(GatewayError):
@@ -25,10 +25,10 @@ class StorageUnusable(GatewayError):
 
 
 def open_connection(path: Path, *, fsync: bool, prepared: bool = True) -> sqlite3.Connection:
-    """A connection that may write; a file that is not `prepared` is looked at first, and given the tables it lacks."""
+    """A connection that may write; a file that is not `prepared` is checked first, and migrated."""
     if not path.exists():
-        with suppress(OSError):  # what is wrong there is told by the attempt to open it
-            path.touch(mode=0o600)  # secrets will be in it: nobody else on this machine may read them
+        with suppress(OSError):  # the attempt to open the file reports what is wrong
+            path.touch(mode=0o600)  # the file will have secrets
     connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=5.0)
     try:
         if not prepared:
@@ -57,7 +57,7 @@ def open_beside_server(path: Path) -> sqlite3.Connection:
         try:
             check_ours(connection, path)
             migrate(connection)
-            # nobody else may tidy up
+            # no server may be there to do checkpoints
             connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_BYTES // PAGE_BYTES}")
         except (sqlite3.Error, StorageUnusable):
             connection.close()
@@ -68,7 +68,7 @@ def open_beside_server(path: Path) -> sqlite3.Connection:
 
 
 def _carry_over(connection: sqlite3.Connection) -> None:
-    """Take in what a server that died left in the write-ahead log; where there is no room for it, it stays there."""
+    """Do a checkpoint of what a dead server has left; if the disk is full, the write-ahead log stays."""
     with suppress(sqlite3.OperationalError):
         connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
 
@@ -84,7 +84,7 @@ def check_ours(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def check_pages(connection: sqlite3.Connection, path: Path, seconds: float = PAGE_CHECK_SECONDS) -> None:
-    """Refuse a file whose pages are damaged, as far as can be seen in so many seconds."""
+    """Refuse a file with damaged pages; the check ends after so many seconds."""
     until = time.monotonic() + seconds
     connection.set_progress_handler(lambda: time.monotonic() > until, 10_000)
     try:
@@ -116,7 +116,7 @@ def open_read_only(path: Path) -> sqlite3.Connection:
 
 
 def _read_only(path: Path) -> sqlite3.Connection:
-    """Where not even the file's neighbours can be written, nobody else writes either, and it is read as it lies."""
+    """If the folder cannot be written, no server writes the file either, and it is opened as immutable."""
     for how in ("mode=ro", "immutable=1"):
         connection = sqlite3.connect(f"{path.absolute().as_uri()}?{how}", uri=True, isolation_level=None, timeout=5.0)
         try:
@@ -136,7 +136,7 @@ def _read_only(path: Path) -> sqlite3.Connection:
 
 
 class DatabaseLock:
-    """Keeps a second server from a database, by whatever path it comes; the system lets it go with the process.
+    """Keeps a second server from a database, under every path of the file; the system releases it with the process.
 
     Locked is the file itself, which cannot be missing, and the file beside it that servers before this one lock. A
     process that closes the database loses all locks that SQLite holds there for it: so it is closed last, and one
@@ -164,7 +164,7 @@ class DatabaseLock:
         import fcntl
 
         flags = os.O_RDONLY if path.exists() else os.O_RDWR | os.O_CREAT
-        fd = os.open(path, flags, 0o600)  # secrets will be in it: nobody else on this machine may read them
+        fd = os.open(path, flags, 0o600)  # the file will have secrets
         self._fds.append(fd)
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         return fd
@@ -210,7 +210,7 @@ def create_database(path: Path) -> None:
 
 @contextmanager
 def open_exclusively(path: Path) -> Iterator[sqlite3.Connection]:
-    """A connection to a file that no server holds or can take meanwhile; what is not committed in the end is undone."""
+    """A connection to a file that no server can use meanwhile; what is not committed at the end is rolled back."""
     if not path.is_file():
         raise StorageUnusable(f"{path}: there is no such file; is this the right data folder?")
     lock = lock_database(path)
@@ -229,7 +229,7 @@ def open_exclusively(path: Path) -> Iterator[sqlite3.Connection]:
 
 
 def is_task_error(error: Exception) -> bool:
-    """Whether the work was wrong, and not the file: a broken constraint, a mistake in a statement."""
+    """Whether the error is of the work, not of the file: a broken constraint, a mistake in a statement."""
     if not isinstance(error, sqlite3.Error):
         return not isinstance(error, OSError)
     code = getattr(error, "sqlite_errorcode", None)
@@ -254,8 +254,8 @@ HINTS = {
 }
 
 
-def explain_error(path: Path, error: Exception) -> str:
-    """What is wrong with the file, and what can be done about it."""
+def explain_error(path: Path, error: BaseException) -> str:
+    """The error, and what can be done about it."""
     words = str(error) if isinstance(error, sqlite3.Error) else getattr(error, "strerror", None) or str(error)
     hint = next((hint for mark, hint in HINTS.items() if mark in words.lower()), "")
     return f"{path}: {_one_line(words)}{'; ' + hint if hint else ''}"

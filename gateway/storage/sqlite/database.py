@@ -1,13 +1,11 @@
-"""One SQLite file: a thread that writes, in groups; a thread that reads; and one that tidies up behind them.
-
-One group on its way into the file, in the thread that writes: all of it, or nothing if the file does not take it.
-"""
+"""One SQLite file: a thread that writes in groups, a thread that reads, and a thread that does checkpoints."""
 
 import asyncio
 import sqlite3
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -30,13 +28,13 @@ from .schema import version_of
 
 log = structlog.get_logger("dragoman.storage")
 WINDOW = 0.002
-"""Seconds that writes wait for company before they are committed together."""
+"""Seconds that writes wait for others, with which they are committed together."""
 RETRY_SECONDS = 1.0
-"""Seconds after which a group that could not be written is tried again."""
+"""Seconds after which a group that could not be written is written again."""
 GROUPS_PER_CHECKPOINT = 64
-"""After so many groups the write-ahead log is looked at."""
+"""After so many groups the size of the write-ahead log is checked."""
 MAX_WAL_BYTES = 32 * 1024 * 1024
-"""So large it may be before the writer pauses, so that it can be written from its beginning again."""
+"""The size of the write-ahead log at which the writer pauses for a checkpoint."""
 
 
 T = TypeVar("T")
@@ -44,30 +42,35 @@ Work = Callable[[sqlite3.Connection], T]
 
 
 class WriteSource(Protocol):
-    """Who has more to write whenever a group leaves."""
+    """The log, as the database sees it: it adds its records to every group."""
 
     def gather(self) -> Work[None] | None:
         """What there is to write now, as one piece of work; None if there is nothing."""
     def committed(self) -> None:
-        """What was gathered last is safe."""
-    def failed(self, why: GatewayError) -> None:
-        """What was gathered last is not; offer it again."""
+        """What was gathered last is stored."""
+    def failed(self, error: GatewayError) -> None:
+        """What was gathered last is not stored; gather it again."""
 
 
 @dataclass(slots=True)
 class WriteTask:
-    """Something to be written, and who waits for it."""
+    """A piece of work that writes, and the future of its result."""
 
     work: Work[Any]
     done: asyncio.Future[Any]
 
 
-WriteResult = tuple[WriteTask, Any, Exception | None]
-"""What came of a piece of work: its result, or what it raised."""
+@dataclass(slots=True)
+class WriteResult:
+    """What a piece of work has returned or raised."""
+
+    task: WriteTask
+    value: Any = None
+    error: BaseException | None = None
 
 
 class Database:
-    """Everything that is written goes through one thread; whoever asks for it is told when it is safe.
+    """All writes go through one thread; their callers wait until they are committed.
 
     `source` is asked, whenever a group leaves, for work of its own; it is told of success or failure, and what could
     not be written it offers again.
@@ -118,7 +121,7 @@ class Database:
         self._connections[name] = open_connection(self.path, fsync=self._fsync, prepared=name != "write")
 
     async def read(self, query: Work[T]) -> T:
-        """Ask something of what is safe."""
+        """Run a query in the thread that reads."""
         connection = self._connections.get("read")
         if connection is None:
             raise StorageUnusable(f"{self.path} is closed: the server is about to stop")
@@ -130,7 +133,7 @@ class Database:
     # -- writing --------------------------------------------------------------------------------------------------
 
     async def write(self, work: Work[T]) -> T:
-        """Do this in the thread that writes, and come back when it is safe; what it raises is raised here."""
+        """Do the work in the thread that writes; return when it is committed, and raise what it raises."""
         if self.trouble is not None:
             raise self.trouble
         if self._closed:
@@ -142,7 +145,7 @@ class Database:
         return result
 
     def schedule_write(self) -> None:
-        """There is something to write: let a group leave soon."""
+        """There is something to write: begin a group soon."""
         if not self._stirred and not self._busy and not self._closed:
             self._stirred = True
             self._idle.clear()
@@ -158,41 +161,36 @@ class Database:
             self._idle.set()
             return
         self._busy = True
-        self._writing.submit(self._commit, batch, tasks)
+        group = self._loop.run_in_executor(self._writing, write_group, self._connections["write"], batch, tasks)
+        group.add_done_callback(partial(self._came_back, batch is not None, tasks))
 
-    def _commit(self, batch: Work[None] | None, tasks: list[WriteTask]) -> None:
-        """In the thread that writes."""
-        outcomes, trouble = write_group(self._connections["write"], batch, tasks)
-        self._loop.call_soon_threadsafe(self._came_back, batch is not None, outcomes, tasks, trouble)
-
-    def _came_back(
-        self, had_batch: bool, outcomes: list[WriteResult], tasks: list[WriteTask], error: Exception | None,
-    ) -> None:
+    def _came_back(self, had_batch: bool, tasks: list[WriteTask], group: asyncio.Future[list[WriteResult]]) -> None:
+        """The thread has written the group, or has failed to."""
         self._busy = False
-        if error is not None:
+        if (error := group.exception()) is not None:
             self._failed(error, tasks)
             return
         if self.trouble is not None:
-            log.info("the log can be written again", file=str(self.path))
+            log.info("storage_write_recovered", file=str(self.path))
             self.trouble = None
         if had_batch and self._source is not None:
             self._source.committed()
-        for task, result, raised in outcomes:
-            _resolve(task.done, result, raised)
+        for result in group.result():
+            _resolve(result)
         self._tidy()
         self._leave()
 
-    def _failed(self, error: Exception, tasks: list[WriteTask]) -> None:
-        """Nothing was written: those who wait are told, and what must not be lost is tried again later."""
+    def _failed(self, error: BaseException, tasks: list[WriteTask]) -> None:
+        """Nothing was written: the tasks fail, and what the source has gathered is written again later."""
         first = self.trouble is None
         self.trouble = Overloaded(f"nothing can be stored just now: {explain_error(self.path, error)}")
         if first:
-            log.error("the log cannot be written", file=str(self.path), error=explain_error(self.path, error))
+            log.error("storage_write_failed", file=str(self.path), error=explain_error(self.path, error))
         if not self._closing:
-            self._stirred = True  # before anybody is told who has more to write: that leaves with the next try
+            self._stirred = True  # first: whoever writes more because of the failure joins the next attempt
             self._loop.call_later(self._again, self._leave)
         for task in tasks:
-            _resolve(task.done, None, self.trouble)
+            _resolve(WriteResult(task, error=self.trouble))
         if self._source is not None:
             self._source.failed(self.trouble)
         if self._closing:
@@ -201,20 +199,20 @@ class Database:
     # -- tidying up -----------------------------------------------------------------------------------------------
 
     def _tidy(self) -> None:
-        """Now and then the write-ahead log is carried over into the file, away from the writer's path."""
+        """Do a checkpoint after some groups, in a thread of its own."""
         self._written += 1
         if self._written % GROUPS_PER_CHECKPOINT == 0 and not self._tidies and not self._closing:
             self._tidies = True
             self._tidying.submit(self._carry_over)
 
     def _carry_over(self) -> None:
-        """In the thread that tidies: most of it here, where nobody waits; the rest where the writer can begin anew."""
+        """Do most of the checkpoint in this thread, where nothing waits for it; the rest in the thread that writes."""
         try:
             if self._wal.stat().st_size > CHECKPOINT_BYTES and self._checkpoint("tidy") > MAX_WAL_BYTES:
                 self._checkpoint("tidy")
                 self._writing.submit(self._checkpoint, "write").result()
         except (sqlite3.Error, OSError, RuntimeError) as error:
-            log.warning("the write-ahead log could not be carried over", file=str(self.path), error=str(error))
+            log.warning("checkpoint_failed", file=str(self.path), error=str(error))
         finally:
             self._tidies = False
 
@@ -223,16 +221,16 @@ class Database:
         return self.path.with_name(f"{self.path.name}-wal")
 
     def _checkpoint(self, name: str) -> int:
-        """A passive checkpoint in another thread holds up neither readers nor the writer; how long the log was."""
+        """Do a passive checkpoint, for which neither readers nor the writer wait; return the size of the log."""
         _, pages, _ = self._connections[name].execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
         return int(pages) * PAGE_BYTES
 
     async def close(self) -> None:
-        """Write what there is, if that can be, and let go of the file."""
+        """Write what is left, if that is possible, and close the file."""
         self._closing = True
         if self.trouble is not None and "write" in self._connections:
             self._idle.clear()
-            self._leave()  # once more; whatever cannot be stored now is lost with the process
+            self._leave()  # the last attempt: what cannot be stored now is lost
         await self._idle.wait()
         self._closed = True
         loop = asyncio.get_running_loop()
@@ -245,51 +243,62 @@ class Database:
             self._lock.close()
 
 
-def _resolve(done: asyncio.Future[Any], result: Any, error: Exception | None) -> None:
+def _resolve(result: WriteResult) -> None:
+    done = result.task.done
     if done.done():
         return
-    if error is None:
-        done.set_result(result)
+    if result.error is None:
+        done.set_result(result.value)
     else:
-        done.set_exception(error)
+        done.set_exception(result.error)
 
 
 def write_group(
     connection: sqlite3.Connection, batch: Work[None] | None, tasks: list[WriteTask],
-) -> tuple[list[WriteResult], Exception | None]:
-    """What came of each task, and why nothing was written if that is so; without anything to write, try the file."""
-    outcomes: list[WriteResult] = []
+) -> list[WriteResult]:
+    """Commit all of the group, or nothing and raise why; if there is nothing to write, try whether the file can be."""
     try:
         connection.execute("BEGIN IMMEDIATE")
         if batch is not None:
             batch(connection)
         elif not tasks:
             _probe(connection)
-        outcomes = [_attempt(connection, task) for task in tasks]
+        results = [_attempt(connection, task) for task in tasks]
         connection.execute("COMMIT")
-    except Exception as error:  # noqa: BLE001  # the thread's border: those who wait must hear of it, whatever it is
-        _roll_back(connection)
-        return outcomes, error
-    return outcomes, None
+        return results
+    finally:
+        _roll_back(connection)  # after a commit there is nothing to roll back
 
 
 def _attempt(connection: sqlite3.Connection, task: WriteTask) -> WriteResult:
-    """One piece of work, undone by itself if it refuses; trouble with the file is everybody's."""
-    connection.execute("SAVEPOINT piece")
-    try:
-        result = task.work(connection)
-    except Exception as error:  # it is raised again where the work was asked for
-        if not is_task_error(error):
-            raise
-        connection.execute("ROLLBACK TO piece")
-        connection.execute("RELEASE piece")
-        return task, None, error
-    connection.execute("RELEASE piece")
-    return task, result, None
+    result = WriteResult(task)
+    with Savepoint(connection, result):
+        result.value = task.work(connection)
+    return result
+
+
+class Savepoint:
+    """Rolls one piece of work back if its own error ended it; an error of the file ends the whole group."""
+
+    def __init__(self, connection: sqlite3.Connection, result: WriteResult) -> None:
+        self._connection = connection
+        self._result = result
+
+    def __enter__(self) -> None:
+        self._connection.execute("SAVEPOINT piece")
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> bool:
+        if error is not None:
+            if not isinstance(error, Exception) or not is_task_error(error):
+                return False
+            self._result.error = error  # it is raised again where the work was asked for
+            self._connection.execute("ROLLBACK TO piece")
+        self._connection.execute("RELEASE piece")
+        return True
 
 
 def _probe(connection: sqlite3.Connection) -> None:
-    """Write a page that says what it said before, to see whether the file takes it."""
+    """Write a page that has the content of before, to see whether the file can be written."""
     connection.execute(f"PRAGMA user_version = {version_of(connection)}")
 
 
@@ -298,4 +307,4 @@ def _roll_back(connection: sqlite3.Connection) -> None:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
     except sqlite3.Error as error:
-        log.warning("a group that was not written could not be undone", error=str(error))
+        log.warning("rollback_failed", error=str(error))

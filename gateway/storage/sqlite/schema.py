@@ -1,13 +1,10 @@
-"""The tables of the database, as a list of steps; a file that lacks some of them takes them when it is opened.
-
-Numbers that outlive the server: how many there are of something, or which number comes next.
-"""
+"""The schema of the database as a list of migrations, and the counters in it."""
 
 import sqlite3
 from collections.abc import Callable, Sequence
 
 Migration = str | Callable[[sqlite3.Connection], None]
-"""Statements, or what has to be done where statements do not reach: records of an older model told anew."""
+"""SQL statements, or a function for what SQL cannot do, such as to convert records of an older model."""
 MIGRATIONS: tuple[Migration, ...] = (
     """
     CREATE TABLE sessions (
@@ -76,10 +73,10 @@ MIGRATIONS: tuple[Migration, ...] = (
     ) WITHOUT ROWID;
     """,
 )
-"""Each step is one released version; a step is never changed, only followed by another."""
+"""Each migration is one released version; it is never changed, only followed by another."""
 SCHEMA_VERSION = len(MIGRATIONS)
 APPLICATION = 0x44726167
-"""What the file says it is: "Drag"."""
+"""The application id in the file: "Drag"."""
 
 
 def version_of(connection: sqlite3.Connection) -> int:
@@ -94,12 +91,12 @@ def is_our_file(connection: sqlite3.Connection) -> bool:
 
 
 def migrate(connection: sqlite3.Connection, steps: Sequence[Migration] = MIGRATIONS) -> None:
-    """Take the steps that are missing: all of them, or none if one cannot be taken."""
+    """Apply the migrations that are missing: all of them, or none if one fails."""
     if version_of(connection) >= len(steps):
         return
     connection.execute("BEGIN IMMEDIATE")
     try:
-        for step in steps[version_of(connection):]:  # another process may have taken some while we waited
+        for step in steps[version_of(connection):]:  # another process may have applied some meanwhile
             _apply(connection, step)
         connection.execute(f"PRAGMA application_id = {APPLICATION}")
         connection.execute(f"PRAGMA user_version = {len(steps)}")
@@ -122,7 +119,7 @@ def _apply(connection: sqlite3.Connection, step: Migration) -> None:
 
 
 def add_to_counter(file: sqlite3.Connection, name: str, change: int = 0) -> int:
-    """The number after the change; one that nobody has changed yet is zero."""
+    """Change a counter, which begins at zero; return its value."""
     if change == 0:
         row = file.execute("SELECT value FROM counters WHERE name = ?", (name,)).fetchone()
     else:

@@ -13,8 +13,10 @@ import structlog
 
 import gateway.model as m
 from gateway.backends.acp import AcpBackend
+from gateway.client import events_of
 from gateway.errors import BackendFailed, Interrupted, Overloaded, TimedOut, Unsupported
 from tests.support.backends.acp_turns import Turn, backend, call, played, printed, progress, text
+from tests.support.backends.turn_driver import record_all
 from tests.support.gateway_server import until
 
 LOOK = {"toolCallId": "c1", "title": "List files", "kind": "execute", "rawInput": {"command": "ls"}}
@@ -125,8 +127,7 @@ async def test_an_agent_that_dies_while_people_think_ends_the_turn(tmp_path: Pat
     async with backend(tmp_path) as made:
         turn = Waiting(["pid"], ["permission", LOOK])
         with pytest.raises(BackendFailed, match=r"ended unexpectedly \(signal 9\)"):
-            async for said in made.run(turn):
-                turn.record(said)
+            await record_all(made.run(turn), turn)
 
 
 async def test_a_turn_that_waited_when_the_server_stopped_is_over(tmp_path: Path) -> None:
@@ -184,9 +185,10 @@ async def test_what_is_not_offered_or_not_understood_is_refused(
 async def interrupted(made: AcpBackend, turn: Turn, upto: str) -> None:
     """Take what is said up to an event of this name, then close the generator as an interrupt does."""
     async with aclosing(made.run(turn)) as speech:
-        async for said in speech:
-            turn.record(said)
-            if said.name == upto:  # type: ignore[union-attr]
+        async for output in speech:
+            for said in events_of(output):
+                turn.record(said)
+            if any(said.name == upto for said in events_of(output)):  # type: ignore[union-attr]
                 return
 
 
@@ -228,8 +230,7 @@ async def test_an_agent_that_dies_fails_its_turn_and_is_started_anew(tmp_path: P
         mine: dict[str, Any] = {}
         turn = Turn(["say", "I "], ["die", 3, "warning\npanic: hunter2-secret is wrong"], metadata=mine)
         with pytest.raises(BackendFailed, match=r"ended unexpectedly \(exit code 3\): panic: \*\*\* is wrong$"):
-            async for said in made.run(turn):
-                turn.record(said)
+            await record_all(made.run(turn), turn)
         before = mine[m.PRIVATE]["acp"]
         assert (await played(made, ["say", "am back"], metadata=mine)).text == "am back"
         assert mine[m.PRIVATE]["acp"] != before

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gateway.model as m
-from gateway.backends.acp.backend import option_for
 from gateway.backends.acp.decoder import AcpDecoder, tool_call_content
+from gateway.backends.acp.turn import option_for
 from gateway.backends.acp.wire import PermissionOption, PromptResult, SessionUpdate
 from gateway.ids import make_mint
 from tests.support.backends.acp_turns import call, printed, progress, text

@@ -8,10 +8,10 @@ from pydantic import ValidationError
 
 import gateway.model as m
 from gateway.backends.acp import KIND, AcpSettings
-from gateway.backends.acp.backend import preset_decision
 from gateway.backends.acp.mcp_relay import McpRelay, mcp_server_params
 from gateway.backends.acp.prompt import PromptOptions, addresses_in, prompt_blocks
 from gateway.backends.acp.session_folder import SessionFolder
+from gateway.backends.acp.turn import preset_decision
 from gateway.client import AddressPolicy
 from gateway.errors import Forbidden, Invalid
 from tests.support.backends.acp_turns import Turn

@@ -67,7 +67,7 @@ async def test_an_agent_that_does_not_want_to_is_told_of_and_the_folder_goes(tmp
             async with served.http.delete(served.url(f"/aap/sessions/{session}")) as response:
                 assert response.status < 300
         assert len(closed(record)) == 1 and list(place.iterdir()) == []
-        assert [line["why"] for line in told if "close" in line["event"]] == [
+        assert [line["reason"] for line in told if "close" in line["event"]] == [
             "the agent refused session/close: it is mine"]
 
 

@@ -11,6 +11,7 @@ from ag_ui.core import events as agui
 from aiohttp import web
 
 import gateway.model as m
+from gateway.client import events_of
 from gateway.errors import BackendFailed, GatewayError, Interrupted, RateLimited, TimedOut, Unsupported
 from tests.support.backends.agui_server import (
     END,
@@ -25,7 +26,7 @@ from tests.support.backends.agui_server import (
     server,
     text,
 )
-from tests.support.backends.turn_driver import play
+from tests.support.backends.turn_driver import play, record_all
 
 MINE = m.Settings(client_tools=(m.ToolSpec(name="mine", description="A tool.", parameters={"type": "object"}),))
 
@@ -149,16 +150,14 @@ async def test_a_turn_that_waited_when_the_server_stopped_goes_on(agent: Server)
     after.grammar = before.grammar
     answers = [m.ReturnResult(request_id="a", content="sunny"), m.DecidePermission(request_id="b", granted=True)]
     async with backend(agent.url) as made:
-        async for said in made.resume(after, answers):
-            after.record(said)
+        await record_all(made.resume(after, answers), after)
     assert (after.results, after.text) == (["sunny", "paid"], "Done.")
     assert [one.model_dump(exclude_none=True) for one in agent.asked[-1].resume or ()] == [
         {"interrupt_id": "i1", "status": "resolved", "payload": {"approved": True}}]
     assert agent.asked[-1].messages[-1].content == "sunny"
     with pytest.raises(Interrupted, match="was forgotten"):
         async with backend(agent.url) as made:
-            async for said in made.resume(after, answers):
-                after.record(said)
+            await record_all(made.resume(after, answers), after)
 
 
 # -- interrupts -------------------------------------------------------------------------------------------------------
@@ -253,7 +252,7 @@ async def test_state_without_measure_is_not_remembered(agent: Server) -> None:
     ([START, agui.StateDeltaEvent(delta=[{"op": "remove", "path": "/nothing"}]), END], BackendFailed, "does not fit"),  # type: ignore[list-item]
     ([START, END.model_copy(update={"outcome": RunFinishedCancelledOutcome()})], Interrupted, "was cancelled"),
     (web.Response(status=429, text="slow down, k-secret"), RateLimited, r"answered 429: slow down, \*\*\*"),
-    (web.Response(status=302, headers={"Location": "http://elsewhere"}), BackendFailed, "points elsewhere"),
+    (web.Response(status=302, headers={"Location": "http://elsewhere"}), BackendFailed, "with a redirect"),
     (web.Response(text="hello"), BackendFailed, "not with a stream of events"),
 ])
 async def test_a_run_that_fails(agent: Server, run: Any, error: type[GatewayError], words: str) -> None:
@@ -261,8 +260,7 @@ async def test_a_run_that_fails(agent: Server, run: Any, error: type[GatewayErro
     async with backend(agent.url, key="k-secret") as made:
         turn = Turn()
         with pytest.raises(error, match=words):
-            async for said in made.run(turn):
-                turn.record(said)
+            await record_all(made.run(turn), turn)
 
 
 async def test_nobody_there_and_nobody_speaking(agent: Server) -> None:
@@ -280,8 +278,8 @@ async def test_an_interrupted_turn_hangs_up(agent: Server) -> None:
     async with backend(agent.url) as made:
         turn = Turn()
         async with aclosing(made.run(turn)) as speech:
-            async for said in speech:
-                if said.name == "block.delta":  # type: ignore[union-attr]
+            async for output in speech:
+                if any(isinstance(event, m.BlockDelta) for event in events_of(output)):
                     break
         await asyncio.wait_for(agent.left.wait(), 30)
 

@@ -25,7 +25,7 @@ from tests.support.backends.agui_server import (
     server,
     text,
 )
-from tests.support.backends.turn_driver import play
+from tests.support.backends.turn_driver import play, record_all
 
 ROME = m.AnswerQuestion(request_id="x", custom={"0": "Rome"})
 
@@ -168,8 +168,7 @@ async def test_a_turn_that_waited_when_the_server_stopped_goes_on(agent: Server)
     after = Turn("hi", metadata=kept, history=before.view.entries)
     after.asked, after.grammar = Stopped.asked, before.grammar
     async with backend(agent.url) as made:
-        async for said in made.resume(after, [ROME]):
-            after.record(said)
+        await record_all(made.resume(after, [ROME]), after)
     assert (after.results, after.text) == (["go on"], "Well.")
     assert commands(agent)[-1] == {"command": {"resume": "Rome"}}
 

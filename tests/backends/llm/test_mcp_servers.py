@@ -108,7 +108,7 @@ async def test_a_server_that_dies_is_started_again() -> None:
                 await server._life._gone.wait()
             third = str((await called(server, "who.am.i")).content).split()[0]
             assert len({first, second, third}) == 3
-    assert {"event": "an MCP server says", "server": "mine", "line": "dying now", "log_level": "info"} in lines
+    assert {"event": "mcp_server_stderr", "server": "mine", "line": "dying now", "log_level": "info"} in lines
     for pid in (first, second, third):
         with pytest.raises(ProcessLookupError):
             os.kill(int(pid), 0)

@@ -82,5 +82,5 @@ def test_a_tool_nobody_has_can_be_called_all_the_same() -> None:
 def test_a_fault_is_known_by_its_type_or_code() -> None:
     upstream = HttpClient("http://upstream.test")
     assert type(service_error({"code": "overloaded", "message": "x"}, upstream)) is Overloaded
-    assert service_error(None, upstream).message.startswith("http://upstream.test broke off")
+    assert service_error(None, upstream).message.startswith("http://upstream.test aborted its response")
     assert type(service_error({"type": "novel"}, upstream)) is BackendFailed

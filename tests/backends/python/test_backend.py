@@ -167,8 +167,8 @@ async def test_a_function_that_hangs_is_not_waited_for_and_told() -> None:
         turn.session.submit([m.Interrupt()])
         assert (await turn.end()).outcome is m.Outcome.INTERRUPTED
         assert not ended.is_set()
-        await until(lambda: turn.of("the turn is over, and the agent goes on"))
-        [line] = turn.of("the turn is over, and the agent goes on")
+        await until(lambda: turn.of("agent_still_running"))
+        [line] = turn.of("agent_still_running")
         assert (line["agent"], line["function"]) == ("agent", "test:hanging")
         assert __file__ in line["at"]
         assert line["at"].endswith("in hanging")
@@ -193,7 +193,7 @@ async def test_a_task_that_will_not_be_cancelled_is_told() -> None:
         await until(entered.is_set)
         turn.session.submit([m.Interrupt()])
         assert (await turn.end()).outcome is m.Outcome.INTERRUPTED
-        await until(lambda: turn.of("the turn is over, and the agent goes on"))
+        await until(lambda: turn.of("agent_still_running"))
         may_go.set()
         await until(ended.is_set)
 
@@ -279,7 +279,7 @@ async def test_the_journal_has_the_line_that_raised(
     logging.configure_logging("json", "info", stream)
     async with FunctionTurns(function_backend(agent), captured=False) as turn:
         await turn.end()
-    line = next(line for line in stream.getvalue().splitlines() if "the agent failed" in line)
+    line = next(line for line in stream.getvalue().splitlines() if "agent_failed" in line)
     entry, code = json.loads(line), agent.__code__
     assert entry["agent"] == "agent"
     assert f'{code.co_filename}", line {code.co_firstlineno + after}, in {agent.__name__}' in entry["exception"]
@@ -321,7 +321,7 @@ def returning_a_number() -> int:
 async def test_nonsense_is_told_with_its_type_and_the_agent(agent: Any, kind: str, after: int) -> None:
     async with FunctionTurns(function_backend(agent)) as turn:
         ended = await turn.end()
-        [line] = turn.of("the agent said what cannot be said")
+        [line] = turn.of("agent_output_unsupported")
     assert ended.fault is not None
     assert ended.fault.message.startswith(f"The agent 'agent' said something of type {kind}; it may say strings")
     code = agent.__code__

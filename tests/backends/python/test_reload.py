@@ -52,7 +52,7 @@ def test_code_is_exchanged_under_a_running_server(tmp_path: Path) -> None:
             heard(waiting, '{"delta":"la"}')  # the turn that ran finished with the old
 
         (tmp_path / "bird.py").write_text(version("three").replace("yield LINE", "yield (LINE"))
-        told = server.until_told("not reloaded; what was in force stays so")
+        told = server.until_told("reload_failed")
         assert f"{tmp_path}/bird.py:11:11: module 'bird' cannot be read: '(' was never closed" in told
         assert said() == "two tirili"
 

@@ -19,10 +19,9 @@ from tests.support.backends.function_server import (
     text_of,
     turn,
 )
+from tests.support.dialect_tables import ALL_DIALECTS
 from tests.support.gateway_server import Served, serving
 from tests.support.server_process import running
-
-DIALECTS: dict[str, Any] = {"aap": {}, "cas": {}, "blade": {}, "zenflux": {}}
 
 
 async def posted(served: Served, path: str, body: Any) -> Any:
@@ -39,7 +38,7 @@ async def said(served: Served, session: str, *messages: Any) -> list[dict[str, A
 
 async def test_the_example_of_the_page_answers_in_several_dialects(tmp_path: Path) -> None:
     (tmp_path / "weather.py").write_text(shown("python"))
-    async with serving(tmp_path, dialects=DIALECTS, **yaml.safe_load(shown("yaml"))) as served:
+    async with serving(tmp_path, dialects=ALL_DIALECTS, **yaml.safe_load(shown("yaml"))) as served:
         session = (await posted(served, "/aap/sessions", {"agent": {"name": "weather"}}))["sessionId"]
         hello = {"role": "user", "content": "hello"}
         assert text_of(await said(served, session, hello)) == "You said: hello. Ask me about the weather."
@@ -107,11 +106,11 @@ def test_a_function_that_blocks_the_server_is_named_in_its_journal(tmp_path: Pat
     agents = {"heavy": {"backend": "python", "settings": {"agent": "blocking:reply", "blocked_seconds": 0.3}}}
     with (running(tmp_path, dialects={"aap": {}}, agents=agents) as server,
           streaming(server, "heavy", "go") as stream):
-        told = server.until_told("the agent blocks the event loop")
+        told = server.until_told("agent_blocks_event_loop")
         (tmp_path / "pipe").write_bytes(b"")
         heard(stream, "what")  # it was named, not stopped
         assert server.end() == 0
-        [line] = [line for line in server.errors.read_text().splitlines() if "blocks the event loop" in line]
+        [line] = [line for line in server.errors.read_text().splitlines() if "agent_blocks_event_loop" in line]
     assert line in told
     assert '"agent":"heavy"' in line
     assert re.search(rf'"at":"{re.escape(str(tmp_path))}/blocking.py:6 in reply"', line)

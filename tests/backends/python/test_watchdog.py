@@ -15,7 +15,7 @@ from gateway.backends.python.watchdog import LoopWatchdog
 from tests.support.backends.function_backends import FunctionTurns, function_backend, loaded, write_module
 from tests.support.gateway_server import until
 
-BLOCKS = "the agent blocks the event loop, and nobody is served"
+BLOCKS = "agent_blocks_event_loop"
 
 
 class Turned(threading.Event):
@@ -93,8 +93,8 @@ class Looking(LoopWatchdog):
         super().__init__(seconds)
         self.looked = threading.Event()
 
-    def _tell(self, loop: asyncio.AbstractEventLoop, ident: int) -> None:
-        super()._tell(loop, ident)
+    def _report(self, loop: asyncio.AbstractEventLoop, ident: int) -> None:
+        super()._report(loop, ident)
         self.looked.set()
 
 

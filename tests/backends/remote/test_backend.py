@@ -10,10 +10,12 @@ import pytest
 import gateway.model as m
 from gateway.backends.remote import client_dialects
 from gateway.backends.remote.backend import SESSION_KEY
-from tests.support.dialect_tables import DIALECTS
+from tests.support.dialect_tables import DIALECTS, dialects_with_feature
 from tests.support.gateway_server import Served, serving, until
 
 OWNER = "ann"
+CAN_ASK = dialects_with_feature("permissions")
+"""The dialects in which a server can ask."""
 ASKING = m.Settings(tools={"calc": m.Permission.ASK})
 
 
@@ -86,7 +88,7 @@ async def test_metadata_that_a_client_exchanged_does_not_lose_the_session(tmp_pa
         assert len(await there.gateway.sessions.heads("", limit=10)) == 1
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("dialect", CAN_ASK)
 async def test_what_was_asked_is_answered_after_a_restart(tmp_path: Path, dialect: str) -> None:
     async with far(tmp_path) as there:
         url = where(there, dialect)
@@ -107,7 +109,7 @@ async def test_what_was_asked_is_answered_after_a_restart(tmp_path: Path, dialec
 
 
 @pytest.mark.parametrize("words", ["/continue", "/rollback", "/ask", "/fork-ask"])
-@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("dialect", CAN_ASK)
 async def test_so_is_what_is_not_about_a_call(tmp_path: Path, dialect: str, words: str) -> None:
     """The far server is never restarted: it waits, is answered by a process that never heard it ask, and goes on."""
     async with far(tmp_path) as there:
@@ -134,7 +136,7 @@ async def ended_there(served: Served, view: m.SessionView) -> list[m.TurnEnded]:
     return [record.event for record in records if isinstance(record.event, m.TurnEnded)]
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("dialect", CAN_ASK)
 async def test_every_pause_of_a_turn_can_be_answered_after_a_restart(tmp_path: Path, dialect: str) -> None:
     """Of what was asked before, nothing is taken for what is asked now."""
     async with far(tmp_path) as there:

@@ -8,11 +8,13 @@ from pathlib import Path
 import pytest
 
 import gateway.model as m
-from gateway.backends.remote.permissions import with_held_calls
+from gateway.backends.remote.permissions import HeldCalls
 from gateway.errors import BackendFailed
 from gateway.ports import ScopedEvent
 from gateway.ports.remote import DecodedItem, RemoteAsk
 from tests.backends.remote.test_backend import OWNER, far, near, say, where
+from tests.support.backends.remote_turns import filtered
+from tests.support.dialect_tables import dialects_with_feature
 
 LONG = 3600.0
 """Nobody waits so long: what is held for it is told because of something else."""
@@ -54,7 +56,7 @@ class Server:
 
 
 async def all_of(*heard: DecodedItem) -> list[DecodedItem]:
-    return [one async for one in with_held_calls(Server(*heard).stream(), LONG)]
+    return [one async for one in filtered(Server(*heard).stream(), HeldCalls(), seconds=LONG)]
 
 
 async def test_the_calls_that_are_asked_about_say_so() -> None:
@@ -75,14 +77,14 @@ async def test_those_of_sub_agents_do_too() -> None:
 ])
 async def test_whatever_shows_a_call_at_work_tells_it_at_once(shown: DecodedItem) -> None:
     server = Server(made(ONE), END, shown, silent=True)
-    async with asyncio.timeout(30), aclosing(with_held_calls(server.stream(), LONG)) as stream:
+    async with asyncio.timeout(30), aclosing(filtered(server.stream(), HeldCalls(), seconds=LONG)) as stream:
         assert [await anext(stream) for _ in range(3)] == [made(ONE), END, shown]
     assert server.closed
 
 
 async def test_a_server_that_is_silent_is_not_waited_for() -> None:
     server = Server(made(ONE), silent=True)
-    async with asyncio.timeout(30), aclosing(with_held_calls(server.stream(), 0.0)) as stream:
+    async with asyncio.timeout(30), aclosing(filtered(server.stream(), HeldCalls(), seconds=0.0)) as stream:
         assert await anext(stream) == made(ONE)
     assert server.closed
 
@@ -90,19 +92,19 @@ async def test_a_server_that_is_silent_is_not_waited_for() -> None:
 async def test_a_call_of_the_client_and_one_that_is_known_to_ask_are_not_held() -> None:
     careful = m.ToolCall(call_id="c", name="saw", permission=m.Permission.ASK)
     server = Server(made(OWN), made(careful), silent=True)
-    async with asyncio.timeout(30), aclosing(with_held_calls(server.stream(), LONG)) as stream:
+    async with asyncio.timeout(30), aclosing(filtered(server.stream(), HeldCalls(), seconds=LONG)) as stream:
         assert [await anext(stream) for _ in range(2)] == [made(OWN), made(careful)]
 
 
 async def test_what_was_held_is_told_before_a_failure() -> None:
     told = list[DecodedItem]()
     with pytest.raises(BackendFailed):
-        async for one in with_held_calls(Server(made(ONE), BackendFailed("cut")).stream(), LONG):
+        async for one in filtered(Server(made(ONE), BackendFailed("cut")).stream(), HeldCalls(), seconds=LONG):
             told.append(one)
     assert told == [made(ONE)]
 
 
-@pytest.mark.parametrize("dialect", ["blade", "zenflux", "aap", "cas"])
+@pytest.mark.parametrize("dialect", dialects_with_feature("permissions"))
 async def test_a_call_that_waits_for_a_permission_is_told_so_in_every_dialect(tmp_path: Path, dialect: str) -> None:
     async with far(tmp_path) as there, near(tmp_path, dialect, where(there, dialect)) as here:
         view = await here.gateway.sessions.create(OWNER, "demo")

@@ -9,10 +9,16 @@ import pytest
 
 import gateway.model as m
 from gateway.backends.remote.backend import SESSION_KEY
-from tests.support.dialect_tables import DIALECTS
+from gateway.backends.remote.settings import open_remote
+from gateway.ports.remote import RemoteAddress
+from tests.support.dialect_tables import DIALECTS, dialects_with_feature
 from tests.support.gateway_server import Served, serving, until
 
-TOLD, UNTOLD = ("aap", "cas"), ("blade", "zenflux")
+CAN_ASK = dialects_with_feature("permissions")
+"""Dialects in which a server can ask."""
+REMOTES = {name: open_remote(name, RemoteAddress(url="http://127.0.0.1:9")) for name in CAN_ASK}
+TOLD = [name for name, remote in REMOTES.items() if remote.supports_permissions]
+UNTOLD = [name for name in CAN_ASK if name not in TOLD]
 """Dialects that can tell a server what it may do with its tools, and those that cannot."""
 CALC = '/tool calc {"expression": "6*7"} well'
 OWN = m.Settings(client_tools=(m.ToolSpec(name="lamp", description="On.", parameters={"type": "object"}),))
@@ -72,7 +78,7 @@ async def in_a_row(folder: Path, dialect: str, far: list[Any], near: list[Any] |
 
 
 @pytest.mark.parametrize("settings", [m.Settings(), OWN], ids=["silent", "with a tool of its own"])
-@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("dialect", CAN_ASK)
 async def test_what_the_server_asks_about_is_asked_where_nobody_here_says_anything(
     tmp_path: Path, dialect: str, settings: m.Settings,
 ) -> None:
@@ -122,7 +128,7 @@ async def test_it_is_not_stopped_when_it_asks_by_itself_or_nobody_is_there_to_as
         assert ((await row.end(view)).outcome, await row.used(view)) == (m.Outcome.COMPLETED, 1)
 
 
-@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("dialect", CAN_ASK)
 async def test_a_tool_that_a_session_does_not_have_is_not_used(tmp_path: Path, dialect: str) -> None:
     async with in_a_row(tmp_path, dialect, ALL, ALL) as row:
         view = await row.say(CALC, m.Settings(tools={"clock": m.Permission.ALLOW}))

@@ -22,7 +22,7 @@ def test_an_address_with_its_key_and_patience(monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.parametrize(("settings", "told"), [
-    ("{dialect: klingon, url: 'http://x'}", "nobody speaks 'klingon' as a client; there are: aap, blade, cas, zenflux"),
+    ("{dialect: klingon, url: 'http://x'}", f"dialect 'klingon' has no client role; available: {', '.join(DIALECTS)}"),
     ("{dialect: aap, url: 'ftp://x'}", "an address begins with http:// or https://"),
     ("{dialect: aap, url: 'http://x', kee: y}", "there is no setting 'kee'; did you mean 'key'?"),
     ("{dialect: aap, url: 'http://x', key: $NOBODY_SET_THIS}", "the environment has no variable NOBODY_SET_THIS"),

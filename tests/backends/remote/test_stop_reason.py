@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 
 import gateway.model as m
-from gateway.backends.remote.stop_reason import with_stop_reason
+from gateway.backends.remote.stop_reason import StopReasonFilter
 from gateway.errors import BackendFailed
 from gateway.ids import make_mint
 from gateway.ports.remote import DecodedItem, RemoteTurnEnd
 from tests.backends.remote.test_backend import OWNER, ended, far, near, say, where
+from tests.support.backends.remote_turns import filtered
 
 START, END = m.MessageStarted(message_id="m"), m.MessageEnded(message_id="m")
 WORD = m.BlockDelta(block_id="b", message_id="m", kind=m.BlockKind.TEXT, delta="hi")
@@ -27,7 +28,7 @@ async def stream(heard: Iterable[DecodedItem | Exception]) -> AsyncGenerator[Dec
 
 
 async def all_of(*heard: DecodedItem | Exception) -> list[DecodedItem]:
-    return [one async for one in with_stop_reason(stream(heard), make_mint("t"))]
+    return [one async for one in filtered(stream(heard), StopReasonFilter(make_mint("t")))]
 
 
 def reasons(heard: list[DecodedItem]) -> list[m.StopReason]:
@@ -65,7 +66,7 @@ async def test_a_message_that_was_whole_is_told_whole_before_a_failure_and_befor
     assert reasons(await all_of(START, END)) == [m.StopReason.END_TURN]
     told = list[DecodedItem]()
     with pytest.raises(BackendFailed):
-        async for one in with_stop_reason(stream([START, END, BackendFailed("cut")]), make_mint("t")):
+        async for one in filtered(stream([START, END, BackendFailed("cut")]), StopReasonFilter(make_mint("t"))):
             told.append(one)
     assert told == [START, END]
 
@@ -80,7 +81,7 @@ async def test_nothing_but_the_end_of_a_message_waits() -> None:
             yield one
 
     had = list[DecodedItem]()
-    async for one in with_stop_reason(watched(), make_mint("t")):
+    async for one in filtered(watched(), StopReasonFilter(make_mint("t"))):
         had.append(one)
         assert len(had) >= len(asked_for) - 1
         if one is WORD:

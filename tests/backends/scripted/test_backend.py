@@ -112,7 +112,7 @@ async def test_turns_are_counted_by_what_the_user_said() -> None:
 
 async def test_a_scenario_can_run_out() -> None:
     backend = ScriptedBackend(load_scenario("s.yaml", "rules: [ { when: a, steps: [] } ]"))
-    with pytest.raises(BackendFailed, match="nothing to say to 'b'"):
+    with pytest.raises(BackendFailed, match="no rule for 'b'"):
         await tell("b", backend=backend)
     assert (await tell("a", backend=backend)).outline == ["turn.started", "turn.ended.completed"]
 

@@ -114,7 +114,7 @@ def test_who_cannot_be_trusted(make: Make) -> None:
                 upstream = HttpClient(server.url, timeouts=SLOW, ssl=trusted)
                 with pytest.raises(BackendFailed, match="its certificate does not verify") as caught:
                     await upstream.json("GET", "/")
-                assert not caught.value.retryable and not upstream._exchange._wires
+                assert not caught.value.retryable and not upstream._pool._connections
             assert server.connections == 0, "nobody got so far as to ask"
         await until(lambda: handles() <= before)
 

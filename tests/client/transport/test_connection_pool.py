@@ -44,7 +44,7 @@ async def test_a_wire_is_used_again_and_closed_with_the_exchange() -> None:
         there = exchange_with(server.url)
         assert [await asked(there, server.url) for _ in range(3)] == [b"hi"] * 3
         assert server.connections == 1
-        [wire] = there._resting
+        [wire] = there._idle
         there.close()
         assert not wire.is_open
 
@@ -64,7 +64,7 @@ async def test_a_wire_that_the_server_has_closed_is_not_used() -> None:
         there = exchange_with(server.url)
         for _ in range(3):
             assert await asked(there, server.url) == b"hi"
-            await until(lambda: not there._resting)
+            await until(lambda: not there._idle)
         assert server.connections == 3
         there.close()
 
@@ -142,7 +142,7 @@ async def test_a_wire_at_rest_is_closed_after_a_while(monkeypatch: pytest.Monkey
     async with serving(says(b"hi")) as server:
         there = exchange_with(server.url)
         assert await asked(there, server.url) == b"hi"
-        await until(lambda: not there._resting)
+        await until(lambda: not there._idle)
         assert await asked(there, server.url) == b"hi"
         assert server.connections == 2
         there.close()
@@ -153,7 +153,7 @@ async def test_only_so_many_rest(monkeypatch: pytest.MonkeyPatch) -> None:
     async with counting_server(one_after_the_other) as server:
         there = exchange_with(server.url)
         assert await asyncio.gather(*(asked(there, server.url) for _ in range(8))) == [b"hi"] * 8
-        assert (server.connections, len(there._resting), len(there._wires)) == (8, 3, 3)
+        assert (server.connections, len(there._idle), len(there._connections)) == (8, 3, 3)
         await until(lambda: server.open == 3)
         assert await asyncio.gather(*(asked(there, server.url) for _ in range(3))) == [b"hi"] * 3
         assert server.connections == 8
@@ -165,7 +165,7 @@ async def test_a_wire_that_rests_and_is_closed_by_the_server_is_forgotten() -> N
     async with serving(raw(CLOSES)) as server:
         there = exchange_with(server.url)
         assert await asked(there, server.url) == b"hi"
-        await until(lambda: not there._wires and not there._resting)
+        await until(lambda: not there._connections and not there._idle)
 
 
 # -- who is reached, and how ------------------------------------------------------------------------------------------
@@ -202,7 +202,7 @@ async def test_an_address_of_the_newer_kind() -> None:
 
 @pytest.mark.parametrize("host", ["a..b", "x" * 64 + ".test"])
 async def test_a_name_that_no_host_can_have(host: str) -> None:
-    with pytest.raises(BackendFailed, match="is no address") as caught:
+    with pytest.raises(BackendFailed, match="is not an address") as caught:
         await asked(exchange_with(f"http://{host}/"), f"http://{host}/")
     assert not caught.value.retryable
 
@@ -218,7 +218,7 @@ async def test_nobody_there() -> None:
 async def test_a_server_that_answers_with_something_else_than_tls() -> None:
     listening = await asyncio.start_server(lambda _, writer: writer.write(b"SSH-2.0-OpenSSH\r\n"), "127.0.0.1", 0)
     url = f"https://127.0.0.1:{listening.sockets[0].getsockname()[1]}"
-    with pytest.raises(BackendFailed, match="speaks no TLS that we understand"):
+    with pytest.raises(BackendFailed, match="does not speak a TLS version that is supported here"):
         await asked(exchange_with(url), url)
     listening.close()
 

@@ -27,7 +27,7 @@ async def failure(*pieces: bytes, loses: bool = False) -> GatewayError:
 @pytest.mark.parametrize("answer", [b"SSH-2.0-OpenSSH_9.2\r\n", head() + b"not a length\r\n", b"\0" * 100])
 async def test_what_is_no_http(answer: bytes) -> None:
     error = await failure(answer)
-    assert isinstance(error, ConnectionLost) and "no HTTP" in error.message
+    assert isinstance(error, ConnectionLost) and "not HTTP" in error.message
 
 
 @pytest.mark.parametrize("before", [b"", CHUNKED[:20], CHUNKED[:-5], COUNTED[:-3], b"HTTP/1.1 200 OK\r\n\r\nda"])
@@ -55,13 +55,13 @@ async def test_a_head_without_end() -> None:
 async def test_an_encoding_that_nobody_asked_for() -> None:
     error = await failure(head(Content_Encoding="br") + chunk(b"\x0b\x02\x80"))
     assert "'br'" in error.message
-    assert "cannot be read" in (await failure(head(Content_Encoding="gzip") + chunk(b"this is no gzip at all"))).message
+    assert "malformed" in (await failure(head(Content_Encoding="gzip") + chunk(b"this is no gzip at all"))).message
 
 
 @pytest.mark.parametrize(("patience", "before", "words"), [
-    ({"first": 0.02}, b"", "took too long"),
-    ({"first": 0.02}, head(), "took too long"),
-    ({"idle": 0.02}, head() + chunk(TALK), "took too long"),
+    ({"first": 0.02}, b"", "sent nothing for"),
+    ({"first": 0.02}, head(), "sent nothing for"),
+    ({"idle": 0.02}, head() + chunk(TALK), "sent nothing for"),
     ({"total": 0.02}, head() + chunk(TALK), "longer than 0.02 seconds in all"),
 ], ids=["head", "body", "pause", "total"])
 async def test_every_wait_has_an_end(patience: dict[str, float], before: bytes, words: str) -> None:
@@ -89,7 +89,7 @@ async def test_who_sends_much_that_is_no_body_is_not_listened_to() -> None:
     """Else a trailer, or what is written beside the length of a chunk, could go on without end."""
     for endless in (b"1;" + b"x" * 2 * MAX_UNREAD_BYTES, b"0\r\n" + b"X-More: x\r\n" * MAX_UNREAD_BYTES):
         error = await failure(head(), *(endless[at:at + 65536] for at in range(0, len(endless), 65536)))
-        assert isinstance(error, BackendFailed) and "belong to no body" in error.message
+        assert isinstance(error, BackendFailed) and "outside of a body" in error.message
 
 
 async def test_what_a_timeout_has_cut_is_never_whole() -> None:
@@ -113,7 +113,7 @@ async def test_a_wire_that_is_closed_under_somebody_who_waits(before: bytes) -> 
     await asyncio.sleep(0)
     ends.wire.close()
     ends.wire.connection_lost(None)
-    with pytest.raises(ConnectionLost, match="was closed before all was said"):
+    with pytest.raises(ConnectionLost, match="was closed before the end of the response"):
         await asyncio.wait_for(hearing, 30)
     ends.wire.finish()
     assert ends.lost == {ends.wire} and not ends.rested
@@ -180,7 +180,7 @@ async def test_once_a_request_is_sent_its_answer_is_waited_for_no_longer_than_an
     await clock.pass_by(4.0)
     assert not hearing.done()
     await clock.pass_by(1.0)
-    with pytest.raises(TimedOut, match="nothing came for 5 seconds"):
+    with pytest.raises(TimedOut, match="sent nothing for 5 seconds"):
         await asyncio.wait_for(hearing, 30)
 
 
@@ -200,5 +200,5 @@ async def test_a_request_that_does_not_get_on_is_not_waited_for(unsent: int) -> 
     ends = OpenConnection()
     ends.line.unsent = unsent
     ends.ask(first=0.02)
-    with pytest.raises(TimedOut, match="took too long"):
+    with pytest.raises(TimedOut, match="sent nothing for"):
         await asyncio.wait_for(ends.heard(), 30)

@@ -70,7 +70,7 @@ async def test_what_a_reader_has_had_is_passed_over_where_that_is_cheaper() -> N
     cursor = await stage.service.subscribe("", session.view.session_id, "plain", after=4)
     assert await read(cursor) == [5, 6]
     assert Sparing.skipped == [1, 2, 3, 4]
-    told = stage.service.read("", session.view.session_id, "plain", after=5)
+    told = await stage.service.read("", session.view.session_id, "plain", after=5)
     assert [chunk.seq async for chunk in told] == [6]
 
 

@@ -79,7 +79,7 @@ async def test_a_guard_can_be_asked_directly() -> None:
     assert await guard.authenticate("good", "1.2.3.4") == Caller(
         user="ann", credential="hash of good", key="good", address="1.2.3.4", role="user")
     assert (await guard.authenticate("better")).is_admin
-    for token, reason in ((None, "a key is required"), ("bad", "not known"), ("a.b.c", "not known")):
+    for token, reason in ((None, "a key is required"), ("bad", "unknown key"), ("a.b.c", "unknown key")):
         with pytest.raises(Unauthenticated, match=reason):
             await guard.authenticate(token)
 
@@ -91,7 +91,7 @@ async def test_keys_and_tokens_open_side_by_side_and_alone() -> None:
     assert (cay.role, cay.address, cay.expires) == ("admin", "1.2.3.4", 5.0)
     with pytest.raises(Unauthenticated, match="the token is not good"):
         await both.authenticate("x.y.z")
-    with pytest.raises(Unauthenticated, match="this key is not known"):
+    with pytest.raises(Unauthenticated, match="unknown key"):
         await Authenticator(None, Tokens()).authenticate("good")
 
 

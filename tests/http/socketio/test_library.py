@@ -21,4 +21,4 @@ async def test_a_mistake_of_a_client_is_a_line_and_one_of_ours_has_its_traceback
         library.error("Invalid session %s", "x" * 500)
     assert [(entry["log_level"], "exc_info" in entry) for entry in journal] == [
         ("info", False), ("info", False), ("error", True), ("info", False)]
-    assert len(journal[-1]["words"]) == 200
+    assert len(journal[-1]["text"]) == 200

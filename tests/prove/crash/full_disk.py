@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import aiohttp
-import socketio
 
 import gateway.model as m
 from gateway.storage.log.verification import verify_log
 from tests.prove.crash.client_base import PATIENCE, blocks
 from tests.prove.crash.history import times_there
+from tests.support.dialect_parts import dialects_with, part
 
 WORDS = "nothing can be stored just now"
 Spoil = Callable[[], Callable[[], None]]
@@ -42,71 +42,26 @@ class DialectConversation:
         async with self.http.request(method, f"{self.address}{path}", json=body) as answer:
             return answer.status, await answer.json(content_type=None)
 
+    # -- each dialect's own ---------------------------------------------------------------------------------------
 
-class Aap(DialectConversation):
+    reads = ""
+    """Where the session can be read."""
+
     async def create(self) -> None:
-        self.session = (await self.call("POST", "/aap/sessions", {"agent": {"name": "demo"}}))[1]["sessionId"]
+        raise NotImplementedError
 
     async def say(self, words: str) -> tuple[int, Any]:
-        body = {"stream": "none", "messages": [{"role": "user", "content": words}]}
-        return await self.call("POST", f"/aap/sessions/{self.session}/turns", body)
-
-    reads = "/aap/sessions/{}/history?type=full"
+        """The status of the answer, as HTTP has it, and the answer."""
+        raise NotImplementedError
 
     def is_refusal(self, told: Any) -> bool:
-        return WORDS in told["error"]
+        raise NotImplementedError
 
 
-class Cas(DialectConversation):
-    async def create(self) -> None:
-        body = {"agent": "agent_demo", "environment": {"config": {"type": "cloud"}}}
-        self.session = (await self.call("POST", "/api/v1/cloud/sessions", body))[1]["id"]
-
-    async def say(self, words: str) -> tuple[int, Any]:
-        body = {"events": [{"type": "user.message", "content": words}]}
-        return await self.call("POST", f"/api/v1/cloud/sessions/{self.session}/events", body)
-
-    reads = "/api/v1/cloud/sessions/{}/events"
-
-    def is_refusal(self, told: Any) -> bool:
-        return told["error"]["type"] == "overloaded_error" and WORDS in told["error"]["message"]
-
-
-class Blade(DialectConversation):
-    async def create(self) -> None:
-        self.session = (await self.call("POST", "/api/sessions", {"intent": "full"}))[1]["session_id"]
-
-    async def say(self, words: str) -> tuple[int, Any]:
-        sio = socketio.AsyncClient(reconnection=False, handle_sigint=False)
-        await sio.connect(self.address, transports=["websocket"], wait_timeout=PATIENCE)
-        try:
-            ack = await sio.call("chat:send", {"session_id": self.session, "message": words}, timeout=PATIENCE)
-        finally:
-            await sio.disconnect()
-            await sio.shutdown()
-        return {None: 200, "timeout": 504}.get(ack.get("code"), 503), ack
-
-    reads = "/api/sessions/{}/messages"
-
-    def is_refusal(self, told: Any) -> bool:
-        return told["status"] == "error" and WORDS in str(told)
-
-
-class Zenflux(DialectConversation):
-    async def create(self) -> None:
-        self.session = (await self.call("POST", "/api/v1/conversations?user_id=local"))[1]["data"]["id"]
-
-    async def say(self, words: str) -> tuple[int, Any]:
-        return await self.call("POST", "/api/v1/chat", {
-            "message": words, "userId": "local", "conversationId": self.session, "stream": False})
-
-    reads = "/api/v1/conversations/{}/messages"
-
-    def is_refusal(self, told: Any) -> bool:
-        return told["code"] == 503 and WORDS in told["message"]
-
-
-TALKS = (Aap, Cas, Blade, Zenflux)
+def talker(dialect: str, http: aiohttp.ClientSession, address: str) -> DialectConversation:
+    """A client of this dialect; `disk_client.py` in its folder has it."""
+    client: DialectConversation = part(dialect, "disk_client").DiskClient(http, address)
+    return client
 
 
 async def _refused(talk: DialectConversation) -> list[str]:
@@ -119,7 +74,7 @@ async def _refused(talk: DialectConversation) -> list[str]:
         for number in count():
             status, told = await talk.say(f"hello r{number}")
             refused += [f"r{number}"] if status == 503 else []
-            if status == 503 and talk.is_refusal(told):  # type: ignore[attr-defined]
+            if status == 503 and talk.is_refusal(told):
                 return refused
             await asyncio.sleep(0.05)
     raise AssertionError("the timeout is raised before")
@@ -137,12 +92,12 @@ async def _works(talk: DialectConversation) -> None:
 async def survives(server: StoredServer, spoil: Spoil) -> None:
     """The disk is filled while clients of all dialects talk, and freed again: nothing is harmed."""
     async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=60)) as http:
-        talks = [kind(http, server.address) for kind in TALKS]
+        talks = [talker(name, http, server.address) for name in dialects_with("disk_client")]
         for talk in talks:
             await talk.create()
             await _works(talk)
         before = server.logs([talk.session for talk in talks])
-        watcher = Aap(http, server.address)
+        watcher = talker("aap", http, server.address)
         await watcher.create()
         body = {"stream": "delta", "messages": [{"role": "user", "content": "/slow 100000"}]}
         async with http.post(f"{server.address}/aap/sessions/{watcher.session}/turns", json=body) as stream:
@@ -153,7 +108,7 @@ async def survives(server: StoredServer, spoil: Spoil) -> None:
             refused: dict[str, list[str]] = {}
             for talk in talks:
                 refused[talk.session] = await _refused(talk)
-                status, shown = await talk.call("GET", talk.reads.format(talk.session))  # type: ignore[attr-defined]
+                status, shown = await talk.call("GET", talk.reads.format(talk.session))
                 assert status == 200, shown
             status, _ = await watcher.call("GET", f"/aap/sessions/{watcher.session}")
             assert status == 200, "even where the end of a turn waits to be stored"

@@ -13,7 +13,7 @@ from typing import Protocol
 import aiohttp
 
 import gateway.model as m
-from tests.prove.crash.clients import BROKEN, CLIENTS, CrashRun, DialectClient, Watcher
+from tests.prove.crash.clients import BROKEN, CrashRun, DialectClient, Watcher, client_types, watchers
 from tests.prove.crash.expected_streams import expected_stream
 from tests.prove.crash.history import Kind, Violation, judge, of_return
 from tests.prove.crash.killable_server import server
@@ -78,6 +78,7 @@ class KillRun:
         self.number = number
         self.random = random
         self.each = each
+        self._kinds = client_types()
         self.clients: list[DialectClient] = []
         self.watchers: list[Watcher] = []
         self.retired: list[DialectClient] = []
@@ -151,8 +152,8 @@ class KillRun:
     # -- coming and going -----------------------------------------------------------------------------------------
 
     def _gather_clients(self) -> None:
-        self.clients = [kind(self.world, len(self.retired) + n) for n in range(self.each) for kind in CLIENTS]
-        self.watchers = [Watcher(self.world, "cas"), Watcher(self.world, "blade")]
+        self.clients = [kind(self.world, len(self.retired) + n) for n in range(self.each) for kind in self._kinds]
+        self.watchers = watchers(self.world)
 
     async def _change_clients(self) -> None:
         """Every session is fit for use; then others take their place."""

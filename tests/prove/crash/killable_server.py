@@ -17,6 +17,7 @@ import yaml
 
 import gateway.model as m
 from gateway.storage.log import open_log_file
+from tests.support.dialect_tables import DIALECTS
 from tests.support.fork_server import Popen
 from tests.support.free_ports import free_port
 
@@ -25,10 +26,10 @@ HANG = 60.0
 IN_MODIFY = 2
 """What Linux calls a change of a file."""
 SETTINGS = {
-    "dialects": {"aap": {}, "cas": {}, "zenflux": {}, "blade": {}},
+    "dialects": {name: {} for name in DIALECTS},
     "agents": {"demo": {"backend": "demo"}},
     "limits": {"drain_seconds": 0.5},
-    "journal": {"level": "warning", "format": "json"},
+    "logging": {"level": "warning", "format": "json"},
 }
 SERVE = "from gateway.cli import main; main()"
 CARELESS = "from tests.prove.crash.killable_server import show_before_storing_main; show_before_storing_main()"
@@ -44,6 +45,7 @@ def show_before_storing_main() -> None:
 
 def show_before_it_is_stored(patch: pytest.MonkeyPatch) -> None:
     """Make servers break the first promise: to see that the judge notices."""
+    from gateway.ports import NO_LISTENER
     from gateway.storage import Database
     from gateway.storage.log import SqliteLog
 
@@ -51,12 +53,12 @@ def show_before_it_is_stored(patch: pytest.MonkeyPatch) -> None:
 
     def show(log: SqliteLog, record: m.Record) -> None:
         append(log, record)
-        log.on_commit((record,))
+        log._listener.committed((record,))
 
     def say_nothing(log: SqliteLog) -> None:
-        told, log.on_commit = log.on_commit, lambda records: None
+        told, log._listener = log._listener, NO_LISTENER
         committed(log)
-        log.on_commit = told
+        log._listener = told
 
     async def slow(database: Database) -> None:
         database._window = 0.2

@@ -11,7 +11,8 @@ from conformance.faults.serving import Servable
 from conformance.kit.requirement import Level
 from conformance.kit.suite import load_suite
 from conformance.kit.verdict import Outcome, Report
-from tests.support.conformance.allowed_variations import ALONE, APART, TOGETHER, binding, together
+from tests.support.conformance.allowed_variations import ALONE, GROUPS, binding, together
+from tests.support.conformance.examination_facts import examination_facts
 from tests.support.conformance.examinations import (
     PATIENT,
     examine_server,
@@ -22,7 +23,6 @@ from tests.support.conformance.examinations import (
 )
 
 SEEDS = range(1, 6)
-GROUPS = [(dialect, group) for dialect, groups in TOGETHER.items() for group in groups]
 EACH = [(dialect, kind) for dialect, kinds in ALONE.items() for kind in kinds]
 
 
@@ -66,7 +66,7 @@ def musts_of(dialect: str) -> list[str]:
 
 async def examined(dialect: str, server: Servable, jitter: float = 0.0) -> Report:
     """What is found, at all levels; servers that do without what is only a SHOULD are held to every MUST."""
-    is_sparing = type(server).__name__ in APART.get(dialect, ())
+    is_sparing = type(server).__name__ in examination_facts(dialect).sparing
     wanted = musts_of(dialect) if is_sparing else binding(dialect)
     if jitter:
         return await examine_slow_server(dialect, server, *wanted, jitter=jitter)

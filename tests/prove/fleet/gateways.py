@@ -10,7 +10,7 @@ from random import Random
 import aiohttp
 
 import gateway.model as m
-from tests.prove.crash.clients import CLIENTS, CrashRun, DialectClient, Watcher
+from tests.prove.crash.clients import CrashRun, DialectClient, Watcher, client_types, watchers
 from tests.prove.crash.expected_streams import expected_stream
 from tests.prove.crash.history import Violation, judge, times_settled, times_there
 from tests.prove.crash.killable_server import KillableProcess
@@ -123,8 +123,8 @@ class FleetConversation:
     def __init__(self, fleet: Fleet | FleetInLoop, http: aiohttp.ClientSession, seed: int, each: int = 1) -> None:
         self.fleet = fleet
         self.world = CrashRun(fleet.address, Random(seed), http)
-        self.clients: list[DialectClient] = [kind(self.world, n) for n in range(each) for kind in CLIENTS]
-        self.watchers = [Watcher(self.world, "cas"), Watcher(self.world, "blade")]
+        self.clients: list[DialectClient] = [kind(self.world, n) for n in range(each) for kind in client_types()]
+        self.watchers = watchers(self.world)
         self.tried_seconds = 2 * (2 * fleet.lease + 2)
         """Twice as long as a server tries to pass a command on: what has not come by then does not come any more."""
         self._tasks: list[asyncio.Task[None]] = []

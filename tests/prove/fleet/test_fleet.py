@@ -192,7 +192,7 @@ async def test_redis_comes_back_without_its_data(three: Fleet, http: aiohttp.Cli
                 assert answer.status == 404, (path, await answer.text())
         async with http.get(f"{server.address}/api/v1/cloud/sessions") as answer:
             assert (await answer.json())["data"] == []
-        await server_says(server, "came back without its data")
+        await server_says(server, "redis_data_lost")
     await talk.begin()
     await talk.until_heard(100)
     assert await talk.verdict() == [], three.errors()

@@ -1,5 +1,6 @@
 """The server that is fuzzed, in a process of its own, and what can be seen of it from outside."""
 
+import json
 import re
 import signal
 import subprocess
@@ -17,6 +18,7 @@ from bench.soak import slope
 from gateway.app import Gateway
 from gateway.composition import load_components
 from gateway.config import load_config
+from tests.support.dialect_parts import quick_settings
 
 HANG = 120.0
 """Only a server that hangs takes so many seconds to start or to stop."""
@@ -27,12 +29,12 @@ STALL = "0.5"
 SETTINGS = """\
 port: {port}
 data: {data}
-dialects: {{aap: {{}}, cas: {{}}, zenflux: {{sync_seconds: 2}}, blade: {{}}}}
+dialects: {dialects}
 agents: {{demo: {{backend: demo}}}}
 limits: {{turn_seconds: 5, ask_seconds: 5, send_seconds: 1, header_seconds: 5,
-  max_sessions: 500, sessions_at_hand: 500, max_resources: 500}}
+  max_sessions: 500, cached_sessions: 500, max_resources: 500}}
 uploads: {{max_bytes: 100000}}
-journal: {{format: json, level: info}}
+logging: {{format: json, level: info}}
 """
 LATE = re.compile(r'dragoman_loop_lag_seconds_(?:bucket\{le="([^"]+)"\}|count) (\d+)')
 
@@ -43,7 +45,8 @@ class Target:
     def __init__(self, folder: Path) -> None:
         self.port = free_port()
         self._settings = folder / "fuzz.yaml"
-        self._settings.write_text(SETTINGS.format(port=self.port, data=folder / "data"))
+        self._settings.write_text(SETTINGS.format(
+            port=self.port, data=folder / "data", dialects=json.dumps(quick_settings())))
         self._journal = folder / "journal.jsonl"
         self._read = 0
         with self._journal.open("w") as told:

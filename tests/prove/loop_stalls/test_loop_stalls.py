@@ -32,7 +32,7 @@ async def measured(folder: Path) -> AsyncIterator[str]:
     file = folder / "config.yaml"
     file.write_text(yaml.safe_dump({
         "data": str(folder / "data"), "dialects": {name: {} for name in DIALECTS},
-        "agents": {"demo": {"backend": "demo"}}, "journal": {"level": "error"},
+        "agents": {"demo": {"backend": "demo"}}, "logging": {"level": "error"},
     }))
     module = "tests.prove.loop_stalls.measured_server"
     process = await asyncio.create_subprocess_exec(sys.executable, "-m", module, str(file), stdout=subprocess.PIPE)

@@ -11,10 +11,10 @@ from pathlib import Path
 import aiohttp
 import pytest
 
+from tests.support.dialect_tables import ALL_DIALECTS
 from tests.support.redis_server import redis_of_this_run
 from tests.support.server_process import running
 
-DIALECTS = {"aap": {}, "cas": {}, "zenflux": {}}
 STREAMS = 20
 """Of each kind, on each server."""
 
@@ -29,7 +29,7 @@ def servers(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[li
             folder = tmp_path / str(number)
             folder.mkdir()
             served = stack.enter_context(running(
-                folder, auth="keys", dialects=DIALECTS, log=log, data=str(folder / "data")))
+                folder, auth="keys", dialects=ALL_DIALECTS, log=log, data=str(folder / "data")))
             addresses.append(served.address)
         yield addresses, tmp_path / "0" / "config.yaml"
 

@@ -1,15 +1,15 @@
-"""The tests of servers that die, with servers in processes of their own that are killed (SIGKILL)."""
+"""The tests of servers that die, with servers in processes of their own that are killed (SIGKILL).
 
-from tests.adapters.aap.client.test_remote_deaths import test_over_the_death_of_the_server as test_a_remote_of_aap
-from tests.adapters.aap.server.routes.test_turns import test_over_the_death_of_the_server as test_a_client_of_aap
-from tests.adapters.blade.server.test_resume import test_over_the_death_of_the_server as test_a_client_of_blade
-from tests.adapters.cas.server.test_resume import test_over_the_death_of_the_server as test_a_client_of_cas
-from tests.adapters.zenflux.client.test_turn_stream import (
-    test_the_server_dies_and_comes_back as test_a_remote_of_zenflux,
-)
-from tests.adapters.zenflux.server.test_resume import test_over_the_death_of_the_server as test_a_client_of_zenflux
+They are the tests of this name in `tests/adapters/<dialect>`, whichever dialects there are.
+"""
 
-__all__ = [
-    "test_a_client_of_aap", "test_a_client_of_blade", "test_a_client_of_cas", "test_a_client_of_zenflux",
-    "test_a_remote_of_aap", "test_a_remote_of_zenflux",
-]
+import importlib
+from pathlib import Path
+
+ROOT = Path(__file__).parents[3]
+NAME = "test_over_the_death_of_the_server"
+
+for path in sorted((ROOT / "tests" / "adapters").rglob("test_*.py")):
+    if f"def {NAME}(" in path.read_text(encoding="utf-8"):
+        words = path.relative_to(ROOT).with_suffix("").parts
+        globals()[f"test_{'_'.join(words[2:])}"] = getattr(importlib.import_module(".".join(words)), NAME)

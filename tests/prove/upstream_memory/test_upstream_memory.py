@@ -4,7 +4,6 @@ import asyncio
 import gzip
 import tracemalloc
 from collections.abc import Awaitable, Callable
-from contextlib import aclosing
 from typing import Any
 
 import pytest
@@ -45,8 +44,8 @@ def line(megabytes: int) -> Answer:
 
 
 async def hear(upstream: HttpClient) -> None:
-    async with aclosing(upstream.events("POST", "/")) as events:
-        async for _ in events:
+    async with upstream.stream("POST", "/") as events:
+        while await events.read():
             pass
 
 

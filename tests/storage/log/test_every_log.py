@@ -13,6 +13,7 @@ import gateway.model as m
 from gateway.ports import EventLog
 from tests.support.examples import examples
 from tests.support.record_streams import sessions
+from tests.support.storage.commit_recorder import CommitRecorder
 from tests.support.storage.event_logs import LOGS, created, note, put
 
 
@@ -23,12 +24,12 @@ async def log(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[E
 
 
 async def test_records_come_back_in_order_after_any_place(log: EventLog) -> None:
-    told: list[m.Record] = []
-    log.on_commit = told.extend
+    recorder = CommitRecorder()
+    log.attach(recorder)
     records = [created("s"), *(note("s", seq) for seq in range(2, 8))]
     await put(log, *records[:4])
     await put(log, *records[4:])
-    assert told == records
+    assert recorder.records == records
     for after in range(9):
         assert list(await log.read("s", after)) == records[after:]
         assert list(await log.read("s", after, 2)) == records[after:after + 2]
@@ -42,15 +43,15 @@ async def test_whatever_was_said_comes_back_as_it_was(name: str, session: list[m
     """In any grouping of commits, from any place, in pages of any size; and what tells the state comes apart."""
     with TemporaryDirectory() as folder:
         async with LOGS[name](Path(folder)) as log:
-            told: list[m.Record] = []
-            log.on_commit = told.extend
+            recorder = CommitRecorder()
+            log.attach(recorder)
             for record in session:
                 log.append(record)
                 if data.draw(st.booleans()):
                     await log.wait_stored(record.session_id, record.seq)
             last = session[-1]
             await log.wait_stored(last.session_id, last.seq)
-            assert told == session
+            assert recorder.records == session
             after, limit = data.draw(st.integers(0, len(session))), data.draw(st.integers(1, 20))
             page = list(await log.read(last.session_id, after, limit))
             assert page == session[after:after + limit]

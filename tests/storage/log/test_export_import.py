@@ -6,7 +6,7 @@ import pytest
 
 import gateway.model as m
 from gateway.errors import Conflict, GatewayError, NotFound
-from gateway.storage import Database, Seal, StorageUnusable, create_database
+from gateway.storage import Database, FernetSeal, StorageUnusable, create_database
 from gateway.storage.log import open_log_file
 from gateway.storage.log.export_import import SEGMENT, export_sessions, import_sessions
 from gateway.storage.log.verification import verify_log
@@ -49,15 +49,15 @@ async def test_a_long_session_comes_in_pieces(tmp_path: Path, other: Path) -> No
 
 
 def test_secrets_are_carried_sealed(path: Path, other: Path) -> None:
-    seal = Seal(lambda: ["k" * 32])
+    seal = FernetSeal(lambda: ["k" * 32])
     carried = b"".join(export_sessions(path, ["s1"], seal=seal)).splitlines()
     assert b"s3cret" not in b"".join(carried)
-    import_sessions(other, carried, seal=Seal(lambda: ["another key"]))
+    import_sessions(other, carried, seal=FernetSeal(lambda: ["another key"]))
     assert kept(other, seal) == {"s1": SESSIONS["s1"]}
 
 
 def test_secrets_of_an_old_file_are_sealed_on_their_way_in(path: Path, other: Path) -> None:
-    seal = Seal(lambda: ["k" * 32])
+    seal = FernetSeal(lambda: ["k" * 32])
     import_sessions(other, lines(path), seal=seal)
     assert b"s3cret" not in other.read_bytes()
     assert kept(other, seal) == SESSIONS

@@ -2,14 +2,15 @@
 
 import gateway.model as m
 from gateway.storage.log import MemoryLog
+from tests.support.storage.commit_recorder import CommitRecorder
 from tests.support.storage.event_logs import created
 
 
 async def test_what_was_taken_is_safe_and_told_at_once() -> None:
-    log, told = MemoryLog(), list[m.Record]()
-    log.on_commit = told.extend
+    log, recorder = MemoryLog(), CommitRecorder()
+    log.attach(recorder)
     log.append(created("s"))
-    assert told == [created("s")]
+    assert recorder.records == [created("s")]
     await log.wait_stored("s", 99)
 
 

@@ -7,7 +7,7 @@ import pytest
 
 import gateway.model as m
 from gateway.ports import StoredResponse
-from gateway.storage import UNSEALED, Database, Seal
+from gateway.storage import UNSEALED, Database, FernetSeal
 from gateway.storage.log import SqliteLog
 from gateway.storage.log.redis import RedisLog
 from gateway.storage.log.segments import reseal_records, seal_records, unseal_records
@@ -15,7 +15,7 @@ from gateway.storage.redis import RedisAddress, RedisClient
 from gateway.storage.resources.redis import RedisResources, RedisResponses
 from tests.support.redis_server import redis_of_this_run
 
-SEAL = Seal(lambda: ["k" * 32])
+SEAL = FernetSeal(lambda: ["k" * 32])
 GIVEN = {"key": "s3cret"}
 METADATA = {
     "a": "b",
@@ -54,7 +54,7 @@ def test_the_rest_is_left_as_it_is() -> None:
 
 
 def test_what_was_sealed_elsewhere_stays_as_it_is() -> None:
-    elsewhere = Seal(lambda: ["of another place"])
+    elsewhere = FernetSeal(lambda: ["of another place"])
     foreign = seal_records([record(DISCREET[0])], elsewhere)
     assert reseal_records([*foreign], SEAL) == foreign
     assert unseal_records(reseal_records([record(DISCREET[4])], SEAL), SEAL) == [record(DISCREET[4])]
@@ -102,7 +102,7 @@ async def test_a_log_of_many_servers_neither() -> None:
         assert "s3cret" not in str([one.secrets for one in await raw.versions("vault", "ann", made.resource_id)])
         await RedisResponses(log.redis, lambda: 1.0, seal=SEAL).store(place, answer)
         assert await RedisResponses(log.redis, lambda: 1.0, seal=SEAL).find(place) == answer
-        assert await RedisResponses(log.redis, lambda: 1.0, seal=Seal(lambda: ["lost"])).find(place) is None
+        assert await RedisResponses(log.redis, lambda: 1.0, seal=FernetSeal(lambda: ["lost"])).find(place) is None
         assert b"s3cret" not in (await RedisResponses(log.redis, lambda: 1.0).find(place)).body
     finally:
         await bare.close()

@@ -2,7 +2,7 @@
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -14,6 +14,7 @@ from gateway.storage import Database
 from gateway.storage.log import SqliteLog, open_log_file
 from tests.support.engine.engine_fixture import EngineFixture, lawful
 from tests.support.gateway_server import until
+from tests.support.storage.commit_recorder import CommitRecorder
 from tests.support.storage.event_logs import created, note, put
 
 
@@ -44,24 +45,22 @@ async def disk(tmp_path: Path) -> AsyncIterator[Disk]:
 
 
 async def test_nothing_is_told_before_the_file_has_it(disk: Disk) -> None:
-    told: list[m.Record] = []
+    class Reading(CommitRecorder):
+        def committed(self, records: Sequence[m.Record]) -> None:
+            super().committed(records)
+            for record in records:
+                with open_log_file(disk.database.path) as file:
+                    assert record in file.records(record.session_id), "it is there when it is told"
 
-    def tell(records: object) -> None:
-        for record in records:  # type: ignore[attr-defined]
-            told.append(record)
-            with open_log_file(disk.database.path) as file:
-                assert record in file.records(record.session_id), "it is there when it is told"
-
-    disk.log.on_commit = tell
+    recorder = Reading()
+    disk.log.attach(recorder)
     await put(disk.log, created("s"), *(note("s", seq) for seq in range(2, 20)))
-    assert [record.seq for record in told] == [*range(1, 20)]
+    assert recorder.seqs == [*range(1, 20)]
 
 
 async def test_what_was_taken_in_trouble_is_stored_in_order_when_it_is_over(disk: Disk) -> None:
-    told: list[int] = []
-    troubles: list[str] = []
-    disk.log.on_commit = lambda records: told.extend(record.seq for record in records)
-    disk.log.on_trouble = lambda why: troubles.append(why.message)
+    recorder = CommitRecorder()
+    disk.log.attach(recorder)
     await put(disk.log, created("s"))
     disk.fill()
     disk.log.append(note("s", 2))
@@ -70,11 +69,11 @@ async def test_what_was_taken_in_trouble_is_stored_in_order_when_it_is_over(disk
     disk.log.append(note("s", 3))
     with pytest.raises(Overloaded):
         await disk.log.wait_stored("s", 3)
-    await until(lambda: len(troubles) > 2)
-    assert told == [1]
+    await until(lambda: len(recorder.errors) > 2)
+    assert recorder.seqs == [1]
     assert list(await disk.log.read("s")) == [created("s")], "reading goes on"
     disk.free()
-    await until(lambda: told == [1, 2, 3])
+    await until(lambda: recorder.seqs == [1, 2, 3])
     assert disk.log.write_error is None
     assert list(await disk.log.read("s")) == [created("s"), note("s", 2), note("s", 3)]
 

@@ -10,6 +10,7 @@ import trustme
 from gateway.storage import StorageUnusable
 from gateway.storage.redis import RedisAddress, RedisClient, RedisPubSub
 from gateway.storage.redis.address import unreachable_error
+from tests.support.cluster.receiver import Receiver
 from tests.support.dialects.aap.client import Client as Aap
 from tests.support.free_ports import free_port
 from tests.support.gateway_server import serving, until
@@ -64,12 +65,12 @@ async def why_not(address: RedisAddress) -> str:
 
 async def works(address: RedisAddress) -> None:
     """Something is stored, read again, and heard of elsewhere."""
-    redis, heard = RedisClient(address), list[bytes]()
+    redis, receiver = RedisClient(address), Receiver()
     await redis.open()
-    listener = RedisPubSub(address, 5, lambda channel, message: heard.append(message), lambda: None)
-    await listener.start(redis.key("news"))
+    listener = RedisPubSub(address, 5)
+    await listener.start(receiver, redis.key("news"))
     await redis.publish("news", b"hello")
-    await until(lambda: heard == [b"hello"])
+    await until(lambda: receiver.messages == [b"hello"])
     assert await redis.read_all([("GET", redis.key("format"))]) == [b"1"]
     await listener.close()
     await redis.close()

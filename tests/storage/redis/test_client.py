@@ -17,6 +17,7 @@ from gateway.storage.redis import (
     RedisUnreachable,
 )
 from gateway.storage.redis.scripts import scripts
+from tests.support.cluster.receiver import Receiver
 from tests.support.cluster.tcp_forwarder import TcpForwarder
 from tests.support.gateway_server import simulation, until
 from tests.support.redis_server import RedisServer, free_port, redis_of_this_run
@@ -78,12 +79,11 @@ async def test_a_line_that_breaks_is_told_and_made_anew(how: str) -> None:
 async def test_a_listener_hears_again_after_a_break_and_says_that_something_was_missed() -> None:
     wire = TcpForwarder(lambda: [redis_of_this_run().port])
     await wire.start()
-    heard, missed = list[tuple[str, bytes]](), list[bool]()
-    listener = RedisPubSub(
-        address(f"redis://127.0.0.1:{wire.port}"), 1.0, lambda *message: heard.append(message),
-        lambda: missed.append(True))
+    receiver = Receiver()
+    heard, missed = receiver.heard, receiver.missed_at
+    listener = RedisPubSub(address(f"redis://127.0.0.1:{wire.port}"), 1.0)
     one, other = uuid4().hex, uuid4().hex
-    await listener.start(one)
+    await listener.start(receiver, one)
     await listener.listen(other)
     line = RedisConnection(address(), 5)
     assert [await line.ask("PUBLISH", channel, "1") for channel in (one, other)] == [1, 1]
@@ -104,11 +104,10 @@ async def test_a_listener_hears_again_after_a_break_and_says_that_something_was_
 async def test_a_listener_whose_line_has_gone_dead_makes_another() -> None:
     wire = TcpForwarder(lambda: [redis_of_this_run().port])
     await wire.start()
-    missed: list[bool] = []
-    listener = RedisPubSub(
-        address(f"redis://127.0.0.1:{wire.port}"), 0.2, lambda *_: None, lambda: missed.append(True),
-        simulation().time)
-    await listener.start("c")
+    receiver = Receiver()
+    missed = receiver.missed_at
+    listener = RedisPubSub(address(f"redis://127.0.0.1:{wire.port}"), 0.2, simulation().time)
+    await listener.start(receiver, "c")
     wire.hush()
     for _ in range(6):
         listener.poke()

@@ -39,21 +39,23 @@ def names(file: sqlite3.Connection) -> list[str]:
 
 
 async def test_a_piece_that_refuses_leaves_the_others_alone(file: sqlite3.Connection) -> None:
-    results, trouble = write_group(file, put("batch"), [task(put("a")), task(refuse), task(put("b"))])
-    assert trouble is None and names(file) == ["batch", "a", "b"]
-    assert [result for _, result, _ in results] == ["a", None, "b"]
-    assert [type(raised) for _, _, raised in results] == [type(None), NotFound, type(None)]
+    results = write_group(file, put("batch"), [task(put("a")), task(refuse), task(put("b"))])
+    assert names(file) == ["batch", "a", "b"]
+    assert [result.value for result in results] == ["a", None, "b"]
+    assert [type(result.error) for result in results] == [type(None), NotFound, type(None)]
 
 
 async def test_a_file_that_does_not_take_it_has_nothing_of_it(file: sqlite3.Connection) -> None:
     file.execute("PRAGMA query_only = ON")
-    _, trouble = write_group(file, put("batch"), [task(put("a"))])
-    assert isinstance(trouble, sqlite3.Error) and not file.in_transaction
+    with pytest.raises(sqlite3.Error):
+        write_group(file, put("batch"), [task(put("a"))])
+    assert not file.in_transaction
     file.execute("PRAGMA query_only = OFF")
     assert names(file) == []
 
 
 async def test_with_nothing_to_write_the_file_is_tried(file: sqlite3.Connection) -> None:
-    assert write_group(file, None, []) == ([], None)
+    assert write_group(file, None, []) == []
     file.execute("PRAGMA query_only = ON")
-    assert isinstance(write_group(file, None, [])[1], sqlite3.Error)
+    with pytest.raises(sqlite3.Error):
+        write_group(file, None, [])

@@ -6,7 +6,7 @@ from typing import Any
 
 import gateway.model as m
 from gateway.backends import DEMO_CARD, DemoBackend
-from gateway.client import events_of
+from gateway.client import BackendOutputs, events_of
 from gateway.ports import Backend, ScopedEvent
 
 Answering = Callable[[m.AnyAsk, str], m.Answer]
@@ -105,13 +105,18 @@ class FakeTurn:
         return [f"{e.name}.{e.variant}".rstrip(".") for e in self.events if e.name != "block.delta"]
 
 
-async def play(backend: Backend, turn: FakeTurn) -> FakeTurn:
-    """Run the backend to its end; the turn must then be fit to be ended."""
-    async for telling in backend.run(turn):
-        for said in events_of(telling):
+async def record_all(outputs: BackendOutputs, turn: FakeTurn) -> None:
+    """Record every event of a backend until it ends or raises."""
+    async for output in outputs:
+        for said in events_of(output):
             event, scope_id = (said.event, said.scope_id) if isinstance(said, ScopedEvent) else (said, m.ROOT)
             assert type(event) in m.BACKEND_EVENTS
             turn.record(event, scope_id)
+
+
+async def play(backend: Backend, turn: FakeTurn) -> FakeTurn:
+    """Run the backend to its end; the turn must then be fit to be ended."""
+    await record_all(backend.run(turn), turn)
     turn.record(m.TurnEnded(outcome=m.Outcome.COMPLETED, stop_reason=m.StopReason.END_TURN))
     return turn
 

@@ -89,6 +89,14 @@ def raw(*pieces: bytes) -> Answer:
     return answer
 
 
+async def endless(writer: asyncio.StreamWriter, asked: ReceivedRequest) -> None:
+    """A stream with a line that does not end."""
+    writer.write(head() + chunk(b"data: "))
+    for _ in range(100):
+        writer.write(chunk(b"x" * 1_000_000))
+        await writer.drain()
+
+
 def hangs(server: Server, *before: bytes) -> Answer:
     """Bytes, and then nothing more for as long as anybody waits."""
     async def answer(writer: asyncio.StreamWriter, asked: ReceivedRequest) -> None:

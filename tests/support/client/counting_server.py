@@ -84,7 +84,7 @@ def says(piece: bytes) -> Talk:
 async def gone(server: CountingServer, upstream: HttpClient) -> None:
     """There was one connection, and nobody has it any more."""
     await server.all_gone()
-    assert server.connections == 1 and not upstream._exchange._wires
+    assert server.connections == 1 and not upstream._pool._connections
     await upstream.close()
 
 

@@ -5,15 +5,15 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from uuid import uuid4
 
-from gateway.cluster import ClusterSessionService
+from gateway.cluster import cluster_session_service
 from gateway.config import LimitSettings
-from gateway.engine import Hub, Runtime
+from gateway.engine import Hub, Runtime, SessionTable
 from gateway.ids import make_mint
 from gateway.ports import Chunk, Subscription
 from gateway.storage import UNSEALED, Seal
 from gateway.storage.log.redis import RedisLog
 from gateway.storage.redis import RedisAddress, RedisClient
-from tests.support.engine.engine_fixture import CARD, CountingMetrics, FunctionBackend, PlainProjector, Play
+from tests.support.engine.engine_fixture import CARD, CountingMetrics, FunctionBackend, Play, Streams
 from tests.support.gateway_server import simulation
 from tests.support.redis_server import redis_of_this_run
 
@@ -34,11 +34,12 @@ class Replica:
             log=self.log, clock=loop.wall_clock, mint=make_mint(), limits=made, agents={"agent": CARD},
             backends={"agent": FunctionBackend(play)}, observer=self.watchman,
         )
+        self.table = SessionTable()
         self.hub = Hub(
-            log=self.log, projector=lambda dialect, options: PlainProjector(), clock=loop.wall_clock,
-            start_of=lambda session, dialect, cursor: 0, observer=self.watchman, max_lag=lambda: made.max_lag_events,
+            log=self.log, sessions=self.table, streams=Streams(), clock=loop.wall_clock, observer=self.watchman,
+            max_lag=lambda: made.max_lag_events,
         )
-        self.sessions = ClusterSessionService(self.runtime, self.hub, self.log)
+        self.sessions = cluster_session_service(self.runtime, self.table, self.hub, self.log)
 
     async def open(self) -> None:
         await self.log.open()
@@ -46,28 +47,28 @@ class Replica:
 
     async def freeze(self) -> None:
         """It does nothing more by itself, as if it were paused: no beat, no ear."""
-        membership, listener = self.sessions._membership, self.sessions._listener
-        assert membership._task is not None
-        membership._task.cancel()
-        await asyncio.wait([membership._task])
-        await listener.close()
+        heartbeat = self.sessions.heartbeat
+        assert heartbeat._task is not None
+        heartbeat._task.cancel()
+        await asyncio.wait([heartbeat._task])
+        await self.sessions._pubsub.close()
 
     async def thaw(self) -> None:
         """It comes back, and does not know yet that it was away."""
-        self.sessions._membership.start()
-        self.sessions._listener._is_first = False
-        await self.sessions._listener.start(self.sessions._mail)
+        self.sessions.heartbeat.start()
+        self.sessions._pubsub._is_first = False
+        await self.sessions._pubsub.start(self.sessions.inbox, self.sessions.inbox.address)
 
     async def die(self) -> None:
         """Gone without a word."""
         await self.freeze()
-        for session in list(self.sessions._sessions.values()):
+        for session in self.table:
             if session.run is not None:
                 session.run.abandon()
         assert self.log._writing is not None
         self.log._writing.cancel()
         await self.redis.close()
-        await self.sessions._post.close()
+        await self.sessions.rpc.close()
 
     async def close(self) -> None:
         await self.sessions.rest()

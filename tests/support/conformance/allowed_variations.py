@@ -4,56 +4,26 @@ from collections.abc import Mapping, Sequence
 from functools import reduce
 from typing import Any
 
-from conformance.faults import liberties as aap
-from conformance.faults.blade import liberties as blade
-from conformance.faults.cas import liberties as cas
-from conformance.faults.zenflux import liberties as zenflux
+from conformance.faults.kill.setups import setup_of
 from conformance.kit.requirement import Level
 from conformance.kit.suite import load_suite
+from tests.support.conformance.examination_facts import EXAMINED, examination_facts
 
-ALONE: dict[str, Sequence[type[Any]]] = {
-    "aap": aap.LIBERTIES,
-    "blade": blade.LIBERTIES,
-    "cas": cas.LIBERTIES,
-    "zenflux": zenflux.LIBERTIES,
-}
-TOGETHER: dict[str, dict[str, str]] = {
-    "aap": {
-        "wordy": "CommentsAndCarriageReturns ExtraMembers StringsAndBlocks LetterByLetter OtherRefusals ResultsAtOnce",
-        "sparse": "SparseInfo ManyMessages NewestFirst ClockMovesOn NameIgnored",
-    },
-    "blade": {
-        "wordy": "ExtraMembers WholeTexts StatusPatches Chatter OtherWrappings ReorderedMembers ThinksFirst "
-        "StreamedUsers ResultsAsText SeveralToolsInATurn",
-        "sparse": "OtherNumbers SparseMembers EmptyDeltas SmallBlocks OneTurnForATool NoBlocksOfTools "
-        "NullsInChatEnd RunsOfThePast QuietAnswers Heartbeats CompactionsAreTold",
-    },
-    "cas": {
-        "wordy": "ExtraFields SmallPieces ManySpans OtherStatuses Prologue Company ThreadsNamed OtherWords",
-        "sparse": "Chatty ObjectsRefused PiecesReplayed PlainResults OtherSpelling OpaquePages ManyMessages "
-        "ProcessedLater OtherEndings",
-    },
-    "zenflux": {
-        "wordy": "Generous InTheBackground",
-        "sparse": "OneMessage OtherBytes RefusesWhenBusy OtherWords",
-        "terse": "Terse",
-    },
-}
-"""Liberties that do not stand in each other's way, by dialect; those that do are in different groups."""
-APART = {"blade": ("SeedsOnly",), "cas": ("Sparse", "Sparing")}
-"""Servers that do without what is only a SHOULD: they are examined by themselves."""
+ALONE: dict[str, Sequence[Any]] = {name: setup_of(name).liberties for name in EXAMINED}
+GROUPS = [(name, group) for name in EXAMINED for group in examination_facts(name).liberties]
+"""Liberties that are taken together, by dialect."""
 
 
 def binding(dialect: str) -> list[str]:
-    """The requirements that liberal servers are held to: those of ZenFlux do without what is only a SHOULD."""
-    listed = load_suite(dialect).catalogue.requirements
-    return [item.id for item in listed if item.level is Level.MUST or dialect != "zenflux"]
+    """The requirements that liberal servers are held to."""
+    listed, keeps = load_suite(dialect).catalogue.requirements, examination_facts(dialect).liberties_keep_shoulds
+    return [item.id for item in listed if item.level is Level.MUST or keeps]
 
 
 def together(dialect: str, group: str) -> type[Any]:
     """One server that takes all the liberties of a group."""
     by_name = {kind.__name__: kind for kind in ALONE[dialect]}
-    return combined([by_name[name] for name in TOGETHER[dialect][group].split()])
+    return combined([by_name[name] for name in examination_facts(dialect).liberties[group].split()])
 
 
 def combined(kinds: Sequence[type[Any]]) -> type[Any]:

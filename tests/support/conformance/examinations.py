@@ -5,18 +5,15 @@ import itertools
 import random
 from collections.abc import Callable, Collection
 from dataclasses import replace
-from functools import cache
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel
 from yarl import URL
 
-from conformance.faults.blade.reference import BladeServer
-from conformance.faults.cas import CasServer
-from conformance.faults.reference import ReferenceServer
+from conformance.faults.kill.setups import setup_of
 from conformance.faults.serving import Servable, served
-from conformance.faults.zenflux.server import ZenfluxServer
 from conformance.kit.runner import AT_ONCE, Runner
 from conformance.kit.secrets import Redactor
 from conformance.kit.suite import Target, load_suite
@@ -25,44 +22,26 @@ from conformance.offline.judging import judge, mounted
 from conformance.offline.reading import read
 from conformance.recording.relay import relaying
 from conformance.recording.writing import Recorder
+from tests.support.conformance.examination_facts import EXAMINED, KEY, examination_facts
 
-KEY = "the-key-of-the-examiners"
 PATIENT = 30.0
 """Seconds that a correct server may take; a wait of a simulated clock costs nothing."""
-TICK = 0.8
-MANY = 16
 INSTANT = 2e-4
 """Seconds between two lines of a recording, which tells the time in tenths of a millisecond."""
-SERVERS: dict[str, Callable[[], Any]] = {
-    "aap": lambda: ReferenceServer(key=KEY),
-    "blade": lambda: BladeServer(key=KEY),
-    "cas": lambda: CasServer(key=KEY),
-    "zenflux": ZenfluxServer,
-}
 
 
-def made(dialect: str, server: type[Any]) -> Any:
-    """A server of this class; those of ZenFlux have no keys."""
-    return server() if dialect == "zenflux" else server(key=KEY)
+def made(dialect: str, server: Callable[..., Any]) -> Any:
+    """A server of this class, with the key of the examiners if it has keys."""
+    return setup_of(dialect).make(server, KEY)
 
 
-@cache
-def usual_profile(dialect: str) -> BaseModel:
-    """The profile that comes with a dialect; nobody changes it."""
-    return load_suite(dialect).read_profile()
+SERVERS: dict[str, Callable[[], Any]] = {name: partial(made, name, setup_of(name).server_type) for name in EXAMINED}
 
 
 def suited(dialect: str, server: Any) -> BaseModel:
     """The profile for a server that beats and ticks fast and is not slow for long."""
-    usual: Any = usual_profile(dialect)
-    if dialect == "cas":
-        return usual.model_copy(update={"heartbeat": server.heartbeat})  # type: ignore[no-any-return]
-    if dialect == "zenflux":
-        if server.tick_every == ZenfluxServer.tick_every:
-            server.tick_every = TICK
-        prompts = usual.prompts.model_copy(update={"slow": "/slow 12"})
-        return usual.model_copy(update={"heartbeat": TICK + 0.1, "prompts": prompts})  # type: ignore[no-any-return]
-    return usual  # type: ignore[no-any-return]
+    setup_of(dialect).quicken(server)
+    return setup_of(dialect).profile(load_suite(dialect), server)
 
 
 async def examine_at(
@@ -81,7 +60,7 @@ async def examine_at(
         suite = replace(suite, cases=tuple(case for case in suite.cases if case.name in cases))
     wanted = [item for item in suite.catalogue.requirements if not ids or item.id in ids]
     target = Target(url, KEY, within, allow_destructive=True, is_disposable=not clears)
-    return await Runner(suite, target, profile, at_once or (MANY if dialect == "zenflux" else AT_ONCE)).run(wanted)
+    return await Runner(suite, target, profile, at_once or examination_facts(dialect).at_once or AT_ONCE).run(wanted)
 
 
 async def examine_server(

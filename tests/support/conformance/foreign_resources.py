@@ -1,53 +1,12 @@
 """What somebody else has on a server: it is there before an examination, and must be there after it."""
 
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 import aiohttp
 
-from tests.support.conformance.examinations import KEY
+from tests.support.conformance.examination_facts import KEY, examination_facts
 
-SOMEBODY = {"user_id": "somebody-else", "title": "Not yours"}
-Ask = Callable[..., Awaitable[Any]]
 Lists = dict[str, Any]
-
-
-async def _make_aap(ask: Ask) -> None:
-    await ask("POST", "/sessions", json={"agent": {"name": "able"}})
-
-
-async def _make_cas(ask: Ask) -> None:
-    agent = await ask("POST", "/agents", json={"name": "Theirs", "model": "reference"})
-    environment = await ask("POST", "/environments", json={"name": "Theirs", "config": {"type": "cloud"}})
-    await ask("POST", "/sessions", json={"agent": agent["id"], "environment_id": environment["id"], "title": "Theirs"})
-    await ask("POST", "/vaults", json={"display_name": "Theirs"})
-    await ask("POST", "/memory_stores", json={"name": "Theirs"})
-    form = aiohttp.FormData()
-    form.add_field("file", b"Theirs", filename="theirs.txt")
-    await ask("POST", "/files", data=form)
-
-
-async def _make_blade(ask: Ask) -> None:
-    task = {"title": "Theirs", "prompt": "Report.", "cron": "0 9 * * *", "timezone": "Asia/Shanghai"}
-    await ask("POST", "/api/sessions", json={"intent": "Theirs", "is_persistent": True})
-    await ask("POST", "/api/memories", json={"content": "Theirs", "type": "feedback"})
-    await ask("POST", "/api/user/api-keys/", json={"name": "Theirs"})
-    await ask("POST", "/api/scheduled-tasks", json=task)
-
-
-async def _make_zenflux(ask: Ask) -> None:
-    await ask("POST", "/api/v1/conversations", params=SOMEBODY)
-
-
-MAKE = {"aap": _make_aap, "blade": _make_blade, "cas": _make_cas, "zenflux": _make_zenflux}
-LISTS = {
-    "aap": ["/sessions"],
-    "cas": [f"/{kind}?limit=100&include_archived=true"
-            for kind in ("sessions", "agents", "environments", "files", "vaults", "memory_stores")],
-    "blade": ["/api/sessions?limit=100", "/api/memories?limit=100", "/api/user/api-keys/", "/api/scheduled-tasks"],
-    "zenflux": ["/api/v1/conversations?user_id=somebody-else", "/api/v1/sessions",
-                "/api/v1/human-confirmation/pending"],
-}  # fmt: skip
 HELD = ("sessions", "talks", "agents", "memories", "keys", "tasks", "conversations")
 
 
@@ -55,7 +14,7 @@ class OtherUser:
     """A user of a server who is not the examiner."""
 
     def __init__(self, dialect: str, url: str, session: aiohttp.ClientSession) -> None:
-        self._dialect = dialect
+        self._facts = examination_facts(dialect)
         self._url = url
         self._session = session
 
@@ -67,11 +26,11 @@ class OtherUser:
 
     async def make(self) -> None:
         """Make one thing of every kind."""
-        await MAKE[self._dialect](self.ask)
+        await self._facts.make_foreign(self.ask)
 
     async def lists(self) -> Lists:
         """All that the server lists."""
-        return {path: await self.ask("GET", path) for path in LISTS[self._dialect]}
+        return {path: await self.ask("GET", path) for path in self._facts.foreign_lists}
 
 
 def held(server: Any) -> dict[str, list[str]]:

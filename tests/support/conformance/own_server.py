@@ -8,33 +8,34 @@ from typing import Any
 
 import yaml
 
-from gateway.resources import KeyStore
+from conformance.faults.kill.setups import setup_of
+from conformance.kit.suite import load_suite
+from tests.support.conformance.examination_facts import EXAMINED, examination_facts
 from tests.support.dialect_tables import DIALECTS, dialect
+from tests.support.key_stores import key_store
 from tests.support.server_process import running
 
 ROOT = Path(__file__).parents[3]
-SETTINGS: dict[str, dict[str, Any]] = {name: {} for name in DIALECTS} | {"zenflux": {"tick_seconds": 1}}
+SETTINGS: dict[str, dict[str, Any]] = {name: {} for name in DIALECTS} | {
+    name: dict(examination_facts(name).own_settings) for name in EXAMINED
+}
 """All dialects at once, with settings that save the examiners a wait."""
-AT_THE_ORIGIN = ("blade", "zenflux")
-WITHOUT_KEYS = ("zenflux",)
-"""Its clients have no place for a key, and its examiner asks that none be wanted."""
 HANG = 600
 """Seconds that only an examination that hangs would need."""
 
 
 def auth(name: str) -> str:
-    return "none" if name in WITHOUT_KEYS else "keys"
+    """Where clients have no place for a key, the examiner asks that none be wanted."""
+    return "keys" if setup_of(name).has_keys else "none"
 
 
 def address(name: str, origin: str) -> str:
-    return origin + ("" if name in AT_THE_ORIGIN else dialect(name).mount)
+    return origin + ("" if examination_facts(name).at_origin else dialect(name).mount)
 
 
 def profile(name: str, folder: Path) -> Path:
     """The examiners' own profile, with our shorter waits."""
-    told = yaml.safe_load((ROOT / f"conformance/{name}/profile.yaml").read_text())
-    if name == "zenflux":
-        told["heartbeat"] = SETTINGS[name]["tick_seconds"]
+    told = yaml.safe_load(load_suite(name).default_profile.read_text()) | dict(examination_facts(name).own_profile)
     path = folder / "profile.yaml"
     path.write_text(yaml.safe_dump(told))
     return path
@@ -42,7 +43,7 @@ def profile(name: str, folder: Path) -> Path:
 
 def assert_that_we_conform(name: str, folder: Path) -> None:
     """Start the server and the command as somebody would type them."""
-    key, report = KeyStore(folder / "data").add("examiner"), folder / "report.json"
+    key, report = key_store(folder / "data").add("examiner"), folder / "report.json"
     with running(folder, auth=auth(name), dialects=SETTINGS) as served:
         done = subprocess.run(
             [sys.executable, "-m", "gateway", "conform", name, address(name, served.address), "--key", key,

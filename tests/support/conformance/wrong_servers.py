@@ -4,64 +4,31 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from conformance.faults import aap, cas
-from conformance.faults.blade import every as blade
 from conformance.faults.fault import Fault
-from conformance.faults.zenflux import catalogue as zenflux
+from conformance.faults.kill.setups import setup_of
 from conformance.kit.verdict import Outcome, Report
+from tests.support.conformance.examination_facts import EXAMINED, examination_facts
 from tests.support.conformance.examinations import examine_server, judged, made, record_server, stumbles
 
-FAULTS: Mapping[str, Mapping[str, Fault]] = {
-    "aap": aap.FAULTS,
-    "cas": cas.FAULTS,
-    "zenflux": zenflux.FAULTS,
-    "blade": blade.FAULTS,
-}
-RECORDED = {
-    "aap": "version-as-text option-without-default capabilities-as-booleans tool-without-parameters created-with-200 "
-    "runs-on-creation secret-shown secret-listed deleted-with-200 every-tool-enabled seed-forgotten pages-overlap "
-    "both-histories-at-once trimmed-messages results-forgotten open-calls-hidden empty-turns-taken options-replaced "
-    "no-start two-stops words-after-the-stop start-for-every-message stream-as-text deltas-and-wholes parts-in-pieces "
-    "input-as-text other-call-ids result-before-call client-results-echoed invented-reason none-drops-thinking "
-    "delta-drops-blanks cut-on-failure permission-never-asked granted-not-run trust-ignored reasoning-blocks "
-    "refusal-in-plain-text refusal-as-object",
-    "cas": "bare-errors one-error-type no-request-id times-without-zone cursors-mix repetitions-executed "
-    "turn-status-missing null-for-empty update-says-ok oldest-first live-agents semicolons-only paths-as-given "
-    "token-returned no-schema-version answers-reversed accepted-is-200 strings-kept descending-by-default "
-    "idle-of-no-turn one-turn-for-all starts-untold speaks-unasked spans-left-open spans-end-others reason-as-text "
-    "thoughts-as-text results-of-nothing stream-error frames-without-id frames-without-event data-in-two-lines "
-    "repeated-before-live closed-after-turns trimmed-deltas deltas-stored whole-before-pieces forms-mixed "
-    "coordinator-with-parent thread-unnamed ends-swapped models-unnamed",
-    "zenflux": "binary-frames unknown-frames answered-twice any-method-chats user-not-needed error-as-text "
-    "no-frame-numbers ticks-in-seconds no-envelope data-as-null ids-twice numbered-from-zero words-after-messages "
-    "other-conversation stale-message-ids times-go-back no-session-start no-conversation-start indexes-from-one "
-    "indexes-with-gaps usage-too-late results-last words-after-the-end notes-in-blocks overlapping-blocks "
-    "no-message-stop start-without-user end-without-duration flat-error no-done words-after-done role-of-an-agent "
-    "stop-with-usage not-mirrored closes-the-first text-at-once call-without-input result-of-another typed-deltas "
-    "stray-deltas input-in-python stream-as-text code-is-zero errors-with-data",
-    "blade": "turn-without-window session-without-user idle-status updated-before-created history-without-text "
-    "one-entry-for-all counting-from-one root-is-main invented-kind role-human never-streaming null-for-empty "
-    "usage-by-other-names markdown-blocks text-as-object tool-use-as-text loud-history call-without-name "
-    "patch-without-session patch-in-other-loop invented-patch content-without-delta deltas-repeat content-is-the-delta "
-    "result-of-no-call two-starts turns-start-twice patches-after-the-end first-delta-lost results-twice "
-    "end-without-calls history-backwards parent-changes headless-is-silent output-as-text question-completes-the-turn "
-    "several-for-one everybody-hears result-without-headless planning-is-doing patches-uncounted created-by-id "
-    "errors-by-another-name plaintext-twice key-without-time",
-}
-"""Faults that are examined through the recording proxy, so that their recordings are judged too."""
-PATIENCE = {"aap": 5.0, "cas": 1.0, "zenflux": 0.8, "blade": 2.0}
+FAULTS: Mapping[str, Mapping[str, Fault]] = {name: setup_of(name).faults for name in EXAMINED}
+
+
+def recorded(dialect: str) -> list[str]:
+    """The faults that are examined through the recording proxy, so that their recordings are judged too."""
+    return examination_facts(dialect).recorded.split()
 
 
 def unrecorded(dialect: str) -> list[str]:
     """The faults that are examined without a recording."""
-    return [name for name in FAULTS[dialect] if name not in RECORDED[dialect].split()]
+    return [name for name in FAULTS[dialect] if name not in recorded(dialect)]
 
 
 async def assert_caught(dialect: str, name: str, recording: Path | None = None, *, by_all: bool = False) -> None:
     """The cases that the fault names, or all of its requirements, fail and say why; so does the recording, if any."""
     fault = FAULTS[dialect][name]
     server, wanted = made(dialect, fault.server), fault.requirements
-    how: dict[str, Any] = {"within": PATIENCE[dialect], "clears": by_all, "cases": () if by_all else fault.cases}
+    cases, within = () if by_all else fault.cases, examination_facts(dialect).patience
+    how: dict[str, Any] = {"within": within, "clears": by_all, "cases": cases}
     if recording is None:
         _assert_failed(fault, await examine_server(dialect, server, *wanted, **how))
     else:

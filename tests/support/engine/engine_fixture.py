@@ -1,16 +1,37 @@
 """A house for tests: an engine over a memory log, agents made of a function, and a clock that stands still."""
 
-from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Iterable
 from dataclasses import dataclass, field, replace
 
 import gateway.model as m
 from gateway.config import LimitSettings
-from gateway.engine import Hub, LocalSessionService, Runtime
-from gateway.engine.session import Session
+from gateway.engine import (
+    Hub,
+    LocalSessionService,
+    Runtime,
+    Session,
+    SessionCache,
+    SessionCleanup,
+    SessionCommits,
+    SessionTable,
+    find_session,
+)
+from gateway.engine.runtime import NoCleanup
 from gateway.ids import make_mint
-from gateway.ports import NO_FRAMES, BackendEvent, EventLog, Frame, Frames, Projector, StreamOptions, Turn
+from gateway.ports import (
+    NO_FRAMES,
+    NO_LISTENER,
+    BackendEvent,
+    EventLog,
+    Frame,
+    Frames,
+    Projector,
+    StreamOptions,
+    Turn,
+)
 from gateway.storage.log import MemoryLog
 from tests.support.gateway_server import until
+from tests.support.storage.commit_recorder import CommitRecorder
 
 CARD = m.AgentCard(
     name="agent",
@@ -76,12 +97,37 @@ class PlainProjector:
         return NO_FRAMES
 
 
+@dataclass
+class Streams:
+    """The projectors of a hub, and the dialects whose projectors need only the records of the turn."""
+
+    make_projector: Callable[[str, str], Projector] = lambda dialect, options: PlainProjector()
+    of_turns: Collection[str] = ()
+
+    def projector(self, dialect: str, options: str) -> Projector:
+        return self.make_projector(dialect, options)
+
+    def replays_turn(self, dialect: str) -> bool:
+        return dialect in self.of_turns
+
+
+class RecordedCleanup:
+    """Remembers the sessions that were deleted."""
+
+    def __init__(self) -> None:
+        self.deleted: list[str] = []
+
+    async def session_deleted(self, session_id: str) -> None:
+        self.deleted.append(session_id)
+
+
 class EngineFixture:
     """One engine with one agent."""
 
     def __init__(
         self, play: Play, *, projector: Callable[[str, StreamOptions], Projector] | None = None,
-        log: EventLog | None = None, **limits: float,
+        of_turns: Collection[str] = (),
+        log: EventLog | None = None, cleanup: SessionCleanup | None = None, **limits: float,
     ) -> None:
         self.now = 1_700_000_000.0
         self.watchman = CountingMetrics()
@@ -89,27 +135,26 @@ class EngineFixture:
         self.runtime = Runtime(
             log=MemoryLog() if log is None else log, clock=lambda: self.now,
             mint=make_mint("t" if log is None else None), limits=self.limits, agents={"agent": CARD},
-            backends={"agent": FunctionBackend(play)}, observer=self.watchman,
+            backends={"agent": FunctionBackend(play)}, observer=self.watchman, cleanup=cleanup or NoCleanup(),
         )
+        self.table = SessionTable()
         self.hub = Hub(
             log=self.runtime.log,
-            projector=projector or (lambda dialect, options: PlainProjector()),
+            sessions=self.table,
+            streams=Streams(projector or (lambda dialect, options: PlainProjector()), of_turns),
             clock=lambda: self.now,
-            start_of=lambda session, dialect, cursor: 0,
             observer=self.watchman,
             max_lag=lambda: self.limits.max_lag_events,
         )
-        self.service = LocalSessionService(self.runtime, self.hub)
-        self._last: dict[str, m.Event] = {}
-        self._tell, self.runtime.log.on_commit = self.runtime.log.on_commit, self._committed
-
-    def _committed(self, records: Sequence[m.Record]) -> None:
-        self._last |= {record.session_id: record.event for record in records}
-        self._tell(records)
+        self.cache = SessionCache(self.runtime, self.table, self.hub)
+        self.service = LocalSessionService(self.runtime, self.cache, self.cache, self.hub)
+        self.commits = CommitRecorder(SessionCommits(self.table, self.hub))
+        self.runtime.log._listener = NO_LISTENER  # type: ignore[attr-defined]  # the server before this one is gone
+        self.runtime.log.attach(self.commits)
 
     async def session(self, owner: str = "") -> Session:
         view = await self.service.create(owner, "agent")
-        return await self.service._find(owner, view.session_id)
+        return await find_session(self.cache, owner, view.session_id)
 
     async def records(self, session: Session) -> list[m.Record]:
         return list(await self.runtime.log.read(session.view.session_id))
@@ -117,8 +162,9 @@ class EngineFixture:
     async def until(self, session: Session, *kinds: type[m.Event]) -> None:
         """Wait until an event of one of these kinds is the last one."""
         kinds = kinds or (m.TurnEnded, m.TurnSuspended)
-        self._last.setdefault(session.view.session_id, (await self.records(session))[-1].event)
-        await until(lambda: isinstance(self._last[session.view.session_id], kinds))
+        last = self.commits.last
+        last.setdefault(session.view.session_id, (await self.records(session))[-1].event)
+        await until(lambda: isinstance(last[session.view.session_id], kinds))
 
 
 def names(records: Iterable[m.Record]) -> list[str]:
@@ -149,6 +195,8 @@ __all__ = [
     "EngineFixture",
     "FunctionBackend",
     "PlainProjector",
+    "RecordedCleanup",
+    "Streams",
     "lawful",
     "names",
     "refolded",

@@ -5,7 +5,8 @@ from collections.abc import AsyncGenerator, Sequence
 
 import gateway.model as m
 from gateway.engine import Cursor, Session
-from gateway.ports import BackendEvent, Turn
+from gateway.errors import GatewayError
+from gateway.ports import BackendEvent, LogListener, Turn
 from gateway.storage.log import MemoryLog
 
 
@@ -34,17 +35,22 @@ class SlowLog(MemoryLog):
         self.may_read = asyncio.Event()
         self._untold: list[m.Record] = []
 
-    def append(self, record: m.Record) -> None:
-        tell, self.on_commit = self.on_commit, self._untold.extend
-        super().append(record)
-        self.on_commit = tell
+    def attach(self, listener: LogListener) -> None:
+        super().attach(self)
+        self._told = listener
+
+    def committed(self, records: Sequence[m.Record]) -> None:
+        self._untold.extend(records)
         if not self.quiet:
             self.tell()
+
+    def failed(self, error: GatewayError) -> None:
+        self._told.failed(error)
 
     def tell(self) -> None:
         self.quiet = False
         records, self._untold = self._untold, []
-        self.on_commit(records)
+        self._told.committed(records)
 
     async def read(self, session_id: str, after: int = 0, limit: int | None = None) -> Sequence[m.Record]:
         if self.slow:

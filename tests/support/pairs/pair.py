@@ -6,17 +6,15 @@ second is one that has only read that dialect's documents, and its reading is he
 
 import asyncio
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import gateway.model as m
 from mappings.language import FEATURES, SupportLevel, Table
+from tests.support.dialect_parts import part
 from tests.support.dialect_tables import table
-from tests.support.dialects.aap.pair_client import AapPairClient
-from tests.support.dialects.blade.pair_client import BladePairClient
-from tests.support.dialects.cas.pair_client import CasPairClient
-from tests.support.dialects.zenflux.pair_client import ZenfluxPairClient
+from tests.support.directives import REFUSED, STOPPED, directives
 from tests.support.gateway_server import Served
 from tests.support.pairs.answer_texts import PAINT, PAINTED
 from tests.support.pairs.comparison import NOT_TOLD, Comparison
@@ -24,21 +22,30 @@ from tests.support.pairs.facts import FactCounter, counted
 from tests.support.pairs.reader import TurnReader
 from tests.support.pairs.two_gateways import GatewayChain, gateway_chain
 
-TALKS: dict[str, Callable[[Served], Any]] = {
-    "aap": AapPairClient, "blade": BladePairClient, "cas": CasPairClient, "zenflux": ZenfluxPairClient,
-}
 PATIENCE = 50.0
-DIRECTIVES = [
-    "hello there", "/think why", "/tool clock", '/tool calc {"expression": "6*7"} well',
-    '/tool search {"query": "dragoman"}', '/tool search {"wrong": 1}', "/permit", "/parallel", "/ask", "/fork",
-    "/fork-ask", "/continue", "/rollback", "/fail", "/fail-start", "/refuse", "/max-tokens", "/max-steps", "/slow 3",
-    "/burst 200", "/annotate", "/bridge", "/ui", "/image", "/plan", "/card", "/title Trip", "/compact", "/json",
-    "/client-tool", "/provider-tool",
-]
-REFUSED = ["/permit", "/parallel", "/continue"]
-"""What is asked here is not granted."""
-STOPPED = "/slow 60"
+DIRECTIVES = directives()
 AT_ONCE = 7
+
+
+class PairClient(Protocol):
+    """A client of one dialect that knows only the documents of the dialect; `pair_client.py` in its folder has it."""
+
+    can_bring: Collection[str]
+    """What it can send along with a message."""
+
+    async def converse(
+        self, text: str, *, stop_at: int = 0, kindly: bool = True, brings: str = "",
+    ) -> TurnReader:
+        """Say this in a new session, answer whatever is asked, and tell what was heard.
+
+        The turn is stopped after `stop_at` deltas, if that is not 0; `kindly` is whether everything is granted.
+        """
+
+
+def pair_client(dialect: str, served: Served) -> PairClient:
+    """A client of this dialect at this gateway."""
+    client: PairClient = part(dialect, "pair_client").PairClient(served)
+    return client
 
 
 class Pair:
@@ -46,7 +53,7 @@ class Pair:
 
     def __init__(self, row: GatewayChain, first: str, second: str) -> None:
         self.row, self.first, self.second = row, table(first), table(second)
-        self.name, self.talk = second, TALKS[second](row.second)
+        self.name, self.talk = second, pair_client(second, row.second)
         self.levels = {name: {self.first.client_support[name], self.second.support[name]} for name in FEATURES}
         self.halfway = {name: {self.first.client_support[name]} for name in FEATURES}
         self.found: dict[str, list[str]] = {}

@@ -6,14 +6,10 @@ import gateway.model as m
 from gateway.ids import make_mint
 from gateway.translate import DialectWriter, LossCounter, RecordWriter, Translation
 from tests.support.dialect_tables import dialect, table
+from tests.support.directives import directives
 from tests.support.gateway_server import Served, until
 
-DIRECTIVES = [
-    "hello", "/think why", "/tool clock", '/tool calc {"expression": "6*7"} well', '/tool search {"query": "dragoman"}',
-    "/permit", "/parallel", "/ask", "/fork", "/fork-ask", "/continue", "/rollback", "/fail", "/fail-start", "/refuse",
-    "/max-tokens", "/burst 50", "/annotate", "/bridge", "/ui", "/image", "/plan", "/title Trip", "/compact", "/json",
-    "/client-tool", "/provider-tool",
-]
+DIRECTIVES = directives(burst=50, without=('/tool search {"wrong": 1}', "/max-steps", "/slow 3", "/card"))
 SETTINGS = m.Settings(
     client_tools=(m.ToolSpec(name="paint", description="Paints.", parameters={"type": "object"}),),
     tools={"clock": m.Permission.ALLOW, "calc": m.Permission.ALLOW, "search": m.Permission.ASK},

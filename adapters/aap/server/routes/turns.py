@@ -74,7 +74,8 @@ async def _count_events(
 ) -> tuple[int, bool]:
     """How many events the turn has, counted up to one more than the client has; and whether these are all."""
     told = 0
-    async for chunk in context.sessions.read(request[OWNER], view.session_id, context.dialect, options, after=after):
+    chunks = await context.sessions.read(request[OWNER], view.session_id, context.dialect, options, after=after)
+    async for chunk in chunks:
         told += len(chunk.frames)
         if told > had or chunk.yields:
             return told, told == had

@@ -16,7 +16,7 @@ from adapters.blade.wire import (
 )
 from gateway.errors import NotFound
 from gateway.http import OWNER, Context, json_response, parse_whole_number, read_json, validate
-from gateway.resources import Memories, Memory
+from gateway.resources import Memories, Memory, MemoryFilter
 
 FIELD_NAMES = {
     "skill_name": "skill", "record_type": "record", "mem0_id": "external_id", "write_reason": "reason",
@@ -58,7 +58,7 @@ class MemoryRoutes:
         if query.status != "all":
             wanted["disabled"] = query.status == "disabled"
         page, total = await self.memories.search(
-            request[OWNER], wanted, query.keyword, offset=query.offset, limit=query.limit,
+            request[OWNER], MemoryFilter(**wanted), query.keyword, offset=query.offset, limit=query.limit,
         )
         return json_response(views.memories_body(self.context.table, page, total))
 

@@ -96,7 +96,7 @@ class MessagesDecoder:
         reason = body["delta"].get("stop_reason")
         if reason is not None:
             if reason not in STOP_REASONS:
-                log.warning("unknown stop reason", upstream=self._upstream.name, reason=str(reason)[:100])
+                log.warning("unknown_stop_reason", upstream=self._upstream.name, reason=str(reason)[:100])
             self.stop, self.wants_continuation = STOP_REASONS.get(reason, m.StopReason.END_TURN), reason == "pause_turn"
             self.is_complete = True
         return ()

@@ -118,7 +118,7 @@ class ChatCompletionsDecoder:
         self.is_complete = True
         stop = STOP_REASONS.get(reason)
         if stop is None:
-            log.warning("unknown finish reason", upstream=self._upstream.name, reason=reason[:100])
+            log.warning("unknown_stop_reason", upstream=self._upstream.name, reason=reason[:100])
         self.stop = m.StopReason.REFUSAL if self._refused else stop or m.StopReason.END_TURN
 
     # -- pieces ---------------------------------------------------------------------------------------------------

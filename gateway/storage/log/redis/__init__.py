@@ -1,9 +1,9 @@
-"""The log in Redis, which many servers share: one stream per session, and one writer at a time, held to it by a token.
+"""The log in Redis, which several servers share: one stream per session, which one server writes at a time.
 
-What one moment has of one session is one entry of its stream, under the number of its last record, so that an entry
-can neither be there twice nor be missing unnoticed. All sessions of a moment go to the server in one write, and each is
-appended by one step of a script: the writer's token, the head it expects, the entry, the places and the wake-up. A
-write whose reply was lost is sent again, and the head tells how much of it was there already.
+The records of one group and one session are one entry of its stream, whose id is the number of the last record: an
+entry can neither be stored twice nor be missing unnoticed. All sessions of a group are sent to Redis in one write. A
+script checks the token of the writer and the expected head, then stores the entry and its lookup ids, and publishes it.
+If the reply to a write is lost, the write is sent again, and the head says how much of it was stored already.
 
 What is promised depends on the server: with `appendonly yes` and `appendfsync everysec`, what a client has seen
 survives the death of every gateway, and of Redis itself; if the machine under Redis dies, up to a second of it may be
@@ -11,9 +11,10 @@ lost. With `durability: fsync` (WAITAOF), no ask and no end of a turn that a cli
 """
 
 from .reader import decode_entry
-from .writer import LeaseLost, RedisLog, SessionLimitReached
+from .writer import LeaseListener, LeaseLost, RedisLog, SessionLimitReached
 
 __all__ = [
+    "LeaseListener",
     "LeaseLost",
     "RedisLog",
     "SessionLimitReached",

@@ -1,10 +1,6 @@
-"""What the log in Redis has: records by session, and the list of sessions.
-
-What one moment has of one session, as one entry of its stream: written for the script, and read back.
-"""
+"""Reads the log in Redis: the records of a session, and the list of sessions; encodes and decodes entries."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import msgspec
 
@@ -15,11 +11,11 @@ from gateway.storage.redis import RedisClient
 from gateway.storage.sealing import UNSEALED, Seal
 
 PAGE = 256
-"""How many entries are read at once."""
+"""How many entries are read in one request."""
 
 
 class RedisLogReader:
-    """The half of the log that anybody may do, whoever holds the session."""
+    """Reads what is stored, whichever server writes it."""
 
     def __init__(self, redis: RedisClient, seal: Seal = UNSEALED) -> None:
         self.redis = redis
@@ -43,7 +39,7 @@ class RedisLogReader:
         return found if limit is None else found[:limit]
 
     async def since(self, session_id: str, after: int) -> list[m.Record] | None:
-        """What is there after that record; None if there is no such session, or not so much of it."""
+        """The records after that one; None if there is no such session, or its log is shorter than that."""
         head = (await self.redis.read_all([("HGET", self.redis.key("s", session_id), "head")]))[0]
         if head is None or int(head) < after:
             return None
@@ -72,14 +68,18 @@ class RedisLogReader:
     async def head(self, session_id: str) -> SessionHead | None:
         fields = ("owner", "ordinal", "head", "in_turn")
         row = (await self.redis.read_all([("HMGET", self.redis.key("s", session_id), *fields)]))[0]
-        return None if row[0] is None else _heads([[session_id.encode(), *row]])[0]
+        return None if row[0] is None else _heads([(session_id.encode(), *row)])[0]
 
     async def session_of(self, word: str) -> str | None:
         found = (await self.redis.read_all([("HGET", self.redis.key("places"), word)]))[0]
         return None if found is None else str(found.decode())
 
 
-def _heads(rows: Iterable[Any]) -> list[SessionHead]:
+HeadRow = tuple[bytes, bytes, bytes, bytes, bytes]
+"""The id of a session, its owner, ordinal and head, and whether it is in a turn."""
+
+
+def _heads(rows: Iterable[HeadRow]) -> list[SessionHead]:
     return [
         SessionHead(
             session_id=session_id.decode(), owner=owner.decode(), ordinal=int(ordinal), head=int(head),
@@ -97,7 +97,7 @@ _decode_lines = msgspec.json.Decoder(m.Record).decode_lines
 def encode_entry(
     session_id: str, token: str, records: list[m.Record], seal: Seal = UNSEALED,
 ) -> list[str | bytes | int | float]:
-    """What the script wants to know to append these."""
+    """The arguments of the script `append` for these records of one session."""
     spine, deltas = split_deltas(records)
     words = [word for record in spine if (word := lookup_id_of(record)) is not None]
     now, first = is_in_turn_after(records), records[0]

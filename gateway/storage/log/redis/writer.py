@@ -1,59 +1,82 @@
-"""The writer of the log in Redis: what was taken leaves in groups, under the token of whoever holds the session.
-
-Who waits until which record of a session is stored.
-"""
+"""Writes the log in Redis: records leave in groups, and are stored if this server holds the token of their session."""
 
 import asyncio
 from collections.abc import Callable, Sequence
 from itertools import islice
-from typing import Any
+from typing import Protocol
 
 import structlog
 
 import gateway.model as m
 from gateway.errors import GatewayError, Overloaded
-from gateway.ports import OnCommit, OnTrouble
+from gateway.ports import NO_LISTENER, LogListener
 from gateway.quotas import Quotas
-from gateway.storage.redis import Command, RedisClient, RedisDataLost, RedisUnreachable
+from gateway.storage.redis import (
+    Appended,
+    Command,
+    OwnerUsage,
+    RedisClient,
+    RedisDataLost,
+    RedisUnreachable,
+    Reply,
+    read_appended,
+    read_removed,
+)
 from gateway.storage.sealing import UNSEALED, Seal
+from gateway.supervision import keep_running
 
 from .reader import RedisLogReader, encode_entry, is_same_record
 
 log = structlog.get_logger("dragoman.log")
 WINDOW, RETRY_SECONDS = 0.002, 0.25
-"""Seconds that records wait for company, and after which what could not be stored is tried again."""
+"""Seconds that records wait for others of their group, and after which a group that failed is written again."""
 SESSIONS_PER_SCRIPT = 64
-"""How many sessions one step of the server appends to."""
+"""To how many sessions one call of the script appends."""
 SYNCED_EVENTS = (m.InputRequested, m.TurnEnded)
-"""What is on the disk before anybody is shown it, where the settings ask for that."""
+"""Events that clients see only after they are on the disk, where the settings ask for that."""
 DEFAULT_MAX_SESSIONS, OWNERS_PER_COUNT = 1_000_000, 200
-"""How many sessions there may be if nobody says so, and of how many owners is asked at once how much they have."""
+"""How many sessions there may be by default, and how many owners are counted in one request."""
 TAKEN_OVER = "another server has taken the session over; ask again"
-OnLost = Callable[[str], None]
 
 
 class LeaseLost(Overloaded):
-    """The session has another writer by now: nothing of this was stored, and whoever asked may ask there."""
+    """Another server writes the session by now: nothing was stored, and the client may ask that server."""
+
+    nothing_stored = True
 
 
 class SessionLimitReached(Overloaded):
-    """There are as many sessions as there may be: nothing of this one was stored."""
+    """There are as many sessions as there may be: nothing of the new session was stored."""
+
+    nothing_stored = True
 
 
-class RedisLog(RedisLogReader):
-    """Whoever creates or claims a session holds its token; only the holder's records are taken."""
+class LeaseListener(Protocol):
+    """The cluster, as the log sees it: the log reports sessions that this server does not write any more."""
+
+    def lease_lost(self, session_id: str) -> None:
+        """Another server writes this session, or what Redis has of it is not what it had."""
+    def data_lost(self) -> None:
+        """Redis has lost its data: there are no sessions any more."""
+
+
+class RedisLog:
+    """The server that creates or claims a session holds its token; records without that token are not stored."""
 
     def __init__(
         self, redis: RedisClient, *, fsync: bool = False, seal: Seal = UNSEALED, tally: Quotas | None = None,
         most: Callable[[], int] = lambda: DEFAULT_MAX_SESSIONS,
     ) -> None:
-        super().__init__(redis, seal)
+        self.redis = redis
+        self.seal = seal
+        reader = RedisLogReader(redis, seal)
+        self.read, self.read_without_deltas, self.since = reader.read, reader.read_without_deltas, reader.since
+        self.sessions, self.sessions_in_turn = reader.sessions, reader.sessions_in_turn
+        self.head, self.session_of = reader.head, reader.session_of
         self._tally = tally or Quotas()
         self._most = most
-        self.on_commit: OnCommit = lambda records: None
-        self.on_trouble: OnTrouble = lambda error: None
-        self.on_lost: OnLost = lambda session_id: None
-        """Told when somebody else turns out to be the writer of a session that was held here."""
+        self._listener: LogListener = NO_LISTENER
+        self._lease_listener: LeaseListener | None = None
         self._fsync = fsync
         self._tokens: dict[str, str] = {}
         self._heads: dict[str, int] = {}
@@ -64,14 +87,18 @@ class RedisLog(RedisLogReader):
         self._count = 0
         self._closing = False
         self._writing: asyncio.Task[None] | None = None
-        redis.on_trouble = self._troubled
-        redis.on_reset.append(self._reset)
+        redis.attach(self)
+
+    def attach(self, listener: LogListener, leases: LeaseListener | None = None) -> None:
+        """Report to these listeners from now on; the second one is told of sessions that were lost."""
+        assert self._listener is NO_LISTENER, "a log has one listener"
+        self._listener, self._lease_listener = listener, leases
 
     async def open(self) -> None:
         await self.redis.open()
         replies = await self.redis.read_all([("ZCARD", self.redis.key("sessions"))])
         self._count = replies[0]
-        self._writing = asyncio.create_task(self._write_on(), name="redis log")
+        self._writing = asyncio.create_task(keep_running(self._write_on, self._drop_unwritable), name="redis log")
 
     @property
     def session_count(self) -> int:
@@ -95,11 +122,11 @@ class RedisLog(RedisLogReader):
         return tuple(self._tokens)
 
     def hold(self, session_id: str, token: str, head: int) -> None:
-        """From now on we write this session."""
+        """This server writes the session from now on."""
         self._tokens[session_id], self._heads[session_id] = token, head
 
     def let_go(self, session_id: str) -> str | None:
-        """From now on we do not; what was not stored is dropped, and who waits for it is told. The token we had."""
+        """This server does not write the session any more; unstored records are dropped. Returns the token it had."""
         token = self._tokens.pop(session_id, None)
         self._heads.pop(session_id, None)
         self._pending.pop(session_id, None)
@@ -108,19 +135,19 @@ class RedisLog(RedisLogReader):
         return token
 
     def is_overtaken(self, session_id: str, token: int) -> bool:
-        """Whether we hold the session by a token that is older than this."""
+        """Whether this server holds the session by a token that is older than this one."""
         held = self._tokens.get(session_id)
         return held is not None and int(held) < token
 
     async def flush(self) -> None:
-        """Wait until all that was taken is stored, for as long as a lease lasts at most."""
+        """Wait until all records are stored, for as long as a lease lasts at most."""
         try:
             async with asyncio.timeout(self.redis.lease):
                 for session_id in (*self._leaving, *self._pending):
                     if not self.is_settled(session_id):
                         await self.wait_stored(session_id, self._last(session_id))
         except (TimeoutError, GatewayError):
-            log.warning("not everything could be stored before the end", sessions=len(self._leaving))
+            log.warning("shutdown_flush_incomplete", sessions=len(self._leaving))
 
     def _last(self, session_id: str) -> int:
         return (self._pending.get(session_id) or self._leaving[session_id])[-1].seq
@@ -157,7 +184,7 @@ class RedisLog(RedisLogReader):
         await self._waiting.wait(session_id, seq)
 
     async def _write_on(self) -> None:
-        """One group after the other; a group that could not be stored is tried again, with what has come since."""
+        """Write one group after the other; a group that could not be stored is written again, with newer records."""
         while not self._closing or self._pending:
             await self._stirred.wait()
             self._stirred.clear()
@@ -173,11 +200,14 @@ class RedisLog(RedisLogReader):
                     if self._closing:
                         return
                     await asyncio.sleep(min(RETRY_SECONDS, self.redis.patience / 2))
-                except Exception:  # one session must not keep all the others from being stored
-                    lost = tuple(self._leaving)
-                    log.exception("something could not be stored; its sessions are read again", sessions=len(lost))
-                    for session_id in lost:
-                        self._dropped(session_id)
+
+    def _drop_unwritable(self, error: BaseException) -> None:
+        """Drop the group whose writing failed by a mistake: its sessions must not keep the others from being stored."""
+        lost = tuple(self._leaving)
+        log.error("records_not_stored", sessions=len(lost), exc_info=error)
+        for session_id in lost:
+            self._dropped(session_id)
+        self._stirred.set()
 
     def _gather(self) -> bool:
         for session_id, records in self._pending.items():
@@ -186,7 +216,7 @@ class RedisLog(RedisLogReader):
         return bool(self._leaving)
 
     async def _write(self) -> None:
-        """All that leaves, in one write; each session is told of by itself."""
+        """Send all records of the group in one write; then look at what became of each session."""
         batch = {session_id: list(records) for session_id, records in self._leaving.items()}
         ids, calls = list(batch), []
         for start in range(0, len(ids), SESSIONS_PER_SCRIPT):
@@ -199,31 +229,32 @@ class RedisLog(RedisLogReader):
         replies = await self.redis.run_scripts(calls, *self._sync(batch))
         self._check_sync(replies[len(calls):])
         self.redis.worked()
-        self._count = replies[len(calls) - 1][0]
-        told = [one for reply in replies[:len(calls)] for one in reply[1:]]
-        for session_id, (outcome, head, *kept) in zip(ids, told, strict=True):
-            if kept:
-                self._note(*kept)
-            await self._told(session_id, batch[session_id], outcome.decode(), int(head))
+        self._count, appended = read_appended(replies[:len(calls)])
+        for session_id, result in zip(ids, appended, strict=True):
+            self._note(result.usage)
+            await self._settle(session_id, batch[session_id], result)
 
-    def _note(self, owner: bytes, size: int, sessions: int) -> None:
-        self._tally.set_usage(owner.decode(errors="surrogatepass"), "stored_bytes", size)
-        if sessions >= 0:
-            self._tally.set_usage(owner.decode(errors="surrogatepass"), "sessions", sessions)
+    def _note(self, usage: OwnerUsage | None) -> None:
+        """Keep what Redis has counted."""
+        if usage is not None:
+            self._tally.set_usage(usage.owner, "stored_bytes", usage.stored_bytes)
+            if usage.sessions is not None:
+                self._tally.set_usage(usage.owner, "sessions", usage.sessions)
 
     def _sync(self, batch: dict[str, list[m.Record]]) -> list[Command]:
-        """A write of this connection, and to wait until it is on the disk: so is then all that was written before."""
+        """The commands that wait for the disk: one write, and to wait until it, and all before it, is on the disk."""
         if self._fsync and any(
             isinstance(record.event, SYNCED_EVENTS) for records in batch.values() for record in records
         ):
             return [("SET", self.redis.key("synced"), self.redis.replica), ("WAITAOF", 1, 0, self.redis.most_ms)]
         return []
 
-    def _check_sync(self, replies: Sequence[Any]) -> None:
+    def _check_sync(self, replies: Sequence[Reply]) -> None:
         if replies and replies[-1][0] < 1:
             raise RedisUnreachable(f"Redis at {self.redis.address.shown} does not get to write to its disk")
 
-    async def _told(self, session_id: str, records: list[m.Record], outcome: str, head: int) -> None:
+    async def _settle(self, session_id: str, records: list[m.Record], result: Appended) -> None:
+        outcome, head = result.outcome, result.head
         if outcome == "ok":
             self._committed(session_id, records)
         elif outcome == "at" and records[0].seq <= head:
@@ -233,11 +264,11 @@ class RedisLog(RedisLogReader):
         elif outcome == "fenced":
             await self._fenced(session_id, records)
         else:
-            log.error("the log does not have what it had", session=session_id, expected=records[0].seq - 1, head=head)
+            log.error("log_head_mismatch", session=session_id, expected=records[0].seq - 1, head=head)
             self._dropped(session_id)
 
     async def recount(self) -> None:
-        """How much those have by now who have something here: other servers count, too."""
+        """Ask how much each known owner has: other servers store for them, too."""
         known = [*self._tally.by_owner]
         for start in range(0, len(known), OWNERS_PER_COUNT):
             page = known[start:start + OWNERS_PER_COUNT]
@@ -254,14 +285,12 @@ class RedisLog(RedisLogReader):
 
     def _refused(self, session_id: str, first: m.Record, why: str) -> None:
         """There is no room for a new session, here or with its owner."""
-        self._leaving.pop(session_id, None)
         error: GatewayError = SessionLimitReached(f"there are {self._most()} sessions already, and no more are allowed")
         if why == "sessions" and isinstance(first.event, m.SessionCreated):
             self._tally.set_usage(first.event.owner, "sessions", self._tally.quota().sessions or 0)
             error = self._tally.limit_error(first.event.owner, "sessions")
         self._waiting.refuse(session_id, error)
-        self.let_go(session_id)
-        self.on_lost(session_id)
+        self._dropped(session_id)
 
     def _committed(self, session_id: str, records: list[m.Record]) -> None:
         left = self._leaving.pop(session_id)[len(records):]
@@ -269,34 +298,38 @@ class RedisLog(RedisLogReader):
             self._leaving[session_id] = left
         if session_id in self._heads:
             self._heads[session_id] = records[-1].seq
-        self.on_commit(records)
-        self._waiting.tell(session_id, records[-1].seq)
+        self._listener.committed(records)
+        self._waiting.resolve(session_id, records[-1].seq)
         if session_id not in self._tokens and not left:
-            self._waiting.refuse(session_id, LeaseLost(TAKEN_OVER))  # what came after these was dropped when we let go
+            self._waiting.refuse(session_id, LeaseLost(TAKEN_OVER))  # later records were dropped with the token
 
     async def _fenced(self, session_id: str, records: list[m.Record]) -> None:
-        """Somebody else writes. What an earlier try has stored before that is in the log, and the rest is not."""
+        """Another server writes the session: the log has what an earlier attempt has stored, and not the rest."""
         found = await self.read(session_id, records[0].seq - 1, len(records))
         same = sum(1 for ours, theirs in zip(records, found, strict=False) if is_same_record(ours, theirs))
         if same:
-            self.on_commit(records[:same])
-            self._waiting.tell(session_id, records[same - 1].seq)
-        log.warning("another server has taken a session over", session=session_id)
+            self._listener.committed(records[:same])
+            self._waiting.resolve(session_id, records[same - 1].seq)
+        log.warning("lease_lost", session=session_id)
         self._dropped(session_id)
 
     def _dropped(self, session_id: str) -> None:
         self._leaving.pop(session_id, None)
         self.let_go(session_id)
-        self.on_lost(session_id)
+        if self._lease_listener is not None:
+            self._lease_listener.lease_lost(session_id)
 
-    def _troubled(self, why: GatewayError) -> None:
-        self._waiting.refuse_all(why)
-        self.on_trouble(why)
+    def failed(self, error: GatewayError) -> None:
+        """Refuse all who wait for a record, and report the error."""
+        self._waiting.refuse_all(error)
+        self._listener.failed(error)
 
-    def _reset(self) -> None:
-        """The data are gone, and what was on its way to them is void."""
+    def data_lost(self) -> None:
+        """Drop all records that wait to be stored, and report that all sessions are gone."""
         self._tokens, self._heads, self._pending, self._leaving, self._count = {}, {}, {}, {}, 0
         self._waiting.refuse_all(RedisDataLost("the server has lost its data; begin anew"))
+        if self._lease_listener is not None:
+            self._lease_listener.data_lost()
 
     async def delete_session(self, session_id: str) -> None:
         if not self.is_settled(session_id):
@@ -305,18 +338,18 @@ class RedisLog(RedisLogReader):
         if token is None:
             return
         try:
-            outcome, self._count, *kept = await self.redis.run_script("forget", session_id, token)
+            removed = read_removed(await self.redis.run_script("forget", session_id, token))
         except RedisUnreachable as error:
             raise Overloaded(f"nothing can be stored just now: {error.message}") from None
-        if outcome == b"fenced":
+        self._count = removed.session_count
+        if removed.outcome == "fenced":
             self._dropped(session_id)
             raise LeaseLost(TAKEN_OVER)
-        if kept:
-            self._note(*kept)
+        self._note(removed.usage)
         self.let_go(session_id)
 
     async def close(self) -> None:
-        """Store what there is, if that can be."""
+        """Store what is left, if that is possible, and close the connection."""
         self._closing = True
         self._stirred.set()
         if self._writing is not None:
@@ -326,23 +359,23 @@ class RedisLog(RedisLogReader):
 
 
 Waiter = tuple[int, asyncio.Future[None]]
-"""Up to which record, and who is told."""
+"""A record, and the future that is resolved when it is stored."""
 
 
 class CommitWaiters:
-    """Those who wait, by session; each is told once, or has gone."""
+    """The tasks that wait until a record of a session is stored."""
 
     def __init__(self) -> None:
         self._waiters: dict[str, list[Waiter]] = {}
 
     async def wait(self, session_id: str, seq: int) -> None:
-        """Come back when that record is stored; raises why it is not going to be."""
+        """Return when that record is stored; raises why it will not be."""
         done = asyncio.get_running_loop().create_future()
         self._waiters.setdefault(session_id, []).append((seq, done))
         await done
 
-    def tell(self, session_id: str, upto: int) -> None:
-        """Up to there it is stored."""
+    def resolve(self, session_id: str, upto: int) -> None:
+        """The records up to this one are stored."""
         waiting = self._waiters.pop(session_id, [])
         later = [waiter for waiter in waiting if waiter[0] > upto]
         if later:

@@ -1,4 +1,4 @@
-"""What is done inside Redis in one step: each script a file, known by its name and called by its digest."""
+"""The scripts that run in Redis, each of them a file; a script is called by its digest."""
 
 from functools import cache
 from hashlib import sha1

@@ -10,8 +10,8 @@ from hypothesis import given
 
 import adapters.aap.client.decoder
 import gateway.model as m
-from adapters.aap.client.decoder import Decoder
-from adapters.aap.client.readers import builtin_aap_table, stop_reasons
+from adapters.aap.client.decoder import Decoder, frame_decoder
+from adapters.aap.client.readers import builtin_aap_table
 from adapters.aap.client.turn_stream import frames_of_body
 from adapters.aap.server.stream_options import StreamMode, StreamOptions
 from gateway.client import SseDecoder
@@ -80,10 +80,14 @@ def test_a_whole_turn_is_heard_as_its_history_has_it(records: list[m.Record]) ->
 
 
 def test_the_words_of_the_table_are_read_backwards() -> None:
-    assert stop_reasons() == {
-        "end_turn": m.StopReason.END_TURN, "tool_use": m.StopReason.TOOL_USE, "max_tokens": m.StopReason.MAX_TOKENS,
-        "refusal": m.StopReason.REFUSAL, "error": m.StopReason.ERROR,
-    }
+    for word, reason in {
+        "end_turn": m.StopReason.END_TURN, "max_tokens": m.StopReason.MAX_TOKENS, "refusal": m.StopReason.REFUSAL,
+        "error": m.StopReason.ERROR, "never heard of": "never heard of",
+    }.items():
+        assert frame_decoder().decode("turn_stop", {"stopReason": word}) == ("turn.ended", {"stop_reason": reason})
+    assert frame_decoder().decode("turn_stop", {"stopReason": "tool_use"}) == ("turn.suspended", {})
+    result = frame_decoder().decode("tool_result", {"toolCallId": "c"})
+    assert result == ("tool.returned", {"call_id": "c", "content": None})
     assert builtin_aap_table() is builtin_aap_table(), "loaded once"
 
 

@@ -12,12 +12,12 @@ import gateway.model as m
 from gateway.backends.demo.directive_parser import ARGUMENT_PARSERS
 from gateway.errors import BackendFailed
 from gateway.ports.remote import NewRemoteSession, RemoteAsk, RemoteTurnEnd
-from gateway.resources import KeyStore
 from tests.support.dialects.blade.client import blade
 from tests.support.dialects.blade.facts import CheckedDecoder, as_told, asked_like, made_up_calls, said_in
 from tests.support.dialects.blade.remote_conversation import absent, kind, remote, talk, unkind
 from tests.support.dialects.blade.scripted_server import scripted_server
 from tests.support.gateway_server import Served, until
+from tests.support.key_stores import key_store
 
 WRITTEN = {
     "tool": '/tool calc {"expression": "6*7"} well', "title": "/title Trip", "slow": "/slow 3 there",
@@ -175,7 +175,7 @@ async def test_a_server_that_tells_nothing_of_itself() -> None:
 
 
 async def test_only_who_has_a_key_is_let_in(tmp_path: Path) -> None:
-    key = KeyStore(tmp_path / "data").add("ann")
+    key = key_store(tmp_path / "data").add("ann")
     async with blade(tmp_path, auth="keys") as served, remote(served.address, key) as server:
         session_id = await server.open(NewRemoteSession())
         assert (await talk(server, session_id, "hello")).is_over

@@ -109,9 +109,9 @@ async def test_nobody_is_there() -> None:
 async def test_a_server_that_says_nothing_at_all() -> None:
     async with silent_server() as address, remote(address, KEY, HASTE) as server:
         for hanging in (server.open(NewRemoteSession()), server.interrupt(SESSION)):
-            with pytest.raises(TimedOut, match="too long"):
+            with pytest.raises(TimedOut, match=r"sent nothing for|did not answer in time"):
                 await hanging
-        with pytest.raises(TimedOut, match="too long"):
+        with pytest.raises(TimedOut, match=r"sent nothing for|did not answer in time"):
             await talk(server, SESSION, "hello")
 
 
@@ -137,7 +137,7 @@ async def only_pings(guest: ConnectedClient) -> None:
 
 @pytest.mark.parametrize("script", [silent, deaf, stuck, only_pings])
 async def test_a_server_that_hangs(script: Script) -> None:
-    await fail(script, TimedOut, r"too long|said nothing", HASTE)
+    await fail(script, TimedOut, r"did not answer in time|said nothing", HASTE)
 
 
 # -- who breaks the rules ---------------------------------------------------------------------------------------------
@@ -224,7 +224,7 @@ async def test_a_server_that_points_elsewhere_is_not_followed() -> None:
             server.interrupt(SESSION),
             server.about(),
         ):
-            with pytest.raises(BackendFailed, match="points elsewhere"):
+            with pytest.raises(BackendFailed, match="with a redirect"):
                 await led
         assert other.asked == []
 
@@ -234,7 +234,7 @@ async def test_a_key_that_is_refused_is_not_repeated() -> None:
     async def strict(guest: ConnectedClient) -> None:
         await guest.raw(f'44{{"message":"{KEY} is nobody"}}')
 
-    await fail(strict, BackendFailed, r"does not let us in: \*\*\* is nobody")
+    await fail(strict, BackendFailed, r"refused the connection: \*\*\* is nobody")
 
 
 def refusing(**ack: Any) -> Script:

@@ -89,7 +89,7 @@ async def test_a_chat_there_can_be_stopped(tmp_path: Path) -> None:
     async with blade(tmp_path) as served, Proxy(served.address).address() as address, remote(address) as server:
         view = await served.gateway.sessions.create("", "demo")
         talking = asyncio.create_task(talk(server, view.session_id, "/slow 2000 there"))
-        await until(lambda: served.gateway.sessions.running)
+        await until(lambda: served.gateway.table.turn_count)
         await server.interrupt(view.session_id)
         [(outcome, stop_reason, _, _)] = (await talking).facts.ends
         assert (outcome, stop_reason) == (m.Outcome.INTERRUPTED, m.StopReason.INTERRUPTED)
@@ -184,7 +184,7 @@ async def test_what_was_found_out_holds_for_whoever_comes_with_other_secrets() -
     (404, BackendFailed, "answered 404 to polling"),
     (429, RateLimited, "answered 429"),
     (503, Overloaded, "answered 503"),
-    (302, BackendFailed, "points elsewhere"),
+    (302, BackendFailed, "with a redirect"),
     ("<html>", BackendFailed, "does not answer polling as it should"),
     ("0{}", BackendFailed, "does not answer polling as it should"),
     ("0{", BackendFailed, "does not answer polling as it should"),
@@ -227,10 +227,10 @@ async def test_an_answer_that_is_too_long(monkeypatch: pytest.MonkeyPatch) -> No
 async def test_a_server_that_hangs_is_not_waited_for_longer_than_patience_lasts() -> None:
     polled = Polled()
     async with polled.address() as address, remote(address, KEY, HASTE) as server:
-        with pytest.raises(TimedOut, match="too long"):
+        with pytest.raises(TimedOut, match=r"sent nothing for|did not answer in time"):
             await talk(server, SESSION, "hello")
         polled.stuck = True
-        with pytest.raises(TimedOut, match=r"too long|takes nothing"):
+        with pytest.raises(TimedOut, match=r"did not answer in time|does not read"):
             await talk(server, SESSION, "hello")
 
 

@@ -9,10 +9,10 @@ import orjson
 import pytest
 import socketio
 
-from gateway.resources import KeyStore
 from tests.support.dialects.blade.client import SocketClient, blade, connect
 from tests.support.dialects.blade.reader import Page
 from tests.support.gateway_server import Served, until
+from tests.support.key_stores import key_store
 
 PLAIN = [
     "chat:start", "turn:start user completed", "turn:end user completed", "turn:start assistant streaming",
@@ -63,7 +63,7 @@ async def test_a_burst_reaches_a_client_that_polls(served: Served) -> None:
 
 
 async def test_a_client_without_a_key_is_refused(tmp_path: Path) -> None:
-    key = KeyStore(tmp_path / "data").add("ann")
+    key = key_store(tmp_path / "data").add("ann")
     async with blade(tmp_path, auth="keys") as served:
         for token in (None, "wrong", 7):
             sio = socketio.AsyncClient(reconnection=False)
@@ -76,7 +76,7 @@ async def test_a_client_without_a_key_is_refused(tmp_path: Path) -> None:
 
 
 async def test_other_peoples_sessions_are_denied(tmp_path: Path) -> None:
-    keys = KeyStore(tmp_path / "data")
+    keys = key_store(tmp_path / "data")
     ann, ben = keys.add("ann"), keys.add("ben")
     async with blade(tmp_path, auth="keys") as served, connect(served, ann) as hers, connect(served, ben) as his:
         session = await hers.session()
@@ -92,7 +92,7 @@ async def test_other_peoples_sessions_are_denied(tmp_path: Path) -> None:
 
 
 async def test_a_client_whose_key_was_removed_is_told_and_disconnected(tmp_path: Path) -> None:
-    keys = KeyStore(tmp_path / "data")
+    keys = key_store(tmp_path / "data")
     async with blade(tmp_path, auth="keys") as served, connect(served, keys.add("ann")) as client:
         session = await client.session()
         await client.chat(session, "one")
@@ -458,7 +458,7 @@ async def test_a_packet_that_cannot_be_read_is_refused_and_the_socket_lives(clie
     await client.until(lambda: client.page.errors)
     [error] = client.page.errors
     assert error["code"] == "invalid_request"
-    assert error["message"].startswith("message: nested 5002 levels" if "[" in message else "a packet cannot be read: ")
+    assert error["message"].startswith("message: nested 5002 levels" if "[" in message else "malformed packet: ")
     assert (await client.chat(session, "hi"))["status"] == "completed"
 
 

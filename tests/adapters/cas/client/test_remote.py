@@ -14,9 +14,9 @@ from adapters.cas.client.remote import Remote
 from gateway.backends.demo.directive_parser import ARGUMENT_PARSERS
 from gateway.errors import BackendFailed, Unsupported
 from gateway.ports.remote import DecodedItem, NewRemoteSession, RemoteAddress, RemoteAsk, RemoteTurnEnd, Timeouts
-from gateway.resources import KeyStore
 from tests.support.dialects.cas.facts import CheckedDecoder, Facts, Message, Turn, of_records
 from tests.support.gateway_server import Served, serving, until
+from tests.support.key_stores import key_store
 
 AT = "/api/v1/cloud"
 PATIENCE = Timeouts(connect=20, first_byte=30, idle=30)
@@ -217,7 +217,7 @@ async def test_to_compact_is_not_in_the_dialect(tmp_path: Path) -> None:
 
 
 async def test_a_key_lets_us_in_and_is_repeated_nowhere(tmp_path: Path) -> None:
-    key = KeyStore(tmp_path / "data").add("ann")
+    key = key_store(tmp_path / "data").add("ann")
     async with serving(tmp_path, auth="keys") as served:
         right, wrong = remote_of(served, key=key), remote_of(served, key=key[:-1] + "X")
         try:

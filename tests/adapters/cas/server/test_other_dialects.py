@@ -61,7 +61,7 @@ async def test_a_turn_of_cas_can_be_answered_over_aap(cas: Client, aap: AapClien
         [*_, idle] = await stream.until("session.status_idle")
         blocked = idle.body["stop_reason"]["event_ids"]
         assert len(blocked) == 2
-        asks = cas.served.gateway.sessions._sessions[session].view.asks
+        asks = cas.served.gateway.table.get(session).view.asks
         calls = {ask.ask.call.name: ask.call_id for ask in asks.values()}  # type: ignore[union-attr]
         heard = await aap.turn(
             session, {"role": "tool", "toolCallId": calls["mine"], "content": "sunny"},

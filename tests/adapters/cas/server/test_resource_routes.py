@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from gateway.resources import KeyStore
 from tests.support.dialects.cas.catalog_server import catalog
+from tests.support.key_stores import key_store
 
 
 @pytest.mark.parametrize(("mode", "held"), [("replace", {"b": "3"}), ("merge", {"a": "1", "b": "3"})])
@@ -27,7 +27,7 @@ async def test_metadata_is_replaced_or_merged(tmp_path: Path, mode: str, held: d
     ("/memory_stores", {"name": "m"}),
 ])
 async def test_other_peoples_resources_are_not_found(tmp_path: Path, path: str, body: dict[str, Any]) -> None:
-    keys = KeyStore(tmp_path / "data")
+    keys = key_store(tmp_path / "data")
     ada, bob = keys.add("ada"), keys.add("bob")
     async with catalog(tmp_path, auth="keys") as cas:
         made = await cas.known_as(ada).made(path, body)

@@ -232,7 +232,7 @@ async def test_an_answer_that_makes_no_sense() -> None:
 @pytest.mark.parametrize(("frame", "words"), [
     (raw('{"type": "event", "payl'), "not JSON"),
     (raw("hello"), "not JSON"),
-    (raw(b"\xff\xfe{}"), "no frame of a socket"),
+    (raw(b"\xff\xfe{}"), "not a WebSocket frame"),
     (raw("[1, 2]"), "no object"),
     (raw('{"type": "event", "event": "message_start", "seq": 1}'), "without a payload"),
     (event("content_start", {"content_block": {"type": "text"}}), "without its index"),

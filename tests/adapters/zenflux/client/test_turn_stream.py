@@ -100,11 +100,11 @@ async def test_over_a_line_that_breaks_at_random(tmp_path: Path) -> None:
 
 async def test_a_line_that_lets_nothing_through_is_given_up(tmp_path: Path) -> None:
     async with serving(tmp_path, dialects={"zenflux": {}}) as served, cutting_proxy(served.port, [600] * 50) as line:
-        with pytest.raises(ConnectionLost, match="hung up"):
+        with pytest.raises(ConnectionLost, match="closed the connection"):
             await hear(line.address, "/slow 1000")
 
 
-async def test_the_server_dies_and_comes_back(mortal_server: KillableServerInLoop) -> None:
+async def test_over_the_death_of_the_server(mortal_server: KillableServerInLoop) -> None:
     async with remote(mortal_server.address) as there:
         session_id = await there.open(NewRemoteSession())
         heard: list[DecodedItem] = []
@@ -137,7 +137,7 @@ async def test_a_server_that_cannot_resume_is_heard_up_to_the_cut() -> None:
 
     heard: list[DecodedItem] = []
     async with scripted_server(script) as server, remote(server.address) as there:
-        with pytest.raises(BackendFailed, match=r"hung up .*cannot be taken up again \(METHOD_NOT_FOUND: unknown"):
+        with pytest.raises(BackendFailed, match=r"closed .*cannot be taken up again \(METHOD_NOT_FOUND: unknown"):
             async with aclosing(there.start_turn("conversation", m.SendMessage(content="hi"))) as stream:
                 async for one in stream:
                     heard += [one]

@@ -30,7 +30,7 @@ async def test_requests_have_ids_and_frames_are_parsed() -> None:
             with pytest.raises(TimeoutError):
                 await line.next(0.01)
             assert await line.ask("chat.abort") != request_id
-            with pytest.raises(ConnectionLost, match="hung up"):
+            with pytest.raises(ConnectionLost, match="closed the connection"):
                 await line.next(20)
             with pytest.raises(BackendFailed):
                 await line.ask("chat.send")

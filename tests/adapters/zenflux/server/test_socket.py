@@ -168,7 +168,7 @@ async def test_a_client_that_leaves_takes_what_waits_with_it(tmp_path: Path) -> 
             while (await chat.next())["type"] != "pong":
                 pass
         path = f"/conversations/{first['conversation_id']}/messages"
-        await until(lambda: not client.served.gateway.sessions.running)
+        await until(lambda: not client.served.gateway.table.turn_count)
         assert (await client.call("GET", f"/session/{first['session_id']}"))["active"] is False
         said = (await client.call("GET", path))["messages"]
         assert [one["content"] for one in said if one["role"] == "user"] == ["/tool clock /slow 20 one"]
@@ -385,7 +385,7 @@ async def test_a_client_that_takes_nothing_is_cut_and_its_run_goes_on(tmp_path: 
         await until(lambda: gateway.hub.subscribers)
         await until(lambda: not gateway.hub.subscribers)
         await until(lambda: not gateway.web[OPEN_SOCKETS])
-        assert not gateway.sessions.running
+        assert not gateway.table.turn_count
         writer.close()
 
 

@@ -224,7 +224,7 @@ async def test_a_status_becomes_a_fault_without_the_key(status: int, kind: type[
     (stream(start(), *text(0, "x"), ends=False), "broke"),
     (stream(start(), event("error", error={"type": "overloaded_error", "message": "Overloaded"})), "Overloaded"),
     (stream(b"event: message_start\ndata: {\n\n"), "cannot be read"),
-    (answers_with(b"", 307, Location="http://127.0.0.1:1/"), "points elsewhere"),
+    (answers_with(b"", 307, Location="http://127.0.0.1:1/"), "with a redirect"),
 ])
 async def test_streams_that_break(answer: Answer, words: str) -> None:
     assert words in (await failing(answer)).message
@@ -265,7 +265,7 @@ async def test_a_search_and_a_thought_are_kept_across_turns_and_a_restart(tmp_pa
                     "messages": [said]}) as response:
                     assert read(await response.json()).text == words
             for dialect in DIALECTS:
-                chunks = [chunk async for chunk in served.gateway.sessions.read(
+                chunks = [chunk async for chunk in await served.gateway.sessions.read(
                     "", one, dialect, served.gateway.components.dialects[dialect].default_options)]
                 assert b"Still." in b"".join(frame.body for chunk in chunks for frame in chunk.frames), dialect
     told = server.asked[2].json["messages"]

@@ -121,7 +121,7 @@ def test_a_reason_nobody_knows_is_an_end_and_a_line_in_the_journal() -> None:
     with structlog.testing.capture_logs() as lines:
         reading = Read(start() + end("moonrise")).reading
     assert reading.stop is m.StopReason.END_TURN
-    assert [(line["event"], line["reason"]) for line in lines] == [("unknown stop reason", "moonrise")]
+    assert [(line["event"], line["reason"]) for line in lines] == [("unknown_stop_reason", "moonrise")]
 
 
 def test_a_thought_without_words_keeps_its_signature() -> None:
@@ -162,7 +162,7 @@ def test_pieces_of_blocks_that_never_began_are_words_or_nothing() -> None:
 ])
 def test_an_error_in_the_middle(kind: str, expected: type[GatewayError]) -> None:
     broken = event("error", error={"type": kind, "message": f"No more, {KEY}."})
-    with pytest.raises(expected, match=r"http://upstream\.test broke off: No more, \*\*\*\.") as caught:
+    with pytest.raises(expected, match=r"http://upstream\.test aborted its response: No more, \*\*\*\.") as caught:
         Read(start() + b"".join(text(0, "x")) + broken)
     assert type(caught.value) is expected
 

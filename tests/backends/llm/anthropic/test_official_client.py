@@ -126,7 +126,7 @@ async def test_an_answer_that_breaks_is_one_to_the_judge_and_to_us(kind: str, ou
     with pytest.raises(anthropic.APIStatusError, match=r"It broke\."):
         await summed_up(broken)
     assert validation_problems(ErrorResponse, list(data_of(broken))[-1]) == []
-    with pytest.raises(ours, match=r"broke off: It broke\.") as caught:
+    with pytest.raises(ours, match=r"aborted its response: It broke\.") as caught:
         await talked("anthropic", [stream(broken)])
     assert type(caught.value) is ours
 

@@ -128,7 +128,7 @@ async def test_an_answer_that_breaks_is_one_to_the_judge_and_to_us(
     with pytest.raises(openai.APIError, match=r"It broke\.") as told:
         await streamed(*broken)
     assert told.value.type == kind
-    with pytest.raises(ours, match=r"broke off: It broke\.") as caught:
+    with pytest.raises(ours, match=r"aborted its response: It broke\.") as caught:
         await talked("openai", [stream(*broken, DONE)])
     assert type(caught.value) is ours
 

@@ -12,10 +12,10 @@ async def test_who_waits_is_told_up_to_what_is_stored() -> None:
     waiting = CommitWaiters()
     early, late = (asyncio.create_task(waiting.wait("s", seq)) for seq in (1, 3))
     await asyncio.sleep(0)
-    waiting.tell("s", 2)
+    waiting.resolve("s", 2)
     await early
     assert not late.done()
-    waiting.tell("s", 3)
+    waiting.resolve("s", 3)
     await late
 
 
@@ -36,6 +36,6 @@ async def test_who_has_gone_is_not_told() -> None:
     gone, there = (asyncio.create_task(waiting.wait("s", 1)) for _ in range(2))
     await asyncio.sleep(0)
     gone.cancel()
-    waiting.tell("s", 1)
+    waiting.resolve("s", 1)
     await there
     assert gone.cancelled() or gone.cancelling()

@@ -11,11 +11,12 @@ import pytest
 from msgspec.structs import replace
 
 import gateway.model as m
-from gateway.errors import GatewayError, Overloaded
+from gateway.errors import Overloaded
 from gateway.storage.log.redis import LeaseLost, RedisLog
 from gateway.storage.redis import Command, RedisAddress, RedisClient, RedisDataLost, RedisUnreachable
 from tests.support.gateway_server import simulation, until
 from tests.support.redis_server import RedisServer, redis_of_this_run
+from tests.support.storage.commit_recorder import CommitRecorder
 from tests.support.storage.event_logs import created, note, put
 
 
@@ -26,14 +27,19 @@ async def opened(
     address = RedisAddress.read(f"{url or redis_of_this_run().url}?prefix={prefix or uuid4().hex}")
     log = RedisLog(RedisClient(address, lease=lease, clock=simulation().time), fsync=fsync)
     await log.open()
-    log.told = []  # type: ignore[attr-defined]
-    log.on_commit = log.told.extend  # type: ignore[attr-defined]
+    recorder = CommitRecorder()
+    log.attach(recorder, recorder)
     yield log
     await log.close()
 
 
+def recorder(log: RedisLog) -> CommitRecorder:
+    assert isinstance(log._listener, CommitRecorder)
+    return log._listener
+
+
 def told(log: RedisLog) -> list[int]:
-    return [record.seq for record in log.told]  # type: ignore[attr-defined]
+    return recorder(log).seqs
 
 
 async def taken(log: RedisLog, session_id: str) -> tuple[str, int]:
@@ -49,8 +55,7 @@ async def taken(log: RedisLog, session_id: str) -> tuple[str, int]:
 
 async def test_who_is_not_the_writer_any_more_stores_nothing() -> None:
     async with opened() as log:
-        lost: list[str] = []
-        log.on_lost = lost.append
+        lost = recorder(log).lost
         await put(log, created("s"))
         assert await taken(log, "s") == ("2", 1)
         log.append(note("s", 2))
@@ -65,8 +70,7 @@ async def test_who_is_not_the_writer_any_more_stores_nothing() -> None:
 
 async def test_what_cannot_be_written_at_all_stops_nobody_else() -> None:
     async with opened() as log:
-        lost: list[str] = []
-        log.on_lost = lost.append
+        lost = recorder(log).lost
         await put(log, created("s"))
         log.append(replace(note("s", 2), event=object()))  # type: ignore[arg-type]
         with pytest.raises(LeaseLost):
@@ -135,8 +139,7 @@ async def test_a_write_whose_reply_was_lost_counts_if_it_was_before_another_writ
 async def test_a_log_that_has_lost_its_end_has_lost_its_writer_too() -> None:
     """As after a power cut: what was acknowledged is not all there, so nothing is put after the gap."""
     async with opened() as log:
-        lost: list[str] = []
-        log.on_lost = lost.append
+        lost = recorder(log).lost
         await put(log, created("s"), note("s", 2), note("s", 3))
         await log.redis.read_all([("HSET", log.redis.key("s", "s"), "head", "2")])
         log.append(note("s", 4))
@@ -163,15 +166,13 @@ async def test_many_sessions_of_one_moment_are_stored_by_one_write() -> None:
 
 async def test_data_that_are_gone_are_noticed_and_nothing_half_is_left() -> None:
     async with opened() as log:
-        resets: list[bool] = []
-        log.redis.on_reset.append(lambda: resets.append(True))
         await put(log, created("s"))
         epoch = log.redis.epoch
         await log.redis.read_all([("DEL", *(await log.redis.read_all([("KEYS", f"{log.redis.prefix}*")]))[0])])
         log.append(note("s", 2))
         with pytest.raises(RedisDataLost):
             await log.wait_stored("s", 2)
-        assert (resets, log.held, log.session_count) == ([True], (), 0)
+        assert (recorder(log).resets, log.held, log.session_count) == (1, (), 0)
         assert log.redis.epoch != epoch
         await put(log, created("t"))
         assert await log.head("s") is None
@@ -183,8 +184,7 @@ async def test_a_server_that_goes_away_is_trouble_until_it_comes_back(tmp_path: 
     server.start()
     try:
         async with opened(server.url, lease=1.0) as log:
-            troubles: list[GatewayError] = []
-            log.on_trouble = troubles.append
+            troubles = recorder(log).errors
             await put(log, created("s"))
             server.stop()
             log.append(note("s", 2))

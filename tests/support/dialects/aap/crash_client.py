@@ -1,18 +1,21 @@
 """AAP, spoken while servers die: streams belong to requests, and what was cut off is asked for again."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import aiohttp
 import orjson
 
 import gateway.model as m
+from adapters.aap.server.stream_options import StreamOptions
 from tests.prove.crash.client_base import BROKEN, CrashRun, DialectClient, blocks
+from tests.prove.crash.expected_streams import projected_frames, start_of, turn_of
 from tests.prove.crash.history import Kind
 
 MINE = {"name": "mine", "description": "A tool of the client.", "parameters": {"type": "object"}}
 
 
-class AapCrashClient(DialectClient):
+class CrashClient(DialectClient):
     """Streams belong to requests; what was cut off is heard from `turns/current`."""
 
     dialect = "aap"
@@ -92,3 +95,19 @@ class AapCrashClient(DialectClient):
         except BROKEN:
             had += rest
             raise
+
+
+def expected_lines(records: Sequence[m.Record], view: m.SessionView, mark: str, piece: str) -> list[str]:
+    """What one request streams: a piece is up to where the turn yields, or from there to where it yields again."""
+    turn_id = turn_of(records, mark)
+    begins = start_of(records, turn_id) if turn_id else None
+    if begins is None:
+        return []
+    pieces: list[list[str]] = [[]]
+    for record, frames in projected_frames("aap", StreamOptions(), records, begins):
+        pieces[-1] += [frame.body.decode().strip() for frame in frames]
+        if isinstance(record.event, m.TurnSuspended):
+            pieces.append([])
+        elif isinstance(record.event, m.TurnEnded):
+            break
+    return pieces[int(piece)] if int(piece) < len(pieces) else []

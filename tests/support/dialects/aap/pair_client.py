@@ -4,7 +4,7 @@ from typing import Any
 
 from aiohttp import ClientResponse
 
-from tests.support.dialects.aap.pair_reader import AapPairReader
+from tests.support.dialects.aap.pair_reader import PairReader
 from tests.support.dialects.aap.reader import events
 from tests.support.gateway_server import Served
 from tests.support.pairs.answer_texts import BEFORE, PAINT, PAINTED, PICTURE, STAND_INS, TRUSTED, UNTRUSTED, in_words
@@ -12,7 +12,7 @@ from tests.support.pairs.answer_texts import BEFORE, PAINT, PAINTED, PICTURE, ST
 AT = "/aap"
 
 
-class AapPairClient:
+class PairClient:
     """Sessions at one server."""
 
     can_bring = ("images_in", "history_seed")
@@ -22,8 +22,8 @@ class AapPairClient:
 
     async def converse(
         self, text: str, *, stop_at: int = 0, kindly: bool = True, brings: str = "",
-    ) -> AapPairReader:
-        reading = AapPairReader((PAINT["name"],), UNTRUSTED)
+    ) -> PairReader:
+        reading = PairReader((PAINT["name"],), UNTRUSTED)
         turns = f"{AT}/sessions/{await self._session(brings == 'history_seed')}/turns"
         picture = [{"type": "text", "text": text}, {"type": "image", "url": PICTURE}]
         messages: list[dict[str, Any]] = [{"role": "user", "content": picture if brings == "images_in" else text}]
@@ -45,7 +45,7 @@ class AapPairClient:
             assert response.status == 201, await response.text()
             return str((await response.json())["sessionId"])
 
-    async def _listen(self, response: ClientResponse, reading: AapPairReader, stop_at: int, turns: str) -> None:
+    async def _listen(self, response: ClientResponse, reading: PairReader, stop_at: int, turns: str) -> None:
         """To the end, which comes after so many deltas if the application wants it to."""
         lines: list[bytes] = []
         async for line in response.content:
@@ -62,7 +62,7 @@ class AapPairClient:
             lines.clear()
         assert not reading.started, "the stream was cut"
 
-    def _answers(self, reading: AapPairReader, kindly: bool) -> list[dict[str, Any]]:
+    def _answers(self, reading: PairReader, kindly: bool) -> list[dict[str, Any]]:
         answers = []
         for call_id, (name, given) in [*reading.pending.items()]:
             if name in reading.untrusted:

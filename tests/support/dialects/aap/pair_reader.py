@@ -7,7 +7,7 @@ from tests.support.pairs.reader import TurnReader
 STOPS = ("end_turn", "tool_use", "max_tokens", "refusal", "error")
 
 
-class AapPairReader(TurnReader):
+class PairReader(TurnReader):
     """What an application was told.
 
     Of the calls left open when a turn stops for `tool_use`, those of its own tools are to be carried out and those of

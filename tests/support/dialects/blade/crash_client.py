@@ -1,20 +1,27 @@
 """Blade, spoken while servers die: one Socket.IO connection, subscribed after the last number."""
 
 import asyncio
+import json
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
+import orjson
 import socketio
 
 import gateway.model as m
+from adapters.blade.server.stream_options import StreamOptions
 from adapters.blade.server.turn_state import wire_call_id
+from gateway.ports import Frame
 from tests.prove.crash.client_base import BROKEN, PATIENCE, CrashRun, DialectClient
-from tests.prove.crash.expected_streams import blade_thing
+from tests.prove.crash.expected_streams import projected_frames
 from tests.prove.crash.history import ConnectionHistory
 
 
-class BladeListener:
+class CrashListener:
     """A Socket.IO connection that subscribes after the last number that was heard."""
+
+    hears_many = True
 
     def __init__(self, world: CrashRun, name: str) -> None:
         self.world = world
@@ -32,7 +39,7 @@ class BladeListener:
 
         async def hear(event: str, payload: Any) -> None:
             if isinstance(payload, dict) and payload.get("session_id") in heard and payload.get("stream_sequence"):
-                thing = blade_thing(event, payload)
+                thing = _line(event, payload)
                 heard[payload["session_id"]].append(thing)
                 self.last[payload["session_id"]] = thing
                 self.numbers[payload["session_id"]] = payload["stream_sequence"]
@@ -65,7 +72,7 @@ class BladeListener:
         raise EOFError("the server has gone")
 
 
-class BladeCrashClient(DialectClient):
+class CrashClient(DialectClient):
     """One socket for everything."""
 
     dialect = "blade"
@@ -73,7 +80,7 @@ class BladeCrashClient(DialectClient):
 
     def __init__(self, world: CrashRun, number: int) -> None:
         super().__init__(world, number)
-        self.ear = BladeListener(world, self.name)
+        self.ear = CrashListener(world, self.name)
 
     async def create(self) -> str:
         return str((await self.post("/api/sessions", {"intent": "crash"}))["session_id"])
@@ -119,3 +126,16 @@ class BladeCrashClient(DialectClient):
             await asyncio.sleep(0.2)  # an answer that was in doubt has been taken, and is not in the log yet
             return False
         return bool(ack["status"] == "ok") or self.refused(ack, str(ack.get("code")))
+
+
+def expected_lines(records: Sequence[m.Record], view: m.SessionView) -> list[str]:
+    """What the room of a session is told."""
+    return [_line_of(frame) for _, frames in projected_frames("blade", StreamOptions(), records) for frame in frames]
+
+
+def _line_of(frame: Frame) -> str:
+    return _line(frame.name, orjson.loads(frame.body))
+
+
+def _line(name: str, payload: Any) -> str:
+    return f"{name} {json.dumps(payload, sort_keys=True)}"

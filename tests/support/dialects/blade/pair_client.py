@@ -5,13 +5,13 @@ from typing import Any
 
 import socketio
 
-from tests.support.dialects.blade.pair_reader import BladePairReader
+from tests.support.dialects.blade.pair_reader import PairReader
 from tests.support.dialects.blade.reader import Page
 from tests.support.gateway_server import Served
 from tests.support.pairs.answer_texts import PAINTED, PICTURE, SCHEMA
 
 
-class BladePairClient:
+class PairClient:
     """Sessions at one server, each on a connection of its own. Files of Blade's have no address."""
 
     can_bring = ("images_in", "structured_output")
@@ -21,7 +21,7 @@ class BladePairClient:
 
     async def converse(
         self, text: str, *, stop_at: int = 0, kindly: bool = True, brings: str = "",
-    ) -> BladePairReader:
+    ) -> PairReader:
         page = _Page(self.served, await self._session())
         await page.sio.connect(self.served.address, transports=["websocket"])
         try:
@@ -41,7 +41,7 @@ class _Page:
 
     def __init__(self, served: Served, session_id: str) -> None:
         self.session = {"session_id": session_id}
-        self.reading, self.shown = BladePairReader(), Page()
+        self.reading, self.shown = PairReader(), Page()
         self.sio = socketio.AsyncClient(reconnection=False)
         self.sio.on("*", self._hear)
         self.heard: asyncio.Queue[tuple[str, Any]] = asyncio.Queue()

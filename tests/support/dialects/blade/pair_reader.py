@@ -12,7 +12,7 @@ STATUSES = ("completed", "paused", "failed", "interrupted")
 STOPS = {"completed": "end_turn", "max_turns": "max_steps", "tool_error": "error", None: "error"}
 
 
-class BladePairReader(TurnReader):
+class PairReader(TurnReader):
     """What a page was told. It follows the patches; `turn:end` must say the same."""
 
     def __init__(self) -> None:

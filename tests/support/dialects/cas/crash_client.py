@@ -1,17 +1,22 @@
 """CAS, spoken while servers die: a stream that is taken up after the last event, and messages beside it."""
 
 import asyncio
+from collections.abc import Sequence
 from typing import Any
 
 import orjson
 
 import gateway.model as m
+from adapters.cas.server.stream_options import session_stream_options
 from tests.prove.crash.client_base import PATIENCE, CrashRun, DialectClient, blocks
+from tests.prove.crash.expected_streams import projected_frames
 from tests.prove.crash.history import ConnectionHistory, Kind
 
 
-class CasListener:
+class CrashListener:
     """A stream of a session that is taken up after the last event that was heard."""
+
+    hears_many = False
 
     def __init__(self, world: CrashRun, name: str) -> None:
         self.world = world
@@ -61,7 +66,7 @@ class CasListener:
         return list(reason.get("event_ids", ())) if reason.get("type") == "requires_action" else []
 
 
-class CasCrashClient(DialectClient):
+class CrashClient(DialectClient):
     """Says and hears apart; asked things go by the ids of events."""
 
     dialect = "cas"
@@ -69,7 +74,7 @@ class CasCrashClient(DialectClient):
 
     def __init__(self, world: CrashRun, number: int) -> None:
         super().__init__(world, number)
-        self.ear = CasListener(world, self.name)
+        self.ear = CrashListener(world, self.name)
 
     async def create(self) -> str:
         made = await self.post("/api/v1/cloud/sessions", {
@@ -106,3 +111,10 @@ def _settling(event: dict[str, Any]) -> dict[str, Any]:
     if event["type"] == "agent.custom_tool_use":
         return {"type": "user.custom_tool_result", "custom_tool_use_id": event["id"], "content": "yes"}
     return {"type": "user.tool_confirmation", "tool_use_id": event["id"], "result": "allow"}
+
+
+def expected_lines(records: Sequence[m.Record], view: m.SessionView) -> list[str]:
+    """What the stream of a session tells."""
+    reading = session_stream_options(view, None, as_list=False)
+    frames = projected_frames("cas", reading, records)
+    return [frame.body.decode().strip() for _, some in frames for frame in some]

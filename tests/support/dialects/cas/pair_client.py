@@ -3,7 +3,7 @@
 from typing import Any
 
 from tests.support.dialects.cas.client import Client, confirm, result, toolset
-from tests.support.dialects.cas.pair_reader import CasPairReader
+from tests.support.dialects.cas.pair_reader import PairReader
 from tests.support.gateway_server import Served
 from tests.support.pairs.answer_texts import FILE, PAINT, PAINTED, PICTURE, TRUSTED, UNTRUSTED, in_words
 
@@ -18,7 +18,7 @@ BROUGHT = {
 DELTAS = "event_deltas[]=agent.message&event_deltas[]=agent.thinking"
 
 
-class CasPairClient:
+class PairClient:
     """Sessions at one server, all of one agent."""
 
     can_bring = ("images_in", "files")
@@ -29,8 +29,8 @@ class CasPairClient:
 
     async def converse(
         self, text: str, *, stop_at: int = 0, kindly: bool = True, brings: str = "",
-    ) -> CasPairReader:
-        reading = CasPairReader((PAINT["name"],))
+    ) -> PairReader:
+        reading = PairReader((PAINT["name"],))
         session = str((await self.client.new(agent=await self._made()))["id"])
         async with self.client.listening(session, DELTAS) as stream:
             said = [{"type": "text", "text": text}, BROUGHT[brings]] if brings else text

@@ -14,7 +14,7 @@ SPENT = {
 }
 
 
-class CasPairReader(TurnReader):
+class PairReader(TurnReader):
     """What a script was told; what it must settle is in `waiting` when the session is idle and the turn is not over."""
 
     def __init__(self, own: tuple[str, ...]) -> None:

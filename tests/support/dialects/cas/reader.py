@@ -15,7 +15,7 @@ from gateway.engine import Hub
 from gateway.ports import Chunk
 from gateway.storage.log import MemoryLog
 from tests.support.dialect_tables import dialect, table
-from tests.support.engine.engine_fixture import CountingMetrics
+from tests.support.engine.engine_fixture import CountingMetrics, Streams
 
 PASSING = ("event_start", "event_delta", "agent.message_start", "agent.message_delta", "agent.message_stop",
            "agent.content_block_start", "agent.content_block_delta", "agent.content_block_stop")
@@ -72,12 +72,20 @@ class StoredSession:
         self.view: m.SessionView = m.fold(records[0].session_id, records)
         cas = dialect("cas")
         self.hub = Hub(
-            log=self.log, projector=lambda name, options: cas.projector(table("cas"), options), clock=lambda: 0.0,
-            start_of=lambda session, name, cursor: self.view.turn_start(cursor), observer=CountingMetrics(),
-            max_lag=lambda: 10**6,
+            log=self.log, sessions=self, streams=Streams(lambda name, options: cas.projector(table("cas"), options),
+            of_turns=["cas"]), clock=lambda: 0.0, observer=CountingMetrics(), max_lag=lambda: 10**6,
         )
 
-    def read(
+    def is_idle(self, session_id: str) -> bool:
+        return True
+
+    def has_unstored_records(self, session_id: str) -> bool:
+        return False
+
+    def turn_start(self, session_id: str, cursor: int) -> int:
+        return self.view.turn_start(cursor)
+
+    async def read(
         self, owner: str, session_id: str, name: str, options: StreamOptions, *, after: int = 0,
         upto: int | None = None,
     ) -> AsyncIterator[Chunk]:
@@ -93,7 +101,7 @@ class StoredSession:
         return EventHistory(house, "", self.view, reading)
 
     async def stream(self, reading: StreamOptions, after: int = 0) -> list[Frame]:
-        chunks = [chunk async for chunk in self.read("", self.view.session_id, "cas", reading, after=after)]
+        chunks = [chunk async for chunk in await self.read("", self.view.session_id, "cas", reading, after=after)]
         return read_stream(b"".join(frame.body for chunk in chunks for frame in chunk.frames))
 
     async def listed(self, reading: StreamOptions, **window: Any) -> list[dict[str, Any]]:

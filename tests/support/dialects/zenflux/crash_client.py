@@ -1,16 +1,20 @@
 """ZenFlux, spoken while servers die: a chat socket, and runs that are taken up after the last number."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import aiohttp
 import orjson
 
 import gateway.model as m
+from adapters.zenflux.server.stream_options import socket_options
 from tests.prove.crash.client_base import PATIENCE, CrashRun, DialectClient
+from tests.prove.crash.expected_streams import projected_frames, start_of
 from tests.prove.crash.history import Kind
+from tests.support.dialect_tables import dialect
 
 
-class ZenfluxCrashClient(DialectClient):
+class CrashClient(DialectClient):
     """A chat socket; a run that was cut off is taken up with `session.resume`."""
 
     dialect = "zenflux"
@@ -78,3 +82,17 @@ class ZenfluxCrashClient(DialectClient):
 def _asks(frame: dict[str, Any]) -> bool:
     data = frame["payload"]["data"]
     return frame["event"] == "message_delta" and data.get("type") == "confirmation_request"
+
+
+def expected_lines(records: Sequence[m.Record], view: m.SessionView, turn_id: str) -> list[str]:
+    """What the stream of a run tells."""
+    begins = start_of(records, turn_id)
+    if begins is None:
+        return []
+    options = socket_options(dialect("zenflux").settings(), view)  # type: ignore[misc, arg-type]
+    told: list[str] = []
+    for record, frames in projected_frames("zenflux", options, records, begins):
+        told += [frame.body.decode() for frame in frames]
+        if isinstance(record.event, m.TurnEnded):
+            return told
+    return told

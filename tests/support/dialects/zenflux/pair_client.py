@@ -3,7 +3,7 @@
 from typing import Any
 
 from tests.support.dialects.zenflux.client import Chat, Client
-from tests.support.dialects.zenflux.pair_reader import ZenfluxPairReader
+from tests.support.dialects.zenflux.pair_reader import PairReader
 from tests.support.dialects.zenflux.reader import read_stream
 from tests.support.gateway_server import Served
 from tests.support.pairs.answer_texts import FILE, PAINTED, PICTURE
@@ -14,7 +14,7 @@ BROUGHT = {
 }
 
 
-class ZenfluxPairClient:
+class PairClient:
     """Conversations at one server, each on a socket of its own."""
 
     can_bring = ("images_in", "files")
@@ -24,8 +24,8 @@ class ZenfluxPairClient:
 
     async def converse(
         self, text: str, *, stop_at: int = 0, kindly: bool = True, brings: str = "",
-    ) -> ZenfluxPairReader:
-        reading, told = ZenfluxPairReader(), list[dict[str, Any]]()
+    ) -> PairReader:
+        reading, told = PairReader(), list[dict[str, Any]]()
         async with self.client.chat() as chat:
             run = (await chat.send(text, files=BROUGHT.get(brings, [])))["session_id"]
             while not reading.over:
@@ -41,7 +41,7 @@ class ZenfluxPairClient:
         assert len(read_stream(told)) == 1, "one run, and everything in its place"
         return reading
 
-    def _hear(self, chat: Chat, reading: ZenfluxPairReader) -> list[dict[str, Any]]:
+    def _hear(self, chat: Chat, reading: PairReader) -> list[dict[str, Any]]:
         told = [*chat.events]
         for envelope in told:
             reading.hear(envelope)

@@ -16,7 +16,7 @@ ERRORS = ("network_error", "timeout_error", "overloaded_error", "internal_error"
 FIELD = {"text": "text", "thinking": "thinking", "tool_result": "content"}
 
 
-class ZenfluxPairReader(TurnReader):
+class PairReader(TurnReader):
     """What a front end was told; `waiting` is what its modal windows show."""
 
     def __init__(self) -> None:

@@ -11,12 +11,12 @@ import gateway.model as m
 from adapters.aap.client.remote import Remote
 from gateway.errors import Overloaded
 from gateway.ports.remote import RemoteAddress, RemoteTurnEnd
-from gateway.resources import KeyStore
 from tests.support.client.byte_server import ReceivedRequest, chunk, hangs, head, says
 from tests.support.client.byte_server import serving as scripted
 from tests.support.dialects.aap.reader import read, read_stream
 from tests.support.dialects.aap.remote_conversation import conversing
 from tests.support.gateway_server import Served, serving, until
+from tests.support.key_stores import key_store
 
 META = says(b'{"version": 3, "agents": [{"name": "a", "version": "1.0.0", "capabilities": {"stream": {"delta": {}}}}]}')
 MADE = says(b'{"sessionId": "s1"}', 201)
@@ -87,7 +87,7 @@ async def test_who_has_no_turn_or_no_session_is_told_so(tmp_path: Path) -> None:
 
 
 async def test_other_peoples_turns_are_not_found(tmp_path: Path) -> None:
-    keys = KeyStore(tmp_path / "data")
+    keys = key_store(tmp_path / "data")
     mine, yours = keys.add("ann"), keys.add("bob")
     async with serving(tmp_path, auth="keys") as served:
         mine, yours = f"Bearer {mine}", f"Bearer {yours}"

@@ -11,6 +11,7 @@ import pytest
 
 from tests.support.dialects.aap.client import MINE, Client
 from tests.support.gateway_server import serving, until
+from tests.support.key_stores import key_store
 
 
 @pytest.fixture
@@ -197,7 +198,7 @@ async def test_a_client_that_leaves_does_not_stop_the_turn(aap: Client) -> None:
         response.close()
     status, told = await aap.call("POST", f"/sessions/{session}/turns", body)
     assert status == 409, told
-    await until(lambda: not aap.served.gateway.sessions.running)
+    await until(lambda: not aap.served.gateway.table.turn_count)
     assert "still here" in orjson.dumps(await aap.history(session)).decode()
     assert aap.served.gateway.hub.subscribers == 0
 
@@ -209,10 +210,10 @@ async def test_a_client_that_leaves_stops_the_turn_if_so_set(tmp_path: Path) -> 
             session = await aap.session()
             body = {"messages": [{"role": "user", "content": "/slow 10000"}], "stream": stream}
             request = asyncio.create_task(aap.call("POST", f"/sessions/{session}/turns", body))
-            await until(lambda: served.gateway.sessions.running)
+            await until(lambda: served.gateway.table.turn_count)
             await asyncio.sleep(1)
             request.cancel()
-            await until(lambda: not served.gateway.sessions.running)
+            await until(lambda: not served.gateway.table.turn_count)
 
 
 async def test_200_clients_at_once(aap: Client) -> None:
@@ -313,9 +314,8 @@ async def test_history_needs_a_kind_the_agent_keeps(tmp_path: Path) -> None:
 # -- who may see what -------------------------------------------------------------------------------------------------
 
 async def test_a_user_sees_only_their_own(tmp_path: Path) -> None:
-    from gateway.resources import KeyStore
 
-    keys = KeyStore(tmp_path / "data")
+    keys = key_store(tmp_path / "data")
     ann_key, bob_key = keys.add("ann"), keys.add("bob")
     async with serving(tmp_path, auth="keys") as served:
         ann, bob = Client(served, ann_key), Client(served, bob_key)

@@ -11,8 +11,8 @@ import msgspec
 import pytest
 
 import gateway.model as m
-from gateway.resources import KeyStore
 from tests.support.dialects.blade.rest_server import Client, blade, say
+from tests.support.key_stores import key_store
 
 
 @pytest.fixture
@@ -64,7 +64,7 @@ async def test_a_preview_tells_what_is_in_it_and_imports_nothing(client: Client)
 
 async def test_an_imported_session_is_the_importers(tmp_path: Path) -> None:
     async with blade(tmp_path, auth="keys") as nobody:
-        keys = KeyStore(tmp_path / "data")
+        keys = key_store(tmp_path / "data")
         ada, bob = nobody.known_as(keys.add("ada")), nobody.known_as(keys.add("bob"))
         session, content = await exported(ada, "ada")
         assert (await bob.get(f"/sessions/{session}/export")).status == 404

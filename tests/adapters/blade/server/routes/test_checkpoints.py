@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import gateway.model as m
-from gateway.resources import KeyStore
 from tests.support.dialects.blade.rest_server import Client, blade, say
+from tests.support.key_stores import key_store
 
 
 @pytest.fixture
@@ -94,7 +94,7 @@ async def test_nothing_is_rewound_while_a_turn_runs(client: Client) -> None:
 
 async def test_other_peoples_checkpoints_are_not_found(tmp_path: Path) -> None:
     async with blade(tmp_path, auth="keys") as nobody:
-        bob = nobody.known_as(KeyStore(tmp_path / "data").add("bob"))
+        bob = nobody.known_as(key_store(tmp_path / "data").add("bob"))
         session = await nobody.session("ada")
         assert (await bob.get(f"/sessions/{session}/checkpoints")).status == 404
         assert (await bob.post(f"/sessions/{session}/rewind", {"checkpoint_id": "cp_1"})).status == 404

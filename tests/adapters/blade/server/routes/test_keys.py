@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from gateway.resources import KeyStore
 from tests.support.dialects.blade.rest_server import Client, blade
+from tests.support.key_stores import key_store
 
 KEYS = "/user/api-keys"
 
@@ -14,7 +14,7 @@ KEYS = "/user/api-keys"
 @pytest.fixture
 async def ada(tmp_path: Path) -> AsyncIterator[Client]:
     async with blade(tmp_path, auth="keys") as client:
-        yield client.known_as(KeyStore(tmp_path / "data").add("ada"))
+        yield client.known_as(key_store(tmp_path / "data").add("ada"))
 
 
 @pytest.mark.parametrize("path", [KEYS, f"{KEYS}/"])
@@ -38,7 +38,7 @@ async def test_it_opens_for_its_user_here_and_elsewhere(ada: Client, tmp_path: P
     assert [key["name"] for key in listed] == ["ada", "one"]
     assert listed[1]["last_used_at"] is not None
     assert listed[1]["last_used_from"] == "127.0.0.1"
-    assert KeyStore(tmp_path / "data").verify(made["plaintext"]) == "ada"
+    assert key_store(tmp_path / "data").verify(made["plaintext"]) == "ada"
 
 
 async def test_it_is_renamed(ada: Client) -> None:
@@ -61,7 +61,7 @@ async def test_odd_names_are_refused(ada: Client, name: object) -> None:
 
 
 async def test_other_peoples_keys_are_not_found(ada: Client, tmp_path: Path) -> None:
-    bob = ada.known_as(KeyStore(tmp_path / "data").add("bob"))
+    bob = ada.known_as(key_store(tmp_path / "data").add("bob"))
     key = (await ada.post(KEYS, {"name": "one"})).body["key"]
     for answer in (
         await bob.get(f"{KEYS}/{key['id']}"), await bob.delete(f"{KEYS}/{key['id']}"),
@@ -72,7 +72,7 @@ async def test_other_peoples_keys_are_not_found(ada: Client, tmp_path: Path) -> 
 
 
 async def test_memories_are_ones_own_too(ada: Client, tmp_path: Path) -> None:
-    bob = ada.known_as(KeyStore(tmp_path / "data").add("bob"))
+    bob = ada.known_as(key_store(tmp_path / "data").add("bob"))
     memory = (await ada.post("/memories", {"content": "x"})).body
     assert (await bob.get(f"/memories/{memory['id']}")).status == 404
     assert (await bob.get("/memories")).body == {"items": [], "total": 0}
@@ -81,7 +81,7 @@ async def test_memories_are_ones_own_too(ada: Client, tmp_path: Path) -> None:
 
 async def test_a_key_made_here_opens_another_dialect(tmp_path: Path) -> None:
     async with blade(tmp_path, auth="keys", dialects={"blade": {}, "aap": {}}) as nobody:
-        ada = nobody.known_as(KeyStore(tmp_path / "data").add("ada"))
+        ada = nobody.known_as(key_store(tmp_path / "data").add("ada"))
         made = (await ada.post(KEYS, {"name": "one"})).body["plaintext"]
         for key, status in ((made, 200), ("sk-blade-v2-other", 401)):
             async with ada.served.http.get(

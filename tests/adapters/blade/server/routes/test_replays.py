@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from gateway.resources import KeyStore
 from tests.support.dialects.blade.rest_server import Client, blade, say
 from tests.support.gateway_server import until
+from tests.support.key_stores import key_store
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ async def test_what_has_not_happened_cannot_be_replayed(client: Client) -> None:
 
 async def test_other_peoples_are_not_found(tmp_path: Path) -> None:
     async with blade(tmp_path, auth="keys") as nobody:
-        bob = nobody.known_as(KeyStore(tmp_path / "data").add("bob"))
+        bob = nobody.known_as(key_store(tmp_path / "data").add("bob"))
         session = await nobody.session("ada")
         assert (await bob.post(f"/sessions/{session}/replay")).status == 404
         assert (await bob.get(f"/sessions/{session}/replay/preview")).status == 404

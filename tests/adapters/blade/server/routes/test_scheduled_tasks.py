@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from gateway.resources import KeyStore
 from tests.support.dialects.blade.rest_server import Client, blade
 from tests.support.gateway_server import until
+from tests.support.key_stores import key_store
 
 TASKS = "/scheduled-tasks"
 DAILY = {"title": "每日报告", "prompt": "生成今日数据摘要", "cron": "0 9 * * *", "timezone": "Asia/Shanghai"}
@@ -84,7 +84,7 @@ async def test_a_task_that_is_due_runs(client: Client) -> None:
     assert {key: run[key] for key in ("task_id", "status", "error", "finished_at")} == {
         "task_id": task["id"], "status": "running", "error": None, "finished_at": None,
     }
-    await until(lambda: not client.gateway.sessions.running)
+    await until(lambda: not client.gateway.table.turn_count)
     scheduler._clock = clock
     await scheduler.tick()
     (run,) = (await client.get(at)).body
@@ -95,7 +95,7 @@ async def test_a_task_that_is_due_runs(client: Client) -> None:
 
 async def test_other_peoples_tasks_are_not_found(tmp_path: Path) -> None:
     async with blade(tmp_path, auth="keys") as nobody:
-        keys = KeyStore(tmp_path / "data")
+        keys = key_store(tmp_path / "data")
         ada, bob = nobody.known_as(keys.add("ada")), nobody.known_as(keys.add("bob"))
         at = f"{TASKS}/{(await made(ada))['id']}"
         for answer in (

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from gateway.resources import KeyStore
 from tests.support.dialects.blade.rest_server import blade
+from tests.support.key_stores import key_store
 
 
 async def test_anybody_may_ask_for_the_version(tmp_path: Path) -> None:
@@ -26,7 +26,7 @@ async def test_the_models_are_those_of_the_agents(tmp_path: Path) -> None:
 
 async def test_who_am_i(tmp_path: Path) -> None:
     async with blade(tmp_path, auth="keys") as nobody:
-        me = (await nobody.known_as(KeyStore(tmp_path / "data").add("ada")).get("/auth/me")).body
+        me = (await nobody.known_as(key_store(tmp_path / "data").add("ada")).get("/auth/me")).body
         assert me.pop("created_at").endswith("Z")
         assert me == {"id": "user_ada", "username": "ada", "avatar_url": None}
 

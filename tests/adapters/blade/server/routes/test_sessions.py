@@ -257,7 +257,7 @@ async def test_a_chat_that_cannot_be(client: SocketClient) -> None:
         status, refused = await client.call("POST", f"/sessions/{session}/chat", body)
         assert (status, set(refused)) == (400, {"detail"})
     running = asyncio.create_task(ask(client, session, "/slow 10"))
-    await until(lambda: client.served.gateway.sessions.running)
+    await until(lambda: client.served.gateway.table.turn_count)
     assert await client.status(session) == "running"
     status, refused = await ask(client, session, "me too")
     assert (status, refused) == (409, {"detail": "Session already has an active chat"})

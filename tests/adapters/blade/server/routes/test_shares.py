@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from gateway.resources import KeyStore
 from tests.support.dialects.blade.rest_server import Client, blade, say
+from tests.support.key_stores import key_store
 
 
 @pytest.fixture
 async def ada(tmp_path: Path) -> AsyncIterator[Client]:
     async with blade(tmp_path, auth="keys") as client:
-        yield client.known_as(KeyStore(tmp_path / "data").add("ada"))
+        yield client.known_as(key_store(tmp_path / "data").add("ada"))
 
 
 async def test_a_link_shows_the_session_to_anybody(ada: Client) -> None:
@@ -57,7 +57,7 @@ async def test_odd_times_are_refused(ada: Client, ttl: object) -> None:
 
 
 async def test_other_peoples_sessions_are_not_shared(ada: Client, tmp_path: Path) -> None:
-    bob = ada.known_as(KeyStore(tmp_path / "data").add("bob"))
+    bob = ada.known_as(key_store(tmp_path / "data").add("bob"))
     session = await ada.session("ada")
     assert (await bob.post(f"/sessions/{session}/share")).status == 404
     token = (await ada.post(f"/sessions/{session}/share")).body["token"]

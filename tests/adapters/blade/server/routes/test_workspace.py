@@ -10,9 +10,9 @@ import orjson
 import pytest
 
 import gateway.model as m
-from gateway.resources import KeyStore
 from tests.support.dialects.blade.rest_server import Client, blade
 from tests.support.gateway_server import until
+from tests.support.key_stores import key_store
 
 
 @pytest.fixture
@@ -139,7 +139,7 @@ async def test_files_go_with_their_session(client: Client, at: str) -> None:
 
 async def test_other_peoples_files_are_not_found(tmp_path: Path) -> None:
     async with blade(tmp_path, auth="keys") as nobody:
-        keys = KeyStore(tmp_path / "data")
+        keys = key_store(tmp_path / "data")
         ada, bob = nobody.known_as(keys.add("ada")), nobody.known_as(keys.add("bob"))
         at = f"/sessions/{await ada.session('ada')}"
         await ada.put(f"{at}/files/a.txt", {"content": "A"})

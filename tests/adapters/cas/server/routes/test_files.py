@@ -9,9 +9,9 @@ from typing import Any
 import aiohttp
 import pytest
 
-from gateway.resources import KeyStore
 from tests.support.dialects.cas.catalog_server import Catalog, catalog, form
 from tests.support.gateway_server import until
+from tests.support.key_stores import key_store
 
 MEGABYTE = 1024 * 1024
 
@@ -154,7 +154,7 @@ async def test_types_are_limited_by_a_setting(tmp_path: Path) -> None:
 
 
 async def test_a_link_needs_no_key_and_a_list_does(tmp_path: Path) -> None:
-    keys = KeyStore(tmp_path / "data")
+    keys = key_store(tmp_path / "data")
     ada, bob = keys.add("ada"), keys.add("bob")
     async with catalog(tmp_path, auth="keys") as cas:
         made = await cas.known_as(ada).made("/files", form())

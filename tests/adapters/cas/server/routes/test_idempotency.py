@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from gateway.resources import KeyStore
 from tests.support.dialects.cas.catalog_server import Catalog, catalog, form
+from tests.support.key_stores import key_store
 
 NEW = {"name": "a", "model": "demo"}
 
@@ -52,7 +52,7 @@ async def test_a_refusal_may_be_mended_under_the_same_key(cas: Catalog) -> None:
 
 
 async def test_two_people_may_use_the_same_key(tmp_path: Path) -> None:
-    keys = KeyStore(tmp_path / "data")
+    keys = key_store(tmp_path / "data")
     ada, bob = keys.add("ada"), keys.add("bob")
     async with catalog(tmp_path, auth="keys") as cas:
         made = [await cas.known_as(token).post("/agents", NEW, Idempotency_Key="k") for token in (ada, bob)]

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from gateway.resources import KeyStore
 from tests.support.dialects.cas.client import AT, MINE, Client, toolset
 from tests.support.gateway_server import serving
+from tests.support.key_stores import key_store
 
 FIELDS = {
     "id", "type", "agent", "agent_id", "environment_id", "status", "turn_status", "title", "metadata", "resources",
@@ -322,7 +322,7 @@ async def test_the_head_of_a_stream_has_no_body(cas: Client) -> None:
 
 
 async def test_other_peoples_sessions_do_not_exist(tmp_path: Path) -> None:
-    keys = KeyStore(tmp_path / "data")
+    keys = key_store(tmp_path / "data")
     ann_key, bob_key = keys.add("ann"), keys.add("bob")
     async with serving(tmp_path, auth="keys") as served:
         ann, bob = Client(served, ann_key), Client(served, bob_key)

@@ -47,8 +47,8 @@ async def test_a_stream_that_waits_shows_that_it_lives(tmp_path: Path) -> None:
 async def test_a_stream_goes_on_when_somebody_has_answered(tmp_path: Path) -> None:
     async with talking(tmp_path) as client:
         stream = asyncio.create_task(client.stream(message="/permit", userId="local"))
-        sessions = client.served.gateway.sessions._sessions
-        await until(lambda: any(one.view.asks and one.stored_seq == one.view.head for one in sessions.values()))
+        sessions = client.served.gateway.table
+        await until(lambda: any(one.view.asks and one.stored_seq == one.view.head for one in sessions))
         [one] = await client.call("GET", "/human-confirmation/pending")
         await client.call("POST", f"/human-confirmation/{one['session_id']}", json={"response": "approve"})
         [run] = read_stream(events(await stream))
@@ -81,7 +81,7 @@ async def test_chat_at_once_that_takes_too_long_goes_on(tmp_path: Path) -> None:
     async with talking(tmp_path, zenflux={"sync_seconds": 0.2}) as client:
         told = await client.call("POST", "/chat", json={"message": "/slow 10", "userId": "local", "stream": False})
         assert told["status"] == "running"
-        await until(lambda: not client.served.gateway.sessions.running)
+        await until(lambda: not client.served.gateway.table.turn_count)
         assert (await client.call("GET", f"/session/{told['task_id']}"))["active"] is False
 
 

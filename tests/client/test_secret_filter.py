@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gateway.model as m
-from gateway.client.redacting_assembler import RedactingAssembler
+from gateway.client import SecretFilter, StreamAssembler
 from gateway.ids import make_mint
 from tests.support.backends.model_services import KEY, chat, chunk, talked
 from tests.support.backends.model_services import call as call_piece
@@ -15,9 +15,13 @@ from tests.support.backends.model_services import call as call_piece
 OTHER = "another-secret-of-some-length"
 
 
+def redacting(secrets: tuple[str, ...]) -> StreamAssembler:
+    return StreamAssembler(make_mint("t"), secret_filter=SecretFilter.for_secrets(secrets))
+
+
 def taken_down(*pieces: str, kind: m.BlockKind = m.BlockKind.TEXT) -> tuple[list[str], str]:
     """The deltas, and the whole; held to the grammar."""
-    scribe = RedactingAssembler(make_mint("t"), (KEY, OTHER, "short"))
+    scribe = redacting((KEY, OTHER, "short"))
     said: list[Any] = scribe.begin()
     for piece in pieces:
         said += scribe.text_delta("k", piece, kind)
@@ -76,7 +80,7 @@ PIECES = st.lists(st.sampled_from(["s", "k", "-", "", "sk-", "sk-a-key", " and",
 def test_what_comes_several_at_a_time_is_taken_down_as_what_comes_one_by_one(
     first: list[str], groups: list[list[str]],
 ) -> None:
-    one, other = (RedactingAssembler(make_mint("t"), (KEY, OTHER, "short")) for _ in range(2))
+    one, other = (redacting((KEY, OTHER, "short")) for _ in range(2))
     told, apart = list[Any](), list[Any]()
     for scribe, said in ((one, told), (other, apart)):
         said += scribe.begin()
@@ -89,7 +93,7 @@ def test_what_comes_several_at_a_time_is_taken_down_as_what_comes_one_by_one(
 
 
 def test_the_input_of_a_call() -> None:
-    scribe = RedactingAssembler(make_mint("t"), (KEY,))
+    scribe = redacting((KEY,))
     scribe.begin()
     scribe.call("c", m.ToolCall(call_id="c", name="t"))
     for piece in ('{"key": "sk-a-k', KEY[6:], '", "n": 1}'):
@@ -99,7 +103,7 @@ def test_the_input_of_a_call() -> None:
 
 
 def test_without_secrets_nothing_is_held() -> None:
-    scribe = RedactingAssembler(make_mint("t"), ("short",))
+    scribe = redacting(("short",))
     assert scribe.text_delta("k", "sk-a")[-1].delta == "sk-a"  # type: ignore[union-attr]
 
 

@@ -1,0 +1,36 @@
+"""AAP clients that work a server all day."""
+
+from bench.dialects import Visit
+from bench.soak_clients import MESSAGES, TURNS_PER_SESSION, SoakClients
+
+
+async def _talk(clients: SoakClients) -> None:
+    """Turns as they come, permissions to give, and a turn read in two pieces."""
+    made = await clients.call("POST", "/aap/sessions", {"agent": {"name": "demo", "tools": [{"name": "calc"}]}})
+    turns = f"/aap/sessions/{made['sessionId']}/turns"
+    for _ in range(TURNS_PER_SESSION):
+        await _turn(clients, turns, clients.random.choice(MESSAGES))
+    answer = await clients.call("POST", turns, {"messages": [{"role": "user", "content": "/permit"}]})
+    call = answer["messages"][-1]["content"][-1]["toolCallId"]
+    granted = {"role": "tool_permission", "toolCallId": call, "granted": clients.random.random() < 0.5}
+    await clients.call("POST", turns, {"messages": [granted]})
+    clients.tally.asks += 1
+    await clients.call("GET", f"/aap/sessions/{made['sessionId']}/history?type=full")
+
+
+async def _turn(clients: SoakClients, turns: str, words: str) -> None:
+    body = {"stream": "delta", "messages": [{"role": "user", "content": words}]}
+    leaves = clients.random.random() < 0.2
+    async with clients.http.post(f"{clients.address}{turns}", json=body) as stream:
+        if leaves:
+            await stream.content.readany()
+        else:
+            await stream.read()
+    if leaves:
+        async with clients.http.get(f"{clients.address}{turns}/current", params={"after": "1"}) as rest:
+            await rest.read()
+        clients.tally.returns += 1
+    clients.tally.turn("aap")
+
+
+VISITS = {"aap": Visit(_talk, workers=2)}

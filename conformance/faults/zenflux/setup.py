@@ -1,0 +1,31 @@
+"""How ZenFlux servers are made for the kill matrix; they tick fast, and are not slow for long."""
+
+from typing import Any
+
+from pydantic import BaseModel
+
+from conformance.faults.kill.setups import Setup
+from conformance.faults.zenflux.catalogue import FAULTS
+from conformance.faults.zenflux.liberties import LIBERTIES
+from conformance.faults.zenflux.server import ZenfluxServer
+from conformance.kit.suite import Suite
+
+TICK = 0.8
+
+
+def _quicken(server: Any) -> None:
+    """Ticks come fast, unless they are what is wrong."""
+    if server.tick_every == ZenfluxServer.tick_every:
+        server.tick_every = TICK
+
+
+def _profile(suite: Suite, server: Any) -> BaseModel:
+    usual: Any = suite.read_profile()
+    prompts = usual.prompts.model_copy(update={"slow": "/slow 12"})
+    profile: BaseModel = usual.model_copy(update={"heartbeat": TICK + 0.1, "prompts": prompts})
+    return profile
+
+
+SETUP = Setup(
+    server_type=ZenfluxServer, faults=FAULTS, liberties=LIBERTIES, profile=_profile, has_keys=False, quicken=_quicken,
+)

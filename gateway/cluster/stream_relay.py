@@ -1,0 +1,74 @@
+"""Sessions that are watched here and written elsewhere: their channels, and the relay to their subscribers."""
+
+import asyncio
+from collections.abc import Sequence
+
+import gateway.model as m
+from gateway.engine import Hub
+from gateway.storage.redis import RedisClient, RedisPubSub
+
+
+class SessionChannels:
+    """One channel per session, over which the writer of the session publishes each entry that it stores.
+
+    One channel for all sessions would send every entry of every server to every other server.
+    """
+
+    def __init__(self, pubsub: RedisPubSub, redis: RedisClient) -> None:
+        self._pubsub = pubsub
+        self._prefix = redis.key("news", "")
+
+    async def listen(self, session_id: str) -> None:
+        """Return when all that is published from now on will be received; raises `RedisUnreachable`."""
+        await self._pubsub.listen(self._prefix + session_id)
+
+    def ignore(self, session_id: str) -> None:
+        self._pubsub.ignore(self._prefix + session_id)
+
+    def listens_to(self, session_id: str) -> bool:
+        return self._pubsub.hears(self._prefix + session_id)
+
+    @property
+    def sessions(self) -> Sequence[str]:
+        """The sessions whose channels are listened to."""
+        return [self.session_of(channel) for channel in self._pubsub.channels if channel.startswith(self._prefix)]
+
+    def session_of(self, channel: str) -> str:
+        return channel.removeprefix(self._prefix)
+
+
+class StreamRelay:
+    """Passes records that other servers have stored on to the subscribers here, in order and once.
+
+    If records are missing, the session has to be read from the log: its id waits here until `next_gap` takes it.
+    """
+
+    def __init__(self, hub: Hub) -> None:
+        self._hub = hub
+        self._gaps: dict[str, None] = {}
+        self._has_gaps = asyncio.Event()
+
+    def relay(self, session_id: str, records: Sequence[m.Record]) -> None:
+        shown = self._hub.head_of(session_id)
+        if shown is None:
+            return
+        news = [record for record in records if record.seq > shown]
+        if news and news[0].seq == shown + 1:
+            self._hub.publish(news)
+        elif news:
+            self.read_again(session_id)
+
+    def read_again(self, session_id: str) -> None:
+        """Records of this session may be missing here; that matters only if somebody watches it."""
+        if self._hub.is_watched(session_id):
+            self._gaps[session_id] = None
+            self._has_gaps.set()
+
+    async def next_gap(self) -> str:
+        """Wait for a session that has to be read again."""
+        while not self._gaps:
+            self._has_gaps.clear()
+            await self._has_gaps.wait()
+        session_id = next(iter(self._gaps))
+        del self._gaps[session_id]
+        return session_id

@@ -1,0 +1,67 @@
+"""The parts that the application gives to the engine: the served dialects, stream metrics, and cleanup of sessions."""
+
+from collections.abc import Callable, Iterable
+
+import gateway.model as m
+from gateway.engine import SessionTable
+from gateway.http import Metrics
+from gateway.loss_matrix import LOST_LEVELS
+from gateway.ports import Backend, Projector, StatefulBackend, StreamOptions
+from gateway.resources import Shares, Workspaces
+from mappings.language import feature_of
+
+from .composition import Components
+
+
+class ServedDialects:
+    """The dialects of the current settings, and their tables; the hub makes its projectors here."""
+
+    def __init__(self, components: Components) -> None:
+        self._components = components
+
+    def reload(self, components: Components) -> None:
+        """Use new tables from now on; open streams keep their projector."""
+        self._components = components
+
+    def projector(self, dialect: str, options: StreamOptions) -> Projector:
+        return self._components.dialects[dialect].projector(self._components.tables[dialect], options)
+
+    def replays_turn(self, dialect: str) -> bool:
+        return self._components.dialects[dialect].replay_from == "turn"
+
+    def lost_feature(self, dialect: str, event: m.Event) -> str | None:
+        """The feature that the event belongs to, if the table of the dialect says that the feature is lost."""
+        feature = feature_of(event)
+        lost = feature is not None and self._components.tables[dialect].support[feature] in LOST_LEVELS
+        return feature if lost else None
+
+
+class StreamMetrics:
+    """Counts the streams of all dialects, and the features that dialects lose."""
+
+    def __init__(self, metrics: Metrics, dialects: ServedDialects, table: SessionTable) -> None:
+        self.events, self.subscribed, self.cut = metrics.count_events, metrics.count_subscribers, metrics.count_cut
+        self._metrics = metrics
+        self._dialects = dialects
+        self._table = table
+
+    def record_not_sent(self, dialect: str, record: m.Record) -> None:
+        feature = self._dialects.lost_feature(dialect, record.event)
+        if feature is not None:
+            self._metrics.count_loss(self._table.agent_of(record.session_id), dialect, feature)
+
+
+class DeletedSessionCleanup:
+    """Deletes the workspace and the shares of a deleted session, and what backends keep for it."""
+
+    def __init__(self, workspaces: Workspaces, shares: Shares, backends: Callable[[], Iterable[Backend]]) -> None:
+        self._workspaces = workspaces
+        self._shares = shares
+        self._backends = backends
+
+    async def session_deleted(self, session_id: str) -> None:
+        await self._workspaces.forget(session_id)
+        await self._shares.forget(session_id)
+        for backend in self._backends():
+            if isinstance(backend, StatefulBackend):
+                await backend.forget(session_id)

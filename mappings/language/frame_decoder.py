@@ -1,0 +1,325 @@
+"""Reads frames with the templates that write them: a frame in, the cue that it says and the cue's bindings out.
+
+A row of the table is found in three steps: its envelope, by the constants in it; its wire name; and, where several rows
+share a wire name, the constants of their bodies that differ. Members that no template names are passed over.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from .expressions import SPLICE, Array, Constant, Node, Object, Slot
+from .reader_code import IS_OF_TYPE, Fetched, compile_reader
+from .value_types import CHECKS, NOUNS, Need
+
+WirePath = tuple[str | int, ...]
+"""The way to a member of a frame: keys and indexes from its top."""
+Invert = Callable[[Any], Any]
+"""From a value of the wire to a value of the model; raises ValueError where it is none."""
+MISSING: Any = object()
+NAME, DATA = "event", "data"
+"""Where the transport's own name of a frame and its parsed body stand in an envelope of a named framing."""
+
+
+class UnreadableFrame(ValueError):
+    """A frame has a known name, and a member of it is missing or is not what it should be."""
+
+
+class DecodedFrame(NamedTuple):
+    cue: str
+    bindings: dict[str, Any]
+    """By the names of the template; an attribute as a member: `$call.name` is `{"call": {"name": …}}`."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a template has a constant or a slot."""
+
+    path: WirePath
+    node: Constant | Slot
+    written: tuple[str, ...] = ()
+    """For a splice: the members beside it, which are not part of it."""
+
+
+def places(node: Node, path: WirePath = ()) -> Iterator[Place]:
+    """Every constant and slot of a template, in its order."""
+    if isinstance(node, Constant | Slot):
+        yield Place(path, node)
+    elif isinstance(node, Array):
+        for index, item in enumerate(node.items):
+            yield from places(item, (*path, index))
+    elif isinstance(node, Object):
+        written = tuple(key for key, _ in node.items if key != SPLICE)
+        for key, child in node.items:
+            if key != SPLICE:
+                yield from places(child, (*path, key))
+            elif isinstance(child, Slot):
+                yield Place(path, child, written)
+
+
+def is_placeholder(value: Any) -> bool:
+    """Whether a constant only fills its place: a frame may have anything there."""
+    return value is None or value in ("", 0) or value is False
+
+
+# -- what one binding is read from ------------------------------------------------------------------------------------
+
+class Source(NamedTuple):
+    """One place where a binding may stand, its type there, and how it is read from there."""
+
+    path: WirePath
+    type: str
+    invert: Invert | None = None
+    written: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class BindingReader:
+    """One binding: the places where it may stand, the first of which has it, and what becomes of it elsewhere."""
+
+    name: str
+    steps: tuple[str, ...]
+    need: Need
+    sources: tuple[Source, ...]
+
+    @property
+    def key(self) -> str:
+        return ".".join((self.name, *self.steps))
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it stands at one place, where it usually is and is of one type."""
+        first = self.sources[0]
+        return len(self.sources) == 1 and not first.written and first.type in IS_OF_TYPE and first.path != ()
+
+    def fetched(self) -> Fetched:
+        path, kind, invert, _ = self.sources[0]
+        return Fetched(path, kind, self.name, self.steps, invert)
+
+    def read(self, root: Any) -> Any:
+        """Its value; null where it is not there. Raises `UnreadableFrame`."""
+        wrong: Source | None = None
+        for source in self.sources:
+            path, kind, invert, written = source
+            value = member(root, path)
+            if value is MISSING or value is None:
+                continue
+            if written and isinstance(value, dict):
+                value = {key: item for key, item in value.items() if key not in written}
+            if CHECKS[kind](value):
+                try:
+                    return value if invert is None else invert(value)
+                except ValueError:
+                    pass
+            wrong = wrong or source
+        if self.need is Need.LENIENT or (wrong is None and self.need is Need.STRICT):
+            return None
+        if wrong is None:
+            raise UnreadableFrame(f"'{dotted(self.sources[0].path)}' is missing")
+        raise UnreadableFrame(f"'{dotted(wrong.path)}' should be {NOUNS[wrong.type]}")
+
+
+def member(value: Any, path: WirePath) -> Any:
+    """What stands at the path, or MISSING."""
+    for key in path:
+        if type(value) is dict:
+            value = value.get(key, MISSING)
+        elif isinstance(value, list) and isinstance(key, int) and key < len(value):
+            value = value[key]
+        else:
+            return MISSING
+    return value
+
+
+def dotted(path: WirePath) -> str:
+    """The path in words, as a person who looks at the body sees it."""
+    return ".".join(map(str, path[1:] if path[:1] == (DATA,) else path)) or "the frame"
+
+
+# -- one spelling of a cue --------------------------------------------------------------------------------------------
+
+@dataclass(frozen=True)
+class Spelling:
+    """One way in which a cue is spelled: how it is known, and what is read from it."""
+
+    cue: str
+    wire: str
+    constants: Mapping[WirePath, Any]
+    """Constants of the body that are no placeholders."""
+    known_by: Mapping[WirePath, frozenset[str] | None] | None
+    """The members that the row itself names to be known by: constants, words of an enum, or None for anything that is
+    there. None where the table leaves it to the loader what tells rows apart."""
+    readers: tuple[BindingReader, ...]
+
+
+class SpellingReader:
+    """Reads the frames of one spelling, with what must be looked at first to know that it is this one."""
+
+    __slots__ = ("_checked", "_present", "_readers", "_required", "cue", "is_sure", "read", "wire")
+
+    def __init__(self, spelling: Spelling, required: frozenset[WirePath], wanted: frozenset[str] | None) -> None:
+        self.cue, self.wire = spelling.cue, spelling.wire
+        self._required = [(path, value) for path, value in spelling.constants.items() if path in required]
+        self._present = [(path, words) for path, words in (spelling.known_by or {}).items()
+                         if path not in spelling.constants]
+        self._checked = [(path, value) for path, value in spelling.constants.items() if path not in required]
+        self._readers = [one for one in spelling.readers if wanted is None or one.name in wanted or one.key in wanted]
+        self.is_sure = not (self._required or self._present or self._checked)
+        self.read: Callable[[Any], dict[str, Any]] = self._read_slowly
+        if all(one.is_plain for one in self._readers):
+            self.read = compile_reader([one.fetched() for one in self._readers], self._read_slowly)
+
+    def fits(self, root: Any) -> bool:
+        """What must be there is there; of the other constants, no other value is."""
+        for path, value in self._required:
+            if member(root, path) != value:
+                return False
+        for path, words in self._present:
+            found = member(root, path)
+            if found is MISSING or found is None or (words is not None and found not in words):
+                return False
+        return has_constants(root, self._checked)
+
+    def _read_slowly(self, root: Any) -> dict[str, Any]:
+        bindings: dict[str, Any] = {}
+        for one in self._readers:
+            inner = bindings
+            for step in (one.name, *one.steps)[:-1]:
+                inner = inner.setdefault(step, {})
+            inner[(one.name, *one.steps)[-1]] = one.read(root)
+        return bindings
+
+
+# -- rows that share a wire name ---------------------------------------------------------------------------------------
+
+def told_apart(spellings: Sequence[Spelling]) -> list[tuple[Spelling, frozenset[WirePath]]]:
+    """The spellings of one wire name, in the order in which they are tried, each with the constants that it must have.
+
+    Rows that say themselves what they are known by come first, and of the others the more exact ones. A constant must
+    be there unless all spellings of the name have it: a server may leave out what says nothing.
+    """
+    shared = {
+        path for path, value in spellings[0].constants.items()
+        if all(path in one.constants and one.constants[path] == value for one in spellings)
+    }
+    needed = [
+        (one, frozenset(one.constants) - shared if one.known_by is None else frozenset(one.known_by))
+        for one in spellings
+    ]
+    return sorted(needed, key=lambda pair: (pair[0].known_by is None, -len(pair[1])))
+
+
+def confusable(spellings: Sequence[Spelling]) -> Iterator[tuple[Spelling, Spelling]]:
+    """Pairs of different cues that one frame could be, neither of which is the more exact one."""
+    ordered = told_apart(spellings)
+    for index, (one, needed) in enumerate(ordered):
+        for other, others in ordered[index + 1:]:
+            is_ordered = (one.known_by is None) != (other.known_by is None)
+            if one.cue != other.cue and not is_ordered and _overlap(one, needed, other, others):
+                yield one, other
+
+
+def _overlap(one: Spelling, needed: frozenset[WirePath], other: Spelling, others: frozenset[WirePath]) -> bool:
+    for path in needed & others:
+        if not _words_at(one, path) & _words_at(other, path):
+            return False
+    return not needed > others
+
+
+def _words_at(spelling: Spelling, path: WirePath) -> set[Any]:
+    """What a spelling may have at a place that it is known by."""
+    if path in spelling.constants:
+        return {spelling.constants[path]}
+    return set((spelling.known_by or {})[path] or ())
+
+
+# -- envelopes --------------------------------------------------------------------------------------------------------
+
+@dataclass(frozen=True)
+class EnvelopeForm:
+    """What envelopes have in common that are known by the same constants and name frames at the same places."""
+
+    constants: tuple[tuple[WirePath, Any], ...]
+    wires: tuple[WirePath, ...]
+
+
+class FoundFrame(NamedTuple):
+    """A frame whose row is known, and that was not read yet."""
+
+    cue: str
+    wire: str
+    read: Callable[[Any], dict[str, Any]]
+    root: Any
+
+    def bindings(self) -> dict[str, Any]:
+        """What stands in the frame. Raises `UnreadableFrame`."""
+        return self.read(self.root)
+
+
+Form = tuple[tuple[tuple[WirePath, Any], ...], tuple[WirePath, ...], dict[str, list[SpellingReader]]]
+
+
+class FrameDecoder:
+    """One table, read from right to left."""
+
+    def __init__(
+        self,
+        forms: Mapping[EnvelopeForm, Mapping[str, Sequence[Spelling]]],
+        wanted: Mapping[str, Sequence[str]] | None,
+    ) -> None:
+        names = {cue: frozenset(asked) for cue, asked in (wanted or {}).items()}
+
+        def reader(spelling: Spelling, required: frozenset[WirePath]) -> SpellingReader:
+            asked = None if wanted is None else names.get(spelling.cue, frozenset())
+            return SpellingReader(spelling, required, asked)
+
+        self._forms: list[Form] = [
+            (form.constants, form.wires,
+             {wire: [reader(*pair) for pair in told_apart(spellings)] for wire, spellings in rows.items()})
+            for form, rows in sorted(forms.items(), key=lambda item: -len(item[0].constants))
+        ]
+
+        self._sure = self._known_by_name()
+
+    def _known_by_name(self) -> dict[str, SpellingReader]:
+        """Rows that the transport's name alone tells: the only ones of their name, in an envelope without constants."""
+        if len(self._forms) != 1 or self._forms[0][0] or self._forms[0][1][0] != (NAME,):
+            return {}
+        return {wire: rows[0] for wire, rows in self._forms[0][2].items() if len(rows) == 1 and rows[0].is_sure}
+
+    def decode(self, name: str, body: Any) -> DecodedFrame | None:
+        """What the frame says; None where the table has no such frame. Raises `UnreadableFrame`."""
+        root = {NAME: name, DATA: body}
+        row = self._sure.get(name) or self._row(root)
+        return None if row is None else DecodedFrame(row.cue, row.read(root))
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The wire names of all frames that are read."""
+        return frozenset(wire for _, _, rows in self._forms for wire in rows)
+
+    def find(self, name: str, body: Any) -> FoundFrame | None:
+        """Which row of the table the frame is; None where the table has no such frame."""
+        root = {NAME: name, DATA: body}
+        row = self._sure.get(name) or self._row(root)
+        return None if row is None else FoundFrame(row.cue, row.wire, row.read, root)
+
+    def _row(self, root: Any) -> SpellingReader | None:
+        for constants, wires, rows in self._forms:
+            if not has_constants(root, constants):
+                continue
+            for path in wires:
+                wire = member(root, path)
+                for row in rows.get(wire, ()) if isinstance(wire, str) else ():
+                    if row.is_sure or row.fits(root):
+                        return row
+        return None
+
+
+def has_constants(root: Any, constants: Sequence[tuple[WirePath, Any]]) -> bool:
+    """Whether nothing else stands where a constant belongs; a constant may be missing."""
+    for path, value in constants:
+        found = member(root, path)
+        if found != value and found is not MISSING and found is not None:
+            return False
+    return True

@@ -1,0 +1,216 @@
+"""Templates of a table as spellings that can be read: where each binding stands, its type, and its inverted filters."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from gateway.ports import Framing
+from gateway.yaml_positions import NodePath
+
+from .check import SSE_SUFFIX, scope_of
+from .expressions import BODY, WIRE, Constant, Node, Object, Slot
+from .filters import Filter
+from .frame_decoder import (
+    DATA,
+    NAME,
+    BindingReader,
+    EnvelopeForm,
+    Place,
+    Source,
+    Spelling,
+    WirePath,
+    confusable,
+    is_placeholder,
+    places,
+)
+from .scopes import Scope, Vocabulary, extra_scope, known_attributes, known_fields
+from .shape import FrameTemplate, ParsedTable, ProblemCollector
+from .value_types import Need, ValueType, parse_type, type_of_hint
+
+Inverses = Mapping[str, tuple[str, Filter]]
+"""By filter: the type of the value on the wire, and what gives back the value that was filtered."""
+FRAMINGS: tuple[Framing, ...] = ("json", "sse")
+Forms = dict[EnvelopeForm, dict[str, list[Spelling]]]
+
+
+class SpellingCompiler:
+    """Knows the types and the inverted filters of one table."""
+
+    def __init__(self, draft: ParsedTable, vocabulary: Vocabulary, inverses: Inverses) -> None:
+        self._draft, self._vocabulary, self._inverses = draft, vocabulary, inverses
+        self._types = {name: parse_type(spelled) or ValueType() for name, spelled in draft.shape.types.items()}
+
+    def forms(self, framings: tuple[Framing, ...]) -> Forms:
+        """Every spelling that is read, by the form of its envelope and its wire name."""
+        found: Forms = {}
+        for cue, frames in self._draft.frames.items():
+            for frame in frames:
+                for framing in framings:
+                    for form, spelling in self._spellings(cue, frame, framing):
+                        rows = found.setdefault(form, {}).setdefault(spelling.wire, [])
+                        if spelling not in rows:
+                            rows.append(spelling)
+        return found
+
+    def parts(self) -> Iterator[tuple[str, Node]]:
+        """The kinds of content blocks that are read, in the order of the table."""
+        for kind, node in self._draft.parts.items():
+            if node is not None:
+                yield kind, node
+
+    def part_spelling(self, kind: str, node: Node, scope: Scope) -> Spelling:
+        found = list(places(node))
+        return Spelling(kind, "", _constants(found), None, self._readers(found, scope))
+
+    # -- frames -------------------------------------------------------------------------------------------------------
+
+    def _spellings(self, cue: str, frame: FrameTemplate, framing: Framing) -> Iterator[tuple[EnvelopeForm, Spelling]]:
+        if frame.write_only:
+            return
+        scope = reading_scope(cue, self._vocabulary)
+        envelope = self._envelope(frame, framing)
+        form, around, at = self._form(envelope)
+        own = [*_shifted(places(frame.body), at), *_further_places(frame, at)]
+        known_by = self._known_by(frame, at, own)
+        yield form, Spelling(cue, frame.wire, _constants(own), known_by, self._readers([*own, *around], scope))
+        for other in frame.also:
+            if other.wire != frame.wire:
+                inner = _shifted(places(other.body), at)
+                yield form, Spelling(
+                    cue, other.wire, _constants(inner), known_by, self._readers([*inner, *around], scope))
+
+    def _known_by(
+        self, frame: FrameTemplate, at: WirePath, own: list[Place]
+    ) -> dict[WirePath, frozenset[str] | None] | None:
+        """The members that the row is known by; what an enum spells there is one of its words."""
+        if frame.known_by is None:
+            return None
+        words = {place.path: self._words_of(place.node) for place in own if isinstance(place.node, Slot)}
+        return {path: words.get(path) for path in ((*at, *name.split(".")) for name in frame.known_by)}
+
+    def _words_of(self, slot: Slot) -> frozenset[str] | None:
+        maps = [self._draft.shape.enums[name] for name in slot.filters if name in self._draft.shape.enums]
+        return frozenset(map(str, maps[0].values())) if maps else None
+
+    def _envelope(self, frame: FrameTemplate, framing: Framing) -> Node:
+        special = self._draft.envelopes.get(frame.envelope + SSE_SUFFIX) if framing == "sse" else None
+        return special or self._draft.envelopes[frame.envelope]
+
+    def _form(self, envelope: Node) -> tuple[EnvelopeForm, list[Place], WirePath]:
+        """Its form, the slots of its own, and where the body stands in it."""
+        before = () if is_named(envelope) else (DATA,)
+        found = [Place((*before, *one.path), one.node, one.written) for one in places(envelope)]
+        wires = [one.path for one in found if isinstance(one.node, Slot) and one.node.name == WIRE]
+        wires += [tuple(name.split(".")) for name in self._draft.shape.names]
+        at = next(one.path for one in found if isinstance(one.node, Slot) and one.node.name == BODY)
+        constants = tuple((one.path, one.node.value) for one in found
+                          if isinstance(one.node, Constant) and not is_placeholder(one.node.value))
+        own = [one for one in found if isinstance(one.node, Slot) and one.node.name not in (WIRE, BODY)]
+        return EnvelopeForm(constants, tuple(dict.fromkeys(wires))), own, at
+
+    # -- bindings -----------------------------------------------------------------------------------------------------
+
+    def _readers(self, found: list[Place], scope: Scope) -> tuple[BindingReader, ...]:
+        by_key: dict[str, list[Place]] = {}
+        for place in found:
+            if isinstance(place.node, Slot) and _is_field(place.node, scope):
+                by_key.setdefault(str(place.node), []).append(place)
+        return tuple(self._reader(same, scope) for same in by_key.values())
+
+    def _reader(self, same: list[Place], scope: Scope) -> BindingReader:
+        slot = same[0].node
+        assert isinstance(slot, Slot)
+        key = str(slot).removeprefix("$")
+        declared = self._types.get(key)
+        kind = declared.name if declared else type_of_hint(_hint(slot, scope))
+        sources = tuple(dict.fromkeys(self._source(place, kind) for place in same))
+        return BindingReader(slot.name, slot.steps, declared.need if declared else Need.STRICT, sources)
+
+    def _source(self, place: Place, kind: str) -> Source:
+        """A filter tells the type on the wire; without one, it is the type of the binding."""
+        assert isinstance(place.node, Slot)
+        inverted = [self._inverses[each] for each in reversed(place.node.filters) if each in self._inverses]
+        invert = _composed([invert for _, invert in inverted])
+        return Source(place.path, inverted[0][0] if inverted else kind, invert, place.written)
+
+
+def reading_scope(cue: str, vocabulary: Vocabulary) -> Scope:
+    """The names of the cue; and, since other servers may say several things in one frame, those of all other cues."""
+    names = {name for names in (*vocabulary.cues.values(), *vocabulary.names.values()) for name in names}
+    return {**extra_scope(names), **(scope_of(cue, vocabulary) or {})}
+
+
+def is_named(envelope: Node) -> bool:
+    """Whether the transport itself has the name of a frame: a server-sent event, or an event of Socket.IO."""
+    return isinstance(envelope, Object) and {key for key, _ in envelope.items} <= {NAME, DATA, "id", "retry"}
+
+
+def _shifted(found: Iterator[Place], at: WirePath) -> list[Place]:
+    """Places of a body, as places of the frame that it stands in."""
+    return [Place((*at, *one.path), one.node, one.written) for one in found]
+
+
+def _further_places(frame: FrameTemplate, at: WirePath) -> list[Place]:
+    """Further places of the frame's bindings, from other spellings of the same name."""
+    return [place for other in frame.also if other.wire == frame.wire
+            for place in _shifted(places(other.body), at) if isinstance(place.node, Slot)]
+
+
+def _constants(found: list[Place]) -> dict[WirePath, Any]:
+    return {place.path: place.node.value for place in found
+            if isinstance(place.node, Constant) and not is_placeholder(place.node.value)}
+
+
+def _is_field(slot: Slot, scope: Scope) -> bool:
+    """Whether the slot shows a field, and not what the model derives from fields."""
+    hint = scope[slot.name].type
+    for step in slot.steps:
+        known = known_attributes(hint)
+        if known is None:
+            return True
+        if step not in known_fields(hint):
+            return False
+        hint = known[step]
+    return True
+
+
+def _hint(slot: Slot, scope: Scope) -> Any:
+    hint = scope[slot.name].type
+    for step in slot.steps:
+        known = known_attributes(hint)
+        if known is None:
+            return Any
+        hint = known.get(step, Any)
+    return hint
+
+
+def _composed(steps: list[Filter]) -> Filter | None:
+    if len(steps) < 2:
+        return steps[0] if steps else None
+
+    def compose(value: Any) -> Any:
+        for step in steps:
+            value = step(value)
+        return value
+
+    return compose
+
+
+# -- what cannot be read ----------------------------------------------------------------------------------------------
+
+def check_reading(draft: ParsedTable, vocabulary: Vocabulary, findings: ProblemCollector) -> None:
+    """Add a problem for each pair of rows that one frame could be, and for each cue that several frames say."""
+    compiler = SpellingCompiler(draft, vocabulary, {})
+    for cue, frames in draft.frames.items():
+        if len([frame for frame in frames if not frame.write_only]) > 1:
+            findings.add(("frames", cue), f"'{cue}' is several frames, and cannot be read from one",
+                         "mark all of them, or all but one, write-only", key=True)
+    told: set[tuple[str, str]] = set()
+    for framing in FRAMINGS:
+        for rows in compiler.forms((framing,)).values():
+            for wire, spellings in rows.items():
+                for one, other in confusable(spellings):
+                    if (one.cue, other.cue) not in told:
+                        told.add((one.cue, other.cue))
+                        path: NodePath = ("frames", other.cue)
+                        findings.add(path, f"a frame '{wire}' could be '{one.cue}' or '{other.cue}'",
+                                     "mark one of them write-only, or say by 'known_by' how they differ", key=True)

@@ -1,0 +1,148 @@
+"""Frames of other people's servers: what tells them apart, what must be in them, and what is passed over."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import gateway.model as m
+from mappings.language import FEATURES, Table, Vocabulary, load_table
+from mappings.language.frame_decoder import UnreadableFrame
+
+CUES = {"opened": ("block", "call"), "said": ("index", "text", "topic"), "ended": ("why",), "paused": ("why", "data")}
+TYPES = "types: { index: int!, text: text!, topic: text?, data: object }\n"
+HEAD = """
+dialect: small
+spec: "1"
+enums:
+  stop_reason: { end_turn: done, refusal: done, "*": stopped }
+  tool_origin: { provider: theirs, "*": ours }
+meanings: { stop_reason: { done: end_turn, stopped: error } }
+TYPESnames: [ data.kind ]
+envelopes: { default: { event: $wire, data: $body } }
+events: { custom: [ opened, said, ended, paused ], EVENTS }
+errors: { "*": { body: $message } }
+support: { SUPPORT }
+frames:
+""".replace("TYPES", TYPES)
+FRAMES = """
+  opened:
+    - open: { block: { type: $call.origin | tool_origin, name: $call.name, input: {} } }
+      known_by: [ block.type ]
+  said:
+    - say: { index: $index, text: $text, topic: $topic }
+      also:
+        - say: { text: { words: $text }, message: $text }
+          of: an older server
+        - speak: { index: $index, text: $text }
+          of: a younger server
+  ended:  [ end: { state: over, why: $why | stop_reason } ]
+  paused: [ end: { state: paused, data: $data, why: $why | stop_reason } ]
+"""
+
+
+def table(tmp_path: Path, frames: str = FRAMES) -> Table:
+    events = ", ".join(f"{event.name}: []" for event in m.EVENTS if event.name != "custom")
+    support = ", ".join(f"{feature}: full" for feature in FEATURES)
+    file = tmp_path / "small.yaml"
+    head = HEAD if frames is FRAMES else HEAD.replace(TYPES, "")
+    file.write_text(head.replace("EVENTS", events).replace("SUPPORT", support) + frames)
+    return load_table(file, Vocabulary(cues=CUES))
+
+
+def read(tmp_path: Path, name: str, body: Any, **more: Any) -> Any:
+    return table(tmp_path).decoder("sse", **more).decode(name, body)
+
+
+@pytest.mark.parametrize(("body", "words"), [
+    ({"index": 1, "text": "hi"}, "hi"),
+    ({"index": 1, "text": "hi", "unknown": {}}, "hi"),
+    ({"index": 1, "text": {"words": "hi"}}, "hi"),
+    ({"index": 1, "message": "hi"}, "hi"),
+    ({"index": 1, "text": None, "message": "hi"}, "hi"),
+])
+def test_a_binding_is_read_at_the_first_place_that_has_it(tmp_path: Path, body: Any, words: str) -> None:
+    assert read(tmp_path, "say", body) == ("said", {"index": 1, "text": words, "topic": None})
+
+
+def test_another_name_of_a_frame_is_the_same_cue(tmp_path: Path) -> None:
+    assert read(tmp_path, "speak", {"index": 0, "text": ""}).cue == "said"
+    assert read(tmp_path, "message", {"kind": "say", "index": 0, "text": ""}).cue == "said"
+    assert read(tmp_path, "unknown", {"index": 0, "text": ""}) is None
+
+
+@pytest.mark.parametrize(("body", "words"), [
+    ({"text": "hi"}, "'index' is missing"),
+    ({"index": None, "text": "hi"}, "'index' is missing"),
+    ({"index": True, "text": "hi"}, "'index' should be a whole number"),
+    ({"index": 1.0, "text": "hi"}, "'index' should be a whole number"),
+    ({"index": 1, "text": 5}, "'text' should be a text"),
+    ([], "'index' is missing"),
+    (None, "'index' is missing"),
+])
+def test_what_must_be_there_is(tmp_path: Path, body: Any, words: str) -> None:
+    with pytest.raises(UnreadableFrame, match=words):
+        read(tmp_path, "say", body)
+
+
+def test_a_lenient_value_that_does_not_fit_is_null(tmp_path: Path) -> None:
+    assert read(tmp_path, "say", {"index": 1, "text": "hi", "topic": 7}).bindings["topic"] is None
+
+
+def test_a_strict_value_may_be_missing_and_must_fit(tmp_path: Path) -> None:
+    assert read(tmp_path, "end", {"state": "paused"}) == ("paused", {"data": None, "why": None})
+    with pytest.raises(UnreadableFrame, match=r"'data' should be an object"):
+        read(tmp_path, "end", {"state": "paused", "data": []})
+
+
+def test_constants_tell_rows_of_one_name_apart(tmp_path: Path) -> None:
+    assert read(tmp_path, "end", {"state": "over", "why": "done"}) == ("ended", {"why": m.StopReason.END_TURN})
+    assert read(tmp_path, "end", {"state": "elsewhere"}) is None
+    assert read(tmp_path, "end", {"state": "over", "why": "new word"}).bindings == {"why": "new word"}
+
+
+def test_words_of_an_enum_tell_rows_apart(tmp_path: Path) -> None:
+    found = read(tmp_path, "open", {"block": {"type": "theirs", "name": "calc"}})
+    assert found == ("opened", {"call": {"origin": m.ToolOrigin.PROVIDER, "name": "calc"}})
+    assert read(tmp_path, "open", {"block": {"type": "picture"}}) is None
+    assert read(tmp_path, "open", {}) is None
+
+
+def test_only_what_is_wanted_is_read(tmp_path: Path) -> None:
+    wanted = {"said": ["text"]}
+    assert read(tmp_path, "say", {"index": "no number", "text": "hi"}, wanted=wanted) == ("said", {"text": "hi"})
+    assert read(tmp_path, "end", {"state": "over"}, wanted=wanted) == ("ended", {})
+
+
+def test_a_frame_can_be_known_before_it_is_read(tmp_path: Path) -> None:
+    found = table(tmp_path).decoder("sse").find("say", {})
+    assert found is not None and (found.cue, found.wire) == ("said", "say")
+    with pytest.raises(UnreadableFrame):
+        found.bindings()
+
+
+AMBIGUOUS = {
+    "the same": ("  said: [ x: { text: $text } ]\n  ended: [ x: { why: $why } ]\n", "could be 'said' or 'ended'"),
+    "constants that do not exclude one another": (
+        "  said: [ x: { a: one, text: $text } ]\n  ended: [ x: { b: two, why: $why } ]\n",
+        "could be 'said' or 'ended'"),
+    "several frames": ("  said: [ x: { text: $text }, y: {} ]\n  ended: []\n", "'said' is several frames"),
+}
+
+
+@pytest.mark.parametrize(("frames", "words"), AMBIGUOUS.values(), ids=AMBIGUOUS)
+def test_rows_that_cannot_be_told_apart_are_refused(tmp_path: Path, frames: str, words: str) -> None:
+    with pytest.raises(Exception, match=words) as told:
+        table(tmp_path, f"{frames}  opened: []\n  paused: []\n")
+    assert "small.yaml:1" in str(told.value), "with its line"
+
+
+@pytest.mark.parametrize("frames", [
+    "  said: [ { x: { text: $text }, write-only: told by state } ]\n  ended: [ x: { why: $why } ]\n",
+    "  said: [ x: { a: one, text: $text } ]\n  ended: [ x: { why: $why } ]\n",
+    "  said: [ { x: { text: $text }, known_by: [ text ] } ]\n  ended: [ x: { state: over, why: $why } ]\n",
+])
+def test_a_table_says_how_rows_are_told_apart(tmp_path: Path, frames: str) -> None:
+    made = table(tmp_path, f"{frames}  opened: []\n  paused: []\n").decoder("sse")
+    assert (found := made.decode("x", {"why": "done", "state": "over"})) is not None
+    assert found.cue == "ended"

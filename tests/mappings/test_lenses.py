@@ -1,0 +1,115 @@
+"""What a table writes, it reads: for every row of every table and any bindings, `decode(encode(x)) == x`."""
+
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import gateway.model as m
+from adapters import known_dialects
+from gateway.ports import Dialect
+from mappings.language import Table, builtin_table
+from mappings.language.compile import ExpressionCompiler
+from mappings.language.encoder import Framing
+from mappings.language.expressions import Node, Slot, slots, wrap_in_envelope
+from mappings.language.filters import to_json
+from mappings.language.frame_decoder import BindingReader, Spelling
+from mappings.language.scopes import MODEL_ENUMS, extra_scope
+from mappings.language.shape import FrameTemplate
+from mappings.language.spellings import is_named
+
+TEXTS = st.text(max_size=20)
+LEAVES = st.none() | st.booleans() | st.integers(-(2**53), 2**53) | TEXTS
+KEYS = st.text("abc", min_size=1, max_size=3).map("k_".__add__)
+VALUES = st.recursive(
+    LEAVES, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=3), max_leaves=6)
+OBJECTS = st.dictionaries(KEYS, VALUES, max_size=3)
+MOMENTS = st.integers(0, 4_000_000_000_000).map(lambda milliseconds: milliseconds / 1000)
+OF_TYPE: Mapping[str, st.SearchStrategy[Any]] = {
+    "any": VALUES.filter(lambda value: value is not None), "text": TEXTS, "id": st.text(min_size=1, max_size=8),
+    "int": st.integers(0, 2**53), "number": st.integers(0, 2**53), "bool": st.booleans(), "object": OBJECTS,
+    "list": st.lists(VALUES, max_size=3), "time": MOMENTS,
+}
+"""By type: values that a binding without a filter may have."""
+EVERY_DIALECT = [import_module(f"adapters.{name}").DIALECT for name in known_dialects()]
+
+
+def meanings(table: Table, name: str) -> st.SearchStrategy[Any]:
+    """The members that words of the table are read as; a member that shares its word may only be written."""
+    kind = MODEL_ENUMS[name.partition("@")[0]]
+    return st.sampled_from(sorted(set(table._meanings(name, kind).values())))
+
+
+def values_of(slot: Slot, reader: BindingReader, table: Table) -> st.SearchStrategy[Any]:
+    for name in slot.filters:
+        if name in ("iso", "naive", "ms"):
+            return MOMENTS
+        if name == "json":
+            return OBJECTS
+        if name == "text":
+            return TEXTS
+        if name in ("content", "parts"):
+            return st.lists(TEXTS.map(lambda text: m.TextPart(text=text)), max_size=3).map(tuple)
+        if name in table._words:
+            return meanings(table, name)
+    return OF_TYPE[reader.sources[0].type]
+
+
+def readable(table: Table, framing: Framing) -> Iterator[tuple[FrameTemplate, Spelling]]:
+    """The rows that are read, with the template that writes them."""
+    for rows in table._spellings.forms((framing,)).values():
+        for spellings in rows.values():
+            for spelling in spellings:
+                for frame in table._draft.frames[spelling.cue]:
+                    if frame.wire == spelling.wire and not frame.write_only:
+                        yield frame, spelling
+
+
+def written(table: Table, frame: FrameTemplate, framing: Framing, bindings: Mapping[str, Any]) -> tuple[str, Any]:
+    """The name and the parsed body of the frame, as a client gets them."""
+    node: Node = wrap_in_envelope(table._envelope(frame, framing), frame.wire, frame.body)
+    names = {slot.name for slot, _ in slots(node)}
+    whole = ExpressionCompiler(extra_scope(names), table._filters).value(node)(None, None, bindings)
+    plain = orjson.loads(to_json(whole))
+    return (plain.get("event", ""), plain["data"]) if is_named(table._envelope(frame, framing)) else ("", plain)
+
+
+def nested(flat: Mapping[tuple[str, ...], Any]) -> dict[str, Any]:
+    built: dict[str, Any] = {}
+    for (*before, last), value in flat.items():
+        inner = built
+        for step in before:
+            inner = inner.setdefault(step, {})
+        inner[last] = value
+    return built
+
+
+@pytest.mark.parametrize(("dialect", "framing"), [(one, framing) for one in EVERY_DIALECT for framing in one.framings],
+                         ids=lambda value: getattr(value, "name", value))
+def test_every_row_reads_what_it_writes(dialect: Dialect, framing: Framing) -> None:
+    """Or, where another row writes the very same frame, what that one has written."""
+    table = builtin_table(dialect)
+    decoder, rows = table.decoder(framing), list(readable(table, framing))
+    templates = {spelling.cue: frame for frame, spelling in rows}
+
+    @given(st.data())
+    def check(data: st.DataObject) -> None:
+        frame, spelling = data.draw(st.sampled_from(rows), label="row")
+        node = wrap_in_envelope(table._envelope(frame, framing), frame.wire, frame.body)
+        filled = {(slot.name, *slot.steps): slot for slot, _ in slots(node)}
+        read = {(one.name, *one.steps): one for one in spelling.readers}
+        flat = {key: data.draw(values_of(slot, read[key], table) if key in read else st.none(), label=".".join(key))
+                for key, slot in filled.items()}
+        sent = written(table, frame, framing, nested(flat))
+        found = decoder.decode(*sent)
+        assert found is not None
+        if found.cue == spelling.cue:
+            assert found.bindings == nested({key: flat.get(key) for key in read})
+        else:
+            assert written(table, templates[found.cue], framing, found.bindings) == sent
+
+    check()

@@ -1,0 +1,1 @@
+"""A small correct Quill server, and two that are wrong."""

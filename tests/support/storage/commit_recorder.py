@@ -1,0 +1,38 @@
+"""A listener of logs that remembers what it was told."""
+
+from collections.abc import Sequence
+
+import gateway.model as m
+from gateway.errors import GatewayError
+from gateway.ports import NO_LISTENER, LogListener
+
+
+class CommitRecorder:
+    """Listens to a log, remembers the last event of each session, and passes all on to another listener."""
+
+    def __init__(self, listener: LogListener = NO_LISTENER) -> None:
+        self._listener = listener
+        self.last: dict[str, m.Event] = {}
+        self.records: list[m.Record] = []
+        self.errors: list[GatewayError] = []
+        self.lost: list[str] = []
+        self.resets = 0
+
+    @property
+    def seqs(self) -> list[int]:
+        return [record.seq for record in self.records]
+
+    def committed(self, records: Sequence[m.Record]) -> None:
+        self.records.extend(records)
+        self.last |= {record.session_id: record.event for record in records}
+        self._listener.committed(records)
+
+    def failed(self, error: GatewayError) -> None:
+        self.errors.append(error)
+        self._listener.failed(error)
+
+    def lease_lost(self, session_id: str) -> None:
+        self.lost.append(session_id)
+
+    def data_lost(self) -> None:
+        self.resets += 1
