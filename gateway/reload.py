@@ -32,7 +32,7 @@ log = logging.get_logger("dragoman.reload")
 async def reload_on_change(reload: Reload, files: WatchedFiles | None = None, *, quiet: float = QUIET_SECONDS) -> None:
     """Call `reload` on SIGHUP and, if `files` are given, when one of them changes; until cancelled.
 
-    A reload that fails is told in the journal with all its problems, and what was in force before stays so.
+    A reload that fails writes all its problems to the server log, and the old settings stay in force.
     """
     due = asyncio.Event()
     seen = file_stamps(files()) if files else {}

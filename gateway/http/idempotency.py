@@ -6,17 +6,17 @@ from dataclasses import dataclass, field
 from functools import wraps
 from hashlib import sha256
 
-import structlog
 from aiohttp import web
 
 from gateway.errors import Conflict, GatewayError, Invalid
+from gateway.logging import get_logger
 from gateway.ports import ANONYMOUS, IdempotencyKey, ResponseStore, StoredResponse
 
 from .file_transfer import FORM_DIGEST, digest_form
 from .json_io import read_bytes
 from .security import OWNER, Handler, mark, policy_of
 
-log = structlog.get_logger("dragoman.idempotency")
+log = get_logger("dragoman.idempotency")
 
 KEY_HEADERS = ("Idempotency-Key", "X-Idempotency-Key")
 REPLAYED_HEADER = "Idempotent-Replayed"

@@ -27,7 +27,7 @@ class Resource(Struct, frozen=True, kw_only=True):
     archived_at: float | None = None
 
     def __repr__(self) -> str:
-        """Without what it says: a body may be long, and secrets are nobody's to read in a journal."""
+        """Without what it says: a body may be long, and secrets are nobody's to read in the server log."""
         return f"Resource({self.kind} '{self.resource_id}', version {self.version}, of '{self.owner}')"
 
 

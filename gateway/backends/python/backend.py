@@ -26,7 +26,7 @@ from .worker import MAX_AHEAD, AskRequest, Pipe, ThreadRunner
 log = structlog.get_logger("dragoman.python")
 
 CANCEL_SECONDS = 2.0
-"""Seconds that a function may take to let go after its turn is over, before the journal says that it does not."""
+"""Seconds that a function may take to let go after its turn is over, before the server log says that it does not."""
 
 
 class PythonBackend:

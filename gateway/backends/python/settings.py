@@ -24,7 +24,7 @@ class PythonSettings(BaseModel):
     options: dict[str, Any] = Field({}, description="Parameters of the function, by name.")
     threads: int = Field(64, ge=1, le=1024, description="How many turns of a plain function run at once.")
     blocked_seconds: float = Field(
-        2.0, gt=0, le=3600, description="How long an async function may hold everybody up before the journal names it.",
+        2.0, gt=0, le=3600, description="How long an async function may block the loop before the server log names it.",
     )
 
 

@@ -1,6 +1,6 @@
 """What a turn is made of, without its words: which blocks, which calls, which asks, and how it ended.
 
-Where differences are written: a line of JSON per turn in a file that does not grow for ever, and the journal.
+Where differences are written: a line of JSON per turn in a file that does not grow for ever, and the server log.
 """
 
 import asyncio

@@ -10,14 +10,13 @@ from ipaddress import ip_address, ip_network
 from typing import Any, Generic, Protocol, TypeVar, cast
 
 import orjson
-import structlog
 from aiohttp import HttpVersion11, web
 from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.web_protocol import RequestPayloadError
 
-from gateway.logging import SampledLogger
+from gateway.logging import SampledLogger, get_logger
 
-log = structlog.get_logger("dragoman.connections")
+log = get_logger("dragoman.connections")
 
 RESERVED_FILES = 128
 """Open files that are reserved for the log, for uploads and for agents."""
