@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from typing import Any
 
+import structlog
 from joserfc import jws, jwt
 from joserfc.errors import ExpiredTokenError, JoseError
 from joserfc.jwk import ECKey, JWKRegistry, Key, OKPKey, RSAKey
@@ -12,7 +13,6 @@ from joserfc.jwk import ECKey, JWKRegistry, Key, OKPKey, RSAKey
 from gateway.client import HttpClient
 from gateway.config import OidcSettings
 from gateway.errors import BackendFailed, GatewayError, Overloaded, Unauthenticated
-from gateway.logging import get_logger
 from gateway.ports import Caller, Clock, Timeouts
 
 DISCOVERY = "/.well-known/openid-configuration"
@@ -25,7 +25,7 @@ RETRY_WITHOUT_KEYS_SECONDS = 5.0
 """Seconds between two attempts to fetch the keys while there are none."""
 FETCH_TIMEOUTS = Timeouts(connect=5.0, first_byte=10.0, idle=10.0, total=20.0, attempts=1)
 
-log = get_logger("dragoman.oidc")
+log = structlog.get_logger("dragoman.oidc")
 
 
 class OidcVerifier:
