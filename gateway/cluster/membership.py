@@ -111,7 +111,7 @@ class Membership:
             except GatewayError as error:
                 log.warning("heartbeat_failed", error=error.message)
             except Exception:  # the lease is renewed, whatever is wrong with one session
-                log.exception("lease_renewal_failed")
+                log.exception("heartbeat_failed")
 
     async def stop(self) -> None:
         """Say goodbye, so that nobody waits for the lease to run out."""

@@ -52,7 +52,7 @@ class Scheduler:
                 try:
                     await self.tick()
                 except GatewayError as error:
-                    log.warning("scheduled_tasks_not_read", error=error.message)
+                    log.warning("schedule_lookup_failed", error=error.message)
                 except Exception:  # a mistake in one round must not be the end of all tasks
                     log.exception("scheduler_failed")
             else:  # another server may see to it: what it did is read anew

@@ -175,7 +175,7 @@ class RedisLog(RedisLogReader):
                     await asyncio.sleep(min(RETRY_SECONDS, self.redis.patience / 2))
                 except Exception:  # one session must not keep all the others from being stored
                     lost = tuple(self._leaving)
-                    log.exception("records_not_stored", sessions=len(lost))
+                    log.exception("records_not_storable", sessions=len(lost))
                     for session_id in lost:
                         self._dropped(session_id)
 
