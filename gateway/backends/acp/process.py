@@ -28,7 +28,7 @@ EXIT_REASON_SECONDS = 2.0
 MAX_QUOTED_CHARS = 300
 """So much of a line of standard error is kept."""
 MAX_LOGGED_LINES = 10_000
-"""So many lines of standard error are told to the journal."""
+"""So many lines of standard error are written to the server log."""
 
 
 class ChildProcess:
@@ -99,7 +99,7 @@ class ChildProcess:
             os.killpg(self.pid, number)
 
     async def _listen(self) -> None:
-        """Standard error, line by line, to the journal; whatever is too long or too much is cut off."""
+        """Standard error, line by line, to the server log; whatever is too long or too much is cut off."""
         assert self._process.stderr is not None, "it was started with a pipe"
         rest, told = "", 0
         while chunk := await self._process.stderr.read(65536):
