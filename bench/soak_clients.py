@@ -1,4 +1,4 @@
-"""What clients do to a server all day: talk in every dialect, answer, interrupt, come back, and take nothing."""
+"""Clients of the soak test: they talk in every dialect, answer, interrupt, reconnect, or read nothing."""
 
 import asyncio
 import socket
@@ -19,12 +19,12 @@ MESSAGES = (
 )
 TURNS_PER_SESSION = 5
 TURN_SECONDS = 30.0
-"""Seconds after which a turn that does not end is a fault of the server."""
+"""A turn that has not ended after so many seconds is a fault of the server."""
 
 
 @dataclass
 class SoakCounts:
-    """What was done so far."""
+    """The counts of what was done so far."""
 
     turns: int = 0
     asks: int = 0
@@ -39,7 +39,7 @@ class SoakCounts:
 
 
 class SoakClients:
-    """Clients of one server; each method is one visit of one of them."""
+    """Clients of one server; each method is one visit of one client."""
 
     def __init__(self, address: str, http: aiohttp.ClientSession, tally: SoakCounts, seed: int = 0) -> None:
         self.address = address
@@ -59,7 +59,7 @@ class SoakClients:
     # -- one visit each -------------------------------------------------------------------------------------------
 
     async def aap(self) -> None:
-        """Turns as they come, permissions to give, and a turn read in two pieces."""
+        """Streamed turns, permissions, and a turn that is read over two connections."""
         made = await self.call("POST", "/aap/sessions", {"agent": {"name": "demo", "tools": [{"name": "calc"}]}})
         turns = f"/aap/sessions/{made['sessionId']}/turns"
         for _ in range(TURNS_PER_SESSION):
@@ -100,7 +100,7 @@ class SoakClients:
             self.tally.turn("cas")
 
     async def _cas_stream(self, session: str, last: str) -> str:
-        """Read on until the session is idle; the id of the last event."""
+        """Read until the session is idle; returns the id of the last event."""
         headers = {"Last-Event-ID": last} if last else {}
         async with self.http.get(f"{self.address}{CAS}/{session}/events/stream", headers=headers) as stream:
             async for line in stream.content:
@@ -111,7 +111,7 @@ class SoakClients:
         return last
 
     async def zenflux(self) -> None:
-        """Runs on a socket: told to the end, aborted, or left and resumed on another socket."""
+        """Runs on a socket: read to the end, aborted, or left and resumed on another socket."""
         async with self.http.ws_connect(f"{self.address}/api/v1/ws/chat") as ws:
             for number in range(TURNS_PER_SESSION):
                 aborts = number == 2
@@ -171,7 +171,7 @@ class SoakClients:
             self.tally.returns += 1
 
     async def hung(self) -> None:
-        """A client that asks for everything and takes nothing; the server has to cut it."""
+        """A client that requests everything and reads nothing; the server has to disconnect it."""
         made = (await self.call("POST", CAS, NEW_CAS))["id"]
         with socket.socket() as wire:
             wire.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
@@ -187,7 +187,7 @@ class SoakClients:
 
 
 async def repeat_visits(crowd: SoakClients, visit: Callable[[], Awaitable[None]], until: asyncio.Event) -> None:
-    """One visit after the other, and at least one; a visit that takes for ever is a fault."""
+    """One visit after the other, at least one; a visit that takes too long is a fault."""
     is_first = True
     while is_first or not until.is_set():
         is_first = False

@@ -1,4 +1,4 @@
-"""What one long reply costs on a wire that repeats itself: bytes and CPU per character, by the length of the reply."""
+"""The cost of one long reply in a dialect that repeats it: bytes and CPU per character, by the length of the reply."""
 
 import importlib
 import time
@@ -19,7 +19,7 @@ DIALECT, WORD = "blade", "word "
 
 
 def reply(length: int, pace: float) -> Iterator[m.Record]:
-    """A turn of one text, its words so far apart."""
+    """A turn of one text, with so much time between its words."""
     block = {"block_id": "b", "message_id": "m", "kind": m.BlockKind.TEXT}
     text = WORD * (length // len(WORD))
     events = [

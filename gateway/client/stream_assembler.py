@@ -26,12 +26,11 @@ class _MintedIds:
 class _OpenBlock:
     """A block whose end was not emitted yet."""
 
-    __slots__ = ("call", "ended", "held", "kind", "said", "signature")
+    __slots__ = ("call", "ended", "held", "kind", "signature")
 
     def __init__(self, kind: m.BlockKind, call: m.ToolCall | None = None) -> None:
         self.kind, self.call = kind, call
         self.held: list[str] = []
-        self.said = 0
         self.ended = False
         self.signature: str | None = None
 
@@ -86,16 +85,10 @@ class StreamAssembler:
         """Append several deltas that arrived in one read."""
         passes = self._secret_filter is None or self._secret_filter.passes_all(key, deltas)
         if passes and key in self._making and self._is_first(key):
-            self._making[key].said += sum(map(len, deltas))
             return self.writer.deltas([delta for delta in deltas if delta])
         if passes:
             return [event for delta in deltas if delta for event in self._grow(key, delta, m.BlockKind.TEXT)]
         return [event for delta in deltas for event in self.text_delta(key, delta)]
-
-    def text_so_far(self, key: BlockKey, whole: str, kind: m.BlockKind = m.BlockKind.TEXT) -> list[BackendEvent]:
-        """Append what a block of text or thinking has gained, given its text so far."""
-        making = self._making.get(key)
-        return self.text_delta(key, whole[making.said if making else 0:], kind)
 
     def sign(self, key: BlockKey, signature: str) -> list[BackendEvent]:
         """Add a piece of a thinking block's signature, which is emitted with the end of the block."""
@@ -198,7 +191,6 @@ class StreamAssembler:
         if making is None:
             making = _OpenBlock(kind)
             said = self._begin(key, making)
-        making.said += len(delta)
         if self._is_first(key):
             said.append(self.writer.delta(delta))
         else:

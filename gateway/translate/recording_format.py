@@ -1,4 +1,4 @@
-"""What `dragoman record` wrote, read: what both sides said, in the order in which it crossed the wire."""
+"""Reads the files of `dragoman record`: the frames of both sides, in the order in which they were sent."""
 
 import base64
 import binascii
@@ -28,13 +28,13 @@ from .recorded_frames import (
 
 VERSION = 1
 MAX_EXCHANGES = 4096
-"""So many exchanges may be open at once; of older ones nothing more is expected."""
+"""So many exchanges may be open at once; the oldest is dropped."""
 POLLING_QUERY = "EIO="
-"""In the query of requests that carry packets of Socket.IO."""
+"""A query parameter of requests that carry packets of Socket.IO."""
 
 
 class RecordedExchange:
-    """One request and what came of it; a socket is one exchange for as long as it is open."""
+    """One request and its response; a socket is one exchange for as long as it is open."""
 
     __slots__ = ("decoder", "is_polling", "name", "started")
 
@@ -46,7 +46,7 @@ class RecordedExchange:
 
 
 class RecordingParser:
-    """The lines of one file; those of unknown types say nothing."""
+    """Reads the lines of one file; lines of unknown types are ignored."""
 
     def __init__(self, dialect: str) -> None:
         self._dialect = dialect
@@ -105,7 +105,7 @@ class RecordingParser:
     def _request(
         self, exchange: RecordedExchange, told: dict[str, Any], place: dict[str, Any]
     ) -> Iterator[AnyRecordedItem]:
-        """A request that changes something and has no body says all it says by its name."""
+        """A request that changes something and has no body is a frame with a name only."""
         names = {str(name).lower(): value for name, value in told.get("headers", [])}
         if told["method"] in ("POST", "DELETE") and "transfer-encoding" not in names and (
                 names.get("content-length", "0") == "0"):
@@ -126,7 +126,7 @@ class RecordingParser:
         self, exchange: RecordedExchange, told: dict[str, Any], place: dict[str, Any]
     ) -> Iterator[AnyRecordedItem]:
         if "text" not in told:
-            return  # nobody speaks in bytes
+            return  # no dialect uses binary frames
         for frame in _frames(str(told["text"]), place["line"]):
             if told.get("from") == "client":
                 yield ClientFrame(frame=frame, **place)
@@ -153,7 +153,7 @@ class RecordingParser:
             for frame in _frames(str(told["text"]), place["line"]):
                 yield ClientFrame(frame=frame, **place)
             return
-        with suppress(InvalidFrame):  # an upload, a form
+        with suppress(InvalidFrame):  # an upload or a form
             yield ClientFrame(frame=ParsedFrame(exchange.name, parse_json(told["text"])), **place)
 
     def _response(
@@ -194,7 +194,7 @@ def _frames(text: str, line: int) -> list[ParsedFrame]:
 
 
 def _frame(event: SseEvent) -> ParsedFrame:
-    """What is no JSON is nothing a hearing wants: the recorder keeps what passed, whatever it was."""
+    """A body that is no JSON is ignored: the recorder keeps everything that passed."""
     try:
         return ParsedFrame(event.name, parse_json(event.data), event.id)
     except InvalidFrame:

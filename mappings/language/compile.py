@@ -1,4 +1,4 @@
-"""Parsed expressions made into closures: values for REST bodies and commands, byte segments for frames."""
+"""Compiles parsed expressions to closures: values for REST bodies and commands, byte segments for frames."""
 
 from collections.abc import Callable, Mapping
 from operator import attrgetter
@@ -15,7 +15,7 @@ Segment = bytes | Encoder
 
 
 class ExpressionCompiler:
-    """Knows one scope and the filters of one table."""
+    """Compiles expressions of one scope, with the filters of one table."""
 
     def __init__(self, scope: Scope, filters: Mapping[str, Filter]) -> None:
         self._scope = scope
@@ -71,7 +71,7 @@ class ExpressionCompiler:
         return lambda record, subject, extra: get(subject)
 
     def field_of_subject(self, segment_node: Node) -> str | None:
-        """The field, if the node is nothing but one field of the event: the case worth a shorter way."""
+        """The field, if the node is only one field of the event, which has a faster path."""
         if isinstance(segment_node, Slot) and not segment_node.steps and not segment_node.filters:
             is_field = self._scope[segment_node.name].source is NameSource.SUBJECT
             return segment_node.name if is_field else None
@@ -80,7 +80,7 @@ class ExpressionCompiler:
     # -- bytes --------------------------------------------------------------------------------------------------------
 
     def segments(self, node: Node) -> list[Segment]:
-        """The node as JSON: what never changes as bytes, the rest as encoders."""
+        """The node as JSON: constants as bytes, the rest as encoders."""
         if isinstance(node, Constant):
             return [to_json(node.value)]
         if isinstance(node, Array):
@@ -102,7 +102,7 @@ class ExpressionCompiler:
 
 
 class DumpedValue:
-    """A value dumped at run time; `node` tells whether there is a shorter way to it."""
+    """An encoder for a value that is known at run time; `node` shows whether there is a faster path."""
 
     __slots__ = ("get", "node")
 
@@ -115,7 +115,7 @@ class DumpedValue:
 
 
 def join_constants(segments: list[Segment]) -> list[Segment]:
-    """Neighbouring constants made one."""
+    """Merge neighbouring constants."""
     found: list[Segment] = []
     for segment in segments:
         if found and isinstance(segment, bytes) and isinstance(found[-1], bytes):
@@ -130,7 +130,7 @@ def _between(inner: list[list[Segment]]) -> list[Segment]:
 
 
 def _has_fixed_keys(node: Object) -> bool:
-    """Can the object be written key by key? Not with a splice, nor when the first key may be missing."""
+    """Whether the object can be written key by key: it has no splice, and its first key is always there."""
     first = node.items[0][1] if node.items else None
     return all(key != SPLICE for key, _ in node.items) and not (isinstance(first, Slot) and first.is_optional)
 

@@ -250,7 +250,7 @@ def test_a_record_where_none_may_be_is_told_with_its_line() -> None:
 def test_nothing_is_nothing() -> None:
     out, translation, losses = translated(b"", "aap", "cas")
     assert out == b""
-    assert [*translation.remarks.lines()] == ["there was nothing in it to translate"]
+    assert [*translation.remarks.lines()] == ["the recording contains no events"]
     assert not losses.is_lossy
 
 

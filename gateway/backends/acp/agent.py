@@ -3,6 +3,7 @@
 import asyncio
 from collections import OrderedDict
 from collections.abc import Coroutine, Sequence
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -78,11 +79,10 @@ class AcpAgent:
             settings.command, settings.args, env=env, folder=base, secrets=settings.secrets
         )
         agent = cls(child, settings)
-        try:
+        async with AsyncExitStack() as undo:
+            undo.push_async_callback(agent.close)
             await agent._initialize()
-        except BaseException:
-            await agent.close()
-            raise
+            undo.pop_all()
         return agent
 
     @property

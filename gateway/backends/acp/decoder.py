@@ -1,7 +1,4 @@
-"""An agent's session updates, heard: what it says, thinks, plans and does becomes lawful events. No clock, no wire.
-
-What came of a tool call, as the agent tells it: words, pictures, changes to files, or raw output.
-"""
+"""Decodes the session updates of an ACP agent into canonical events. No clock, no I/O."""
 
 from difflib import unified_diff
 from typing import Any
@@ -29,7 +26,7 @@ DENIED_TEXT = "Tool call denied"
 
 
 class ToolCallState:
-    """A tool call as far as the agent has told it."""
+    """A tool call as far as the agent has reported it."""
 
     def __init__(self) -> None:
         self.title = ""
@@ -39,7 +36,7 @@ class ToolCallState:
         self.content: Any = None
         self.raw_output: Any = None
         self.call: m.ToolCall | None = None
-        """What was said of it here, once it was."""
+        """The call that was emitted, once it was."""
         self.printed = ""
         self.denied = False
 
@@ -53,7 +50,7 @@ class ToolCallState:
 
     @property
     def has_begun(self) -> bool:
-        """Whether its input can be taken for complete: work is being done."""
+        """Whether its input is complete: the call has started or ended."""
         return bool(self.content) or self.status not in ("", "pending")
 
     @property
@@ -62,9 +59,9 @@ class ToolCallState:
 
 
 class AcpDecoder:
-    """One turn of an agent's. A message ends where the first result comes; what is said after that is in the next.
+    """Decodes one turn. A message ends before the first result of its calls; later text is in the next message.
 
-    A call that waits to be begun is held: its input may still change, and a permission may be wanted for it.
+    The start of a call is held until the call runs: its input may still change, and the agent may ask permission.
     """
 
     def __init__(self, mint: Mint) -> None:
@@ -73,16 +70,16 @@ class AcpDecoder:
         self._speaking: tuple[m.BlockKind, str | None] | None = None
 
     def begin(self) -> list[BackendEvent]:
-        """The agent was asked; its first word may be long in coming."""
+        """Start the message when the prompt is sent: the first update may take long."""
         return self._scribe.begin()
 
     @property
     def holds(self) -> bool:
-        """Whether a call with an input has not been told."""
+        """Whether a call that has an input was not emitted yet."""
         return any(work.call is None and work.input for work in self._works.values())
 
     def release_held(self) -> list[BackendEvent]:
-        """The agent has moved on, or takes its time: calls with an input are told as they are."""
+        """Emit the held calls that have an input: the agent has moved on, or takes its time."""
         held = [work for work in self._works.values() if work.call is None and work.input]
         return [event for work in held for event in self._tell(work)]
 
@@ -134,7 +131,7 @@ class AcpDecoder:
         return [*said, *self._print(work, work.call)]
 
     def _tell(self, work: ToolCallState, permission: m.Permission = m.Permission.ALLOW) -> list[BackendEvent]:
-        """The call itself, once."""
+        """Emit the call, once."""
         if work.call is not None:
             return []
         work.call = m.ToolCall(
@@ -145,7 +142,7 @@ class AcpDecoder:
         return [*ends, *self._scribe.whole_call(work.call.call_id, work.call)]
 
     def _print(self, work: ToolCallState, call: m.ToolCall) -> list[BackendEvent]:
-        """What the tool has printed since; a text that was exchanged for another is left to the result."""
+        """Emit the new output of the tool; if earlier output was replaced, only the result has it."""
         text = tool_call_content(work.content, None)
         if not isinstance(text, str) or not text.startswith(work.printed):
             return []
@@ -161,7 +158,7 @@ class AcpDecoder:
     # -- permission -----------------------------------------------------------------------------------------------
 
     def permission_requested(self, update: SessionUpdate) -> tuple[m.ToolCall, list[BackendEvent]]:
-        """The call that the agent wants a permission for, and what is to be said of it first."""
+        """The call that the agent asks permission for, and the events to emit first."""
         work = self._works.setdefault(update.tool_call_id, ToolCallState())
         work.take(update)
         said = self._tell(work, m.Permission.ASK)
@@ -169,20 +166,20 @@ class AcpDecoder:
         return work.call, said
 
     def pause(self, calls: list[m.ToolCall]) -> list[BackendEvent]:
-        """People are about to be asked: no message stays open."""
+        """End the message before people are asked."""
         ends = self._block(self._scribe.finish(m.StopReason.TOOL_USE))
         waiting = [self._scribe.status(call.call_id, m.ToolStatus.AWAITING_INPUT) for call in calls]
         return [*ends, *(event for events in waiting for event in events)]
 
     def denied(self, call: m.ToolCall) -> None:
-        """Nobody lets the agent do it; what comes of that is the agent's to tell."""
+        """The call was denied; the agent reports what comes of it."""
         for work in self._works.values():
             work.denied = work.denied or work.call is call
 
     # -- the end --------------------------------------------------------------------------------------------------
 
     def end(self, prompted: PromptResult) -> list[BackendEvent]:
-        """The agent's turn is over; whatever it left open is closed."""
+        """The agent's turn has ended: close what is open."""
         stop, usage = STOP_REASONS.get(prompted.stop_reason, m.StopReason.END_TURN), _usage(prompted)
         if prompted.stop_reason not in STOP_REASONS:
             log.warning("unknown stop reason", reason=prompted.stop_reason[:100])
@@ -219,11 +216,11 @@ def _usage(prompted: PromptResult) -> m.Usage:
 
 
 MAX_DIFF_CHARS = 200_000
-"""Texts of more characters than this are not compared line by line."""
+"""Longer texts are not compared line by line."""
 
 
 def tool_call_content(content: Any, raw_output: Any) -> m.Content:
-    """The content of a call where there is any, its raw output otherwise."""
+    """The content of a call, or else its raw output."""
     parts = [part for piece in content or () if (part := _part(piece)) is not None] if isinstance(content, list) else []
     if any(isinstance(part, m.ImagePart) for part in parts):
         return tuple(parts)
@@ -232,7 +229,7 @@ def tool_call_content(content: Any, raw_output: Any) -> m.Content:
 
 
 def block_text(block: Any) -> str | None:
-    """The words of a content block; None where it has none."""
+    """The text of a content block; None if it has none."""
     if not isinstance(block, dict):
         return None
     match block.get("type"):
@@ -246,7 +243,7 @@ def block_text(block: Any) -> str | None:
 
 
 def block_image(block: Any) -> m.ImagePart | None:
-    """The picture of a content block, if it is one."""
+    """The image of a content block, if it is one."""
     if not isinstance(block, dict) or block.get("type") != "image":
         return None
     media_type = str(block.get("mimeType") or "image/png")

@@ -1,4 +1,4 @@
-"""A run of an AG-UI agent, heard: its events become lawful events of the house. No clock, no wire."""
+"""Decodes the events of an AG-UI agent into canonical events. No clock, no I/O."""
 
 from collections.abc import Callable, Container
 from typing import Any
@@ -19,25 +19,25 @@ from .wire import AguiEvent, RunInterrupt, RunOutcome
 log = structlog.get_logger("dragoman.agui")
 
 DENIED_TEXT = "Tool call denied"
-"""What came of a call that people have not allowed, where the agent does not say."""
+"""The result of a denied call, if the agent reports none."""
 OUTCOMES = ("success", "interrupt", "cancelled")
 MAX_QUOTED_CHARS = 500
-"""So much of an agent's complaint is passed on."""
+"""At most so many characters of an agent's error message are quoted."""
 OTHER_ROLES = ("user", "system", "developer")
 """Texts of these roles are not the agent's."""
 CHUNK_KINDS = {"TEXT_MESSAGE_CHUNK": TEXT, "TOOL_CALL_CHUNK": CALL}
 NEUTRAL_EVENTS = ("RAW", "CUSTOM", "STATE_SNAPSHOT", "STATE_DELTA", "STEP_STARTED", "STEP_FINISHED")
-"""What may come between the chunks of one text or call."""
+"""Events that may come between the chunks of one text or call."""
 
 
 class AguiDecoder:
-    """The runs of one turn, one after the other; calls may stay open from one run to the next."""
+    """Decodes the runs of one turn; calls may stay open from one run to the next."""
 
     def __init__(self, mint: Mint, client_tools: frozenset[str], state: Any = None) -> None:
         self.shared = SharedState(state)
         self.thread_id: str | None = None
         self.outcome: RunOutcome | None = None
-        """How the run ended; None while it goes on."""
+        """The outcome of the run; None while it goes on."""
         self.usage = m.Usage()
         self.voices = ScopeWriters(mint, client_tools)
         self._root = self.voices.root
@@ -45,20 +45,20 @@ class AguiDecoder:
         self._silent: set[str] = set()
         self._announced: list[AguiEvent] = []
         self.denied: set[str] = set()
-        """The calls that people have not allowed."""
+        """The calls that people have denied."""
 
     @property
     def ids(self) -> dict[str, str]:
-        """The agent's ids of its own messages, by ours."""
+        """The agent's ids of its messages, by ours."""
         return self._root.ids
 
     @property
     def open_calls(self) -> dict[str, tuple[ScopeWriter, m.ToolCall]]:
-        """The calls that have not come back, whoever made them."""
+        """The calls without a result, of the agent and its sub-agents."""
         return self.voices.open_calls
 
     def take_up(self, call: m.ToolCall) -> None:
-        """A call that was made before the server stopped."""
+        """Continue with a call that was made before the gateway stopped."""
         self._root.assembler.open_calls[call.call_id] = call
 
     # -- a run ----------------------------------------------------------------------------------------------------
@@ -68,21 +68,21 @@ class AguiDecoder:
         self._announced = []
         for voice in self.voices.inner_first:
             voice.carried = set(self.open_calls)
-        return [] if self.open_calls else self._root.begin()  # a call that was waited for is told of first
+        return [] if self.open_calls else self._root.begin()  # first comes the result of an open call
 
     def feed(self, event: AguiEvent) -> list[BackendEvent]:
         handler = _HANDLERS.get(event.type)
         if handler is None or self.outcome is not None:
             return []
         if event.type == "CUSTOM" and event.name == INTERRUPT_EVENT:
-            self._announced.append(event)  # whether the run waits for an answer is known when it has finished
+            self._announced.append(event)  # only the end of the run shows whether it waits for an answer
             return []
         said = [] if event.type in CHUNK_KINDS or event.type in NEUTRAL_EVENTS else self._end_chunk()
         voice, opened = self.voices.of(event)
         return [*said, *opened, *handler(self, voice, event)]
 
     def finish(self) -> list[BackendEvent]:
-        """The run is over: every message ends, whoever's it is."""
+        """The run has ended: end all messages."""
         voices, said = self.voices.inner_first, self._end_chunk()
         for voice in voices:
             said += [*voice.end_thoughts(), *voice.end_calls()]
@@ -94,7 +94,7 @@ class AguiDecoder:
         return said
 
     def leave(self, waits_for: Container[str]) -> list[BackendEvent]:
-        """Calls of which nothing more will be heard are over; those that are waited for stay open."""
+        """End the calls that get no result any more; those that are waited for stay open."""
         left = [(voice, call_id) for call_id, (voice, _) in self.open_calls.items() if call_id not in waits_for]
         return [event for voice, call_id in left for event in voice.assembler.returned(
             call_id, DENIED_TEXT if call_id in self.denied else NO_RESULT_TEXT, is_error=call_id in self.denied,
@@ -102,16 +102,16 @@ class AguiDecoder:
 
     @property
     def interrupts(self) -> tuple[RunInterrupt, ...]:
-        """What the run waits for."""
+        """The interrupts that the run waits for."""
         return self.outcome.interrupts if self.outcome is not None and self.outcome.type == "interrupt" else ()
 
     @property
     def waiting_calls(self) -> list[m.ToolCall]:
-        """The client's own tools that the run has called and left to it."""
+        """The calls of client tools that the run left to the client."""
         return [call for _, call in self.open_calls.values() if call.origin is m.ToolOrigin.CLIENT]
 
     def end_scopes(self) -> list[BackendEvent]:
-        """Sub-agents that have not ended, end."""
+        """End the sub-agents that have not ended."""
         return self.voices.end_subagents()
 
     # -- runs -----------------------------------------------------------------------------------------------------
@@ -129,7 +129,7 @@ class AguiDecoder:
         return [] if self.interrupts else [said for one in self._announced for said in custom_event(voice, one)]
 
     def _unnamed_outcome(self) -> RunOutcome:
-        """A run that announced interrupts waits for them; one that does not tell them apart waits for the first."""
+        """A run that announced interrupts waits for them; if their ids are not distinct, only for the first."""
         interrupts = [interrupt_from_event(event) for event in self._announced]
         known = {interrupt.id for interrupt in interrupts}
         if len(known) < len(interrupts) or "" in known:
@@ -184,7 +184,7 @@ class AguiDecoder:
     # -- chunks ---------------------------------------------------------------------------------------------------
 
     def _chunked(self, voice: ScopeWriter, event: AguiEvent) -> list[BackendEvent]:
-        """A text or a call without a start and an end: it lasts until something else comes."""
+        """A text or a call without a start and an end: it ends with the next event of another kind."""
         kind = CHUNK_KINDS[event.type]
         before = self._chunk[2] if self._chunk and self._chunk[:2] == (voice, kind) else ""
         name = (event.message_id if kind == TEXT else event.tool_call_id) or before

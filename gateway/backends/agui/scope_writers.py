@@ -1,7 +1,4 @@
-"""One speaker of a run, the agent or a sub-agent: its texts, thoughts and calls, told in lawful order.
-
-Who speaks in a run: the agent, and its sub-agents, each from its start to its end.
-"""
+"""Writers for the agent and its sub-agents, one per scope: their texts, thinking and calls in valid order."""
 
 import gateway.model as m
 from gateway.client import StreamAssembler
@@ -15,19 +12,19 @@ TEXT, THOUGHT, CALL = "text", "thought", "call"
 
 
 class ScopeWriter:
-    """A message here is a message there. A result ends the message of its call, unless a call is still written."""
+    """Writes one scope. A result ends the message of its call, unless another call is still being written."""
 
     def __init__(self, mint: Mint, client_tools: frozenset[str], scope_id: str = m.ROOT) -> None:
         self.assembler = StreamAssembler(mint, scope_id)
         self.scope_id = scope_id
         self.texts: list[str] = []
-        """All texts of this run, for who tells them again."""
+        """All texts of this run; a later snapshot may repeat them."""
         self.ids: dict[str, str] = {}
         """The agent's ids of its messages, by ours."""
         self.called: set[str] = set()
-        """All calls that were made, whatever came of them."""
+        """All calls that were made, with or without a result."""
         self.carried: set[str] = set()
-        """The calls that an earlier run has made and left open; a run that goes on may tell them again."""
+        """The open calls of an earlier run; the next run may repeat them."""
         self._client_tools = client_tools
         self._known = ""
         self._writing: dict[BlockKey, list[str]] = {}
@@ -38,7 +35,7 @@ class ScopeWriter:
     # -- messages -------------------------------------------------------------------------------------------------
 
     def begin(self) -> list[BackendEvent]:
-        """The agent was asked; its first word may be long in coming."""
+        """Start the message when the request is sent: the first event may take long."""
         return [] if self.assembler.writer.in_message else self._fresh()
 
     def _fresh(self) -> list[BackendEvent]:
@@ -47,7 +44,7 @@ class ScopeWriter:
         return [*said, *self.assembler.begin()]
 
     def _in_message(self, known: str) -> list[BackendEvent]:
-        """A message to write in: the agent's message of this id, where it gives one."""
+        """Start a message if none is open: the agent's message of this id, if it gives one."""
         said: list[BackendEvent] = []
         if not self.assembler.writer.in_message or (
             known and self._known and known != self._known and not self._calling
@@ -58,7 +55,7 @@ class ScopeWriter:
         return said
 
     def finish(self, stop_reason: m.StopReason, usage: m.Usage = m.Usage()) -> list[BackendEvent]:  # noqa: B008  # it is frozen
-        """Whatever is open ends; a call that was not written to its end is torn."""
+        """End all that is open; an incomplete call ends as torn."""
         self.texts += ["".join(pieces) for (kind, _), pieces in self._writing.items() if kind == TEXT]
         self._writing, self._thoughts, self._known = {}, set(), ""
         return [*self.assembler.finish(stop_reason, usage), *self._told_results()]
@@ -77,7 +74,7 @@ class ScopeWriter:
         return [*said, *self.assembler.text_delta((TEXT, message_id), delta)]
 
     def think(self, message_id: str, delta: str) -> list[BackendEvent]:
-        """A thought's end is told when something else comes: until then it may be signed."""
+        """A thinking block ends with the next event of another kind: until then it may be signed."""
         if not delta:
             return []
         said = [*self.end_thoughts(but=message_id), *([] if self.assembler.writer.in_message else self._fresh())]
@@ -90,13 +87,13 @@ class ScopeWriter:
         return self.assembler.sign((THOUGHT, message_id), signature)
 
     def end_thoughts(self, but: str | None = None) -> list[BackendEvent]:
-        """Thoughts have all they will have."""
+        """End all thinking blocks."""
         over = [key for key in self._thoughts if key[1] != but]
         self._thoughts.difference_update(over)
         return [event for key in over for event in self.assembler.end(key)]
 
     def end(self, kind: str, name: str) -> list[BackendEvent]:
-        """A text or a call has all it will have."""
+        """End a text or a call."""
         pieces = self._writing.pop((kind, name), None)
         if pieces is None:
             return []
@@ -122,7 +119,7 @@ class ScopeWriter:
         return self.assembler.input_delta((CALL, call_id), fragment) if (CALL, call_id) in self._writing else []
 
     def returned(self, call_id: str, content: m.Content) -> list[BackendEvent]:
-        """A call came back; told as soon as the call itself has been."""
+        """The result of a call, emitted after the call itself."""
         if call_id not in self._awaited and call_id not in self.assembler.open_calls:
             return []
         said = [*self.end_thoughts(), *self.end(CALL, call_id)]
@@ -139,23 +136,23 @@ class ScopeWriter:
         return [*said, *(event for one, content in results.items() for event in self.assembler.returned(one, content))]
 
     def end_calls(self) -> list[BackendEvent]:
-        """Nothing more is written: the calls have what they have."""
+        """End the calls that are being written."""
         calls = [name for kind, name in self._writing if kind == CALL]
         return [event for name in calls for event in self.end(CALL, name)]
 
     def data(self, data: m.DataPart) -> list[BackendEvent]:
-        """A piece that is neither words nor a call; while a call is being written it is told beside the message."""
+        """A data block; while a call is being written, a custom event instead."""
         if self._calling:
             return [self.assembler.writer.emit(m.CustomEvent(topic=data.type, payload={"content": data.content}))]
         return [*self.end_thoughts(), *self.begin(), *self.assembler.data(data)]
 
 
 NO_RESULT_TEXT = ""
-"""What came of a call where the agent does not say."""
+"""The result of a call that the agent reports none for."""
 
 
 class ScopeWriters:
-    """The agent's own voice, and those of the sub-agents that have not ended, by their names."""
+    """The writers of the agent and of the sub-agents that have not ended, by name."""
 
     def __init__(self, mint: Mint, client_tools: frozenset[str]) -> None:
         self.root = ScopeWriter(mint, client_tools)
@@ -164,17 +161,17 @@ class ScopeWriters:
 
     @property
     def inner_first(self) -> tuple[ScopeWriter, ...]:
-        """In the order in which they end."""
+        """The writers in the order in which they end."""
         return (*reversed(self._subagents.values()), self.root)
 
     @property
     def open_calls(self) -> dict[str, tuple[ScopeWriter, m.ToolCall]]:
-        """The calls that have not come back, whoever made them."""
+        """The calls without a result, of the agent and its sub-agents."""
         voices = (self.root, *self._subagents.values())
         return {call_id: (voice, call) for voice in voices for call_id, call in voice.assembler.open_calls.items()}
 
     def of(self, event: AguiEvent) -> tuple[ScopeWriter, list[BackendEvent]]:
-        """Whose event it is; a sub-agent that was not heard of before begins with it."""
+        """The writer for an event; the first event of a sub-agent opens its scope."""
         name = event.subagent_run_id
         if name is None or event.type.startswith("SUBAGENT_"):
             return self.root, []
@@ -194,7 +191,7 @@ class ScopeWriters:
         return [told, *self._end(event.subagent_run_id or "", m.StopReason.ERROR)]
 
     def end_subagents(self) -> list[BackendEvent]:
-        """Those that have not ended, end."""
+        """End the sub-agents that have not ended."""
         return [event for name in list(reversed(self._subagents)) for event in self._end(name, m.StopReason.END_TURN)]
 
     def _open(self, name: str, event: AguiEvent) -> tuple[ScopeWriter, list[BackendEvent]]:

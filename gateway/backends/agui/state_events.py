@@ -1,4 +1,4 @@
-"""What an AG-UI agent tells beside its words and calls: state, activities, steps, its own events, conversations."""
+"""AG-UI events beside text and calls: state, activities, steps, custom events, and snapshots of the conversation."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from .wire import AguiEvent
 
 
 class SharedState:
-    """State and activities, which the agent changes bit by bit."""
+    """The state and the activities, which the agent changes step by step."""
 
     def __init__(self, state: Any) -> None:
         self.state = state
@@ -29,7 +29,7 @@ class SharedState:
         return [m.CustomEvent(topic="agui.state", payload={"delta": operations})]
 
     def activity(self, voice: ScopeWriter, event: AguiEvent) -> list[BackendEvent]:
-        """An activity is a piece of the message, told anew whenever it changes."""
+        """An activity is a data block of the message, emitted again after every change."""
         key = event.message_id or ""
         if event.type == "ACTIVITY_DELTA":
             self._activities[key] = _apply_patch("an activity", self._activities.get(key, {}), event.patch or [])
@@ -48,7 +48,7 @@ def _apply_patch(what: str, document: Any, operations: list[Any]) -> Any:
 # -- a whole conversation ---------------------------------------------------------------------------------------------
 
 def new_messages(voice: ScopeWriter, event: AguiEvent) -> list[BackendEvent]:
-    """What stands after the last user's message and was not heard before, is said."""
+    """Emit the messages after the last user message that were not received before."""
     told = event.messages or []
     last = max((at for at, one in enumerate(told) if one.get("role") == "user"), default=-1)
     return [said for one in told[last + 1:] for said in _message(voice, one)]

@@ -1,4 +1,4 @@
-"""MCP servers as tools of an agent: connected at first use, again when one has died, and put away at the end."""
+"""MCP servers as tools of an agent: connected at first use, connected again after a failure, and closed at the end."""
 
 import asyncio
 from collections.abc import Mapping
@@ -19,19 +19,19 @@ from .toolbox import McpTool
 log = structlog.get_logger("dragoman.mcp")
 
 CLOSE_SECONDS = 15.0
-"""How long a server may take to go when it is let go."""
+"""How long a server may take to stop."""
 MAX_QUOTED_CHARS = 500
-"""So much of what a server says of its failure is passed on."""
+"""At most so many characters of a server's error message are quoted."""
 
 
 class McpToolServers:
-    """All the servers of one agent."""
+    """All MCP servers of one agent."""
 
     def __init__(self, servers: Mapping[str, McpServerSettings], base: Path = Path()) -> None:
         self._servers = [McpToolServer(name, settings, base) for name, settings in servers.items()]
 
     async def tools(self) -> tuple[list[McpTool], list[m.NoticePosted]]:
-        """What they offer; a server that cannot be used is told of and done without."""
+        """The tools of all servers; a server that cannot be used is reported with a notice and skipped."""
         if not self._servers:
             return [], []
         found = await asyncio.gather(*(server.list_tools() for server in self._servers))
@@ -42,14 +42,14 @@ class McpToolServers:
 
 
 class McpToolServer:
-    """One server, through all its lives."""
+    """One server, across its connections."""
 
     def __init__(self, name: str, settings: McpServerSettings, base: Path = Path()) -> None:
         self.name = name
         self._settings, self._base = settings, base
         self._life: McpConnection | None = None
         self._leaving: list[McpConnection] = []
-        """Those whose start nobody waited for; they are on their way out."""
+        """Connections that nobody waits for any more; they are closing."""
         self._lock = asyncio.Lock()
 
     async def list_tools(self) -> tuple[list[McpTool], m.NoticePosted | None]:
@@ -87,7 +87,7 @@ class McpToolServer:
         raise ToolFailed(f"{name} failed: {self._told(came)}")
 
     async def _alive(self) -> "McpConnection":
-        """The life there is, or a new one."""
+        """The open connection, or a new one."""
         async with self._lock:
             if self._life is not None and not self._life.has_ended:
                 return self._life
@@ -98,7 +98,7 @@ class McpToolServer:
             return self._life
 
     async def _started(self, life: "McpConnection") -> "McpConnection":
-        """The life as soon as it can be used; one that cannot, or that nobody waits for any more, is let go."""
+        """The connection once it is usable; one that is not, or that nobody waits for any more, is closed."""
         try:
             error = await life.wait_until_ready()
         except asyncio.CancelledError:
@@ -119,7 +119,7 @@ class McpToolServer:
         await life.end()
 
     def _told(self, error: BaseException) -> str:
-        """Why something failed, in one line, without secrets; of several reasons the first."""
+        """The reason of a failure in one line, without secrets; the first one of several."""
         while isinstance(error, BaseExceptionGroup):
             error = error.exceptions[0]
         words = " ".join(str(error).split()) or type(error).__name__
@@ -127,7 +127,7 @@ class McpToolServer:
 
 
 class McpConnection:
-    """A server from its start to its death: a task of its own holds it, as what it is made of belongs to one task."""
+    """One connection, held by a task of its own, since the `mcp` package must open and close it in the same task."""
 
     def __init__(self, name: str, settings: McpServerSettings, base: Path) -> None:
         self.specs: list[m.ToolSpec] = []
@@ -141,7 +141,7 @@ class McpConnection:
         return self._gone.is_set() or self._task.done()
 
     async def wait_until_ready(self) -> BaseException | None:
-        """Wait until its tools are known; why they are not, otherwise."""
+        """Wait until the tools are known; raises if they are not."""
         ready = asyncio.create_task(self._ready.wait())
         try:
             await asyncio.wait((ready, self._task), timeout=self._settings.start_seconds,
@@ -153,7 +153,7 @@ class McpConnection:
         return self._failure() if self._task.done() else TimeoutError()
 
     async def call(self, name: str, input: dict[str, Any], out: OutputSink) -> ToolCallResult | BaseException:
-        """What a tool gave back, or why it did not."""
+        """The result of a tool call, or the reason of its failure."""
         async def progress(done: float, total: float | None, message: str | None) -> None:
             if message:
                 out(f"{message}\n")
@@ -171,7 +171,7 @@ class McpConnection:
     def request_stop(self) -> None:
         self._let_go.set()
         if not self._ready.is_set():
-            self._task.cancel()  # nobody waits for a start that is not wanted
+            self._task.cancel()  # nobody waits for this start any more
 
     async def end(self) -> None:
         self.request_stop()

@@ -1,4 +1,4 @@
-"""An answer of the Messages API, event by event."""
+"""Decodes the events of a Messages API response."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -38,7 +38,7 @@ class ContentDelta(Struct):
 
 
 class ContentBlockDelta(Struct):
-    """The event of which there are most."""
+    """The most frequent event."""
 
     delta: ContentDelta
     index: int = 0
@@ -56,7 +56,7 @@ class MessagesDecoder:
         self.has_calls = self.wants_continuation = self.is_complete = self.is_closed = False
         self._scribe, self._toolbox, self._call_ids, self._upstream = scribe, toolbox, call_ids, upstream
         self._inputs: dict[int, dict[str, Any]] = {}
-        """The calls in the making, each with the input it began with."""
+        """The open calls, each with the input that it began with."""
 
     def feed(self, events: Sequence[SseEvent], said: list[BackendEvent]) -> None:
         for event in events:
@@ -72,7 +72,7 @@ class MessagesDecoder:
             return self._happen(event)
         except (msgspec.DecodeError, RecursionError, KeyError, TypeError, AttributeError):
             if not event.data.strip():
-                return ()  # an event without words, which some send to keep the line open
+                return ()  # an empty event that keeps the connection open
             if (whole := replace_lone_surrogates(event.data)) != event.data:
                 return self._hear(SseEvent(event.name, whole, event.id))
             raise BackendFailed(f"{self._upstream.name} sent an event that cannot be read") from None
@@ -109,7 +109,7 @@ class MessagesDecoder:
         raise service_error(body.get("error"), self._upstream)
 
     def _count(self, usage: dict[str, Any] | None) -> None:
-        """Counts are of all so far; what is not told stays as it was."""
+        """Counts are cumulative; a count that is missing stays as it was."""
         given = {ours: usage[theirs] for theirs, ours in COUNTS.items() if usage and usage.get(theirs) is not None}
         thought = ((usage or {}).get("output_tokens_details") or {}).get("thinking_tokens")
         if thought is not None:
@@ -140,7 +140,7 @@ class MessagesDecoder:
                 call_id=id, name=name, origin=m.ToolOrigin.PROVIDER, server=block.get("server_name"),
             ))
         self.has_calls = True
-        fresh = "" if id in self._call_ids else id  # one that is taken is exchanged for a new one
+        fresh = "" if id in self._call_ids else id  # an id that is in use is replaced
         self._call_ids.add(fresh)
         return self._scribe.call(index, self._toolbox.call(name, fresh))
 
@@ -167,7 +167,7 @@ class MessagesDecoder:
         return [*whole, *self._scribe.end(index)]
 
     def _returned(self, block: dict[str, Any]) -> Sequence[BackendEvent]:
-        """What a tool of the service gave back: for people in words, for the service as it came."""
+        """The result of a provider tool: as text for people, and unchanged for the service."""
         content = block.get("content")
         failed = bool(block.get("is_error")) or (isinstance(content, dict) and "error_code" in content)
         words = m.TextPart(text=result_as_text(content))
@@ -176,7 +176,7 @@ class MessagesDecoder:
 
 
 def result_as_text(content: Any) -> str:
-    """What can be read of a result: texts, titles with their addresses, what a program printed, or an error's code."""
+    """The readable parts of a result: texts, titles with URLs, the output of a program, or an error code."""
     if isinstance(content, str):
         return content
     if isinstance(content, list):

@@ -1,4 +1,4 @@
-"""An answer of a chat-completions service, chunk by chunk; lenient with what local servers leave out."""
+"""Decodes the chunks of a chat-completions response; lenient with what local servers leave out."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -35,7 +35,7 @@ STOP_REASONS = {
     "length": m.StopReason.MAX_TOKENS, "content_filter": m.StopReason.REFUSAL,
 }
 ERROR_REASON = "error"
-"""The finish reason of an answer that broke, at services that tell no more of it."""
+"""The finish reason of a failed response, at services that report nothing else."""
 
 
 class ChatCompletionsDecoder:
@@ -102,7 +102,7 @@ class ChatCompletionsDecoder:
             chunk = decode_chunk(data)
         except (msgspec.DecodeError, RecursionError):
             if not data.strip():
-                return EMPTY_CHUNK  # an event without words, which some send to keep the line open
+                return EMPTY_CHUNK  # an empty event that keeps the connection open
             if (whole := replace_lone_surrogates(data)) != data:
                 return self._chunk(whole)
             raise BackendFailed(f"{self._upstream.name} sent a chunk that cannot be read") from None
@@ -138,7 +138,7 @@ class ChatCompletionsDecoder:
         return said
 
     def _content(self, content: str | list[Any]) -> list[BackendEvent]:
-        """Words; or pieces of them, as some services have it that think between their words."""
+        """The content: a string, or parts, at services that put thinking between texts."""
         if isinstance(content, str):
             return self._words("text", content)
         said: list[BackendEvent] = []
@@ -171,6 +171,6 @@ class ChatCompletionsDecoder:
     def _begin(self, call: PartialCall) -> list[BackendEvent]:
         said = self._scribe.end_texts() if self._voice else []
         self._voice, self.has_calls = "", True
-        fresh = call.id if call.id and call.id not in self._call_ids else ""  # one that is taken is exchanged
+        fresh = call.id if call.id and call.id not in self._call_ids else ""  # an id that is in use is replaced
         self._call_ids.add(fresh)
         return [*said, *self._scribe.call(call.key, self._toolbox.call(call.name, fresh))]
