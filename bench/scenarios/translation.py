@@ -17,7 +17,7 @@ from gateway.backends.llm.toolbox import LlmToolbox
 from gateway.client import HttpClient, SecretFilter, StreamAssembler
 from gateway.client.transport.sse_decoder import SseDecoder
 from gateway.ports import BackendEvent, Projector
-from mappings.language import Vocabulary, builtin_path, load_table
+from mappings.language import builtin_table
 
 DIALECT, OPTIONS, OURS = "aap", "delta", "dragoman"
 READ = 16
@@ -28,10 +28,7 @@ def translation(effort: tuple[int, int]) -> Iterator[Row]:
     deltas, rounds = effort
     talk = words(deltas)
     its = importlib.import_module(f"adapters.{DIALECT}").DIALECT
-    table = load_table(builtin_path(DIALECT), Vocabulary(
-        cues=its.cues, names=its.names, messages=its.messages, objects=its.objects,
-    ))
-    found = [_translated(talk, its.projector(table, OPTIONS)) for _ in range(rounds)]
+    found = [_translated(talk, its.projector(builtin_table(its), OPTIONS)) for _ in range(rounds)]
     for name, place in (("model's bytes to events", 0), ("events to the dialect's bytes", 1)):
         micros = [1e6 * times[place] / deltas for times in found]
         yield Row("upstream", f"translation alone: {name}", "µs/delta", {OURS: figure(micros)})

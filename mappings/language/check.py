@@ -24,6 +24,7 @@ from .scopes import (
     NameSource,
     Scope,
     ScopedName,
+    TypeHint,
     Vocabulary,
     cue_scope,
     event_scope,
@@ -272,7 +273,7 @@ class SlotChecker:
                 where = _cue_list([where for _, where, _ in misses])
                 self._findings.add(path, f"there is no name '${name}' in {where}", hint)
 
-    def _step(self, slot: Slot, name: ScopedName) -> Any:
+    def _step(self, slot: Slot, name: ScopedName) -> TypeHint | None:
         """The type after the last dot; None if it is unknown or wrong."""
         if name.source is NameSource.ENVELOPE and (slot.steps or slot.filters):
             self._findings.add(slot.path, f"'${slot.name}' stands alone")
@@ -287,7 +288,7 @@ class SlotChecker:
             said, hint = f"{said}.{step}", known[step]
         return hint
 
-    def _filters(self, slot: Slot, hint: Any, inputs: bool) -> None:
+    def _filters(self, slot: Slot, hint: TypeHint | None, inputs: bool) -> None:
         maps, others = (self._reads, self._enums) if inputs else (self._enums, self._reads)
         for name in slot.filters:
             if name in FILTERS or name in maps or (name in (CONTENT_FILTER, PARTS_FILTER) and not inputs):
@@ -302,15 +303,15 @@ class SlotChecker:
             hint = None  # the type of a filter's result is not checked
 
 
-def _attribute_hint(step: str, known: dict[str, Any], hint: Any) -> str:
+def _attribute_hint(step: str, known: dict[str, TypeHint], hint: TypeHint) -> str:
     having = [kind for kind in union_members(hint) if step in (known_attributes(kind) or ())]
     if having and len(having) < len(union_members(hint)):
-        kinds = ", ".join(str(getattr(kind, "kind", kind.__name__)) for kind in having)
+        kinds = ", ".join(str(getattr(kind, "kind", None) or getattr(kind, "__name__", kind)) for kind in having)
         return f"only {kinds} {'has' if len(having) == 1 else 'have'} it"
     return suggest(step, known)
 
 
-def _filter_mismatch(name: str, hint: Any) -> str:
+def _filter_mismatch(name: str, hint: TypeHint | None) -> str:
     """What the filter is for, if its input certainly has another type."""
     kinds = union_members(hint)
     if hint is None or Any in kinds:

@@ -4,13 +4,19 @@ from collections.abc import Callable, Mapping
 from operator import attrgetter
 from typing import Any
 
+import gateway.model as m
+
 from .expressions import SPLICE, Array, Constant, Node, Object, Slot
 from .filters import Filter, optional, to_builtins, to_json
 from .scopes import NameSource, Scope
 
-Getter = Callable[[Any, Any, Mapping[str, Any]], Any]
-"""(record, its event or a part, extra bindings) → the value of an expression."""
-Encoder = Callable[[Any, Any, Mapping[str, Any]], bytes]
+Subject = m.Event | m.AnyPart | None
+"""What the fields of an expression are of: the record's event, or a part of its content."""
+Bindings = Mapping[str, object]
+"""The values of the names that the dialect's code adds."""
+Getter = Callable[[m.Record | None, Subject, Bindings], Any]
+"""(record, subject, bindings) → the value of an expression."""
+Encoder = Callable[[m.Record | None, Subject, Bindings], bytes]
 Segment = bytes | Encoder
 
 
@@ -38,7 +44,7 @@ class ExpressionCompiler:
         fields = [(key, self.value(child), isinstance(child, Slot) and child.is_optional) for key, child in node.items]
         written = {key for key, _, _ in fields if key != SPLICE}
 
-        def build(record: Any, subject: Any, extra: Mapping[str, Any]) -> dict[str, Any]:
+        def build(record: m.Record | None, subject: Subject, extra: Bindings) -> dict[str, Any]:
             built: dict[str, Any] = {}
             for key, get, is_optional in fields:
                 value = get(record, subject, extra)
@@ -110,7 +116,7 @@ class DumpedValue:
         self.get = get
         self.node = node
 
-    def __call__(self, record: Any, subject: Any, extra: Mapping[str, Any]) -> bytes:
+    def __call__(self, record: m.Record | None, subject: Subject, extra: Bindings) -> bytes:
         return to_json(self.get(record, subject, extra))
 
 
@@ -136,7 +142,7 @@ def _has_fixed_keys(node: Object) -> bool:
 
 
 def _optional_field(lead: bytes, get: Getter) -> Encoder:
-    def encode(record: Any, subject: Any, extra: Mapping[str, Any]) -> bytes:
+    def encode(record: m.Record | None, subject: Subject, extra: Bindings) -> bytes:
         value = get(record, subject, extra)
         return b"" if value is None else lead + to_json(value)
 
@@ -144,7 +150,7 @@ def _optional_field(lead: bytes, get: Getter) -> Encoder:
 
 
 def _follow_attribute(get: Getter, step: str) -> Getter:
-    def follow(record: Any, subject: Any, extra: Mapping[str, Any]) -> Any:
+    def follow(record: m.Record | None, subject: Subject, extra: Bindings) -> Any:
         value = get(record, subject, extra)
         if value is None:
             return None

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, StrEnum, auto
 from types import NoneType, UnionType
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Any, TypeAlias, Union, get_args, get_origin, get_type_hints
 
 from msgspec import Struct
 
@@ -15,6 +15,8 @@ from .expressions import BODY, WIRE
 
 Names = Mapping[str, tuple[str, ...]]
 EVERYWHERE = "*"
+TypeHint: TypeAlias = object
+"""What `get_type_hints` returns: a class, a union, or `Any` if nothing is known."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,7 @@ class NameSource(Enum):
 @dataclass(frozen=True)
 class ScopedName:
     source: NameSource
-    type: Any = Any
+    type: TypeHint = Any
 
 
 Scope = Mapping[str, ScopedName]
@@ -109,20 +111,20 @@ def part_scope(part: type[Struct]) -> Scope:
     return {name: ScopedName(NameSource.SUBJECT, hints[name]) for name in part.__struct_fields__}
 
 
-def _narrow_to_variant(hint: Any, variant: str) -> Any:
+def _narrow_to_variant(hint: TypeHint, variant: str) -> TypeHint:
     """The struct of a tagged union that this variant is about."""
     fitting = [member for member in union_members(hint) if getattr(member, "kind", None) == variant]
     return fitting[0] if variant and len(fitting) == 1 else hint
 
 
-def union_members(hint: Any) -> tuple[Any, ...]:
+def union_members(hint: TypeHint) -> tuple[TypeHint, ...]:
     """The types that a value may have, without None."""
     if get_origin(hint) in (Union, UnionType):
         return tuple(member for member in get_args(hint) if member is not NoneType)
     return (hint,)
 
 
-def known_attributes(hint: Any) -> dict[str, Any] | None:
+def known_attributes(hint: TypeHint) -> dict[str, TypeHint] | None:
     """The names that can follow a dot, with their types; None if any name can."""
     kinds = union_members(hint)
     if any(kind is Any or (get_origin(kind) or kind) is dict for kind in kinds):
@@ -130,7 +132,7 @@ def known_attributes(hint: Any) -> dict[str, Any] | None:
     return _common_attributes([_attributes(kind) for kind in kinds])
 
 
-def _attributes(kind: Any) -> dict[str, Any]:
+def _attributes(kind: TypeHint) -> dict[str, TypeHint]:
     if not (isinstance(kind, type) and issubclass(kind, Struct)):
         return {}
     hints = get_type_hints(kind)
@@ -140,7 +142,7 @@ def _attributes(kind: Any) -> dict[str, Any]:
     return {**found, **({"kind": str} if "kind" in hints and "kind" not in found else {})}
 
 
-def _common_attributes(each: list[dict[str, Any]]) -> dict[str, Any]:
+def _common_attributes(each: list[dict[str, TypeHint]]) -> dict[str, TypeHint]:
     """The names that all types have; with a type if they agree."""
     first, *rest = each
     return {

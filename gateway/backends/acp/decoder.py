@@ -7,6 +7,7 @@ import msgspec
 import structlog
 
 import gateway.model as m
+from gateway.backends.tool_executor import CALL_DENIED
 from gateway.client import StreamAssembler
 from gateway.ids import Mint
 from gateway.ports import BackendEvent
@@ -22,7 +23,6 @@ STOP_REASONS = {
     "cancelled": m.StopReason.INTERRUPTED,
 }
 NO_RESULT_TEXT = "The agent ended its turn without telling what came of this call."
-DENIED_TEXT = "Tool call denied"
 
 
 class ToolCallState:
@@ -151,7 +151,7 @@ class AcpDecoder:
 
     def _return(self, work: ToolCallState, call: m.ToolCall) -> list[BackendEvent]:
         failed = work.status == "failed"
-        result = work.result or (DENIED_TEXT if work.denied else "")
+        result = work.result or (CALL_DENIED if work.denied else "")
         ends = self._block(self._scribe.finish(m.StopReason.TOOL_USE))
         return [*ends, *self._scribe.returned(call.call_id, result, is_error=failed)]
 
@@ -187,7 +187,7 @@ class AcpDecoder:
         said += [event for work in self._works.values() for event in self._tell(work)]
         for work in self._works.values():
             if work.call is not None:
-                content = work.result or (DENIED_TEXT if work.denied else NO_RESULT_TEXT)
+                content = work.result or (CALL_DENIED if work.denied else NO_RESULT_TEXT)
                 said += self._scribe.returned(work.call.call_id, content, is_error=True)
         self._works = {}
         if not self._scribe.writer.in_message and (stop is not m.StopReason.END_TURN or usage != m.Usage()):

@@ -6,6 +6,7 @@ from typing import Any
 import structlog
 
 import gateway.model as m
+from gateway.backends.tool_executor import CALL_DENIED
 from gateway.errors import BackendFailed
 from gateway.ids import Mint
 from gateway.ports import BackendEvent
@@ -18,8 +19,6 @@ from .wire import AguiEvent, RunInterrupt, RunOutcome
 
 log = structlog.get_logger("dragoman.agui")
 
-DENIED_TEXT = "Tool call denied"
-"""The result of a denied call, if the agent reports none."""
 OUTCOMES = ("success", "interrupt", "cancelled")
 MAX_QUOTED_CHARS = 500
 """At most so many characters of an agent's error message are quoted."""
@@ -97,7 +96,7 @@ class AguiDecoder:
         """End the calls that get no result any more; those that are waited for stay open."""
         left = [(voice, call_id) for call_id, (voice, _) in self.open_calls.items() if call_id not in waits_for]
         return [event for voice, call_id in left for event in voice.assembler.returned(
-            call_id, DENIED_TEXT if call_id in self.denied else NO_RESULT_TEXT, is_error=call_id in self.denied,
+            call_id, CALL_DENIED if call_id in self.denied else NO_RESULT_TEXT, is_error=call_id in self.denied,
         )]
 
     @property

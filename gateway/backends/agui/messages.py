@@ -11,9 +11,7 @@ import orjson
 import gateway.model as m
 from gateway.ports import Turn
 
-from .interrupts import RunResume
-
-JsonObject = dict[str, Any]
+from .interrupts import JsonObject, RunResume
 
 
 def run_input(

@@ -146,8 +146,6 @@ def file_as_text(file: m.FilePart) -> str:
     return f"[file {file.name}{where}]"
 
 
-
-
 def missing_result(call: m.ToolCall) -> m.HistoryEntry:
     """The text for a result that was not kept."""
     return m.HistoryEntry(

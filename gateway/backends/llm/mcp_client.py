@@ -5,7 +5,7 @@ import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec.structs import replace
@@ -16,7 +16,10 @@ from gateway.errors import Invalid
 
 from .settings import McpServerSettings
 
-Line = str
+if TYPE_CHECKING:  # the package takes a second to import, and is optional
+    from mcp import Client
+    from mcp.types import CallToolResult
+
 MAX_TOOL_PAGES = 50
 """A list of tools has at most so many pages."""
 MAX_LINE_BYTES = 64 * 1024
@@ -44,8 +47,8 @@ def is_connection_lost(error: BaseException) -> bool:
 
 @asynccontextmanager
 async def open_client(
-    settings: McpServerSettings, base: Path, gone: asyncio.Event, say: Callable[[Line], None],
-) -> AsyncIterator[Any]:
+    settings: McpServerSettings, base: Path, gone: asyncio.Event, say: Callable[[str], None],
+) -> "AsyncIterator[Client]":
     """A connected client; `gone` is set when the server ends by itself, `say` gets the lines that it prints."""
     from mcp import Client
 
@@ -59,7 +62,7 @@ async def open_client(
 
 
 async def _stdio_transport(
-    settings: McpServerSettings, base: Path, say: Callable[[Line], None], stack: AsyncExitStack,
+    settings: McpServerSettings, base: Path, say: Callable[[str], None], stack: AsyncExitStack,
 ) -> Any:
     from mcp import StdioServerParameters, stdio_client
 
@@ -103,7 +106,7 @@ async def _watch_for_exit(transport: Any, gone: asyncio.Event) -> AsyncIterator[
 
 
 @asynccontextmanager
-async def _stderr_pipe(say: Callable[[Line], None]) -> AsyncIterator[Any]:
+async def _stderr_pipe(say: Callable[[str], None]) -> AsyncIterator[Any]:
     """A file whose lines go to a function."""
     reading, writing = os.pipe()
     reader = asyncio.StreamReader(limit=MAX_LINE_BYTES)
@@ -119,7 +122,7 @@ async def _stderr_pipe(say: Callable[[Line], None]) -> AsyncIterator[Any]:
         await asyncio.wait((listening,))
 
 
-async def _forward_lines(reader: asyncio.StreamReader, say: Callable[[Line], None]) -> None:
+async def _forward_lines(reader: asyncio.StreamReader, say: Callable[[str], None]) -> None:
     while True:
         try:
             line = await reader.readline()
@@ -132,7 +135,7 @@ async def _forward_lines(reader: asyncio.StreamReader, say: Callable[[Line], Non
 
 # -- results ----------------------------------------------------------------------------------------------------------
 
-def mcp_result_content(result: Any) -> m.Content:
+def mcp_result_content(result: "CallToolResult") -> m.Content:
     """The result of a tool; a string if it is only text."""
     parts = [part for block in result.content if (part := _part(block)) is not None]
     if not parts and result.structured_content is not None:

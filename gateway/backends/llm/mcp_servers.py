@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import structlog
 
@@ -12,9 +12,13 @@ from gateway.backends.tools import OutputSink, Tool, ToolCallResult, ToolFailed
 from gateway.client import redact
 from gateway.errors import BackendFailed, GatewayError, TimedOut
 
-from .mcp_client import MAX_TOOL_PAGES, Line, is_connection_lost, mcp_result_content, open_client, redact_content
+from .mcp_client import MAX_TOOL_PAGES, is_connection_lost, mcp_result_content, open_client, redact_content
 from .settings import McpServerSettings
 from .toolbox import McpTool
+
+if TYPE_CHECKING:  # the package takes a second to import, and is optional
+    from mcp import Client
+    from mcp.types import CallToolResult
 
 log = structlog.get_logger("dragoman.mcp")
 
@@ -132,7 +136,7 @@ class McpConnection:
     def __init__(self, name: str, settings: McpServerSettings, base: Path) -> None:
         self.specs: list[m.ToolSpec] = []
         self._name, self._settings, self._base = name, settings, base
-        self._client: Any = None
+        self._client: Client | None = None
         self._ready, self._let_go, self._gone = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self._task = asyncio.create_task(self._hold(), name=f"mcp {name}")
 
@@ -141,7 +145,7 @@ class McpConnection:
         return self._gone.is_set() or self._task.done()
 
     async def wait_until_ready(self) -> BaseException | None:
-        """Wait until the tools are known; raises if they are not."""
+        """Wait until the tools are known; the error if they are not."""
         ready = asyncio.create_task(self._ready.wait())
         try:
             await asyncio.wait((ready, self._task), timeout=self._settings.start_seconds,
@@ -154,11 +158,12 @@ class McpConnection:
 
     async def call(self, name: str, input: dict[str, Any], out: OutputSink) -> ToolCallResult | BaseException:
         """The result of a tool call, or the reason of its failure."""
-        async def progress(done: float, total: float | None, message: str | None) -> None:
+        async def report(progress: float, total: float | None, message: str | None) -> None:
             if message:
                 out(f"{message}\n")
 
-        asked = asyncio.ensure_future(self._client.call_tool(name, input, progress_callback=progress))
+        assert self._client is not None, "the connection is ready"
+        asked = asyncio.ensure_future(self._client.call_tool(name, input, progress_callback=report))
         try:
             await asyncio.wait((asked, self._task), return_when=asyncio.FIRST_COMPLETED)
             if asked.done() and not asked.cancelled():
@@ -197,7 +202,7 @@ class McpConnection:
                 for task in going:
                     task.cancel()
 
-    async def _listed(self, client: Any) -> list[m.ToolSpec]:
+    async def _listed(self, client: "Client") -> list[m.ToolSpec]:
         specs, cursor = [], None
         for _ in range(MAX_TOOL_PAGES):
             page = await client.list_tools(cursor=cursor)
@@ -209,10 +214,10 @@ class McpConnection:
                 break
         return specs
 
-    def _result(self, result: Any) -> ToolCallResult:
+    def _result(self, result: "CallToolResult") -> ToolCallResult:
         return ToolCallResult(
             content=redact_content(mcp_result_content(result), self._settings.secrets), is_error=bool(result.is_error)
         )
 
-    def _say(self, line: Line) -> None:
+    def _say(self, line: str) -> None:
         log.info("an MCP server says", server=self._name, line=redact(line, self._settings.secrets)[:MAX_QUOTED_CHARS])
