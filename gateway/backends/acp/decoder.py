@@ -65,13 +65,13 @@ class AcpDecoder:
     """
 
     def __init__(self, mint: Mint) -> None:
-        self._scribe, self._mint = StreamAssembler(mint), mint
+        self._assembler, self._mint = StreamAssembler(mint), mint
         self._works: dict[str, ToolCallState] = {}
         self._speaking: tuple[m.BlockKind, str | None] | None = None
 
     def begin(self) -> list[BackendEvent]:
         """Start the message when the prompt is sent: the first update may take long."""
-        return self._scribe.begin()
+        return self._assembler.begin()
 
     @property
     def holds(self) -> bool:
@@ -81,7 +81,7 @@ class AcpDecoder:
     def release_held(self) -> list[BackendEvent]:
         """Emit the held calls that have an input: the agent has moved on, or takes its time."""
         held = [work for work in self._works.values() if work.call is None and work.input]
-        return [event for work in held for event in self._tell(work)]
+        return [event for work in held for event in self._emit_call(work)]
 
     def feed(self, update: SessionUpdate) -> list[BackendEvent]:
         match update.session_update:
@@ -92,7 +92,7 @@ class AcpDecoder:
             case "tool_call" | "tool_call_update" if update.tool_call_id:
                 return self._work(update)
             case "plan":
-                return [*self.release_held(), *self._block(self._scribe.data(_plan(update)))]
+                return [*self.release_held(), *self._block(self._assembler.data(_plan(update)))]
             case "session_info_update" if update.title:
                 return [m.SessionUpdated(title=update.title)]
         return []
@@ -102,13 +102,13 @@ class AcpDecoder:
     def _chunk(self, update: SessionUpdate, kind: m.BlockKind) -> list[BackendEvent]:
         said = self.release_held()
         if (image := block_image(update.content)) is not None:
-            return [*said, *self._block(self._scribe.image(image))]
+            return [*said, *self._block(self._assembler.image(image))]
         key, text = (kind, update.message_id), block_text(update.content)
         if not text:
             return said
-        said += self._scribe.end_texts() if key != self._speaking else []
+        said += self._assembler.end_texts() if key != self._speaking else []
         self._speaking = key
-        return [*said, *self._scribe.text_delta(key, text, kind)]
+        return [*said, *self._assembler.text_delta(key, text, kind)]
 
     def _block(self, said: list[BackendEvent]) -> list[BackendEvent]:
         self._speaking = None
@@ -120,17 +120,17 @@ class AcpDecoder:
         work = self._works.setdefault(update.tool_call_id, ToolCallState())
         before = work.status
         work.take(update)
-        said = self._tell(work) if work.has_begun else []
+        said = self._emit_call(work) if work.has_begun else []
         if work.call is None:
             return said
         if work.status in ("completed", "failed"):
             del self._works[update.tool_call_id]
             return [*said, *self._return(work, work.call)]
         if work.status == "in_progress" and before != work.status:
-            said += self._scribe.status(work.call.call_id, m.ToolStatus.RUNNING)
+            said += self._assembler.status(work.call.call_id, m.ToolStatus.RUNNING)
         return [*said, *self._print(work, work.call)]
 
-    def _tell(self, work: ToolCallState, permission: m.Permission = m.Permission.ALLOW) -> list[BackendEvent]:
+    def _emit_call(self, work: ToolCallState, permission: m.Permission = m.Permission.ALLOW) -> list[BackendEvent]:
         """Emit the call, once."""
         if work.call is not None:
             return []
@@ -138,8 +138,8 @@ class AcpDecoder:
             call_id=self._mint("call"), name=work.kind or "other", input=work.input, display_name=work.title or None,
             permission=permission,
         )
-        ends = self._block(self._scribe.end_texts())
-        return [*ends, *self._scribe.whole_call(work.call.call_id, work.call)]
+        ends = self._block(self._assembler.end_texts())
+        return [*ends, *self._assembler.whole_call(work.call.call_id, work.call)]
 
     def _print(self, work: ToolCallState, call: m.ToolCall) -> list[BackendEvent]:
         """Emit the new output of the tool; if earlier output was replaced, only the result has it."""
@@ -147,13 +147,13 @@ class AcpDecoder:
         if not isinstance(text, str) or not text.startswith(work.printed):
             return []
         fresh, work.printed = text[len(work.printed):], text
-        return self._scribe.output(call.call_id, fresh)
+        return self._assembler.output(call.call_id, fresh)
 
     def _return(self, work: ToolCallState, call: m.ToolCall) -> list[BackendEvent]:
         failed = work.status == "failed"
         result = work.result or (CALL_DENIED if work.denied else "")
-        ends = self._block(self._scribe.finish(m.StopReason.TOOL_USE))
-        return [*ends, *self._scribe.returned(call.call_id, result, is_error=failed)]
+        ends = self._block(self._assembler.finish(m.StopReason.TOOL_USE))
+        return [*ends, *self._assembler.returned(call.call_id, result, is_error=failed)]
 
     # -- permission -----------------------------------------------------------------------------------------------
 
@@ -161,14 +161,14 @@ class AcpDecoder:
         """The call that the agent asks permission for, and the events to emit first."""
         work = self._works.setdefault(update.tool_call_id, ToolCallState())
         work.take(update)
-        said = self._tell(work, m.Permission.ASK)
+        said = self._emit_call(work, m.Permission.ASK)
         assert work.call is not None, "it was told just now"
         return work.call, said
 
     def pause(self, calls: list[m.ToolCall]) -> list[BackendEvent]:
         """End the message before people are asked."""
-        ends = self._block(self._scribe.finish(m.StopReason.TOOL_USE))
-        waiting = [self._scribe.status(call.call_id, m.ToolStatus.AWAITING_INPUT) for call in calls]
+        ends = self._block(self._assembler.finish(m.StopReason.TOOL_USE))
+        waiting = [self._assembler.status(call.call_id, m.ToolStatus.AWAITING_INPUT) for call in calls]
         return [*ends, *(event for events in waiting for event in events)]
 
     def denied(self, call: m.ToolCall) -> None:
@@ -183,17 +183,17 @@ class AcpDecoder:
         stop, usage = STOP_REASONS.get(prompted.stop_reason, m.StopReason.END_TURN), _usage(prompted)
         if prompted.stop_reason not in STOP_REASONS:
             log.warning("unknown stop reason", reason=prompted.stop_reason[:100])
-        said = self._scribe.end_texts()
-        said += [event for work in self._works.values() for event in self._tell(work)]
+        said = self._assembler.end_texts()
+        said += [event for work in self._works.values() for event in self._emit_call(work)]
         for work in self._works.values():
             if work.call is not None:
                 content = work.result or (CALL_DENIED if work.denied else NO_RESULT_TEXT)
-                said += self._scribe.returned(work.call.call_id, content, is_error=True)
+                said += self._assembler.returned(work.call.call_id, content, is_error=True)
         self._works = {}
-        if not self._scribe.writer.in_message and (stop is not m.StopReason.END_TURN or usage != m.Usage()):
-            said += self._scribe.begin()
+        if not self._assembler.writer.in_message and (stop is not m.StopReason.END_TURN or usage != m.Usage()):
+            said += self._assembler.begin()
         outcome = m.Outcome.INTERRUPTED if stop is m.StopReason.INTERRUPTED else m.Outcome.COMPLETED
-        return [*said, *self._block(self._scribe.finish(stop, usage, outcome))]
+        return [*said, *self._block(self._assembler.finish(stop, usage, outcome))]
 
 
 def _plan(update: SessionUpdate) -> m.DataPart:

@@ -59,7 +59,7 @@ class JsonRpcPeer:
     async def request(self, method: str, params: Any, seconds: float) -> msgspec.Raw:
         """The result of a request; raises `RequestRefused`, `TimedOut`, or the failure of the agent."""
         answer: asyncio.Future[RpcMessage | GatewayError] = asyncio.get_running_loop().create_future()
-        number = self._register(lambda told: None if answer.done() else answer.set_result(told))
+        number = self._register(lambda response: None if answer.done() else answer.set_result(response))
         try:
             async with asyncio.timeout(seconds):
                 await self._write(encode_line(id=number, method=method, params=params))
@@ -147,10 +147,10 @@ class JsonRpcPeer:
             answered(error)
 
 
-def result_or_raise(method: str, told: RpcMessage | GatewayError) -> msgspec.Raw:
+def result_or_raise(method: str, response: RpcMessage | GatewayError) -> msgspec.Raw:
     """The result in a response; raises if there is none."""
-    if isinstance(told, GatewayError):
-        raise told
-    if told.error is not None:
-        raise RequestRefused(method, told.error)
-    return told.result
+    if isinstance(response, GatewayError):
+        raise response
+    if response.error is not None:
+        raise RequestRefused(method, response.error)
+    return response.result

@@ -122,18 +122,18 @@ class InitializeResult(_CamelStruct, frozen=True, kw_only=True):
     @property
     def can_close(self) -> bool:
         """A capability is declared by any object, even an empty one."""
-        told = self.agent_capabilities and self.agent_capabilities.session_capabilities
-        return isinstance(told and told.close, dict)
+        declared = self.agent_capabilities and self.agent_capabilities.session_capabilities
+        return isinstance(declared and declared.close, dict)
 
     @property
     def takes_images(self) -> bool:
-        told = self.agent_capabilities and self.agent_capabilities.prompt_capabilities
-        return bool(told and told.image)
+        declared = self.agent_capabilities and self.agent_capabilities.prompt_capabilities
+        return bool(declared and declared.image)
 
     @property
     def mcp_transports(self) -> frozenset[str]:
-        told = self.agent_capabilities and self.agent_capabilities.mcp_capabilities
-        return frozenset(name for name in ("http", "sse") if told and getattr(told, name))
+        declared = self.agent_capabilities and self.agent_capabilities.mcp_capabilities
+        return frozenset(name for name in ("http", "sse") if declared and getattr(declared, name))
 
 
 class NewSessionResult(_CamelStruct, frozen=True, kw_only=True):

@@ -38,8 +38,8 @@ class AguiDecoder:
         self.outcome: RunOutcome | None = None
         """The outcome of the run; None while it goes on."""
         self.usage = m.Usage()
-        self.voices = ScopeWriters(mint, client_tools)
-        self._root = self.voices.root
+        self.scopes = ScopeWriters(mint, client_tools)
+        self._root = self.scopes.root
         self._chunk: tuple[ScopeWriter, str, str] | None = None
         self._silent: set[str] = set()
         self._announced: list[AguiEvent] = []
@@ -54,7 +54,7 @@ class AguiDecoder:
     @property
     def open_calls(self) -> dict[str, tuple[ScopeWriter, m.ToolCall]]:
         """The calls without a result, of the agent and its sub-agents."""
-        return self.voices.open_calls
+        return self.scopes.open_calls
 
     def take_up(self, call: m.ToolCall) -> None:
         """Continue with a call that was made before the gateway stopped."""
@@ -65,8 +65,8 @@ class AguiDecoder:
     def start(self) -> list[BackendEvent]:
         self.outcome, self.usage, self._chunk, self._root.texts = None, m.Usage(), None, []
         self._announced = []
-        for voice in self.voices.inner_first:
-            voice.carried = set(self.open_calls)
+        for scope in self.scopes.inner_first:
+            scope.carried = set(self.open_calls)
         return [] if self.open_calls else self._root.begin()  # first comes the result of an open call
 
     def feed(self, event: AguiEvent) -> list[BackendEvent]:
@@ -76,26 +76,26 @@ class AguiDecoder:
         if event.type == "CUSTOM" and event.name == INTERRUPT_EVENT:
             self._announced.append(event)  # only the end of the run shows whether it waits for an answer
             return []
-        said = [] if event.type in CHUNK_KINDS or event.type in NEUTRAL_EVENTS else self._end_chunk()
-        voice, opened = self.voices.of(event)
-        return [*said, *opened, *handler(self, voice, event)]
+        events = [] if event.type in CHUNK_KINDS or event.type in NEUTRAL_EVENTS else self._end_chunk()
+        scope, opened = self.scopes.of(event)
+        return [*events, *opened, *handler(self, scope, event)]
 
     def finish(self) -> list[BackendEvent]:
         """The run has ended: end all messages."""
-        voices, said = self.voices.inner_first, self._end_chunk()
-        for voice in voices:
-            said += [*voice.end_thoughts(), *voice.end_calls()]
+        scopes, events = self.scopes.inner_first, self._end_chunk()
+        for scope in scopes:
+            events += [*scope.end_thoughts(), *scope.end_calls()]
         stop = m.StopReason.TOOL_USE if self.waiting_calls or self.interrupts else m.StopReason.END_TURN
         if self.usage != m.Usage():
-            said += self._root.begin()
-        for voice in voices:
-            said += voice.finish(stop, self.usage if voice is self._root else m.Usage())
-        return said
+            events += self._root.begin()
+        for scope in scopes:
+            events += scope.finish(stop, self.usage if scope is self._root else m.Usage())
+        return events
 
     def leave(self, waits_for: Container[str]) -> list[BackendEvent]:
         """End the calls that get no result any more; those that are waited for stay open."""
-        left = [(voice, call_id) for call_id, (voice, _) in self.open_calls.items() if call_id not in waits_for]
-        return [event for voice, call_id in left for event in voice.assembler.returned(
+        left = [(scope, call_id) for call_id, (scope, _) in self.open_calls.items() if call_id not in waits_for]
+        return [event for scope, call_id in left for event in scope.assembler.returned(
             call_id, CALL_DENIED if call_id in self.denied else NO_RESULT_TEXT, is_error=call_id in self.denied,
         )]
 
@@ -111,21 +111,21 @@ class AguiDecoder:
 
     def end_scopes(self) -> list[BackendEvent]:
         """End the sub-agents that have not ended."""
-        return self.voices.end_subagents()
+        return self.scopes.end_subagents()
 
     # -- runs -----------------------------------------------------------------------------------------------------
 
-    def _run_started(self, voice: ScopeWriter, event: AguiEvent) -> list[BackendEvent]:
+    def _run_started(self, scope: ScopeWriter, event: AguiEvent) -> list[BackendEvent]:
         self.thread_id = event.thread_id or self.thread_id
         return []
 
-    def _run_finished(self, voice: ScopeWriter, event: AguiEvent) -> list[BackendEvent]:
-        told = event.outcome
-        self.outcome = RunOutcome(type=told) if isinstance(told, str) else told or self._unnamed_outcome()
+    def _run_finished(self, scope: ScopeWriter, event: AguiEvent) -> list[BackendEvent]:
+        reported = event.outcome
+        self.outcome = RunOutcome(type=reported) if isinstance(reported, str) else reported or self._unnamed_outcome()
         if self.outcome.type not in OUTCOMES:
             log.warning("unknown outcome of a run", reason=self.outcome.type[:100])
         self.usage = _usage(event)
-        return [] if self.interrupts else [said for one in self._announced for said in custom_event(voice, one)]
+        return [] if self.interrupts else [events for one in self._announced for events in custom_event(scope, one)]
 
     def _unnamed_outcome(self) -> RunOutcome:
         """A run that announced interrupts waits for them; if their ids are not distinct, only for the first."""
@@ -135,67 +135,67 @@ class AguiDecoder:
             interrupts = interrupts[:1]
         return RunOutcome(type="interrupt", interrupts=tuple(interrupts)) if interrupts else RunOutcome()
 
-    def _run_failed(self, voice: ScopeWriter, event: AguiEvent) -> list[BackendEvent]:
+    def _run_failed(self, scope: ScopeWriter, event: AguiEvent) -> list[BackendEvent]:
         details = {"upstream_code": event.code} if event.code else None
         why = (event.message or "it does not say why")[:MAX_QUOTED_CHARS]
         raise BackendFailed(f"the agent's run failed: {why}", details=details)
 
     # -- words ----------------------------------------------------------------------------------------------------
 
-    def _text_started(self, voice: ScopeWriter, event: AguiEvent) -> list[BackendEvent]:
+    def _text_started(self, scope: ScopeWriter, event: AguiEvent) -> list[BackendEvent]:
         if event.role in OTHER_ROLES:
             self._silent.add(event.message_id or "")
-        return voice.end_thoughts()
+        return scope.end_thoughts()
 
-    def _text(self, voice: ScopeWriter, event: AguiEvent) -> list[BackendEvent]:
+    def _text(self, scope: ScopeWriter, event: AguiEvent) -> list[BackendEvent]:
         message_id = event.message_id or ""
-        return [] if message_id in self._silent else voice.say(message_id, event.words)
+        return [] if message_id in self._silent else scope.say(message_id, event.words)
 
-    def _text_ended(self, voice: ScopeWriter, event: AguiEvent) -> list[BackendEvent]:
+    def _text_ended(self, scope: ScopeWriter, event: AguiEvent) -> list[BackendEvent]:
         self._silent.discard(event.message_id or "")
-        return voice.end(TEXT, event.message_id or "")
+        return scope.end(TEXT, event.message_id or "")
 
-    def _thought(self, voice: ScopeWriter, event: AguiEvent) -> list[BackendEvent]:
-        return voice.think(event.message_id or "", event.words)
+    def _thought(self, scope: ScopeWriter, event: AguiEvent) -> list[BackendEvent]:
+        return scope.think(event.message_id or "", event.words)
 
-    def _thoughts_ended(self, voice: ScopeWriter, event: AguiEvent) -> list[BackendEvent]:
-        return voice.end_thoughts()
+    def _thoughts_ended(self, scope: ScopeWriter, event: AguiEvent) -> list[BackendEvent]:
+        return scope.end_thoughts()
 
-    def _signed(self, voice: ScopeWriter, event: AguiEvent) -> list[BackendEvent]:
-        return voice.sign(event.entity_id or "", event.encrypted_value or "")
+    def _signed(self, scope: ScopeWriter, event: AguiEvent) -> list[BackendEvent]:
+        return scope.sign(event.entity_id or "", event.encrypted_value or "")
 
     # -- calls ----------------------------------------------------------------------------------------------------
 
-    def _call_started(self, voice: ScopeWriter, event: AguiEvent) -> list[BackendEvent]:
-        return voice.call(event.tool_call_id or "", event.tool_call_name or "", event.parent_message_id or "")
+    def _call_started(self, scope: ScopeWriter, event: AguiEvent) -> list[BackendEvent]:
+        return scope.call(event.tool_call_id or "", event.tool_call_name or "", event.parent_message_id or "")
 
-    def _arguments(self, voice: ScopeWriter, event: AguiEvent) -> list[BackendEvent]:
-        return voice.arguments(event.tool_call_id or "", event.words)
+    def _arguments(self, scope: ScopeWriter, event: AguiEvent) -> list[BackendEvent]:
+        return scope.arguments(event.tool_call_id or "", event.words)
 
-    def _call_ended(self, voice: ScopeWriter, event: AguiEvent) -> list[BackendEvent]:
-        return voice.end(CALL, event.tool_call_id or "")
+    def _call_ended(self, scope: ScopeWriter, event: AguiEvent) -> list[BackendEvent]:
+        return scope.end(CALL, event.tool_call_id or "")
 
-    def _call_returned(self, voice: ScopeWriter, event: AguiEvent) -> list[BackendEvent]:
+    def _call_returned(self, scope: ScopeWriter, event: AguiEvent) -> list[BackendEvent]:
         call_id = event.tool_call_id or ""
-        maker = self.open_calls[call_id][0] if call_id in self.open_calls else voice
+        maker = self.open_calls[call_id][0] if call_id in self.open_calls else scope
         return maker.returned(call_id, tool_content(event.content))
 
     # -- chunks ---------------------------------------------------------------------------------------------------
 
-    def _chunked(self, voice: ScopeWriter, event: AguiEvent) -> list[BackendEvent]:
+    def _chunked(self, scope: ScopeWriter, event: AguiEvent) -> list[BackendEvent]:
         """A text or a call without a start and an end: it ends with the next event of another kind."""
         kind = CHUNK_KINDS[event.type]
-        before = self._chunk[2] if self._chunk and self._chunk[:2] == (voice, kind) else ""
+        before = self._chunk[2] if self._chunk and self._chunk[:2] == (scope, kind) else ""
         name = (event.message_id if kind == TEXT else event.tool_call_id) or before
-        said: list[BackendEvent] = []
-        if self._chunk != (voice, kind, name):
-            said = self._end_chunk()
-            self._chunk = (voice, kind, name)
+        events: list[BackendEvent] = []
+        if self._chunk != (scope, kind, name):
+            events = self._end_chunk()
+            self._chunk = (scope, kind, name)
             if kind == CALL:
-                said += voice.call(name, event.tool_call_name or "", event.parent_message_id or "")
+                events += scope.call(name, event.tool_call_name or "", event.parent_message_id or "")
         if kind == CALL:
-            return [*said, *voice.arguments(name, event.words)]
-        return said if event.role in OTHER_ROLES else [*said, *voice.say(name, event.words)]
+            return [*events, *scope.arguments(name, event.words)]
+        return events if event.role in OTHER_ROLES else [*events, *scope.say(name, event.words)]
 
     def _end_chunk(self) -> list[BackendEvent]:
         chunk, self._chunk = self._chunk, None
@@ -217,15 +217,15 @@ Handler = Callable[[AguiDecoder, ScopeWriter, AguiEvent], list[BackendEvent]]
 
 
 def _on_state(change: Callable[[SharedState, ScopeWriter, AguiEvent], list[BackendEvent]]) -> Handler:
-    return lambda hearing, voice, event: change(hearing.shared, voice, event)
+    return lambda decoder, scope, event: change(decoder.shared, scope, event)
 
 
 def _on_scopes(speaks: Callable[[ScopeWriters, ScopeWriter, AguiEvent], list[BackendEvent]]) -> Handler:
-    return lambda hearing, voice, event: speaks(hearing.voices, voice, event)
+    return lambda decoder, scope, event: speaks(decoder.scopes, scope, event)
 
 
 def _on_scope(tell: Callable[[ScopeWriter, AguiEvent], list[BackendEvent]]) -> Handler:
-    return lambda hearing, voice, event: tell(voice, event)
+    return lambda decoder, scope, event: tell(scope, event)
 
 
 _HANDLERS: dict[str, Handler] = {

@@ -39,20 +39,20 @@ class ScopeWriter:
         return [] if self.assembler.writer.in_message else self._fresh()
 
     def _fresh(self) -> list[BackendEvent]:
-        said = self.finish(m.StopReason.END_TURN)
+        events = self.finish(m.StopReason.END_TURN)
         self._known = ""
-        return [*said, *self.assembler.begin()]
+        return [*events, *self.assembler.begin()]
 
     def _in_message(self, known: str) -> list[BackendEvent]:
         """Start a message if none is open: the agent's message of this id, if it gives one."""
-        said: list[BackendEvent] = []
+        events: list[BackendEvent] = []
         if not self.assembler.writer.in_message or (
             known and self._known and known != self._known and not self._calling
         ):
-            said = self._fresh()
+            events = self._fresh()
         if known and not self._known:
             self._known = self.ids[self.assembler.writer.message_id] = known
-        return said
+        return events
 
     def finish(self, stop_reason: m.StopReason, usage: m.Usage = m.Usage()) -> list[BackendEvent]:  # noqa: B008  # it is frozen
         """End all that is open; an incomplete call ends as torn."""
@@ -69,17 +69,17 @@ class ScopeWriter:
     def say(self, message_id: str, delta: str) -> list[BackendEvent]:
         if not delta:
             return []
-        said = [*self.end_thoughts(), *self._in_message(message_id)]
+        events = [*self.end_thoughts(), *self._in_message(message_id)]
         self._writing.setdefault((TEXT, message_id), []).append(delta)
-        return [*said, *self.assembler.text_delta((TEXT, message_id), delta)]
+        return [*events, *self.assembler.text_delta((TEXT, message_id), delta)]
 
     def think(self, message_id: str, delta: str) -> list[BackendEvent]:
         """A thinking block ends with the next event of another kind: until then it may be signed."""
         if not delta:
             return []
-        said = [*self.end_thoughts(but=message_id), *([] if self.assembler.writer.in_message else self._fresh())]
+        events = [*self.end_thoughts(but=message_id), *([] if self.assembler.writer.in_message else self._fresh())]
         self._thoughts.add((THOUGHT, message_id))
-        return [*said, *self.assembler.text_delta((THOUGHT, message_id), delta, m.BlockKind.THINKING)]
+        return [*events, *self.assembler.text_delta((THOUGHT, message_id), delta, m.BlockKind.THINKING)]
 
     def sign(self, message_id: str, signature: str) -> list[BackendEvent]:
         if (THOUGHT, message_id) not in self._thoughts:
@@ -106,14 +106,14 @@ class ScopeWriter:
     def call(self, call_id: str, name: str, parent: str = "") -> list[BackendEvent]:
         if call_id in self.carried:
             return []
-        said = [*self.end_thoughts(), *self._in_message(parent)]
+        events = [*self.end_thoughts(), *self._in_message(parent)]
         if not self._known:
             self._known = self.ids[self.assembler.writer.message_id] = call_id
         self._writing[CALL, call_id] = []
         self.called.add(call_id)
         self._awaited.add(call_id)
         origin = m.ToolOrigin.CLIENT if name in self._client_tools else m.ToolOrigin.BUILTIN
-        return [*said, *self.assembler.call((CALL, call_id), m.ToolCall(call_id=call_id, name=name, origin=origin))]
+        return [*events, *self.assembler.call((CALL, call_id), m.ToolCall(call_id=call_id, name=name, origin=origin))]
 
     def arguments(self, call_id: str, fragment: str) -> list[BackendEvent]:
         return self.assembler.input_delta((CALL, call_id), fragment) if (CALL, call_id) in self._writing else []
@@ -122,9 +122,9 @@ class ScopeWriter:
         """The result of a call, emitted after the call itself."""
         if call_id not in self._awaited and call_id not in self.assembler.open_calls:
             return []
-        said = [*self.end_thoughts(), *self.end(CALL, call_id)]
+        events = [*self.end_thoughts(), *self.end(CALL, call_id)]
         self._results[call_id] = content
-        return [*said, *self._told_results()]
+        return [*events, *self._told_results()]
 
     def _told_results(self) -> list[BackendEvent]:
         ready = [call_id for call_id in self._results if call_id in self.assembler.open_calls]
@@ -132,8 +132,9 @@ class ScopeWriter:
             return []
         results = {call_id: self._results.pop(call_id) for call_id in ready}
         self._awaited.difference_update(ready)
-        said = [] if self._calling else self.finish(m.StopReason.TOOL_USE)
-        return [*said, *(event for one, content in results.items() for event in self.assembler.returned(one, content))]
+        events = [] if self._calling else self.finish(m.StopReason.TOOL_USE)
+        return [*events, *(event for name, content in results.items()
+                           for event in self.assembler.returned(name, content))]
 
     def end_calls(self) -> list[BackendEvent]:
         """End the calls that are being written."""
@@ -168,7 +169,7 @@ class ScopeWriters:
     def open_calls(self) -> dict[str, tuple[ScopeWriter, m.ToolCall]]:
         """The calls without a result, of the agent and its sub-agents."""
         voices = (self.root, *self._subagents.values())
-        return {call_id: (voice, call) for voice in voices for call_id, call in voice.assembler.open_calls.items()}
+        return {call_id: (scope, call) for scope in voices for call_id, call in scope.assembler.open_calls.items()}
 
     def of(self, event: AguiEvent) -> tuple[ScopeWriter, list[BackendEvent]]:
         """The writer for an event; the first event of a sub-agent opens its scope."""
@@ -179,14 +180,14 @@ class ScopeWriters:
             return self._open(name, event)
         return self._subagents[name], []
 
-    def started(self, voice: ScopeWriter, event: AguiEvent) -> list[BackendEvent]:
+    def started(self, scope: ScopeWriter, event: AguiEvent) -> list[BackendEvent]:
         name = event.subagent_run_id or ""
         return [] if name in self._subagents else self._open(name, event)[1]
 
-    def finished(self, voice: ScopeWriter, event: AguiEvent) -> list[BackendEvent]:
+    def finished(self, scope: ScopeWriter, event: AguiEvent) -> list[BackendEvent]:
         return self._end(event.subagent_run_id or "", m.StopReason.END_TURN)
 
-    def failed(self, voice: ScopeWriter, event: AguiEvent) -> list[BackendEvent]:
+    def failed(self, scope: ScopeWriter, event: AguiEvent) -> list[BackendEvent]:
         told = m.NoticePosted(topic="subagent", title=event.message or "A sub-agent failed.", level=m.NoticeLevel.ERROR)
         return [told, *self._end(event.subagent_run_id or "", m.StopReason.ERROR)]
 
@@ -196,22 +197,22 @@ class ScopeWriters:
 
     def _open(self, name: str, event: AguiEvent) -> tuple[ScopeWriter, list[BackendEvent]]:
         parent = self._subagents.get(event.parent_subagent_run_id or "", self.root)
-        voice = self._subagents[name] = ScopeWriter(self._mint, self._client_tools, self._mint("scope"))
+        scope = self._subagents[name] = ScopeWriter(self._mint, self._client_tools, self._mint("scope"))
         cause = event.parent_tool_call_id if event.parent_tool_call_id in self.open_calls else None
         opened = m.ScopeOpened(parent=parent.scope_id, call_id=cause, agent=event.name, title=event.description)
-        return voice, [ScopedEvent(voice.scope_id, opened)]
+        return scope, [ScopedEvent(scope.scope_id, opened)]
 
     def _end(self, name: str, stop_reason: m.StopReason) -> list[BackendEvent]:
-        voice = self._subagents.pop(name, None)
-        if voice is None:
+        scope = self._subagents.pop(name, None)
+        if scope is None:
             return []
-        said = [*voice.end_thoughts(), *voice.end_calls(), *voice.finish(stop_reason)]
-        said += [
+        events = [*scope.end_thoughts(), *scope.end_calls(), *scope.finish(stop_reason)]
+        events += [
             event
-            for call_id in list(voice.assembler.open_calls)
-            for event in voice.assembler.returned(call_id, NO_RESULT_TEXT)
+            for call_id in list(scope.assembler.open_calls)
+            for event in scope.assembler.returned(call_id, NO_RESULT_TEXT)
         ]
         return [
-            *said,
-            ScopedEvent(voice.scope_id, m.ScopeStatusChanged(status=m.ScopeStatus.ENDED, stop_reason=stop_reason)),
+            *events,
+            ScopedEvent(scope.scope_id, m.ScopeStatusChanged(status=m.ScopeStatus.ENDED, stop_reason=stop_reason)),
         ]

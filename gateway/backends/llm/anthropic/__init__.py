@@ -42,9 +42,9 @@ class MessagesService:
         return settings.with_extra(message_request(asking) | {"max_tokens": settings.max_tokens})
 
     def decoder(
-        self, scribe: StreamAssembler, toolbox: LlmToolbox, call_ids: set[str], upstream: HttpClient
+        self, assembler: StreamAssembler, toolbox: LlmToolbox, call_ids: set[str], upstream: HttpClient
     ) -> MessagesDecoder:
-        return MessagesDecoder(scribe, toolbox, call_ids, upstream)
+        return MessagesDecoder(assembler, toolbox, call_ids, upstream)
 
 
 CARD = m.AgentCard(

@@ -44,9 +44,9 @@ class ChatCompletionsService:
         return settings.with_extra({**body, length: settings.max_tokens})
 
     def decoder(
-        self, scribe: StreamAssembler, toolbox: LlmToolbox, call_ids: set[str], upstream: HttpClient
+        self, assembler: StreamAssembler, toolbox: LlmToolbox, call_ids: set[str], upstream: HttpClient
     ) -> ChatCompletionsDecoder:
-        return ChatCompletionsDecoder(scribe, toolbox, call_ids, upstream)
+        return ChatCompletionsDecoder(assembler, toolbox, call_ids, upstream)
 
 
 CARD = m.AgentCard(

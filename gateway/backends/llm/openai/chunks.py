@@ -64,7 +64,7 @@ decode_chunk = msgspec.json.Decoder(ChatChunk).decode
 EMPTY_CHUNK, NO_DETAILS = ChatChunk(), TokenDetails()
 
 
-def text_only_delta(chunk: ChatChunk, voice: str) -> str | None:
+def text_only_delta(chunk: ChatChunk, block_key: str) -> str | None:
     """The text that a chunk adds to the open block, if it does nothing else."""
     choices = chunk.choices
     if choices is None or len(choices) != 1 or chunk.usage is not None:
@@ -74,7 +74,7 @@ def text_only_delta(chunk: ChatChunk, voice: str) -> str | None:
     if delta is None or choice.index or choice.finish_reason is not None or delta.tool_calls or delta.refusal:
         return None
     thought = delta.reasoning_content or delta.reasoning
-    words, other = (delta.content, thought) if voice == "text" else (thought, delta.content)
+    words, other = (delta.content, thought) if block_key == "text" else (thought, delta.content)
     return None if other or type(words) is not str else words
 
 
