@@ -10,7 +10,7 @@ from msgspec.structs import replace
 import gateway.model as m
 from gateway.backends.tool_executor import ToolExecutor
 from gateway.backends.tools import builtin_tools, is_planning
-from gateway.client import BackendEvents, BackendOutputs, HttpClient, SecretFilter, StreamAssembler
+from gateway.client import BackendEvents, BackendOutputs, HttpClient, SecretFilter, StreamAssembler, long_secrets
 from gateway.errors import BackendFailed, Interrupted, Invalid
 from gateway.ports import BackendEvent, Clock, Turn
 
@@ -38,7 +38,7 @@ class LlmTurn:
     def __init__(self, turn: Turn, model: str, toolbox: LlmToolbox, secrets: tuple[str, ...]) -> None:
         self.turn, self.model, self.toolbox = turn, model, toolbox
         self.conversation = Conversation(turn)
-        self.assembler = StreamAssembler(turn.mint, secret_filter=SecretFilter.for_secrets(secrets))
+        self.assembler = StreamAssembler(turn.mint, secret_filter=SecretFilter(secrets) if secrets else None)
         self.executor = ToolExecutor(turn, self.assembler.writer, toolbox.tools)
 
     def remember(self, events: list[BackendEvent]) -> list[BackendEvent]:
@@ -90,12 +90,12 @@ class LlmBackend:
             m.AgentTool(spec=BUILTIN_SPECS[tool], permission=permission) for tool, permission in settings.tools.items()
             if permission is not m.Permission.DENY
         ))
-        self._settings, self._service, self._secrets = settings, service, settings.secrets
+        self._settings, self._service, self._secrets = settings, service, long_secrets(settings.secrets)
         self._own = {tool: own[tool] for tool in settings.tools}
         self._mcp = McpToolServers(settings.mcp, base)
         further = {header: value.get_secret_value() for header, value in settings.headers.items()}
         self._upstream = HttpClient(
-            str(settings.url), secrets=self._secrets, timeouts=settings.patience,
+            str(settings.url), secrets=settings.secrets, timeouts=settings.patience,
             headers=service.headers(settings) | further,
         )
 
