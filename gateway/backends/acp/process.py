@@ -172,7 +172,7 @@ class ProcessSupervisor(Generic[Running]):
         now = self._clock()
         if len(self._starts) == self._per_minute and (left := self._starts[0] + MINUTE - now) > 0:
             raise Overloaded(
-                f"the agent was started {self._per_minute} times within a minute and is left alone for a while"
+                f"agent restarted {self._per_minute} times within a minute; retry later"
                 f"{f'; the last time: {self._why}' if self._why else ''}",
                 details={"retry_after": max(1, round(left))},
             )
