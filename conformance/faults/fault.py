@@ -1,12 +1,27 @@
-"""Faults: ways of being wrong, each with a name, a sentence, and the requirements that must catch it."""
+"""Faults: ways in which a server can be wrong, read from conformance/faults/<dialect>/faults.yaml.
+
+Each row has an id, the requirements that must fail, the cases that must notice it, and either `wrong`, a sentence, with
+`mutate`, what goes wrong in which step of the reference server, or `program`, a class in the dialect's programs.py.
+"""
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module
+from pathlib import Path
 from types import ModuleType
-from typing import Any, TypeVar
+from typing import Annotated, Any
 
-Server = TypeVar("Server", bound=type[Any])
+from pydantic import BaseModel, BeforeValidator, ConfigDict
+
+from conformance.faults.mutation import Change, Names, Tally, mutated, nearest, problems
+from conformance.kit.documents import DocumentError, line_of, read_document
+from conformance.kit.suite import load_suite
+
+HOME = Path(__file__).parent
+ID = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+Changes = Annotated[tuple[Change, ...], BeforeValidator(lambda given: [given] if isinstance(given, dict) else given)]
 
 
 @dataclass(frozen=True)
@@ -18,12 +33,116 @@ class Fault:
     requirements: tuple[str, ...]
     cases: tuple[str, ...]
     server: type[Any]
+    changes: tuple[Change, ...] = ()
+    """What goes wrong; nothing is told of a program."""
+    tally: Tally = field(default_factory=Tally, compare=False)
+
+    @property
+    def unapplied(self) -> list[str]:
+        """The changes that have made no difference since the tally was cleared."""
+        return [change.at for place, change in enumerate(self.changes) if place not in self.tally.seen]
 
 
-def fault(*requirements: str, cases: str) -> Callable[[Server], Server]:
+class Row(BaseModel):
+    """A row of faults.yaml."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    id: str
+    requirements: Names
+    cases: Names
+    wrong: str = ""
+    mutate: Changes = ()
+    program: str | None = None
+
+
+class FaultTable(BaseModel):
+    """A file of faults."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    faults: tuple[Row, ...]
+
+
+@cache
+def load_faults(dialect: str) -> Mapping[str, Fault]:
+    """The faults of a dialect by their ids, in the order they are written; DocumentError names all that is wrong."""
+    return read_faults(HOME / dialect / "faults.yaml", dialect)
+
+
+def read_faults(path: Path, dialect: str) -> Mapping[str, Fault]:
+    """The faults in a file that are faults of this dialect's reference server."""
+    table = read_document(path, FaultTable)
+    reference = import_module(f"conformance.faults.{dialect}.server")
+    programs = import_module(f"conformance.faults.{dialect}.programs")
+    found = [problem for place, row in enumerate(table.faults) for problem in _checked(row, place, dialect)]
+    ids = [row.id for row in table.faults]
+    found += [(place, f"the id {name!r} was used before") for place, name in enumerate(ids) if name in ids[:place]]
+    used = {row.program for row in table.faults}
+    left = [name for name in classes(programs) if name not in used]
+    if found or left:
+        text = path.read_text(encoding="utf-8")
+        words = [f"faults.{place} ({ids[place]}): {problem}" for place, problem in found]
+        words += [f"no row has `program: {name}`, which is in {programs.__name__}" for name in left]
+        raise DocumentError(path, words, [line_of(text, ("faults", place)) for place, _ in found])
+    return {row.id: _fault(row, reference, programs) for row in table.faults}
+
+
+def classes(programs: ModuleType) -> dict[str, type[Any]]:
+    """The programs of a module: its own public classes."""
+    own = (item for item in vars(programs).values() if isinstance(item, type))
+    return {it.__name__: it for it in own if it.__module__ == programs.__name__ and not it.__name__.startswith("_")}
+
+
+def _fault(row: Row, reference: ModuleType, programs: ModuleType) -> Fault:
+    if row.program is not None:
+        server: type[Any] = vars(programs)[row.program]
+        return Fault(row.id, " ".join((server.__doc__ or "").split()), row.requirements, row.cases, server)
+    name, tally = "".join(part.capitalize() for part in row.id.split("-")), Tally()
+    server = mutated(reference.SERVER, row.mutate, reference.REFUSAL, name, tally)
+    return Fault(row.id, " ".join(row.wrong.split()), row.requirements, row.cases, server, row.mutate, tally)
+
+
+def _checked(row: Row, place: int, dialect: str) -> Iterator[tuple[int, str]]:
+    yield from ((place, problem) for problem in _problems(row, dialect))
+
+
+def _problems(row: Row, dialect: str) -> Iterator[str]:
+    if not ID.fullmatch(row.id):
+        yield "an id is small letters and digits with hyphens, as `two-starts`"
+    suite = load_suite(dialect)
+    known = {"requirements": suite.catalogue.ids, "cases": {case.name for case in suite.cases}}
+    for kind, names in known.items():
+        given = getattr(row, kind)
+        if not given:
+            yield f"{kind}: name at least one"
+        yield from (f"{kind}: there is no {name!r}; {nearest(name, names)}" for name in given if name not in names)
+    if (row.program is None) == (not row.mutate):
+        yield "say `mutate` or `program`, and not both"
+    elif row.program is not None:
+        yield from _problems_of_program(row, classes(import_module(f"conformance.faults.{dialect}.programs")))
+    else:
+        if not row.wrong.strip().endswith("."):
+            yield "wrong: say in a sentence what is wrong"
+        server = import_module(f"conformance.faults.{dialect}.server").SERVER
+        for number, change in enumerate(row.mutate):
+            yield from (f"mutate.{number}: {problem}" for problem in problems(change, server))
+
+
+def _problems_of_program(row: Row, known: Mapping[str, type[Any]]) -> Iterator[str]:
+    if row.program not in known:
+        yield f"program: there is no class {row.program!r} in programs.py; {nearest(str(row.program), known)}"
+    if row.wrong:
+        yield "wrong: the docstring of the program says it"
+
+
+# -- faults that are still classes -------------------------------------------------------------------------------------
+
+
+def fault(*requirements: str, cases: str) -> Any:
     """Make a fault of a server class: these requirements must fail on it, by (at least) these cases."""
 
-    def mark(server: Server) -> Server:
+    def mark(server: Any) -> Any:
         name = re.sub(r"(?<!^)(?=[A-Z])|(?<=[a-z])(?=[0-9])", "-", server.__name__).lower()
         sentence = " ".join((server.__doc__ or "").split())
         server.fault = Fault(name, sentence, requirements, tuple(cases.split()), server)

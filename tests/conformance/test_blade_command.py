@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from conformance.command import conform
 from conformance.faults.blade.every import FAULTS
-from conformance.faults.blade.reference import BladeServer
+from conformance.faults.blade.server import BladeServer
 
 KEY = "the-key-of-the-examiners"
 

@@ -12,7 +12,7 @@ from typer.testing import CliRunner, Result
 
 from conformance.command import conform
 from conformance.faults.aap import FAULTS
-from conformance.faults.blade.reference import BladeServer
+from conformance.faults.blade.server import BladeServer
 from conformance.faults.reference import ReferenceServer
 from conformance.kit.suite import load_suite
 

@@ -6,7 +6,7 @@ import orjson
 
 from conformance.faults.blade.bending import bending, setting, where, without
 from conformance.faults.blade.ledger import Body, Pending, Refusal, Session, block
-from conformance.faults.blade.reference import BladeServer
+from conformance.faults.blade.server import BladeServer
 from conformance.faults.fault import fault
 
 ASK = "AskUserQuestion"

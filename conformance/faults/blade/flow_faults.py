@@ -4,8 +4,8 @@ from typing import Any
 
 from conformance.faults.blade.bending import bending, changing, setting, where
 from conformance.faults.blade.ledger import Body, Session
-from conformance.faults.blade.reference import BladeServer
 from conformance.faults.blade.script import Move, Use
+from conformance.faults.blade.server import BladeServer
 from conformance.faults.fault import fault
 
 Events = list[tuple[str, Any]]

@@ -27,8 +27,8 @@ from conformance.faults.blade.manners import (
     StreamedUsers,
     ThinksFirst,
 )
-from conformance.faults.blade.reference import BladeServer
 from conformance.faults.blade.script import Move, Send, Use
+from conformance.faults.blade.server import BladeServer
 from conformance.faults.script import Speak
 
 OPTIONAL_OF_TURN = ("model", "usage", "started_at", "memory_refs")

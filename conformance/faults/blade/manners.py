@@ -7,8 +7,8 @@ import orjson
 from conformance.faults.blade.bending import bending, changing
 from conformance.faults.blade.engine import socket_server
 from conformance.faults.blade.ledger import Body, Pending, Session, new_turn
-from conformance.faults.blade.reference import BladeServer
 from conformance.faults.blade.script import Move, Use
+from conformance.faults.blade.server import BladeServer
 from conformance.faults.script import Speak, words
 
 

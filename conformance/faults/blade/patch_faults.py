@@ -4,8 +4,8 @@ from typing import Any
 
 from conformance.faults.blade.bending import bending, changing, setting, where, without
 from conformance.faults.blade.ledger import Body, Session, mint
-from conformance.faults.blade.reference import BladeServer
 from conformance.faults.blade.script import BRIDGE, CARD, Use
+from conformance.faults.blade.server import BladeServer
 from conformance.faults.fault import fault
 
 DELTAS = "patch.deltas_add_up"

@@ -5,7 +5,7 @@ from aiohttp import web
 from conformance.faults.blade.bending import bending, changing, instead, setting, without
 from conformance.faults.blade.front import USER
 from conformance.faults.blade.ledger import Session, new_session
-from conformance.faults.blade.reference import BladeServer
+from conformance.faults.blade.server import BladeServer
 from conformance.faults.damage import without_nulls
 from conformance.faults.fault import fault
 

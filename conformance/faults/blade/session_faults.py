@@ -1,7 +1,7 @@
 """Servers that are wrong about sessions, ids and times."""
 
 from conformance.faults.blade.bending import bending, changing, setting, where, without
-from conformance.faults.blade.reference import BladeServer
+from conformance.faults.blade.server import BladeServer
 from conformance.faults.fault import fault
 
 LINKS = "session.links_are_of_their_types"

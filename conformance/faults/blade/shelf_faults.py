@@ -6,7 +6,7 @@ from aiohttp import web
 
 from conformance.faults.blade.bending import bending, instead, setting, without
 from conformance.faults.blade.ledger import Body, Refusal
-from conformance.faults.blade.reference import BladeServer
+from conformance.faults.blade.server import BladeServer
 from conformance.faults.fault import fault
 
 

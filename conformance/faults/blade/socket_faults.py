@@ -6,8 +6,8 @@ from typing import Any
 from conformance.faults.blade.bending import bending, setting, where, without
 from conformance.faults.blade.engine import socket_server
 from conformance.faults.blade.ledger import Body, Refusal, Session
-from conformance.faults.blade.reference import BladeServer
 from conformance.faults.blade.script import Move, script
+from conformance.faults.blade.server import BladeServer
 from conformance.faults.fault import fault
 
 LIVE, RESUMED = "gap.a_subscription_is_live", "gap.a_subscription_is_resumed_after_its_cursor"

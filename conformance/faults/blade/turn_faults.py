@@ -4,7 +4,7 @@ from typing import Any
 
 from conformance.faults.blade.bending import all_of, bending, changing, setting, where, without
 from conformance.faults.blade.ledger import Session
-from conformance.faults.blade.reference import BladeServer
+from conformance.faults.blade.server import BladeServer
 from conformance.faults.fault import fault
 
 FIGURES = "turn.figures_are_of_their_types"

@@ -53,7 +53,7 @@ def _cas() -> Setup:
 
 def _blade() -> Setup:
     from conformance.faults.blade.every import FAULTS
-    from conformance.faults.blade.reference import BladeServer
+    from conformance.faults.blade.server import BladeServer
 
     def naming(name: str, json: Any) -> str:
         kind = json.get("patch_type") if name == "turn:patch" and isinstance(json, dict) else None

@@ -79,3 +79,6 @@ class ZenfluxServer(Rooms):
     def is_clean(self) -> bool:
         """Whether nothing is left of what clients made."""
         return not self.conversations and not self.sessions
+
+
+SERVER, REFUSAL = ZenfluxServer, Refusal

@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import BaseModel
 from yarl import URL
 
-from conformance.faults.blade.reference import BladeServer
+from conformance.faults.blade.server import BladeServer
 from conformance.faults.cas import CasServer
 from conformance.faults.reference import ReferenceServer
 from conformance.faults.serving import Servable, served

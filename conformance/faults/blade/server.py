@@ -5,7 +5,7 @@ from typing import Any
 from aiohttp import web
 
 from conformance.faults.blade.front import USER, Handler
-from conformance.faults.blade.ledger import now
+from conformance.faults.blade.ledger import Refusal, now
 from conformance.faults.blade.shelves import Shelves
 
 ONE = "/api/sessions/{id}"
@@ -107,3 +107,6 @@ class BladeServer(Shelves):
             web.get("/api/health", self.get_health),
             web.get("/healthz", self.get_health),
         ]
+
+
+SERVER, REFUSAL = BladeServer, Refusal

@@ -1,0 +1,1 @@
+"""Wrong servers that take a program: what rows of faults.yaml cannot say."""
