@@ -15,8 +15,9 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 
-from conformance.faults.mutation import Change, Names, Tally, mutated, nearest, problems
-from conformance.kit.documents import DocumentError, line_of, read_document
+from conformance.faults.compiler import Tally, mutated
+from conformance.faults.mutation import Change, Names, problems
+from conformance.kit.documents import DocumentError, line_of, nearest, read_document
 from conformance.kit.suite import load_suite
 
 HOME = Path(__file__).parent
@@ -39,8 +40,9 @@ class Fault:
 
     @property
     def unapplied(self) -> list[str]:
-        """The changes that have made no difference since the tally was cleared."""
-        return [change.at for place, change in enumerate(self.changes) if place not in self.tally.seen]
+        """The changes that have made no difference since the tally was cleared, and those that could not be made."""
+        unseen = [change.at for place, change in enumerate(self.changes) if place not in self.tally.seen]
+        return unseen + self.tally.troubles
 
 
 class Row(BaseModel):
