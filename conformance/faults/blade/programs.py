@@ -5,9 +5,9 @@ from typing import Any
 
 from aiohttp import web
 
-from conformance.faults.blade.engine import socket_server
-from conformance.faults.blade.ledger import Body, Refusal, Session
 from conformance.faults.blade.server import BladeServer
+from conformance.faults.blade.socket_engine import socket_server
+from conformance.faults.blade.state import Body, Refusal, Session
 
 Events = list[tuple[str, Any]]
 
@@ -124,3 +124,13 @@ class MemoryInBytes(BladeServer):
 
     def check_memory(self, body: Body) -> None:
         super().check_memory({**body, "content": "x" * len(body.get("content", "x").encode())})
+
+
+class EmptyBatchIsAll(BladeServer):
+    """A batch without ids is taken for all memories."""
+
+    async def post_batch(self, request: web.Request) -> web.StreamResponse:
+        if (await request.json()).get("ids") == []:
+            self.memories.clear()
+            return self.reply("batch", {"ok": True, "count": 0})
+        return await super().post_batch(request)

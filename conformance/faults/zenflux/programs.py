@@ -8,12 +8,12 @@ from uuid import uuid4
 import orjson
 from aiohttp import web
 
-from conformance.faults.zenflux.agent import Use
-from conformance.faults.zenflux.editing import changed
-from conformance.faults.zenflux.memory import Body, Conversation, Refusal, Session
 from conformance.faults.zenflux.player import Broken, Telling, Told
+from conformance.faults.zenflux.script import Use
 from conformance.faults.zenflux.server import ZenfluxServer
 from conformance.faults.zenflux.socket import Line
+from conformance.faults.zenflux.state import Body, Conversation, Refusal, Session
+from conformance.faults.zenflux.variations import changed
 
 
 class _Enough(Broken):
