@@ -17,7 +17,7 @@ from conformance.faults.values import FUNCTIONS, FUNCTIONS_WITH, IS, TESTS, refe
 from conformance.kit.documents import nearest
 
 STEP = re.compile(r"(?:(?P<part>\w+)\.)?(?P<name>\w+)(?:\((?P<given>[^)]*)\))?")
-PARTS = {"performer": "performer_type"}
+PARTS = {"player": "player_type"}
 """Parts of a server that have steps of their own, and the attribute of the server that holds their class."""
 CALLS = ("skip", "answer", "refuse", "rescue", "instead", "first", "then", "leaves")
 """What can go wrong with the step itself."""
@@ -88,7 +88,7 @@ class Change(_Entry):
 def problems(change: Change, server: type[Any]) -> Iterator[str]:
     """What is wrong with a change of this server, in words; a step that exists and names that are known are right."""
     if STEP.fullmatch(change.at) is None:
-        yield f"at: {change.at!r} is no step; write `step`, `step(first, *, third)` or `performer.step`"
+        yield f"at: {change.at!r} is no step; write `step`, `step(first, *, third)` or `player.step`"
         return
     if change.part and not hasattr(server, change.part):
         yield f"at: the server has no part {change.at.partition('.')[0]!r}; it has: {', '.join(PARTS)}"

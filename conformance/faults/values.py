@@ -21,7 +21,7 @@ from conformance.faults.damage import without_nulls
 Scope = Mapping[str, Any]
 Steps = tuple[str, ...]
 STEP = re.compile(r"\[[^\]]*\]|[^.\[]+")
-REFERENCE = re.compile(r"\$([a-z_][\w.()\-]*)")
+REFERENCE = re.compile(r"\$([a-z_][\w.()*\-]*)")
 IN_TEXT = re.compile(r"\{\$([a-z_][^}]*)\}")
 FRESH: Final = "fresh"
 """`$fresh` is an id that nobody has seen."""
