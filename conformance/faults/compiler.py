@@ -128,7 +128,7 @@ class _Mistake:
             self.refused(scope)
         if change.then and self.is_fitting(scope):
             yield self.called(work, server, change.then, scope)
-        for path, value in change.leaves.items():
+        for path, value in change.leaves.items() if self.is_fitting(scope) else ():
             self.leave(path, resolved(value, scope), scope)
         return self.edited(list(result) if isinstance(result, GeneratorType) else result, scope)
 

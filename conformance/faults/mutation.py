@@ -8,6 +8,7 @@ with what it is given (`argument`), or with the step itself (`skip`, `answer`, `
 import inspect
 import re
 from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
 from typing import Annotated, Any, Literal
 
 import yaml
@@ -21,6 +22,8 @@ PARTS = {"player": "player_type"}
 """Parts of a server that have steps of their own, and the attribute of the server that holds their class."""
 CALLS = ("skip", "answer", "refuse", "rescue", "instead", "first", "then", "leaves")
 """What can go wrong with the step itself."""
+BEFORE = ("skip", "answer", "instead", "first")
+"""Those of them that are decided before the step has a result."""
 EDITS = ("becomes", "set", "remove", "keep", "rename", "change", "drop", "repeat", "insert")
 """What can go wrong with a value."""
 Names = Annotated[tuple[str, ...], BeforeValidator(lambda given: given.split() if isinstance(given, str) else given)]
@@ -97,12 +100,21 @@ def problems(change: Change, server: type[Any]) -> Iterator[str]:
     if not hasattr(owner, change.step):
         yield f"at: {owner.__name__} has no step {change.step!r}; {nearest(change.step, public(owner))}"
         return
-    if not any(name in change.model_fields_set for name in (*CALLS, *EDITS)):
-        yield f"nothing goes wrong at {change.at}; say one of: {', '.join((*EDITS, *CALLS))}"
+    yield from _contradictions(change)
     if callable(getattr(owner, change.step)):
         yield from _unknown_names(change, server, list(inspect.signature(getattr(owner, change.step)).parameters)[1:])
     elif change.model_fields_set != {"at", "becomes"}:
         yield f"at: {change.step} is a setting; a setting can only have `becomes`"
+
+
+def _contradictions(change: Change) -> Iterator[str]:
+    calls, edits = ([name for name in names if name in change.model_fields_set] for names in (CALLS, EDITS))
+    if not calls and not edits:
+        yield f"nothing goes wrong at {change.at}; say one of: {', '.join((*EDITS, *CALLS))}"
+    if change.argument is not None and calls:
+        yield f"argument: {calls[0]} is about the step, not about one of its arguments; say it in another change"
+    if before := [name for name in calls if name in BEFORE and any(path.startswith("it") for path in change.when)]:
+        yield f"when: there is no `it` yet where {before[0]} decides; name an argument"
 
 
 def _unknown_names(change: Change, server: type[Any], arguments: list[str]) -> Iterator[str]:
@@ -122,15 +134,27 @@ def _unknown_names(change: Change, server: type[Any], arguments: list[str]) -> I
     for name in [*change.instead[:1], *change.first[:1], *change.then[:1]]:
         if not hasattr(server, name):
             yield f"{server.__name__} has no step {name!r}; {nearest(name, public(server))}"
-    for wanted in [condition["is"] for condition in _tests(change) if "is" in condition]:
-        if wanted not in IS:
-            yield f"is: there is no {wanted!r}; {nearest(str(wanted), IS)}"
+    conditions = (
+        change.when,
+        change.drop,
+        change.repeat,
+        change.insert and (change.insert.before or change.insert.after),
+    )
+    for wanted in [wanted for condition in conditions for wanted in (condition or {}).values()]:
+        yield from _unknown_tests(wanted)
 
 
-def _tests(change: Change) -> list[Condition]:
-    conditions = (change.when, change.drop or {}, change.repeat or {})
-    found = [wanted for condition in conditions for wanted in condition.values()]
-    return [wanted for wanted in found if isinstance(wanted, dict) and set(wanted) <= set(TESTS)]
+def _unknown_tests(wanted: Any) -> Iterator[str]:
+    """A condition of one member is a test, unless its name is like that of none."""
+    if not isinstance(wanted, dict) or len(wanted) != 1:
+        return
+    ((name, argument),) = wanted.items()
+    if name == "not":
+        yield from _unknown_tests(argument)
+    elif name == "is" and argument not in IS:
+        yield f"is: there is no {argument!r}; {nearest(str(argument), IS)}"
+    elif name not in TESTS and get_close_matches(name, TESTS, cutoff=0.75):
+        yield f"there is no test {name!r}; {nearest(name, TESTS)}"
 
 
 def _plain(value: Any) -> Any:
