@@ -15,8 +15,9 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 
-from conformance.faults.mutation import Change, Names, Tally, mutated, nearest, problems
-from conformance.kit.documents import DocumentError, line_of, read_document
+from conformance.faults.compiler import Tally, mutated
+from conformance.faults.mutation import Change, Names, problems
+from conformance.kit.documents import DocumentError, line_of, nearest, read_document
 from conformance.kit.suite import load_suite
 
 HOME = Path(__file__).parent
@@ -39,8 +40,9 @@ class Fault:
 
     @property
     def unapplied(self) -> list[str]:
-        """The changes that have made no difference since the tally was cleared."""
-        return [change.at for place, change in enumerate(self.changes) if place not in self.tally.seen]
+        """The changes that have made no difference since the tally was cleared, and those that could not be made."""
+        unseen = [change.at for place, change in enumerate(self.changes) if place not in self.tally.seen]
+        return unseen + self.tally.troubles
 
 
 class Row(BaseModel):
@@ -75,16 +77,16 @@ def read_faults(path: Path, dialect: str) -> Mapping[str, Fault]:
     table = read_document(path, FaultTable)
     reference = import_module(f"conformance.faults.{dialect}.server")
     programs = import_module(f"conformance.faults.{dialect}.programs")
-    found = [problem for place, row in enumerate(table.faults) for problem in _checked(row, place, dialect)]
     ids = [row.id for row in table.faults]
-    found += [(place, f"the id {name!r} was used before") for place, name in enumerate(ids) if name in ids[:place]]
+    found = [(place, at, words) for place, row in enumerate(table.faults) for at, words in _problems(row, dialect)]
+    found += [(place, ("id",), "this id was used before") for place, name in enumerate(ids) if name in ids[:place]]
     used = {row.program for row in table.faults}
     left = [name for name in classes(programs) if name not in used]
     if found or left:
         text = path.read_text(encoding="utf-8")
-        words = [f"faults.{place} ({ids[place]}): {problem}" for place, problem in found]
+        words = [f"{ids[place]}: {problem}" for place, _, problem in found]
         words += [f"no row has `program: {name}`, which is in {programs.__name__}" for name in left]
-        raise DocumentError(path, words, [line_of(text, ("faults", place)) for place, _ in found])
+        raise DocumentError(path, words, [line_of(text, ("faults", place, *at)) for place, at, _ in found])
     return {row.id: _fault(row, reference, programs) for row in table.faults}
 
 
@@ -103,37 +105,30 @@ def _fault(row: Row, reference: ModuleType, programs: ModuleType) -> Fault:
     return Fault(row.id, " ".join(row.wrong.split()), row.requirements, row.cases, server, row.mutate, tally)
 
 
-def _checked(row: Row, place: int, dialect: str) -> Iterator[tuple[int, str]]:
-    yield from ((place, problem) for problem in _problems(row, dialect))
-
-
-def _problems(row: Row, dialect: str) -> Iterator[str]:
+def _problems(row: Row, dialect: str) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """What is wrong with a row, and where in the row."""
     if not ID.fullmatch(row.id):
-        yield "an id is small letters and digits with hyphens, as `two-starts`"
+        yield ("id",), "an id is small letters and digits with hyphens, as `two-starts`"
     suite = load_suite(dialect)
     known = {"requirements": suite.catalogue.ids, "cases": {case.name for case in suite.cases}}
     for kind, names in known.items():
         given = getattr(row, kind)
-        if not given:
-            yield f"{kind}: name at least one"
-        yield from (f"{kind}: there is no {name!r}; {nearest(name, names)}" for name in given if name not in names)
+        unknown = [f"{kind}: there is no {name!r}; {nearest(name, names)}" for name in given if name not in names]
+        yield from (((kind,), problem) for problem in (unknown if given else [f"{kind}: name at least one"]))
     if (row.program is None) == (not row.mutate):
-        yield "say `mutate` or `program`, and not both"
+        yield (), "say `mutate` or `program`, and not both"
     elif row.program is not None:
-        yield from _problems_of_program(row, classes(import_module(f"conformance.faults.{dialect}.programs")))
+        programs = classes(import_module(f"conformance.faults.{dialect}.programs"))
+        if row.program not in programs:
+            yield ("program",), f"programs.py has no class {row.program!r}; {nearest(row.program, programs)}"
+        if row.wrong:
+            yield ("wrong",), "wrong: the docstring of the program says it"
     else:
         if not row.wrong.strip().endswith("."):
-            yield "wrong: say in a sentence what is wrong"
+            yield ("wrong",), "wrong: say in a sentence what is wrong"
         server = import_module(f"conformance.faults.{dialect}.server").SERVER
         for number, change in enumerate(row.mutate):
-            yield from (f"mutate.{number}: {problem}" for problem in problems(change, server))
-
-
-def _problems_of_program(row: Row, known: Mapping[str, type[Any]]) -> Iterator[str]:
-    if row.program not in known:
-        yield f"program: there is no class {row.program!r} in programs.py; {nearest(str(row.program), known)}"
-    if row.wrong:
-        yield "wrong: the docstring of the program says it"
+            yield from ((("mutate", number), f"mutate: {problem}") for problem in problems(change, server))
 
 
 # -- faults that are still classes -------------------------------------------------------------------------------------

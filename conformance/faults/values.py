@@ -21,7 +21,7 @@ from conformance.faults.damage import without_nulls
 Scope = Mapping[str, Any]
 Steps = tuple[str, ...]
 STEP = re.compile(r"\[[^\]]*\]|[^.\[]+")
-REFERENCE = re.compile(r"\$([a-z_][\w.()\-]*)")
+REFERENCE = re.compile(r"\$([a-z_][\w.()*\-]*)")
 IN_TEXT = re.compile(r"\{\$([a-z_][^}]*)\}")
 FRESH: Final = "fresh"
 """`$fresh` is an id that nobody has seen."""
@@ -59,12 +59,14 @@ def first(value: Any, steps: Steps) -> Any:
 def _next(value: Any, step: str) -> Iterator[Any]:
     if step == "json()":
         yield value
-    elif step == "*" and isinstance(value, list | tuple):
-        yield from value
+    elif step == "class()":
+        yield (value if isinstance(value, type) else type(value)).__name__
+    elif step == "*" and isinstance(value, list | tuple | Mapping):
+        yield from value.values() if isinstance(value, Mapping) else value
     elif step.startswith("["):
         items = value if isinstance(value, list | tuple) else [value]
         yield from (item for item in items if _is_selected(item, step))
-    elif isinstance(value, Mapping):
+    elif _is_mapping(value):
         yield from (value[name] for name in (step, _number(step)) if name in value)
     elif isinstance(value, list | tuple):
         place = _number(step)
@@ -85,6 +87,10 @@ def _described(answer: web.Response) -> dict[str, Any]:
     is_json = answer.content_type == "application/json" and body
     parts = {"body": orjson.loads(body)} if is_json else {"text": body.decode(errors="replace")}
     return {"status": answer.status, "content_type": answer.content_type, "headers": dict(answer.headers), **parts}
+
+
+def _is_mapping(value: Any) -> bool:
+    return isinstance(value, Mapping) and not isinstance(value, web.BaseRequest)
 
 
 def _number(step: str) -> int | None:
@@ -122,11 +128,22 @@ def changed(value: Any, steps: Steps, change: Change) -> Any:
         return type(value)(item for item in kept if item is not MISSING)
     if step.startswith("["):
         return changed(value, rest, change) if _is_selected(value, step) else value
+    if value is None or isinstance(value, str | bytes | int | float):
+        return value
+    if isinstance(value, web.Request) and rest:
+        return _asked(value, step, changed(dict(getattr(value, step)), rest, change))
     return _with_member(value, step, rest, change)
 
 
 def _is_meant(step: str, place: int, item: Any, size: int) -> bool:
     return step == "*" or (_is_selected(item, step) if step.startswith("[") else _number(step) in (place, place - size))
+
+
+def _asked(request: web.Request, part: str, members: dict[str, str]) -> web.Request:
+    """The request with another query or other headers."""
+    if part == "headers":
+        return request.clone(headers=members)
+    return request.clone(rel_url=request.rel_url.with_query(members))
 
 
 def _with_member(value: Any, name: str, rest: Steps, change: Change) -> Any:
@@ -154,7 +171,7 @@ def _is_frozen(value: Any) -> bool:
 def shaped(value: Any, kind: Any) -> Any:
     """A value of YAML as the type that the server works with: bytes, a tuple, a set, a dataclass, an answer."""
     kind = get_origin(kind) or kind
-    if not isinstance(kind, type) or (isinstance(value, kind) and kind is not dict):
+    if kind is Any or not isinstance(kind, type) or isinstance(value, kind):
         return value
     if issubclass(kind, web.StreamResponse) and isinstance(value, dict):
         return _answer(dict(value))
@@ -182,6 +199,7 @@ IS: Mapping[str, Callable[[Any], bool]] = MappingProxyType(
         "filled": lambda value: value is not MISSING and bool(value),
         "empty": lambda value: value is MISSING or not value,
         "text": lambda value: isinstance(value, str),
+        "number": lambda value: isinstance(value, int | float) and not isinstance(value, bool),
         "list": lambda value: isinstance(value, list | tuple),
         "object": lambda value: isinstance(value, dict),
     }
@@ -189,14 +207,13 @@ IS: Mapping[str, Callable[[Any], bool]] = MappingProxyType(
 TESTS: Mapping[str, Callable[[Any, Any], bool]] = MappingProxyType(
     {
         "is": lambda value, wanted: IS[wanted](value),
-        "not": lambda value, wanted: not same(value, wanted),
         "in": lambda value, wanted: any(same(value, item) for item in wanted),
-        "not_in": lambda value, wanted: value not in wanted,
         "has": lambda value, wanted: value is not MISSING and value is not None and wanted in value,
-        "lacks": lambda value, wanted: value is not MISSING and wanted not in value,
         "starts": lambda value, wanted: (
             isinstance(value, str | bytes) and value.startswith(shaped(wanted, type(value)))
         ),
+        "ends": lambda value, wanted: isinstance(value, str | bytes) and value.endswith(shaped(wanted, type(value))),
+        "matches": lambda value, wanted: isinstance(value, str) and re.fullmatch(wanted, value) is not None,
         "over": lambda value, wanted: _size(value) > wanted,
         "under": lambda value, wanted: _size(value) < wanted,
     }
@@ -208,14 +225,14 @@ def _size(value: Any) -> float:
 
 
 def holds(wanted: Any, found: Sequence[Any], scope: Scope) -> bool:
-    """Whether something of what was found is what is wanted: a value, or {test: value} with a test of TESTS."""
+    """Whether something of what was found is what is wanted: a value, {test: value} of TESTS, or {not: either}."""
     candidates = found or [MISSING]
-    if isinstance(wanted, dict) and len(wanted) == 1 and (test := TESTS.get(next(iter(wanted)))):
-        expected = resolved(next(iter(wanted.values())), scope)
-        every = all if "not" in wanted or "not_in" in wanted or "lacks" in wanted else any
-        return every(test(value, expected) for value in candidates)
-    expected = resolved(wanted, scope)
-    return any(same(value, expected) for value in candidates)
+    name, argument = next(iter(wanted.items())) if isinstance(wanted, dict) and len(wanted) == 1 else ("", None)
+    if name == "not":
+        return not holds(argument, found, scope)
+    if test := TESTS.get(name):
+        return any(test(value, resolved(argument, scope)) for value in candidates)
+    return any(same(value, resolved(wanted, scope)) for value in candidates)
 
 
 def resolved(value: Any, scope: Scope) -> Any:
@@ -259,6 +276,8 @@ FUNCTIONS: Mapping[str, Callable[[Any], Any]] = MappingProxyType(
     {
         "upper": lambda value: value.upper(),
         "strip": lambda value: value.strip(),
+        "rstrip": lambda value: value.rstrip(),
+        "last_first": lambda value: value[-1:] + value[:-1],
         "reverse": lambda value: value[::-1],
         "string": str,
         "json": lambda value: orjson.dumps(value).decode(),
@@ -266,6 +285,7 @@ FUNCTIONS: Mapping[str, Callable[[Any], Any]] = MappingProxyType(
         "text": _text,
         "blocks": lambda value: [{"type": "text", "text": value}] if isinstance(value, str) else value,
         "without_nulls": without_nulls,
+        "keys": list,
         "values": lambda value: list(value.values()),
     }
 )
@@ -279,6 +299,14 @@ FUNCTIONS_WITH: Mapping[str, Callable[[Any, Any], Any]] = MappingProxyType(
         "last": lambda value, count: value[-count:],
         "from": lambda value, count: value[count:],
         "without_prefix": lambda value, prefix: value.removeprefix(shaped(prefix, type(value))),
+        "without_suffix": lambda value, suffix: value.removesuffix(shaped(suffix, type(value))),
+        "without_lines": lambda value, prefix: b"".join(
+            line for line in value.splitlines(keepends=True) if not line.startswith(prefix.encode())
+        ),
+        "up_to": lambda value, mark: value.partition(shaped(mark, type(value)))[0],
+        "slice": lambda value, bounds: value[slice(*bounds)],
+        "at_least": max,
+        "sub": lambda value, pair: re.sub(pair[0], pair[1], value),
         "replace": lambda value, pair: value.replace(*(shaped(part, type(value)) for part in pair)),
         "lookup": lambda value, table: table.get(value, value),
         "or": lambda value, other: value or other,

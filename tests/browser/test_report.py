@@ -10,8 +10,8 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from conformance.faults.aap import FAULTS
+from conformance.faults.fault import load_faults
 from conformance.faults.serving import served
-from conformance.faults.zenflux.catalogue import FAULTS as ZENFLUX_FAULTS
 from conformance.kit.reports import write_report
 from conformance.kit.runner import Runner
 from conformance.kit.suite import Target, load_suite
@@ -214,7 +214,7 @@ def test_what_a_server_says_is_never_taken_for_markup(look: Look, report: Report
 
 
 def test_a_dialect_of_many_sections_and_sockets_is_no_wider(look: Look, tmp_path: Path) -> None:
-    found = apart(_examined("zenflux", ZENFLUX_FAULTS["other-ids"]))
+    found = apart(_examined("zenflux", load_faults("zenflux")["other-ids"]))
     write_report(found, "html", tmp_path / "zenflux.html")
     page = look(390, path=tmp_path / "zenflux.html")
     unfold(page)

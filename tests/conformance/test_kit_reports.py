@@ -16,7 +16,7 @@ from rich.console import Console
 
 from conformance.aap.profile import AapProfile
 from conformance.faults.aap import FAULTS
-from conformance.faults.blade.every import FAULTS as BLADE_FAULTS
+from conformance.faults.fault import load_faults
 from conformance.kit import reports
 from conformance.kit.reports import badge, console, html, jsonfile, junit, markdown
 from conformance.kit.requirement import Requirement
@@ -328,7 +328,7 @@ def test_transcripts_are_a_file_per_case(report: Report, tmp_path: Path) -> None
 
 
 async def test_a_key_that_the_server_returns_is_in_no_report(examine_blade: Examine, tmp_path: Path) -> None:
-    server = BLADE_FAULTS["plaintext-twice"].server(key=KEY)
+    server = load_faults("blade")["plaintext-twice"].server(key=KEY)
     minted: list[str] = []
     keep, server.tokens = server.tokens, Kept(minted)
     assert keep == {}

@@ -6,17 +6,16 @@ import aiohttp
 import pytest
 
 from conformance.faults.aap import FAULTS as AAP_FAULTS
-from conformance.faults.blade.every import FAULTS as BLADE_FAULTS
 from conformance.faults.cas import FAULTS as CAS_FAULTS
+from conformance.faults.fault import load_faults
 from conformance.faults.serving import served
-from conformance.faults.zenflux.catalogue import FAULTS as ZENFLUX_FAULTS
 from conformance.kit.runner import Runner
 from conformance.kit.suite import Target, load_suite
 from conformance.kit.verdict import Outcome, Report
 from tests.support.conformance.examinations import KEY, SERVERS, examine_at, made, suited
 from tests.support.conformance.foreign_resources import Lists, OtherUser
 
-FAULTS = {"aap": AAP_FAULTS, "cas": CAS_FAULTS, "blade": BLADE_FAULTS, "zenflux": ZENFLUX_FAULTS}
+FAULTS = {"aap": AAP_FAULTS, "cas": CAS_FAULTS, "blade": load_faults("blade"), "zenflux": load_faults("zenflux")}
 
 
 async def before_and_after(dialect: str, server: Any, *ids: str) -> tuple[Lists, Lists, Report]:

@@ -5,14 +5,14 @@ from typing import Any
 from aiohttp import web
 
 from conformance.faults.blade.front import USER, Handler
-from conformance.faults.blade.ledger import Refusal, now
-from conformance.faults.blade.shelves import Shelves
+from conformance.faults.blade.resources import Resources
+from conformance.faults.blade.state import Refusal, now
 
 ONE = "/api/sessions/{id}"
 MEMORY, KEY, TASK = "/api/memories", "/api/user/api-keys/", "/api/scheduled-tasks"
 
 
-class BladeServer(Shelves):
+class BladeServer(Resources):
     """All of Blade, with an agent that knows the directives."""
 
     mount = ""

@@ -11,7 +11,7 @@ from typing import Any
 from aiohttp import web
 from pydantic import BaseModel
 
-from conformance.faults.fault import Fault
+from conformance.faults.fault import Fault, load_faults
 from conformance.faults.serving import Servable
 from conformance.kit.suite import Suite
 
@@ -52,7 +52,6 @@ def _cas() -> Setup:
 
 
 def _blade() -> Setup:
-    from conformance.faults.blade.every import FAULTS
     from conformance.faults.blade.server import BladeServer
 
     def naming(name: str, json: Any) -> str:
@@ -60,11 +59,10 @@ def _blade() -> Setup:
         is_whole = kind == "add_content" and "text_delta" not in json["data"]
         return f"{name}({kind}{', whole' if is_whole else ''})" if kind else name
 
-    return Setup(lambda: BladeServer(KEY), _keyed, lambda: FAULTS, _usual, naming)
+    return Setup(lambda: BladeServer(KEY), _keyed, lambda: load_faults("blade"), _usual, naming)
 
 
 def _zenflux() -> Setup:
-    from conformance.faults.zenflux.catalogue import FAULTS
     from conformance.faults.zenflux.server import ZenfluxServer
 
     def quick(server: Any) -> Servable:
@@ -78,7 +76,10 @@ def _zenflux() -> Setup:
         prompts = usual.prompts.model_copy(update={"slow": "/slow 12"})
         return usual.model_copy(update={"heartbeat": TICK + 0.1, "prompts": prompts})  # type: ignore[no-any-return]
 
-    return Setup(lambda: quick(ZenfluxServer()), lambda fault: quick(fault.server()), lambda: FAULTS, profile)
+    def wrong(fault: Fault) -> Servable:
+        return quick(fault.server())
+
+    return Setup(lambda: quick(ZenfluxServer()), wrong, lambda: load_faults("zenflux"), profile)
 
 
 def _keyed(fault: Fault) -> Servable:

@@ -10,8 +10,8 @@ from uuid import uuid4
 import orjson
 
 from conformance.faults.script import Break, Speak
-from conformance.faults.zenflux.agent import PIXEL, Ask, Change, LongRun, Note, Rollback, Show, Use, moves
-from conformance.faults.zenflux.memory import Body, Request, Session, Stopped, event_time, object_time
+from conformance.faults.zenflux.script import PIXEL, Ask, Change, LongRun, Note, Rollback, Show, Use, moves
+from conformance.faults.zenflux.state import Body, Request, Session, Stopped, event_time, object_time
 
 IN_JSON = ("recommended", "confirmation_request")
 

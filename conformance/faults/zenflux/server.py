@@ -7,9 +7,9 @@ from uuid import uuid4
 
 from aiohttp import web
 
+from conformance.faults.zenflux.conversations import Conversations
 from conformance.faults.zenflux.front import Handler
-from conformance.faults.zenflux.memory import Body, Refusal, object_time
-from conformance.faults.zenflux.rooms import Rooms
+from conformance.faults.zenflux.state import Body, Refusal, object_time
 
 BASE = "/api/v1"
 LARGEST = 4 * 1024 * 1024
@@ -20,7 +20,7 @@ MODELS: list[Body] = [
 ]
 
 
-class ZenfluxServer(Rooms):
+class ZenfluxServer(Conversations):
     """All of ZenFlux, with an agent that knows the directives."""
 
     mount = ""

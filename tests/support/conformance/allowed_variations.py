@@ -5,17 +5,17 @@ from functools import reduce
 from typing import Any
 
 from conformance.faults import liberties as aap
-from conformance.faults.blade import liberties as blade
+from conformance.faults.blade import variations as blade
 from conformance.faults.cas import liberties as cas
-from conformance.faults.zenflux import liberties as zenflux
+from conformance.faults.zenflux import variations as zenflux
 from conformance.kit.requirement import Level
 from conformance.kit.suite import load_suite
 
 ALONE: dict[str, Sequence[type[Any]]] = {
     "aap": aap.LIBERTIES,
-    "blade": blade.LIBERTIES,
+    "blade": blade.VARIATIONS,
     "cas": cas.LIBERTIES,
-    "zenflux": zenflux.LIBERTIES,
+    "zenflux": zenflux.VARIATIONS,
 }
 TOGETHER: dict[str, dict[str, str]] = {
     "aap": {

@@ -7,8 +7,8 @@ from typing import Any
 import orjson
 from aiohttp import web
 
-from conformance.faults.blade.ledger import Session
 from conformance.faults.blade.server import BladeServer
+from conformance.faults.blade.state import Session
 from conformance.faults.cas import CasServer
 from conformance.faults.cas.memory import Body
 from conformance.faults.damage import damaged

@@ -5,17 +5,15 @@ from pathlib import Path
 from typing import Any
 
 from conformance.faults import aap, cas
-from conformance.faults.blade import every as blade
-from conformance.faults.fault import Fault
-from conformance.faults.zenflux import catalogue as zenflux
+from conformance.faults.fault import Fault, load_faults
 from conformance.kit.verdict import Outcome, Report
 from tests.support.conformance.examinations import examine_server, judged, made, record_server, stumbles
 
 FAULTS: Mapping[str, Mapping[str, Fault]] = {
     "aap": aap.FAULTS,
     "cas": cas.FAULTS,
-    "zenflux": zenflux.FAULTS,
-    "blade": blade.FAULTS,
+    "zenflux": load_faults("zenflux"),
+    "blade": load_faults("blade"),
 }
 RECORDED = {
     "aap": "version-as-text option-without-default capabilities-as-booleans tool-without-parameters created-with-200 "
@@ -58,8 +56,12 @@ def unrecorded(dialect: str) -> list[str]:
 
 
 async def assert_caught(dialect: str, name: str, recording: Path | None = None, *, by_all: bool = False) -> None:
-    """The cases that the fault names, or all of its requirements, fail and say why; so does the recording, if any."""
+    """The cases that the fault names, or all of its requirements, fail and say why; so does the recording, if any.
+
+    Every change of the fault has made a difference.
+    """
     fault = FAULTS[dialect][name]
+    fault.tally.clear()
     server, wanted = made(dialect, fault.server), fault.requirements
     how: dict[str, Any] = {"within": PATIENCE[dialect], "clears": by_all, "cases": () if by_all else fault.cases}
     if recording is None:
@@ -67,6 +69,7 @@ async def assert_caught(dialect: str, name: str, recording: Path | None = None, 
     else:
         _assert_failed(fault, await record_server(dialect, server, recording, *wanted, **how))
         _assert_shown(fault, judged(dialect, recording))
+    assert fault.unapplied == []
 
 
 def _assert_failed(fault: Fault, report: Report) -> None:

@@ -7,13 +7,13 @@ from typing import Any
 
 from socketio.exceptions import ConnectionRefusedError as Refused  # type: ignore[import-untyped]
 
-from conformance.faults.blade.engine import socket_server
-from conformance.faults.blade.ledger import Bend, Body, Broken, Paused, Pending, Refusal, Session, block, copied, mint
-from conformance.faults.blade.performer import Performer
+from conformance.faults.blade.player import Player
 from conformance.faults.blade.script import QUESTIONS, Ask, Move, Send, Use, script
+from conformance.faults.blade.socket_engine import socket_server
+from conformance.faults.blade.state import Bend, Body, Broken, Paused, Pending, Refusal, Session, block, copied, mint
 
 
-class Chats(Performer):
+class Socket(Player):
     """Everything that comes over Socket.IO; every rule is a method that a fault can override."""
 
     bends: Mapping[str, Bend] = MappingProxyType({})

@@ -8,13 +8,13 @@ from zoneinfo import ZoneInfo
 import orjson
 from aiohttp import web
 
-from conformance.faults.blade.desk import Desk
-from conformance.faults.blade.ledger import Body, Refusal, Session, mint, now
+from conformance.faults.blade.sessions import Sessions
+from conformance.faults.blade.state import Body, Refusal, Session, mint, now
 
 MEMORY = ("skill_name", "record_type", "scope", "owner", "topic", "mem0_id", "superseded_by", "write_reason")
 
 
-class Shelves(Desk):
+class Resources(Sessions):
     """What is kept beside sessions."""
 
     def __init__(self, key: str | None = None) -> None:

@@ -6,22 +6,44 @@ mirrors; contents as objects or as JSON in strings; server_tool_use for tool_use
 streams without session_end; known conversations without conversation_start; unknown members, events and notifications;
 comments, pings, event names and ids in streams, ticks at once; times with zones; bare lists; codes of errors in the
 body only, and 201 for 200; busy lines that refuse, stop or tell both runs; chats that run on in the background;
-management that answers everything. Those of bytes and words are in `freedoms`.
+management that answers everything.
 """
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import orjson
 from aiohttp import web
 
-from conformance.faults.zenflux.editing import Editing, changed, without
-from conformance.faults.zenflux.freedoms import OtherBytes, OtherWords
-from conformance.faults.zenflux.memory import Body, Conversation, Refusal, Session
 from conformance.faults.zenflux.player import Telling, Told
 from conformance.faults.zenflux.server import ZenfluxServer
 from conformance.faults.zenflux.socket import Line
+from conformance.faults.zenflux.state import Body, Conversation, Refusal, Session
+
+FINAL = {"completed": "completed", "cancelled": "stopped", "failed": "failed"}
+
+
+class Editing(ZenfluxServer):
+    """A server of which each event of a run may be changed, left out, or followed by others."""
+
+    def edited(self, told: Told) -> Iterable[Told]:
+        return (told,)
+
+    async def play(self, session: Session) -> Telling:
+        async for told in super().play(session):
+            for changed in self.edited(told):
+                yield changed
+
+
+def changed(told: Told, **fields: Any) -> Told:
+    """The event with these members of data set."""
+    return Told(told.type, {**told.data, **fields}, told.message)
+
+
+def without(told: Told, *names: str) -> Told:
+    """The event without these members of data."""
+    return Told(told.type, {name: value for name, value in told.data.items() if name not in names}, told.message)
 
 
 class OneMessage(Editing):
@@ -202,7 +224,84 @@ class InTheBackground(ZenfluxServer):
         return web.Response(body=body, status=201 if code == 200 else code, content_type="application/json")
 
 
-LIBERTIES: tuple[type[ZenfluxServer], ...] = (
+class OtherBytes(ZenfluxServer):
+    """Streams, frames and bodies are spelled as nobody else would spell them."""
+
+    def chunk(self, envelope: Body) -> bytes:
+        spread = orjson.dumps(_turned(envelope), option=orjson.OPT_INDENT_2).replace(b"\n", b"\ndata:")
+        mark = b"\xef\xbb\xbf" if envelope["seq"] == 1 else b""
+        plain = b"retry: 100\ndata:" + spread + b"\nid: %d\n\n" % envelope["seq"]
+        return mark + (": 还在 😀\n\n".encode() + plain).replace(b"\n", b"\r\n")
+
+    def last_chunk(self) -> bytes:
+        return super().last_chunk().replace(b"event: ", b"event:").replace(b"\n", b"\r\n")
+
+    async def forwarded(self, session: Session) -> Telling:
+        async for told in super().forwarded(session):
+            pieces = list(told.data["delta"]) if told.type == "content_delta" else []
+            for piece in pieces:
+                yield changed(told, delta=piece)
+            if not pieces:
+                yield told
+
+    def event_frame(self, envelope: Body) -> Body:
+        return _turned(super().event_frame(_turned(envelope)))
+
+    def response_frame(self, name: str, payload: Body) -> Body:
+        return _turned(super().response_frame(name, payload))
+
+    def wrap(self, code: int, message: str, data: Any) -> web.Response:
+        body = orjson.dumps({"data": data, "message": message, "code": code}, option=orjson.OPT_INDENT_2)
+        return web.Response(body=body, status=code, headers={"Content-Type": "application/json; charset=utf-8"})
+
+
+def _turned(body: Body) -> Body:
+    """The same members in the opposite order."""
+    return dict(reversed(body.items()))
+
+
+class OtherWords(Editing):
+    """What is left open is answered otherwise."""
+
+    def refusal(self, status: int, words: str) -> web.Response:
+        return super().refusal(422 if status == 400 else status, words)
+
+    def envelope(self, session: Session, told: Told) -> Body:
+        envelope = super().envelope(session, told)
+        return envelope | {"event_uuid": envelope["event_uuid"].upper(), "timestamp": f"{envelope['timestamp'][:19]}Z"}
+
+    def edited(self, told: Told) -> Iterator[Told]:
+        if told.type == "rollback_options":
+            told = without(changed(told, options=[{"id": "all"}, {"id": "last"}]), "error", "reason")
+        yield told
+
+    async def play(self, session: Session) -> Telling:
+        """The title comes after the message, and conversation_stop before session_end."""
+        talk = session.conversation
+        async for told in super().play(session):
+            if told.type == "session_end" and told.data["status"] == "completed":
+                yield self.change(session, {"title": talk.title})
+            if told.type == "session_end":
+                final = FINAL[told.data["status"]]
+                yield Told("conversation_stop", {"conversation_id": talk.id, "final_status": final})
+            yield told
+
+    def page(self, talk: Conversation, limit: int, request: web.Request) -> Body:
+        page = super().page(talk, limit, request)
+        return page | {"messages": [{**message, "content": _plain(message["content"])} for message in page["messages"]]}
+
+    async def get_pending(self, request: web.Request) -> web.StreamResponse:
+        return self.reply({"requests": self.pending()})
+
+
+def _plain(content: Any) -> Any:
+    """Text blocks alone as one text."""
+    if isinstance(content, str) or any(block["type"] != "text" for block in content):
+        return content
+    return "".join(block["text"] for block in content)
+
+
+VARIATIONS: tuple[type[ZenfluxServer], ...] = (
     OneMessage,
     Terse,
     Generous,

@@ -5,31 +5,22 @@ texts in one delta, in a block per delta, and with deltas that are empty; a thou
 set_tool_status and snapshots beside what they speak of; text after a tool in the turn of the call; several tools in one
 turn; results as JSON in a string; no blocks for tools; no word of an answered question; user turns that are streamed;
 other events, and heartbeats, between those of a chat; numbers with gaps; times in either spelling of UTC; compactions
-told as turns; bodies wrapped where clients accept both; runs that failed; and only what the seeds say (`bare`).
+told as turns; bodies wrapped where clients accept both; runs that failed; and only what the seeds say (`minimal`).
 """
 
 import asyncio
 from typing import Any
 
+import orjson
 from aiohttp import web
 
-from conformance.faults.blade.bare import SeedsOnly
-from conformance.faults.blade.bending import all_of, bending, changing, setting, without
-from conformance.faults.blade.ledger import Body, Session, block
-from conformance.faults.blade.manners import (
-    EmptyDeltas,
-    Heartbeats,
-    OtherNumbers,
-    QuietAnswers,
-    ReorderedMembers,
-    ResultsAsText,
-    SeveralToolsInATurn,
-    StreamedUsers,
-    ThinksFirst,
-)
+from conformance.faults.blade.body_changes import all_of, bending, changing, setting, without
+from conformance.faults.blade.minimal import SeedsOnly
 from conformance.faults.blade.script import Move, Send, Use
 from conformance.faults.blade.server import BladeServer
-from conformance.faults.script import Speak
+from conformance.faults.blade.socket_engine import socket_server
+from conformance.faults.blade.state import Body, Pending, Session, block, new_turn
+from conformance.faults.script import Speak, words
 
 OPTIONAL_OF_TURN = ("model", "usage", "started_at", "memory_refs")
 OPTIONAL_OF_SESSION = ("solution_id", "biz_role_id", "model", "replay_state")
@@ -183,7 +174,103 @@ class RunsOfThePast(BladeServer):
     bends = bending({"runs": all_of(setting(status="failed", error="no luck", finished_at="2026-01-01T09:05:00Z"))})
 
 
-LIBERTIES = (
+def _reversed(body: Body) -> Body:
+    return dict(reversed(body.items()))
+
+
+class ReorderedMembers(BladeServer):
+    """Members come in another order."""
+
+    bends = bending(dict.fromkeys(("session", "turn", "call", "turn:patch", "memory", "key", "task"), _reversed))
+
+
+class EmptyDeltas(BladeServer):
+    """Between the deltas come some that add nothing."""
+
+    async def speak(self, session: Session, turn: Body, kind: str, piece: str) -> None:
+        await super().speak(session, turn, kind, "")
+        await super().speak(session, turn, kind, piece)
+
+
+class ThinksFirst(BladeServer):
+    """Every reply begins with a thought."""
+
+    def moves(self, message: str, mode: str | None) -> list[Move]:
+        return [Speak("thinking", words("Well, well. ")), *super().moves(message, mode)]
+
+
+class SeveralToolsInATurn(BladeServer):
+    """One call of the model may use several tools."""
+
+    async def after_tools(self, session: Session, turn: Body, rest: list[Move]) -> Body | None:
+        return turn if rest and isinstance(rest[0], Use) else await super().after_tools(session, turn, rest)
+
+    def moves(self, message: str, mode: str | None) -> list[Move]:
+        moves = super().moves(message, mode)
+        uses = [move for move in moves if isinstance(move, Use)]
+        return [*uses, *(move for move in moves if not isinstance(move, Use))] if len(uses) > 1 else moves
+
+
+class ResultsAsText(BladeServer):
+    """Results are the JSON of what the tool returned."""
+
+    async def use(self, session: Session, turn: Body, move: Use) -> None:
+        await super().use(session, turn, Use(move.name, move.given, orjson.dumps(move.result).decode()))
+
+
+class QuietAnswers(BladeServer):
+    """Nothing is said of a question that was answered; the loop goes on."""
+
+    async def resume(self, session: Session, pending: Pending, result: Any) -> None:
+        self.answering = pending.call["id"]
+        await super().resume(session, pending, result)
+
+    async def patch(self, session: Session, turn: Body, kind: str, data: Body) -> None:
+        if kind != "tool_result" or data["tool_call_id"] != getattr(self, "answering", None):
+            await super().patch(session, turn, kind, data)
+
+
+class StreamedUsers(BladeServer):
+    """The user's turn is told as the assistant's are: it starts empty and ends completed."""
+
+    async def user_turn(self, session: Session, blocks: list[Body]) -> None:
+        turn = new_turn(session, "user", "root", None, status="streaming")
+        session.open.append(turn)
+        await self.tell_turn(session, "turn:start", turn)
+        for item in blocks:
+            turn["blocks"].append(item)
+            delta = {"text_delta": item["content"]} if item["type"] == "text" else {}
+            await self.patch(session, turn, "add_content", dict(item) | delta)
+        await self.finish(session, turn, "completed")
+
+
+class OtherNumbers(BladeServer):
+    """Turns are numbered with gaps, patches over the whole session, and UTC is spelt +00:00."""
+
+    bends = bending(
+        {
+            "turn": lambda turn: {**turn, "sequence": turn["sequence"] * 3, "started_at": _zoned(turn["started_at"])},
+            "session": changing("updated_at", lambda time: _zoned(time)),
+        }
+    )
+
+    async def patch(self, session: Session, turn: Body, kind: str, data: Body) -> None:
+        session.patches = dict.fromkeys([turn["turn_id"]], max(session.patches.values(), default=100))
+        await super().patch(session, turn, kind, data)
+
+
+def _zoned(time: str) -> str:
+    return time.replace("Z", "+00:00")
+
+
+class Heartbeats(BladeServer):
+    """The transport asks all the time whether the client is still there."""
+
+    def engine(self) -> Any:
+        return socket_server(ping_interval=0.2, ping_timeout=5)
+
+
+VARIATIONS = (
     ExtraMembers,
     SparseMembers,
     WholeTexts,

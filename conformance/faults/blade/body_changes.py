@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from conformance.faults.blade.ledger import Bend
+from conformance.faults.blade.state import Bend
 
 
 def bending(bends: dict[str, Bend]) -> Mapping[str, Bend]:

@@ -8,12 +8,12 @@ import orjson
 from aiohttp import web
 
 from conformance.faults.blade.front import USER, Front
-from conformance.faults.blade.ledger import Body, Refusal, Session, copied, mint, new_session, now
+from conformance.faults.blade.state import Body, Refusal, Session, copied, mint, new_session, now
 
 TEXT = (str, type(None))
 
 
-class Desk(Front):
+class Sessions(Front):
     """Sessions: created, listed, changed, shared, replayed and deleted."""
 
     def __init__(self, key: str | None = None) -> None:

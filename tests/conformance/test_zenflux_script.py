@@ -1,12 +1,12 @@
 """The reference server's agent: directives become moves in the order written, the rest is repeated."""
 
 from conformance.faults.script import Break, Speak
-from conformance.faults.zenflux.agent import Ask, Change, LongRun, Note, Rollback, Show, Use, moves
-from conformance.faults.zenflux.editing import changed, without
+from conformance.faults.zenflux.conversations import USUAL
 from conformance.faults.zenflux.front import TYPES
 from conformance.faults.zenflux.player import Told
-from conformance.faults.zenflux.rooms import USUAL
+from conformance.faults.zenflux.script import Ask, Change, LongRun, Note, Rollback, Show, Use, moves
 from conformance.faults.zenflux.streams import SPELLINGS
+from conformance.faults.zenflux.variations import changed, without
 
 
 def said(text: str) -> str:

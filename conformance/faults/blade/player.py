@@ -6,12 +6,12 @@ from uuid import uuid4
 
 import orjson
 
-from conformance.faults.blade.ledger import Body, Broken, Paused, Pending, Session, block, mint, new_turn
 from conformance.faults.blade.script import QUESTIONS, Ask, Compact, Move, Recall, Send, Show, Use
+from conformance.faults.blade.state import Body, Broken, Paused, Pending, Session, block, mint, new_turn
 from conformance.faults.script import Break, Speak, words
 
 
-class Performer:
+class Player:
     """Performs moves; every step is a method that a fault can override."""
 
     async def tell(self, session: Session, name: str, body: Any) -> None:

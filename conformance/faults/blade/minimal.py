@@ -10,10 +10,10 @@ import socketio  # type: ignore[import-untyped]
 from aiohttp import web
 from socketio.packet import ACK  # type: ignore[import-untyped]
 
-from conformance.faults.blade.bending import bending, only, without
-from conformance.faults.blade.engine import socket_server
-from conformance.faults.blade.ledger import COMPACTION, Bend, Body, Session
+from conformance.faults.blade.body_changes import bending, only, without
 from conformance.faults.blade.server import BladeServer
+from conformance.faults.blade.socket_engine import socket_server
+from conformance.faults.blade.state import COMPACTION, Bend, Body, Session
 
 BEGUN = ("turn_id", "role", "status", "parent_fork_tool_call_id")
 OF_A_SESSION = ("solution_id", "biz_role_id", "model", "replay_state", "solution", "primary_skill_snapshot")

@@ -4,14 +4,14 @@ from typing import Any
 
 from aiohttp import web
 
-from conformance.faults.zenflux.memory import Body, Conversation, Refusal
+from conformance.faults.zenflux.state import Body, Conversation, Refusal
 from conformance.faults.zenflux.streams import Streams
 
 LARGEST = {"messages": 200, "conversations": 100, "search": 50}
 USUAL = {"messages": 50, "conversations": 20, "search": 20}
 
 
-class Rooms(Streams):
+class Conversations(Streams):
     """Everything below /conversations and /human-confirmation."""
 
     def room_routes(self) -> list[web.RouteDef]:
