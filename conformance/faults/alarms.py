@@ -30,8 +30,6 @@ from conformance.kit.suite import Suite, Target, load_suite
 from conformance.kit.verdict import Outcome, Report
 
 USAGE_ERROR = 2
-LIBERTIES = {"aap": "conformance.faults.liberties", "cas": "conformance.faults.cas.liberties"}
-"""Where the liberal variants of a dialect are, if not in its own room."""
 
 
 class Jitter(Meddler):
@@ -100,8 +98,8 @@ class Watch:
     def liberal(self) -> Iterator[Servable]:
         """The servers that use every freedom, each made when its turn comes."""
         if self.url is None and self.with_liberties:
-            module = import_module(LIBERTIES.get(self.dialect, f"conformance.faults.{self.dialect}.variations"))
-            for server in getattr(module, "VARIATIONS", None) or module.LIBERTIES:
+            module = import_module(f"conformance.faults.{self.dialect}.variations")
+            for server in module.VARIATIONS:
                 yield setup_of(self.dialect).wrong(Fault(server.__name__, "", (), (), server))
 
 

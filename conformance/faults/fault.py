@@ -129,24 +129,3 @@ def _problems(row: Row, dialect: str) -> Iterator[tuple[tuple[str | int, ...], s
         server = import_module(f"conformance.faults.{dialect}.server").SERVER
         for number, change in enumerate(row.mutate):
             yield from ((("mutate", number), f"mutate: {problem}") for problem in problems(change, server))
-
-
-# -- faults that are still classes -------------------------------------------------------------------------------------
-
-
-def fault(*requirements: str, cases: str) -> Any:
-    """Make a fault of a server class: these requirements must fail on it, by (at least) these cases."""
-
-    def mark(server: Any) -> Any:
-        name = re.sub(r"(?<!^)(?=[A-Z])|(?<=[a-z])(?=[0-9])", "-", server.__name__).lower()
-        sentence = " ".join((server.__doc__ or "").split())
-        server.fault = Fault(name, sentence, requirements, tuple(cases.split()), server)
-        return server
-
-    return mark
-
-
-def faults_of(*modules: ModuleType) -> tuple[Fault, ...]:
-    """The faults these modules define, in the order they are written."""
-    found = [vars(item).get("fault") for module in modules for item in vars(module).values() if isinstance(item, type)]
-    return tuple(item for item in found if isinstance(item, Fault))

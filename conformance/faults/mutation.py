@@ -113,7 +113,8 @@ def _contradictions(change: Change) -> Iterator[str]:
         yield f"nothing goes wrong at {change.at}; say one of: {', '.join((*EDITS, *CALLS))}"
     if change.argument is not None and calls:
         yield f"argument: {calls[0]} is about the step, not about one of its arguments; say it in another change"
-    if before := [name for name in calls if name in BEFORE and any(path.startswith("it") for path in change.when)]:
+    looks_at_it = any(path.partition(".")[0] == "it" for path in change.when)
+    if before := [name for name in calls if name in BEFORE and looks_at_it]:
         yield f"when: there is no `it` yet where {before[0]} decides; name an argument"
 
 

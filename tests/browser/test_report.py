@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page
 
-from conformance.faults.aap import FAULTS
 from conformance.faults.fault import load_faults
 from conformance.faults.serving import served
 from conformance.kit.reports import write_report
@@ -65,7 +64,7 @@ def apart(work: Coroutine[Any, Any, Report]) -> Report:
 @pytest.fixture(scope="module")
 def report() -> Report:
     """A server that fails in several ways, one of them known, held against a baseline that says too much."""
-    found = apart(_examined("aap", FAULTS["results-not-told"]))
+    found = apart(_examined("aap", load_faults("aap")["results-not-told"]))
     failed = [item.requirement.id for item in found.findings if item.outcome == "failed"]
     assert len(failed) > 1
     return found.compared(Standing({failed[0]: "It is being mended."}, ("known.yaml:7: AAP-SSE-01 passes",)))

@@ -15,7 +15,6 @@ import pytest
 from rich.console import Console
 
 from conformance.aap.profile import AapProfile
-from conformance.faults.aap import FAULTS
 from conformance.faults.fault import load_faults
 from conformance.kit import reports
 from conformance.kit.reports import badge, console, html, jsonfile, junit, markdown
@@ -92,7 +91,7 @@ def test_the_schema_notices_what_is_wrong(report: Report, damage: dict[str, obje
 
 
 async def test_the_report_of_a_real_examination_fits_the_schema(examine: Callable[..., Awaitable[Report]]) -> None:
-    wrong = await examine(FAULTS["version-as-text"].server(), profile=AapProfile())
+    wrong = await examine(load_faults("aap")["version-as-text"].server(), profile=AapProfile())
     assert {item.outcome for item in wrong.findings} == {P, F, N}
     assert problems(wrong.judged_by("2026-11")) == []
 

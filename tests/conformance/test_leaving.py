@@ -5,8 +5,6 @@ from typing import Any
 import aiohttp
 import pytest
 
-from conformance.faults.aap import FAULTS as AAP_FAULTS
-from conformance.faults.cas import FAULTS as CAS_FAULTS
 from conformance.faults.fault import load_faults
 from conformance.faults.serving import served
 from conformance.kit.runner import Runner
@@ -15,7 +13,7 @@ from conformance.kit.verdict import Outcome, Report
 from tests.support.conformance.examinations import KEY, SERVERS, examine_at, made, suited
 from tests.support.conformance.foreign_resources import Lists, OtherUser
 
-FAULTS = {"aap": AAP_FAULTS, "cas": CAS_FAULTS, "blade": load_faults("blade"), "zenflux": load_faults("zenflux")}
+FAULTS = {dialect: load_faults(dialect) for dialect in ("aap", "cas", "blade", "zenflux")}
 
 
 async def before_and_after(dialect: str, server: Any, *ids: str) -> tuple[Lists, Lists, Report]:

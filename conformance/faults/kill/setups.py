@@ -36,19 +36,18 @@ def _usual(suite: Suite) -> BaseModel:
 
 
 def _aap() -> Setup:
-    from conformance.faults.aap import FAULTS
-    from conformance.faults.reference import ReferenceServer
+    from conformance.faults.aap.server import AapServer
 
-    return Setup(lambda: ReferenceServer(KEY), lambda fault: _keyed(fault), lambda: FAULTS, _usual)
+    return Setup(lambda: AapServer(KEY), _keyed, lambda: load_faults("aap"), _usual)
 
 
 def _cas() -> Setup:
-    from conformance.faults.cas import FAULTS, CasServer
+    from conformance.faults.cas.server import CasServer
 
     def profile(suite: Suite) -> BaseModel:
         return suite.read_profile().model_copy(update={"heartbeat": CasServer.heartbeat})
 
-    return Setup(lambda: CasServer(KEY), _keyed, lambda: FAULTS, profile)
+    return Setup(lambda: CasServer(KEY), _keyed, lambda: load_faults("cas"), profile)
 
 
 def _blade() -> Setup:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from conformance.faults.alarms import Watch
-from conformance.faults.cas.freedoms import Sparing
+from conformance.faults.cas.variations import Sparing
 from conformance.faults.kill.setups import SETUPS
 from conformance.faults.serving import Servable
 from conformance.kit.requirement import Level

@@ -2,20 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 from functools import reduce
+from importlib import import_module
 from typing import Any
 
-from conformance.faults import liberties as aap
-from conformance.faults.blade import variations as blade
-from conformance.faults.cas import liberties as cas
-from conformance.faults.zenflux import variations as zenflux
+from conformance.faults.kill.setups import SETUPS
 from conformance.kit.requirement import Level
 from conformance.kit.suite import load_suite
 
 ALONE: dict[str, Sequence[type[Any]]] = {
-    "aap": aap.LIBERTIES,
-    "blade": blade.VARIATIONS,
-    "cas": cas.LIBERTIES,
-    "zenflux": zenflux.VARIATIONS,
+    dialect: import_module(f"conformance.faults.{dialect}.variations").VARIATIONS for dialect in SETUPS
 }
 TOGETHER: dict[str, dict[str, str]] = {
     "aap": {
@@ -64,9 +59,9 @@ def combined(kinds: Sequence[type[Any]]) -> type[Any]:
 def _parts(kinds: Sequence[type[Any]]) -> dict[str, Any]:
     """What cannot be inherited from several at once: the bends of bodies, the edits of events, and who performs."""
     parts: dict[str, Any] = {}
-    performers = [kind.performer_type for kind in kinds if "performer_type" in vars(kind)]
-    if performers:
-        parts["performer_type"] = type("Performer", tuple(performers), {})
+    players = [kind.player_type for kind in kinds if "player_type" in vars(kind)]
+    if players:
+        parts["player_type"] = type("Player", tuple(players), {})
     if any("bends" in vars(kind) for kind in kinds):
         parts["bends"] = reduce(_bent_by_both, [kind.bends for kind in kinds])
     if editors := [kind.edited for kind in kinds if "edited" in vars(kind)]:

@@ -7,12 +7,12 @@ from typing import Any
 import orjson
 from aiohttp import web
 
+from conformance.faults.aap.server import AapServer
 from conformance.faults.blade.server import BladeServer
 from conformance.faults.blade.state import Session
-from conformance.faults.cas import CasServer
-from conformance.faults.cas.memory import Body
+from conformance.faults.cas.server import CasServer
+from conformance.faults.cas.state import Body
 from conformance.faults.damage import damaged
-from conformance.faults.reference import ReferenceServer
 from conformance.faults.zenflux.server import ZenfluxServer
 from conformance.faults.zenflux.socket import Line
 from conformance.kit.verdict import Report
@@ -40,7 +40,7 @@ class Damage:
         return web.json_response(self.perhaps(body), status=response.status)
 
 
-class DamagedAap(ReferenceServer):
+class DamagedAap(AapServer):
     """Damages a share of its bodies and events."""
 
     def __init__(self, damage: Damage) -> None:

@@ -12,9 +12,9 @@ from typing import Any
 from pydantic import BaseModel
 from yarl import URL
 
+from conformance.faults.aap.server import AapServer
 from conformance.faults.blade.server import BladeServer
-from conformance.faults.cas import CasServer
-from conformance.faults.reference import ReferenceServer
+from conformance.faults.cas.server import CasServer
 from conformance.faults.serving import Servable, served
 from conformance.faults.zenflux.server import ZenfluxServer
 from conformance.kit.runner import AT_ONCE, Runner
@@ -34,7 +34,7 @@ MANY = 16
 INSTANT = 2e-4
 """Seconds between two lines of a recording, which tells the time in tenths of a millisecond."""
 SERVERS: dict[str, Callable[[], Any]] = {
-    "aap": lambda: ReferenceServer(key=KEY),
+    "aap": lambda: AapServer(key=KEY),
     "blade": lambda: BladeServer(key=KEY),
     "cas": lambda: CasServer(key=KEY),
     "zenflux": ZenfluxServer,

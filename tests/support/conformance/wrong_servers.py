@@ -4,16 +4,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from conformance.faults import aap, cas
-from conformance.faults.fault import Fault, load_faults
+from conformance.faults.fault import HOME, Fault, load_faults
 from conformance.kit.verdict import Outcome, Report
 from tests.support.conformance.examinations import examine_server, judged, made, record_server, stumbles
 
 FAULTS: Mapping[str, Mapping[str, Fault]] = {
-    "aap": aap.FAULTS,
-    "cas": cas.FAULTS,
-    "zenflux": load_faults("zenflux"),
-    "blade": load_faults("blade"),
+    path.parent.name: load_faults(path.parent.name) for path in sorted(HOME.glob("*/faults.yaml"))
 }
 RECORDED = {
     "aap": "version-as-text option-without-default capabilities-as-booleans tool-without-parameters created-with-200 "

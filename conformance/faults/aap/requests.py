@@ -1,4 +1,4 @@
-"""What AAP clients send, as the reference server reads it."""
+"""The bodies that AAP clients send, as the reference server reads them."""
 
 from typing import Annotated, Any, Literal
 

@@ -1,4 +1,4 @@
-"""What happens in a turn, and how each mode tells it."""
+"""What happens in a turn, and how each stream mode of AAP shows it to the client."""
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -49,12 +49,12 @@ class Stopped:
     reason: str
 
 
-Happening = Piece | Part | Called | Returned | Entered | Stopped
+TurnEvent = Piece | Part | Called | Returned | Entered | Stopped
 Event = tuple[str, dict[str, Any]]
 
 
-def _common(happening: Happening) -> Event | None:
-    match happening:
+def _common(item: TurnEvent) -> Event | None:
+    match item:
         case Called(call):
             return "tool_call", call
         case Returned(result):
@@ -65,30 +65,30 @@ def _common(happening: Happening) -> Event | None:
             return None
 
 
-async def in_deltas(happenings: AsyncIterator[Happening]) -> AsyncIterator[Event]:
+async def in_deltas(happened: AsyncIterator[TurnEvent]) -> AsyncIterator[Event]:
     """The mode delta: pieces as they come."""
-    async for happening in happenings:
-        if isinstance(happening, Piece):
-            yield f"{happening.kind}_delta", {"delta": happening.text}
-        elif event := _common(happening):
+    async for item in happened:
+        if isinstance(item, Piece):
+            yield f"{item.kind}_delta", {"delta": item.text}
+        elif event := _common(item):
             yield event
 
 
-async def in_messages(happenings: AsyncIterator[Happening]) -> AsyncIterator[Event]:
+async def in_messages(happened: AsyncIterator[TurnEvent]) -> AsyncIterator[Event]:
     """The mode message: whole parts."""
-    async for happening in happenings:
-        if isinstance(happening, Part):
-            yield happening.kind, {happening.kind: happening.text}
-        elif event := _common(happening):
+    async for item in happened:
+        if isinstance(item, Part):
+            yield item.kind, {item.kind: item.text}
+        elif event := _common(item):
             yield event
 
 
-async def in_one_body(happenings: AsyncIterator[Happening]) -> dict[str, Any]:
+async def in_one_body(happened: AsyncIterator[TurnEvent]) -> dict[str, Any]:
     """The mode none: everything at the end."""
     body: dict[str, Any] = {"stopReason": "error", "messages": []}
-    async for happening in happenings:
-        if isinstance(happening, Entered):
-            body["messages"].append(happening.message)
-        elif isinstance(happening, Stopped):
-            body["stopReason"] = happening.reason
+    async for item in happened:
+        if isinstance(item, Entered):
+            body["messages"].append(item.message)
+        elif isinstance(item, Stopped):
+            body["stopReason"] = item.reason
     return body

@@ -8,22 +8,25 @@ from typing import Any
 import orjson
 from aiohttp import web
 
-from conformance.faults.desk import Desk, Handler
-from conformance.faults.ledger import Refusal, Session, images_in
-from conformance.faults.performer import Performer
-from conformance.faults.telling import Happening, Stopped, in_deltas, in_messages, in_one_body
-from conformance.faults.wire import NewTurn, ToolMessage, ToolPermission, UserMessage
+from conformance.faults.aap.modes import Stopped, TurnEvent, in_deltas, in_messages, in_one_body
+from conformance.faults.aap.player import Player
+from conformance.faults.aap.requests import NewTurn, ToolMessage, ToolPermission, UserMessage
+from conformance.faults.aap.sessions import Handler, Sessions
+from conformance.faults.aap.state import Session
+from conformance.faults.content import images_in
+from conformance.faults.refusal import Refusal
 
 
-class ReferenceServer(Desk):
+class AapServer(Sessions):
     """All of AAP, with an agent that knows the directives and one that declares nothing."""
 
     mount = "/aap"
-    performer_type: type[Performer] = Performer
+    stream_type = "text/event-stream"
+    player_type: type[Player] = Player
 
     def __init__(self, key: str | None = None) -> None:
         super().__init__(key)
-        self.performer = self.performer_type()
+        self.player = self.player_type()
 
     def app(self) -> web.Application:
         @web.middleware
@@ -47,14 +50,14 @@ class ReferenceServer(Desk):
     async def post_turn(self, request: web.Request) -> web.StreamResponse:
         session = self.find(request)
         turn: NewTurn = await self.read(request, NewTurn)
-        self.check_room(session)
+        self.check_room(session, turn)
         self.check_mode(session, turn)
         self.check_messages(session, turn)
         self.reconfigure(session, turn)
         session.running = True
-        return await self.tell(request, turn.stream, self.take(session, turn))
+        return await self.answer_turn(request, turn, self.take(session, turn))
 
-    def check_room(self, session: Session) -> None:
+    def check_room(self, session: Session, turn: NewTurn) -> None:
         if session.running:
             raise Refusal(409, "a turn is running")
 
@@ -99,21 +102,21 @@ class ReferenceServer(Desk):
     def merged(self, session: Session, turn: NewTurn) -> dict[str, str]:
         return session.options | turn.agent.options
 
-    async def take(self, session: Session, turn: NewTurn) -> AsyncIterator[Happening]:
+    async def take(self, session: Session, turn: NewTurn) -> AsyncIterator[TurnEvent]:
         """Enter the client's messages into the history and let the agent go on."""
         for message in turn.messages:
             match message:
                 case UserMessage():
-                    self.performer.hear(session, self.remembered(message))
+                    self.player.hear(session, self.remembered(message))
                 case ToolMessage():
-                    self.performer.receive(session, message.model_dump())
+                    self.player.receive(session, message.model_dump())
                 case ToolPermission():
-                    async for happening in self.performer.decide(session, message):
-                        yield happening
-        async for happening in self.performer.go_on(session):
-            if isinstance(happening, Stopped):
+                    async for item in self.player.decide(session, message):
+                        yield item
+        async for item in self.player.go_on(session):
+            if isinstance(item, Stopped):
                 self.make_room(session)
-            yield happening
+            yield item
 
     def make_room(self, session: Session) -> None:
         """The turn is over before the client can know it."""
@@ -122,15 +125,15 @@ class ReferenceServer(Desk):
     def remembered(self, message: UserMessage) -> dict[str, Any]:
         return message.model_dump()
 
-    async def tell(
-        self, request: web.Request, mode: str, happenings: AsyncIterator[Happening]
+    async def answer_turn(
+        self, request: web.Request, turn: NewTurn, happened: AsyncIterator[TurnEvent]
     ) -> web.StreamResponse:
-        if mode == "none":
-            return web.json_response(await self.in_one_body(happenings))
-        response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        if turn.stream == "none":
+            return web.json_response(await self.in_one_body(happened))
+        response = web.StreamResponse(headers={"Content-Type": self.stream_type})
         await response.prepare(request)
-        events = self.in_deltas(happenings) if mode == "delta" else self.in_messages(happenings)
-        async for name, body in self.framed(events):
+        events = self.in_deltas(happened) if turn.stream == "delta" else self.in_messages(happened)
+        async for name, body in self.whole_stream(events, turn):
             with suppress(ConnectionResetError):
                 await response.write(self.frame(name, body))
             await asyncio.sleep(0)
@@ -138,16 +141,18 @@ class ReferenceServer(Desk):
             await response.write_eof()
         return response
 
-    def in_deltas(self, happenings: AsyncIterator[Happening]) -> AsyncIterator[tuple[str, Any]]:
-        return in_deltas(happenings)
+    def in_deltas(self, happened: AsyncIterator[TurnEvent]) -> AsyncIterator[tuple[str, Any]]:
+        return in_deltas(happened)
 
-    def in_messages(self, happenings: AsyncIterator[Happening]) -> AsyncIterator[tuple[str, Any]]:
-        return in_messages(happenings)
+    def in_messages(self, happened: AsyncIterator[TurnEvent]) -> AsyncIterator[tuple[str, Any]]:
+        return in_messages(happened)
 
-    async def in_one_body(self, happenings: AsyncIterator[Happening]) -> dict[str, Any]:
-        return await in_one_body(happenings)
+    async def in_one_body(self, happened: AsyncIterator[TurnEvent]) -> dict[str, Any]:
+        return await in_one_body(happened)
 
-    async def framed(self, events: AsyncIterator[tuple[str, Any]]) -> AsyncIterator[tuple[str, Any]]:
+    async def whole_stream(
+        self, events: AsyncIterator[tuple[str, Any]], turn: NewTurn
+    ) -> AsyncIterator[tuple[str, Any]]:
         """The whole stream, turn_start first."""
         yield "turn_start", {}
         async for event in events:
@@ -155,3 +160,6 @@ class ReferenceServer(Desk):
 
     def frame(self, name: str, body: Any) -> bytes:
         return b"event: %s\ndata: %s\n\n" % (name.encode(), orjson.dumps(body))
+
+
+SERVER, REFUSAL = AapServer, Refusal

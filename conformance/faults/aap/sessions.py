@@ -1,4 +1,4 @@
-"""The reference server's desk: agents, sessions and histories, and how a request is refused."""
+"""Agents, sessions and histories of the AAP reference server, and how it refuses a request."""
 
 import re
 from base64 import b64decode
@@ -10,9 +10,11 @@ import orjson
 from aiohttp import web
 from pydantic import BaseModel, ValidationError
 
-from conformance.faults.ledger import Refusal, Session, as_blocks, images_in
+from conformance.faults.aap.requests import NewSession
+from conformance.faults.aap.state import Session
+from conformance.faults.content import as_blocks, images_in
+from conformance.faults.refusal import Refusal
 from conformance.faults.script import SERVER_TOOLS, script
-from conformance.faults.wire import NewSession
 from conformance.kit.schemas import is_schema
 
 LEAF: dict[str, Any] = {}
@@ -37,7 +39,7 @@ HTTPS = re.compile(r"https://[^/?#\s]+")
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
-class Desk:
+class Sessions:
     """Everything but turns: each rule is a method that a fault can override."""
 
     def __init__(self, key: str | None = None) -> None:
@@ -203,10 +205,13 @@ class Desk:
 
     def page(self, after: str | None) -> tuple[list[Session], str | None]:
         """One page in order of creation; the cursor is the place of the last session on the page before."""
-        place = int(after) if after is not None and after.isdigit() else -1
+        place = self.place_of(after)
         rest = [session for session in self.sessions.values() if session.place > place]
         here = rest[:PAGE]
         return here, str(here[-1].place) if len(rest) > PAGE else None
+
+    def place_of(self, after: str | None) -> int:
+        return int(after) if after is not None and after.isdigit() else -1
 
     def listed(self, session: Session) -> dict[str, Any]:
         return self.info(session)

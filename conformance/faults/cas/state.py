@@ -29,7 +29,7 @@ class Item:
 
 
 @dataclass
-class Talk:
+class Session:
     """One session."""
 
     view: Body
@@ -52,6 +52,11 @@ class Talk:
     def events(self) -> list[Body]:
         """The stored events."""
         return [item.body for item in self.feed if item.form == "stored"]
+
+    @property
+    def end(self) -> int:
+        """The place after everything on the stream."""
+        return len(self.feed)
 
     @property
     def is_busy(self) -> bool:

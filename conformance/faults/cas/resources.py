@@ -5,8 +5,8 @@ from typing import Any
 from aiohttp import web
 
 from conformance.faults.cas.front import Front, reply
-from conformance.faults.cas.memory import Body, mint, now
-from conformance.faults.ledger import Refusal
+from conformance.faults.cas.state import Body, mint, now
+from conformance.faults.refusal import Refusal
 
 KINDS = {
     "environments": ("env", "environment"),
@@ -19,14 +19,14 @@ SECRETS = ("access_token", "token", "secret_value", "refresh_token", "client_sec
 WELL_KNOWN = {"metadata": {}, "description": ""}
 
 
-class Shelves(Front):
+class Resources(Front):
     """Things with an id that can be put down and taken up again."""
 
     def __init__(self, key: str | None = None) -> None:
         super().__init__(key)
-        self.shelves: dict[str, dict[str, Body]] = {kind: {} for kind in (*KINDS, "files")}
+        self.things: dict[str, dict[str, Body]] = {kind: {} for kind in (*KINDS, "files")}
 
-    def shelf_routes(self) -> list[web.RouteDef]:
+    def resource_routes(self) -> list[web.RouteDef]:
         kind, inner = "/{kind:environments|vaults|memory_stores}", "/{inner:credentials|memories}"
         return [
             web.post(kind, self.post_thing),
@@ -46,25 +46,25 @@ class Shelves(Front):
 
     def thing(self, kind: str, name: str) -> Body:
         try:
-            return self.shelves[kind][name]
+            return self.things[kind][name]
         except KeyError:
-            raise Refusal(404, f"{name!r} was not found.") from None
+            raise Refusal(404, f"The resource {name!r} was not found.") from None
 
-    def put_down(self, kind: str, prefix: str, named: str, body: Body) -> Body:
+    def create(self, kind: str, prefix: str, named: str, body: Body) -> Body:
         at = now()
         thing = {"id": mint(prefix), "type": named, **WELL_KNOWN, **body, "archived_at": None}
         thing |= {"created_at": at, "updated_at": at}
-        self.shelves.setdefault(kind, {})[thing["id"]] = thing
+        self.things.setdefault(kind, {})[thing["id"]] = thing
         return thing
 
     async def post_thing(self, request: web.Request) -> web.StreamResponse:
         kind, body = request.match_info["kind"], await self.read(request)
         if missing := [name for name in NEEDED[kind] if not body.get(name)]:
             raise Refusal(400, f"{missing[0]} is required.")
-        return reply(self.put_down(kind, *KINDS[kind], body), 201)
+        return reply(self.create(kind, *KINDS[kind], body), 201)
 
     async def get_things(self, request: web.Request) -> web.StreamResponse:
-        things = [thing for thing in self.shelves[request.match_info["kind"]].values() if thing["archived_at"] is None]
+        things = [thing for thing in self.things[request.match_info["kind"]].values() if thing["archived_at"] is None]
         return reply(self.page(request, things[::-1]))
 
     async def get_thing(self, request: web.Request) -> web.StreamResponse:
@@ -72,8 +72,11 @@ class Shelves(Front):
 
     async def update_thing(self, request: web.Request) -> web.StreamResponse:
         thing = self.thing(request.match_info["kind"], request.match_info["id"])
-        thing |= await self.read(request) | {"updated_at": now()}
+        self.update_with(thing, await self.read(request))
         return reply(thing)
+
+    def update_with(self, thing: Body, body: Body) -> None:
+        thing |= body | {"updated_at": now()}
 
     async def archive_thing(self, request: web.Request) -> web.StreamResponse:
         thing = self.thing(request.match_info["kind"], request.match_info["id"])
@@ -83,20 +86,20 @@ class Shelves(Front):
     async def delete_thing(self, request: web.Request) -> web.StreamResponse:
         kind, name = request.match_info["kind"], request.match_info["id"]
         self.thing(kind, name)
-        del self.shelves[kind][name]
+        del self.things[kind][name]
         named = "file" if kind == "files" else KINDS[kind][1]
         return reply({"id": name, "type": f"{named}_deleted"})
 
     # -- credentials and memories --------------------------------------------------------------------------------------
 
-    def inner_shelf(self, request: web.Request) -> str:
+    def inner_kind(self, request: web.Request) -> str:
         self.thing(request.match_info["kind"], request.match_info["id"])
         return f"{request.match_info['id']}/{request.match_info['inner']}"
 
     async def post_inner(self, request: web.Request) -> web.StreamResponse:
-        shelf, inner = self.inner_shelf(request), request.match_info["inner"]
+        kept_as, inner = self.inner_kind(request), request.match_info["inner"]
         body = self.without_secrets(await self.read(request)) if inner == "credentials" else await self.read(request)
-        return reply(self.put_down(shelf, *INNER[inner], body), 201)
+        return reply(self.create(kept_as, *INNER[inner], body), 201)
 
     def without_secrets(self, value: Any) -> Any:
         if isinstance(value, dict):
@@ -104,18 +107,18 @@ class Shelves(Front):
         return value
 
     async def get_inners(self, request: web.Request) -> web.StreamResponse:
-        return reply(self.page(request, list(self.shelves.get(self.inner_shelf(request), {}).values())))
+        return reply(self.page(request, list(self.things.get(self.inner_kind(request), {}).values())))
 
     async def get_inner(self, request: web.Request) -> web.StreamResponse:
-        shelf = self.inner_shelf(request)
-        self.shelves.setdefault(shelf, {})
-        return reply(self.thing(shelf, request.match_info["inner_id"]))
+        kept_as = self.inner_kind(request)
+        self.things.setdefault(kept_as, {})
+        return reply(self.thing(kept_as, request.match_info["inner_id"]))
 
     async def delete_inner(self, request: web.Request) -> web.StreamResponse:
-        shelf, name = self.inner_shelf(request), request.match_info["inner_id"]
-        self.shelves.setdefault(shelf, {})
-        self.thing(shelf, name)
-        del self.shelves[shelf][name]
+        kept_as, name = self.inner_kind(request), request.match_info["inner_id"]
+        self.things.setdefault(kept_as, {})
+        self.thing(kept_as, name)
+        del self.things[kept_as][name]
         return reply({"id": name, "type": f"{INNER[request.match_info['inner']][1]}_deleted"})
 
     # -- files and models ----------------------------------------------------------------------------------------------
@@ -128,7 +131,7 @@ class Shelves(Front):
             raise Refusal(400, "file is required.")
         size = len(field.file.read())
         told = {"filename": field.filename, "size": size, "content_type": field.content_type, "status": "ready"}
-        return reply(self.put_down("files", "file", "file", told), 201)
+        return reply(self.create("files", "file", "file", told), 201)
 
     async def get_content(self, request: web.Request) -> web.StreamResponse:
         self.thing("files", request.match_info["id"])

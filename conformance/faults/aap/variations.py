@@ -6,17 +6,19 @@ from uuid import uuid4
 
 from aiohttp import web
 
-from conformance.faults.ledger import Refusal, Session, text_of
-from conformance.faults.performer import Performer
-from conformance.faults.reference import ReferenceServer
+from conformance.faults.aap.modes import Called, Entered, Piece, Returned, TurnEvent
+from conformance.faults.aap.player import Player
+from conformance.faults.aap.requests import ToolPermission
+from conformance.faults.aap.server import AapServer
+from conformance.faults.aap.state import Session
+from conformance.faults.content import text_of
+from conformance.faults.refusal import Refusal
 from conformance.faults.script import Speak, words
-from conformance.faults.telling import Called, Entered, Happening, Piece, Returned
-from conformance.faults.wire import ToolPermission
 
 Events = AsyncIterator[tuple[str, Any]]
 
 
-class CommentsAndCarriageReturns(ReferenceServer):
+class CommentsAndCarriageReturns(AapServer):
     """Streams have comments, ids, retry hints, CRLF line ends and data over several lines."""
 
     def frame(self, name: str, body: Any) -> bytes:
@@ -24,7 +26,7 @@ class CommentsAndCarriageReturns(ReferenceServer):
         return (b": still here\nid: 7\nretry: 100\n" + plain).replace(b"\n", b"\r\n")
 
 
-class ExtraMembers(ReferenceServer):
+class ExtraMembers(AapServer):
     """Every body and every event has members the protocol does not know."""
 
     def meta(self) -> dict[str, Any]:
@@ -44,7 +46,7 @@ class ExtraMembers(ReferenceServer):
         return web.json_response({"error": words, "code": "refused"}, status=status)
 
 
-class SparseInfo(ReferenceServer):
+class SparseInfo(AapServer):
     """A session shows only what was given: no empty lists, no defaults, no secrets, no trust that is false."""
 
     def info(self, session: Session) -> dict[str, Any]:
@@ -60,7 +62,7 @@ def _present(**members: Any) -> dict[str, Any]:
     return {name: value for name, value in members.items() if value}
 
 
-class _Plain(Performer):
+class _Plain(Player):
     """Says what can be said in a string as a string."""
 
     def enter(self, session: Session, said: list[dict[str, Any]]) -> Entered:
@@ -74,30 +76,30 @@ class _Plain(Performer):
         return [{"type": "text", "text": str(super().result(call))}]
 
 
-class StringsAndBlocks(ReferenceServer):
+class StringsAndBlocks(AapServer):
     """Replies are strings and results are blocks."""
 
-    performer_type = _Plain
+    player_type = _Plain
 
 
-class LetterByLetter(ReferenceServer):
+class LetterByLetter(AapServer):
     """Deltas are single characters, and some are empty."""
 
-    async def in_deltas(self, happenings: AsyncIterator[Happening]) -> Events:
-        async for name, body in super().in_deltas(_letters(happenings)):
+    async def in_deltas(self, happened: AsyncIterator[TurnEvent]) -> Events:
+        async for name, body in super().in_deltas(_letters(happened)):
             yield name, body
 
 
-async def _letters(happenings: AsyncIterator[Happening]) -> AsyncIterator[Happening]:
-    async for happening in happenings:
-        if isinstance(happening, Piece):
-            for letter in ("", *happening.text):
-                yield Piece(happening.kind, letter)
+async def _letters(happened: AsyncIterator[TurnEvent]) -> AsyncIterator[TurnEvent]:
+    async for item in happened:
+        if isinstance(item, Piece):
+            for letter in ("", *item.text):
+                yield Piece(item.kind, letter)
         else:
-            yield happening
+            yield item
 
 
-class _Chatty(Performer):
+class _Chatty(Player):
     """Makes a message of its own of every block, and says denials aloud."""
 
     def enter(self, session: Session, said: list[dict[str, Any]]) -> Entered:
@@ -106,22 +108,22 @@ class _Chatty(Performer):
         super().enter(session, said[-1:])
         return Entered({"role": "assistant", "content": said})
 
-    async def decide(self, session: Session, message: ToolPermission) -> AsyncIterator[Happening]:
-        async for happening in super().decide(session, message):
-            yield happening
+    async def decide(self, session: Session, message: ToolPermission) -> AsyncIterator[TurnEvent]:
+        async for item in super().decide(session, message):
+            yield item
         if not message.granted:
             denial = session.history[-1]
             yield Returned({"toolCallId": denial["toolCallId"], "content": denial["content"]})
             yield Entered(denial)
 
 
-class ManyMessages(ReferenceServer):
+class ManyMessages(AapServer):
     """A turn has several assistant messages in a row, and a denial is told as a result."""
 
-    performer_type = _Chatty
+    player_type = _Chatty
 
 
-class OtherRefusals(ReferenceServer):
+class OtherRefusals(AapServer):
     """Where any 4xx will do, it is 422."""
 
     def check_configuration(self, session: Session) -> None:
@@ -141,7 +143,7 @@ def _instead(status: int, check: Any, *given: Any) -> None:
         raise Refusal(status, refusal.words) from None
 
 
-class NewestFirst(ReferenceServer):
+class NewestFirst(AapServer):
     """The list has two sessions to a page, the newest first."""
 
     def page(self, after: str | None) -> tuple[list[Session], str | None]:
@@ -149,47 +151,47 @@ class NewestFirst(ReferenceServer):
         return rest[:2], str(rest[1].place) if len(rest) > 2 else None
 
 
-class _Eager(Performer):
+class _Eager(Player):
     """Runs a trusted tool as soon as it is called, before the other calls are told."""
 
-    async def call(self, session: Session, said: list[dict[str, Any]], tools: Any) -> AsyncIterator[Happening]:
-        told = [happening async for happening in super().call(session, said, tools)]
-        results = [happening for happening in told if isinstance(happening, Returned)]
-        for happening in told:
-            if happening not in results:
-                yield happening
-            if isinstance(happening, Called):
+    async def call(self, session: Session, said: list[dict[str, Any]], tools: Any) -> AsyncIterator[TurnEvent]:
+        told = [item async for item in super().call(session, said, tools)]
+        results = [item for item in told if isinstance(item, Returned)]
+        for item in told:
+            if item not in results:
+                yield item
+            if isinstance(item, Called):
                 for found in results:
-                    if found.result["toolCallId"] == happening.call["toolCallId"]:
+                    if found.result["toolCallId"] == item.call["toolCallId"]:
                         yield found
 
 
-class ResultsAtOnce(ReferenceServer):
+class ResultsAtOnce(AapServer):
     """A trusted result is told right after its call, before the other calls."""
 
-    performer_type = _Eager
+    player_type = _Eager
 
 
-class _Moving(Performer):
+class _Moving(Player):
     """Has a clock that never says the same twice, and quotes it."""
 
     def result(self, call: dict[str, Any]) -> Any:
         return uuid4().hex if call["name"] == "clock" else super().result(call)
 
-    async def run(self, session: Session, call: dict[str, Any]) -> AsyncIterator[Happening]:
-        async for happening in super().run(session, call):
-            yield happening
+    async def run(self, session: Session, call: dict[str, Any]) -> AsyncIterator[TurnEvent]:
+        async for item in super().run(session, call):
+            yield item
         quoted = f"{call['name']} returned {session.history[-1]['content']}. "
         session.script.moves.insert(0, Speak("text", words(quoted)))
 
 
-class ClockMovesOn(ReferenceServer):
+class ClockMovesOn(AapServer):
     """What one of the tools returns, and what the agent then says, differs from run to run."""
 
-    performer_type = _Moving
+    player_type = _Moving
 
 
-class NameIgnored(ReferenceServer):
+class NameIgnored(AapServer):
     """Another agent's name in a turn is ignored instead of refused."""
 
     def reconfigure(self, session: Session, turn: Any) -> None:
@@ -197,7 +199,7 @@ class NameIgnored(ReferenceServer):
         super().reconfigure(session, turn)
 
 
-LIBERTIES: tuple[type[ReferenceServer], ...] = (
+VARIATIONS: tuple[type[AapServer], ...] = (
     CommentsAndCarriageReturns,
     ExtraMembers,
     SparseInfo,

@@ -1,0 +1,1 @@
+"""The AAP reference server, its variations that the protocol allows, and its faults."""
