@@ -1,4 +1,4 @@
-"""The correct ZenFlux server with other profiles; see `test_reference` and `test_liberties` for whole examinations."""
+"""The correct ZenFlux server with other profiles; see `test_reference` and `test_variations` for whole examinations."""
 
 from collections.abc import Awaitable, Callable
 

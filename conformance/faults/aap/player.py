@@ -43,7 +43,7 @@ class Player:
         session.history.append({"role": "tool", "toolCallId": call["toolCallId"], "content": content})
 
     async def run(self, session: Session, call: dict[str, Any]) -> AsyncIterator[TurnEvent]:
-        """Run a server tool; its result is told and kept."""
+        """Run a server tool; its result is sent and kept."""
         result = {"toolCallId": call["toolCallId"], "content": self.result(call)}
         yield Returned(result)
         message = {"role": "tool", **result}

@@ -132,7 +132,7 @@ class OneCallAnnounced(AapServer):
 
 
 class ResultBeforeCall(AapServer):
-    """A result is told before its call."""
+    """The stream has a result before its call."""
 
     async def whole_stream(self, events: Events, turn: NewTurn) -> Events:
         held: list[tuple[str, Any]] = []

@@ -118,7 +118,7 @@ class _Chatty(Player):
 
 
 class ManyMessages(AapServer):
-    """A turn has several assistant messages in a row, and a denial is told as a result."""
+    """A turn has several assistant messages in a row, and a denial is sent as a result."""
 
     player_type = _Chatty
 
@@ -152,7 +152,7 @@ class NewestFirst(AapServer):
 
 
 class _Eager(Player):
-    """Runs a trusted tool as soon as it is called, before the other calls are told."""
+    """Runs a trusted tool as soon as it is called, before the other calls are sent."""
 
     async def call(self, session: Session, said: list[dict[str, Any]], tools: Any) -> AsyncIterator[TurnEvent]:
         told = [item async for item in super().call(session, said, tools)]
@@ -167,7 +167,7 @@ class _Eager(Player):
 
 
 class ResultsAtOnce(AapServer):
-    """A trusted result is told right after its call, before the other calls."""
+    """A trusted result is sent right after its call, before the other calls."""
 
     player_type = _Eager
 

@@ -1,1 +1,1 @@
-"""A small correct Blade server, and everything that can be wrong with one."""
+"""The Blade reference server, its variations that the protocol allows, and its faults."""

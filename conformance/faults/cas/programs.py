@@ -24,7 +24,7 @@ class HalfAccepted(CasServer):
 
 
 class LateEnds(OtherEndings):
-    """The end of a turn that a message took the place of is told again after the message."""
+    """The stream repeats the end of a turn after the message that took its place."""
 
     given_up: str | None = None
 
@@ -79,7 +79,7 @@ class RepeatedBeforeLive(_Joining):
 
 
 class SecondClassStreams(CasServer):
-    """Every second stream is not told everything."""
+    """Every second stream leaves out thoughts."""
 
     streams = 0
 

@@ -37,7 +37,7 @@ class Session:
     feed: list[Item] = field(default_factory=list)
     threads: dict[str, Body] = field(default_factory=dict)
     carried: set[str] = field(default_factory=set)
-    """The idles that a stream of the session has told."""
+    """The ids of the idle events that a stream of the session has sent."""
     pending: dict[str, Body] = field(default_factory=dict)
     answers: dict[str, Body] = field(default_factory=dict)
     turn_id: str | None = None

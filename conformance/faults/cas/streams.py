@@ -55,7 +55,7 @@ class Streams(Turns):
             await self.news(response, session)
 
     def carry(self, session: Session, event: Body, thread: str | None) -> None:
-        """A stream of the session has told an event; the end of a turn, or its pause, is remembered."""
+        """A stream of the session has sent an event; remember it if a turn ends or waits there."""
         if thread is None and event["type"] == "session.status_idle":
             session.carried.add(event["id"])
 
@@ -99,7 +99,7 @@ class Streams(Turns):
         return any(item.of == cursor for item in session.feed)
 
     def beginning(self, session: Session) -> int:
-        """Where a stream without a cursor begins: with what was not told yet of the newest turn, else at the end."""
+        """Where a stream without a cursor begins: with what no stream has sent of the newest turn, else at the end."""
         turns = [item.body.get("turn_id") for item in session.feed]
         newest = next(filter(None, reversed(turns)), None)
         places = [place for place, turn in enumerate(turns) if newest and turn == newest]

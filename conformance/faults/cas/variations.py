@@ -137,7 +137,7 @@ class PlainResults(CasServer):
 
 
 class Prologue(CasServer):
-    """A session begins with an event of its own, and an update is told."""
+    """A session begins with an event of its own, and an update is an event."""
 
     def new(self, body: Body) -> Session:
         session = super().new(body)
@@ -198,7 +198,7 @@ class ManyMessages(CasServer):
 
 
 class Company(CasServer):
-    """Turns have events of a type nobody knows, and a session tells that it was updated when a turn is over."""
+    """Turns have events of a type nobody knows, and an event says that the session was updated when a turn is over."""
 
     def go(self, session: Session) -> None:
         super().go(session)

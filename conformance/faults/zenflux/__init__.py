@@ -1,1 +1,1 @@
-"""A small correct ZenFlux server written for being broken, the ways of breaking it, and the liberties it may take."""
+"""The ZenFlux reference server, its variations that the protocol allows, and its faults."""

@@ -1,4 +1,4 @@
-"""Servers that take many liberties at once: what no case may hold against one of them, it may not hold against all."""
+"""Servers with many variations at once: what no case may hold against one of them, it may not hold against all."""
 
 from collections.abc import Mapping, Sequence
 from functools import reduce
@@ -34,19 +34,19 @@ TOGETHER: dict[str, dict[str, str]] = {
         "terse": "Terse",
     },
 }
-"""Liberties that do not stand in each other's way, by dialect; those that do are in different groups."""
+"""Variations that do not stand in each other's way, by dialect; those that do are in different groups."""
 APART = {"blade": ("SeedsOnly",), "cas": ("Sparse", "Sparing")}
 """Servers that do without what is only a SHOULD: they are examined by themselves."""
 
 
 def binding(dialect: str) -> list[str]:
-    """The requirements that liberal servers are held to: those of ZenFlux do without what is only a SHOULD."""
+    """The requirements that variations are held to: those of ZenFlux do without what is only a SHOULD."""
     listed = load_suite(dialect).catalogue.requirements
     return [item.id for item in listed if item.level is Level.MUST or dialect != "zenflux"]
 
 
 def together(dialect: str, group: str) -> type[Any]:
-    """One server that takes all the liberties of a group."""
+    """One server that has all the variations of a group."""
     by_name = {kind.__name__: kind for kind in ALONE[dialect]}
     return combined([by_name[name] for name in TOGETHER[dialect][group].split()])
 

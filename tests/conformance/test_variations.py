@@ -1,5 +1,5 @@
 """Nothing is held against servers that differ from the reference in ways the specification allows, nor against a
-recording of one. All groups of liberties before all requirements, slowly and recorded, and each liberty by itself:
+recording of one. All groups of variations before all requirements, slowly and recorded, and each variation by itself:
 `make prove ARGS="--only alarms"`."""
 
 from collections.abc import Awaitable, Callable
@@ -18,7 +18,7 @@ RecordRun = Callable[..., Awaitable[tuple[Path, Report]]]
 
 
 @pytest.mark.parametrize(("dialect", "group"), GROUPS)
-async def test_liberties_are_not_held_against_a_server(dialect: str, group: str) -> None:
+async def test_variations_are_not_held_against_a_server(dialect: str, group: str) -> None:
     wanted = binding(dialect)[GROUPS.index((dialect, group)) % EVERY :: EVERY]
     report = await examine_server(dialect, made(dialect, together(dialect, group)), *wanted)
     assert troubles(report) == []
@@ -37,6 +37,6 @@ async def test_nor_are_they_against_its_recording(record_run: RecordRun) -> None
 
 
 @pytest.mark.parametrize("dialect", ALONE)
-def test_every_liberty_is_taken(dialect: str) -> None:
+def test_every_variation_is_in_a_group(dialect: str) -> None:
     taken = [name for names in TOGETHER[dialect].values() for name in names.split()]
     assert sorted([*taken, *APART.get(dialect, ())]) == sorted(kind.__name__ for kind in ALONE[dialect])

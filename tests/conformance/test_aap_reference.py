@@ -1,5 +1,5 @@
 """The correct AAP server one case at a time, with little to show, and with other profiles; see `test_reference` and
-`test_liberties` for whole examinations."""
+`test_variations` for whole examinations."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
