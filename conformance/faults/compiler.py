@@ -77,13 +77,11 @@ class _Mistake:
 
     def __init__(self, change: Change, refusal: type[Exception], tally: Tally, place: int) -> None:
         self.change, self.refusal, self.tally, self.place = change, refusal, tally, place
-        self.given = change.given
-        self.said = change.model_fields_set
-        paths = {path: parse_path(path) for path in change.when}
-        self.of_it = [(paths[path], wanted) for path, wanted in change.when.items() if paths[path][0] == "it"]
-        self.of_refusal = [(paths[path], wanted) for path, wanted in change.when.items() if paths[path][0] == "refusal"]
-        late = ("it", "refusal")
-        self.of_call = [(paths[path], wanted) for path, wanted in change.when.items() if paths[path][0] not in late]
+        self.given, self.said = change.given, change.model_fields_set
+        conditions = [(parse_path(path), wanted) for path, wanted in change.when.items()]
+        self.of_it = [item for item in conditions if item[0][0] == "it"]
+        self.of_refusal = [item for item in conditions if item[0][0] == "refusal"]
+        self.of_call = [item for item in conditions if item[0][0] not in ("it", "refusal")]
 
     def hit(self) -> None:
         """The change has made a difference."""
@@ -254,17 +252,16 @@ class _Mistake:
         change, here = self.change, {**scope, "it": item}
 
         def fits(condition: Condition | None) -> bool:
-            if condition is None or not self.fits(
-                [(("it", *parse_path(at)), it) for at, it in condition.items()], here
-            ):
-                return False
-            self.hit()
-            return True
+            paths = [(("it", *parse_path(at)), wanted) for at, wanted in (condition or {}).items()]
+            is_so = condition is not None and self.fits(paths, here)
+            if is_so:
+                self.hit()
+            return is_so
 
         if fits(change.drop):
             return
         insertion = change.insert
-        others = [shaped(resolved(other, here), type(item)) for other in insertion.items] if insertion else []
+        others = [self.value(other, type(item), here) for other in insertion.items] if insertion else []
         if insertion and fits(insertion.before):
             yield from others
         yield item

@@ -100,9 +100,13 @@ def _fault(row: Row, reference: ModuleType, programs: ModuleType) -> Fault:
     if row.program is not None:
         server: type[Any] = vars(programs)[row.program]
         return Fault(row.id, " ".join((server.__doc__ or "").split()), row.requirements, row.cases, server)
-    name, tally = "".join(part.capitalize() for part in row.id.split("-")), Tally()
-    server = mutated(reference.SERVER, row.mutate, reference.REFUSAL, name, tally)
+    tally = Tally()
+    server = mutated(reference.SERVER, row.mutate, reference.REFUSAL, _class_name(row.id), tally)
     return Fault(row.id, " ".join(row.wrong.split()), row.requirements, row.cases, server, row.mutate, tally)
+
+
+def _class_name(name: str) -> str:
+    return "".join(part.capitalize() for part in name.split("-"))
 
 
 def _problems(row: Row, dialect: str) -> Iterator[tuple[tuple[str | int, ...], str]]:
@@ -121,6 +125,8 @@ def _problems(row: Row, dialect: str) -> Iterator[tuple[tuple[str | int, ...], s
         programs = classes(import_module(f"conformance.faults.{dialect}.programs"))
         if row.program not in programs:
             yield ("program",), f"programs.py has no class {row.program!r}; {nearest(row.program, programs)}"
+        elif row.program != _class_name(row.id):
+            yield ("program",), f"the class has the name of the id: {_class_name(row.id)}"
         if row.wrong:
             yield ("wrong",), "wrong: the docstring of the program says it"
     else:

@@ -15,6 +15,7 @@ from conformance.faults.fault import load_faults, read_faults
 from conformance.faults.mutation import Change, problems
 from conformance.faults.values import MISSING, changed, find, parse_path
 from conformance.kit.documents import DocumentError
+from conformance.kit.suite import dialects
 
 
 class Refusal(Exception):
@@ -312,6 +313,7 @@ def faults_in(tmp_path: Path, text: str) -> Any:
         ("twice.", "twice", 3, "two-starts: wrong: say in a sentence what is wrong"),
         ("two-starts", "Two Starts", 2, "Two Starts: an id is small letters and digits with hyphens"),
         ("mutate: {", "program: Nobody # {", 6, "two-starts: programs.py has no class 'Nobody'"),
+        ("mutate: {", "program: PollingOnly # {", 6, "two-starts: the class has the name of the id: TwoStarts"),
         ("  mutate: {", "  # {", 2, "two-starts: say `mutate` or `program`, and not both"),
     ],
 )
@@ -330,7 +332,7 @@ def test_ids_are_unique_and_no_program_is_left_out(tmp_path: Path) -> None:
     assert "no row has `program: PollingOnly`, which is in conformance.faults.blade.programs" in str(error.value)
 
 
-@pytest.mark.parametrize("dialect", ["blade", "zenflux"])
+@pytest.mark.parametrize("dialect", dialects())
 def test_most_faults_are_rows(dialect: str) -> None:
     faults = load_faults(dialect).values()
     assert len([fault for fault in faults if fault.changes]) > 0.85 * len(faults)

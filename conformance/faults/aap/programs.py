@@ -1,4 +1,4 @@
-"""Wrong AAP servers that take a program: what rows of faults.yaml cannot say."""
+"""Wrong AAP servers that remember something or take several steps, which rows of faults.yaml cannot say."""
 
 import re
 from asyncio import BaseTransport

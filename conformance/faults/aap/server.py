@@ -1,4 +1,4 @@
-"""A small correct AAP server, in memory, written for being broken: every rule is a method that a fault can override."""
+"""A small correct AAP server, in memory, whose every rule is a step that a fault can change."""
 
 import asyncio
 from collections.abc import AsyncIterator

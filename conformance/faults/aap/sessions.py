@@ -40,7 +40,7 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class Sessions:
-    """Everything but turns: each rule is a method that a fault can override."""
+    """Answers everything but turns; every rule is a step that a fault can change."""
 
     def __init__(self, key: str | None = None) -> None:
         self.key = key

@@ -1,1 +1,1 @@
-"""The Blade reference server, its variations that the protocol allows, and its faults."""
+"""Blade: a small correct server, the faults that make it wrong, and the variations that the protocol allows."""

@@ -1,47 +1,47 @@
-"""Small ways of bending what a server says."""
+"""Functions that change a body before the server sends it; variations of the server are written with them."""
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from conformance.faults.blade.state import Bend
+from conformance.faults.blade.state import BodyChange
 
 
-def bending(bends: dict[str, Bend]) -> Mapping[str, Bend]:
-    """The bends of a server, by the kind of what is bent."""
-    return MappingProxyType(bends)
+def by_kind(body_changes: dict[str, BodyChange]) -> Mapping[str, BodyChange]:
+    """The changes of a server, by the kind of body that is changed."""
+    return MappingProxyType(body_changes)
 
 
-def setting(**members: Any) -> Bend:
+def setting(**members: Any) -> BodyChange:
     """Every such body has these members instead of its own."""
     return lambda body: {**body, **members}
 
 
-def without(*names: str) -> Bend:
+def without(*names: str) -> BodyChange:
     """No such body has these members."""
     return lambda body: {name: value for name, value in body.items() if name not in names}
 
 
-def only(*names: str) -> Bend:
+def only(*names: str) -> BodyChange:
     """Such bodies have these members and no others."""
     return lambda body: {name: value for name, value in body.items() if name in names}
 
 
-def instead(value: Any) -> Bend:
-    """Something else is said altogether."""
+def instead(value: Any) -> BodyChange:
+    """Another value is sent instead of the body."""
     return lambda body: value
 
 
-def where(bend: Bend, **members: Any) -> Bend:
-    """Only bodies with these members are bent."""
-    return lambda body: bend(body) if all(body.get(name) == value for name, value in members.items()) else body
+def where(change: BodyChange, **members: Any) -> BodyChange:
+    """Only bodies with these members are changed."""
+    return lambda body: change(body) if all(body.get(name) == value for name, value in members.items()) else body
 
 
-def changing(name: str, change: Callable[[Any], Any]) -> Bend:
+def changing(name: str, change: Callable[[Any], Any]) -> BodyChange:
     """One member is changed."""
     return lambda body: {**body, name: change(body[name])}
 
 
-def all_of(bend: Bend) -> Bend:
-    """Each item of a list is bent."""
-    return lambda items: [bend(item) for item in items]
+def all_of(change: BodyChange) -> BodyChange:
+    """Each item of a list is changed."""
+    return lambda items: [change(item) for item in items]

@@ -1,4 +1,4 @@
-"""The Blade reference server's REST front: who may ask, how bodies are read, and how answers leave."""
+"""The REST side of the Blade reference server: keys, bodies that are read, answers and refusals."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any

@@ -10,16 +10,16 @@ import socketio  # type: ignore[import-untyped]
 from aiohttp import web
 from socketio.packet import ACK  # type: ignore[import-untyped]
 
-from conformance.faults.blade.body_changes import bending, only, without
+from conformance.faults.blade.body_changes import by_kind, only, without
 from conformance.faults.blade.server import BladeServer
 from conformance.faults.blade.socket_engine import socket_server
-from conformance.faults.blade.state import COMPACTION, Bend, Body, Session
+from conformance.faults.blade.state import COMPACTION, Body, BodyChange, Session
 
 BEGUN = ("turn_id", "role", "status", "parent_fork_tool_call_id")
 OF_A_SESSION = ("solution_id", "biz_role_id", "model", "replay_state", "solution", "primary_skill_snapshot")
 
 
-def sparse(*names: str) -> Bend:
+def sparse(*names: str) -> BodyChange:
     """Bodies have neither these members nor any that is null."""
     return lambda body: {name: value for name, value in body.items() if name not in names and value is not None}
 
@@ -45,7 +45,7 @@ class _Silent(socketio.AsyncServer):  # type: ignore[misc]
 class SeedsOnly(BladeServer):
     """Does without whatever only a companion page asks for."""
 
-    bends = bending(
+    body_changes = by_kind(
         {
             "session": without(*OF_A_SESSION, "session_setup", "viewer_role"),
             "turn": _turn,

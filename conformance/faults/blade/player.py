@@ -1,4 +1,4 @@
-"""The Blade reference server's loops: moves become turns, patches and the history."""
+"""Plays the moves of the Blade reference agent: moves become turns, patches and the history."""
 
 import asyncio
 from typing import Any
@@ -12,7 +12,7 @@ from conformance.faults.script import Break, Speak, words
 
 
 class Player:
-    """Performs moves; every step is a method that a fault can override."""
+    """Performs moves; every rule is a step that a fault can change."""
 
     async def tell(self, session: Session, name: str, body: Any) -> None:
         """Send an event to the subscribers of the session."""

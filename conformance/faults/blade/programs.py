@@ -1,4 +1,4 @@
-"""Wrong Blade servers that remember something or take several steps: rows of faults.yaml cannot say what they do."""
+"""Wrong Blade servers that remember something or take several steps, which rows of faults.yaml cannot say."""
 
 import asyncio
 from typing import Any

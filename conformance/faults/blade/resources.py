@@ -1,4 +1,4 @@
-"""The Blade reference server's shelves: workspace files, memories, API keys, scheduled tasks."""
+"""What the Blade reference server keeps beside sessions: workspace files, memories, API keys, scheduled tasks."""
 
 from datetime import datetime, timedelta
 from itertools import count
@@ -15,7 +15,7 @@ MEMORY = ("skill_name", "record_type", "scope", "owner", "topic", "mem0_id", "su
 
 
 class Resources(Sessions):
-    """What is kept beside sessions."""
+    """Keeps files, memories, API keys and scheduled tasks."""
 
     def __init__(self, key: str | None = None) -> None:
         super().__init__(key)

@@ -1,4 +1,4 @@
-"""A small correct Blade server, in memory, written for being broken: every rule can be overridden by a fault."""
+"""A small correct Blade server, in memory, whose every rule is a step that a fault can change."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The Blade reference server's desk: sessions over REST, and what is kept beside them."""
+"""Sessions of the Blade reference server over REST, with their histories, shares and replays."""
 
 import io
 import zipfile
@@ -14,7 +14,7 @@ TEXT = (str, type(None))
 
 
 class Sessions(Front):
-    """Sessions: created, listed, changed, shared, replayed and deleted."""
+    """Creates, lists, changes, shares, replays and deletes sessions."""
 
     def __init__(self, key: str | None = None) -> None:
         super().__init__(key)

@@ -1,4 +1,4 @@
-"""The Blade reference server's socket: connections, rooms, and who may say what when."""
+"""The Socket.IO side of the Blade reference server: connections, rooms, chats, and what is refused."""
 
 import asyncio
 from collections.abc import Mapping
@@ -10,13 +10,24 @@ from socketio.exceptions import ConnectionRefusedError as Refused  # type: ignor
 from conformance.faults.blade.player import Player
 from conformance.faults.blade.script import QUESTIONS, Ask, Move, Send, Use, script
 from conformance.faults.blade.socket_engine import socket_server
-from conformance.faults.blade.state import Bend, Body, Broken, Paused, Pending, Refusal, Session, block, copied, mint
+from conformance.faults.blade.state import (
+    Body,
+    BodyChange,
+    Broken,
+    Paused,
+    Pending,
+    Refusal,
+    Session,
+    block,
+    copied,
+    mint,
+)
 
 
 class Socket(Player):
-    """Everything that comes over Socket.IO; every rule is a method that a fault can override."""
+    """Answers what comes over Socket.IO; every rule is a step that a fault can change."""
 
-    bends: Mapping[str, Bend] = MappingProxyType({})
+    body_changes: Mapping[str, BodyChange] = MappingProxyType({})
 
     def __init__(self, key: str | None = None) -> None:
         self.key = key
@@ -31,9 +42,9 @@ class Socket(Player):
         return socket_server()
 
     def shown(self, kind: str, body: Any) -> Any:
-        """What leaves the server, by kind; a bend makes it wrong."""
-        bend = self.bends.get(kind)
-        return bend(body) if bend else body
+        """The body as it leaves the server, by its kind; variations and faults change it here."""
+        change = self.body_changes.get(kind)
+        return change(body) if change else body
 
     def is_known(self, token: Any) -> bool:
         return self.key is None or token == self.key or token in self.tokens.values()
@@ -87,7 +98,7 @@ class Socket(Player):
         return {**body, "stream_sequence": len(session.told) + 1} if isinstance(body, dict) else body
 
     def events(self, session: Session, name: str, body: Any) -> list[tuple[str, Any]]:
-        """What is sent for one event; a fault may say nothing, or more."""
+        """The events that are sent for one event; a fault may send none, or several."""
         return [(name, body)]
 
     def room(self, session: Session, name: str) -> str | None:
@@ -111,7 +122,7 @@ class Socket(Player):
         return {"status": "ok"}
 
     def begins_at(self, session: Session, body: Body) -> int:
-        """Where in what was told a subscription begins: after its cursor if it is resumed, else with what is next."""
+        """The place of the first event that a subscription gets: after the cursor if it is resumed, else the next."""
         return int(body.get("after_sequence") or 0) if body.get("resume") is True else len(session.told)
 
     async def on_session_unsubscribe(self, sid: str, body: Body) -> Any:

@@ -1,4 +1,4 @@
-"""What the Blade reference server remembers: sessions, turns, and how it says no."""
+"""The state of the Blade reference server: sessions, turns, open questions; and how it refuses."""
 
 import asyncio
 from collections.abc import Callable
@@ -12,7 +12,7 @@ import orjson
 from conformance.faults.blade.script import Move
 
 Body = dict[str, Any]
-Bend = Callable[[Any], Any]
+BodyChange = Callable[[Any], Any]
 COMPACTION = (
     "compaction_id", "summary_preview", "summary_full", "archived_count", "tokens_before", "tokens_after",
     "saved_ratio", "trigger", "failure_reason",

@@ -14,7 +14,7 @@ from typing import Any
 import orjson
 from aiohttp import web
 
-from conformance.faults.blade.body_changes import all_of, bending, changing, setting, without
+from conformance.faults.blade.body_changes import all_of, by_kind, changing, setting, without
 from conformance.faults.blade.minimal import SeedsOnly
 from conformance.faults.blade.script import Move, Send, Use
 from conformance.faults.blade.server import BladeServer
@@ -31,7 +31,7 @@ OPTIONAL_OF_BLOCK = ("tool_call_id", "tool_name", "display_name")
 class ExtraMembers(BladeServer):
     """Everything has members the specification does not know."""
 
-    bends = bending(
+    body_changes = by_kind(
         {
             name: setting(schema_version=3)
             for name in (
@@ -56,7 +56,7 @@ class ExtraMembers(BladeServer):
 class SparseMembers(BladeServer):
     """What is optional and null is left out."""
 
-    bends = bending(
+    body_changes = by_kind(
         {
             "session": without(*OPTIONAL_OF_SESSION),
             "turn": without(*OPTIONAL_OF_TURN),
@@ -115,7 +115,7 @@ class OneTurnForATool(BladeServer):
 class NoBlocksOfTools(BladeServer):
     """Tools show no blocks, and sub-agents wait without a reference."""
 
-    bends = bending(
+    body_changes = by_kind(
         {
             "turn": changing("blocks", lambda blocks: [it for it in blocks if it["type"] in SAID]),
             "call": setting(pending_question_ref=None),
@@ -138,7 +138,7 @@ class Chatter(BladeServer):
 class NullsInChatEnd(BladeServer):
     """chat:end has every member it can have, and times have no fractions."""
 
-    bends = bending(
+    body_changes = by_kind(
         {
             "chat:end": lambda end: {"pause_tool": None, "pause_tool_data": None, "duration_ms": 3, **end},
             "session": changing("created_at", lambda time: f"{time[:19]}Z"),
@@ -158,7 +158,7 @@ class CompactionsAreTold(BladeServer):
 class OtherWrappings(BladeServer):
     """Bodies are wrapped where clients accept both: keys as {items}, checkpoints as {nodes}, 200 for a new session."""
 
-    bends = bending(
+    body_changes = by_kind(
         {"keys": lambda keys: {"items": keys}, "checkpoints": lambda points: {"nodes": points, "leaf_id": None}}
     )
 
@@ -171,7 +171,9 @@ class OtherWrappings(BladeServer):
 class RunsOfThePast(BladeServer):
     """A task that was started has runs that ended, one of them badly."""
 
-    bends = bending({"runs": all_of(setting(status="failed", error="no luck", finished_at="2026-01-01T09:05:00Z"))})
+    body_changes = by_kind(
+        {"runs": all_of(setting(status="failed", error="no luck", finished_at="2026-01-01T09:05:00Z"))}
+    )
 
 
 def _reversed(body: Body) -> Body:
@@ -181,7 +183,7 @@ def _reversed(body: Body) -> Body:
 class ReorderedMembers(BladeServer):
     """Members come in another order."""
 
-    bends = bending(dict.fromkeys(("session", "turn", "call", "turn:patch", "memory", "key", "task"), _reversed))
+    body_changes = by_kind(dict.fromkeys(("session", "turn", "call", "turn:patch", "memory", "key", "task"), _reversed))
 
 
 class EmptyDeltas(BladeServer):
@@ -247,7 +249,7 @@ class StreamedUsers(BladeServer):
 class OtherNumbers(BladeServer):
     """Turns are numbered with gaps, patches over the whole session, and UTC is spelt +00:00."""
 
-    bends = bending(
+    body_changes = by_kind(
         {
             "turn": lambda turn: {**turn, "sequence": turn["sequence"] * 3, "started_at": _zoned(turn["started_at"])},
             "session": changing("updated_at", lambda time: _zoned(time)),

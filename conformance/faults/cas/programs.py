@@ -1,4 +1,4 @@
-"""Wrong CAS servers that take a program: what rows of faults.yaml cannot say."""
+"""Wrong CAS servers that remember something or take several steps, which rows of faults.yaml cannot say."""
 
 import asyncio
 

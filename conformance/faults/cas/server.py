@@ -1,4 +1,4 @@
-"""The CAS reference server: small, correct, in memory, written for being broken rule by rule."""
+"""The CAS reference server: small, correct, in memory, whose every rule is a step that a fault can change."""
 
 from aiohttp import web
 

@@ -33,7 +33,7 @@ Telling = AsyncIterator[Told]
 
 
 class Player:
-    """Every rule of the order and of the contents is a method that a fault can override."""
+    """Plays runs; every rule of their order and contents is a step that a fault can change."""
 
     async def play(self, session: Session) -> Telling:
         """A whole run."""

@@ -1,4 +1,4 @@
-"""The agent of the ZenFlux reference server: directives in, moves out. Deterministic, offline, no clock."""
+"""The script of the ZenFlux reference agent: the directives in a message become moves, without a clock or a network."""
 
 import re
 from collections.abc import Iterator

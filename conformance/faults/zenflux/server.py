@@ -1,4 +1,4 @@
-"""The ZenFlux reference server: small, correct, in memory, written for being broken rule by rule."""
+"""The ZenFlux reference server: small, correct, in memory, whose every rule is a step that a fault can change."""
 
 from pathlib import PureWindowsPath
 from typing import Any

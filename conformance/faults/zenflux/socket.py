@@ -31,7 +31,7 @@ class Line:
 
 
 class Sockets(Front):
-    """Everything on the socket; each rule is a method that a fault can override."""
+    """Answers the frames of a socket; every rule is a step that a fault can change."""
 
     tick_every = 30.0
 

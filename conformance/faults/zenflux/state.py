@@ -1,4 +1,4 @@
-"""What the ZenFlux reference server remembers: conversations, sessions and what waits for the user."""
+"""The state of the ZenFlux reference server: conversations, sessions and requests that wait for the user."""
 
 import asyncio
 from dataclasses import dataclass, field

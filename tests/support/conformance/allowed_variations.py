@@ -57,13 +57,13 @@ def combined(kinds: Sequence[type[Any]]) -> type[Any]:
 
 
 def _parts(kinds: Sequence[type[Any]]) -> dict[str, Any]:
-    """What cannot be inherited from several at once: the bends of bodies, the edits of events, and who performs."""
+    """What cannot be inherited from several at once: the changes of bodies, the edits of events, and who performs."""
     parts: dict[str, Any] = {}
     players = [kind.player_type for kind in kinds if "player_type" in vars(kind)]
     if players:
         parts["player_type"] = type("Player", tuple(players), {})
-    if any("bends" in vars(kind) for kind in kinds):
-        parts["bends"] = reduce(_bent_by_both, [kind.bends for kind in kinds])
+    if any("body_changes" in vars(kind) for kind in kinds):
+        parts["body_changes"] = reduce(_changed_by_both, [kind.body_changes for kind in kinds])
     if editors := [kind.edited for kind in kinds if "edited" in vars(kind)]:
         parts["edited"] = _edited_by_all(editors)
     return parts
@@ -76,6 +76,6 @@ def _edited_by_all(editors: Sequence[Any]) -> Any:
     return edited
 
 
-def _bent_by_both(first: Mapping[str, Any], then: Mapping[str, Any]) -> dict[str, Any]:
+def _changed_by_both(first: Mapping[str, Any], then: Mapping[str, Any]) -> dict[str, Any]:
     both = {name: (lambda body, a=first[name], b=then[name]: b(a(body))) for name in first.keys() & then.keys()}
     return {**first, **then, **both}
