@@ -254,12 +254,14 @@ def _referred(path: str, scope: Scope) -> Any:
 
 
 def references(value: Any) -> Iterator[str]:
-    """The names that a value refers to."""
+    """The names that a value refers to; of a text that begins with `$` and is no reference, the whole text."""
     if isinstance(value, dict | list):
         for item in value.values() if isinstance(value, dict) else value:
             yield from references(item)
     elif isinstance(value, str):
         whole = REFERENCE.fullmatch(value)
+        if whole is None and value.startswith("$"):
+            yield value
         for path in [whole[1]] if whole else IN_TEXT.findall(value):
             yield path.partition(".")[0]
 

@@ -9,6 +9,7 @@ from typing import Any
 import orjson
 import pytest
 from aiohttp import web
+from aiohttp.test_utils import TestClient, TestServer
 
 from conformance.faults.compiler import Tally, mutated
 from conformance.faults.fault import load_faults, read_faults
@@ -16,6 +17,7 @@ from conformance.faults.mutation import Change, problems
 from conformance.faults.values import MISSING, changed, find, parse_path
 from conformance.kit.documents import DocumentError
 from conformance.kit.suite import dialects
+from tests.support.conformance.wrong_servers import broken_handlers
 
 
 class Refusal(Exception):
@@ -260,6 +262,7 @@ def test_what_is_not_there_is_nothing() -> None:
         ({"at": "body", "argument": "kin", "becomes": 1}, "argument: body has no argument 'kin'; do you mean 'kind'?"),
         ({"at": "body", "when": {"tlak.title": 1}, "skip": True}, "there is no 'tlak' at body; do you mean 'talk'?"),
         ({"at": "body", "set": {"a": "$tolk.title"}}, "there is no 'tolk' at body; do you mean 'talk'?"),
+        ({"at": "body", "set": {"a": "$talk[0]"}}, "there is no '$talk[0]' at body; "),
         ({"at": "body", "change": {"a": "uper"}}, "change: there is no function 'uper' here; do you mean 'upper'?"),
         (
             {"at": "body", "change": {"a": {"pluss": 1}}},
@@ -347,3 +350,15 @@ def test_a_change_that_made_no_difference_is_told() -> None:
     assert len(server.events(None, "chat:start", {})) == 2
     assert fault.unapplied == []
     assert inspect.iscoroutinefunction(load_faults("blade")["stop-ignored"].server.on_chat_stop)
+
+
+async def test_a_server_that_breaks_down_is_not_a_fault() -> None:
+    async def broken(request: web.Request) -> web.Response:
+        raise KeyError("agent")
+
+    app = web.Application()
+    app.router.add_get("/", broken)
+    with broken_handlers() as raised:
+        async with TestClient(TestServer(app)) as client:
+            assert (await client.get("/")).status == 500
+    assert raised == ["KeyError('agent')"]
