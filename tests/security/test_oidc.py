@@ -18,6 +18,7 @@ from gateway.config import OidcSettings
 from gateway.errors import Overloaded, Unauthenticated
 from gateway.oidc import OidcVerifier
 from gateway.resources import KeyStore
+from tests.support.dialect_tables import ALL_DIALECTS
 from tests.support.gateway_server import Served, serving, simulation
 from tests.support.oidc_issuer import AUDIENCE, Issuer, issuing, rsa
 
@@ -40,7 +41,7 @@ def now() -> float:
 @asynccontextmanager
 async def opened(folder: Path, issuer: Issuer, **settings: Any) -> AsyncIterator[Served]:
     oidc = {"issuer": issuer.url, "audience": AUDIENCE}
-    async with serving(folder, oidc=oidc, log="memory", dialects={"aap": {}, "blade": {}, "zenflux": {}},
+    async with serving(folder, oidc=oidc, log="memory", dialects=ALL_DIALECTS,
                        **{"auth": "oidc", **settings}) as served:
         yield served
 

@@ -1,7 +1,7 @@
 """The parts that tests need of each dialect: the modules of tests/support/dialects/<dialect>, found by looking.
 
 A dialect that lacks a part is left out by whoever needs the part, and is named: `each` skips the dialect with a reason,
-`dialects_with` prints the reason.
+`dialects_with` prints the reason, and tests/contract/test_dialect_parts.py skips every part that is missing.
 """
 
 import importlib
@@ -16,6 +16,20 @@ import pytest
 from tests.support.dialect_tables import DIALECTS
 
 HOME = "tests.support.dialects"
+PARTS = {
+    "crash_client": "talks while servers die",
+    "disk_client": "talks to a server that can store nothing for a while",
+    "endless_server": "a server whose stream has a line without an end",
+    "examination": "what is known of the reference server of the examiners",
+    "hop_client": "talks to a gateway whose functions are counted",
+    "leaving_requests": "requests that last as long as a turn",
+    "message_ways": "ways to send a message that wait for a place on a stream",
+    "pair_client": "says one thing and answers what it is asked",
+    "rest_requests": "plain requests: create, say, read",
+    "translation": "what is known of translated streams and of recordings",
+    "watched_frames": "what a client reads that watches a whole session",
+}
+"""What tests of all dialects need of each. Beside these a dialect may have `settings` and `stream_options`."""
 
 
 def part(dialect: str, name: str) -> Any:

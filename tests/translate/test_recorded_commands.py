@@ -7,6 +7,7 @@ import pytest
 import gateway.model as m
 from adapters.zenflux.asks import AskRef, encode_ref
 from gateway.ports.remote import ParsedFrame
+from tests.support.dialect_parts import dialects_with, part
 from tests.support.dialect_tables import DIALECTS, dialect, table
 
 CALL = m.ToolCall(call_id="call_1", name="calc")
@@ -25,21 +26,18 @@ def view(**asks: m.AnyAsk) -> m.SessionView:
     return made
 
 
+def recorded(what: str) -> list[tuple[str, str, Any]]:
+    """What the dialects know of this in recordings: the dialect, the name of a frame or a request, and its body."""
+    return [(name, *row) for name in dialects_with("translation") for row in getattr(part(name, "translation"), what)]
+
+
 def said(name: str, frame: str, body: Any, **asks: m.AnyAsk) -> list[Any]:
     commands = dialect(name).recorded_commands
     assert commands is not None
     return [*commands(ParsedFrame(frame, body), view(**asks), table(name))]
 
 
-@pytest.mark.parametrize(("dialect", "name", "body"), [
-    ("aap", "POST /aap/sessions/s/turns", {"messages": [{"role": "user", "content": "hello"}], "agent": {"name": "x"}}),
-    ("cas", "POST /sessions/s/events", {"events": [{"type": "user.message", "content": "hello"}]}),
-    ("blade", "chat:send", {"session_id": "s", "message": "hello"}),
-    ("blade", "POST /api/sessions/s/chat", {"message": "hello"}),
-    ("blade", "turn:start", {"role": "user", "blocks": [{"type": "text", "content": "hello"}]}),
-    ("zenflux", "", {"type": "req", "method": "chat.send", "params": {"message": "hello", "user_id": "u"}}),
-    ("zenflux", "POST /api/v1/chat", {"message": "hello", "userId": "u"}),
-])
+@pytest.mark.parametrize(("dialect", "name", "body"), recorded("RECORDED_HELLOS"))
 def test_a_message(dialect: str, name: str, body: Any) -> None:
     assert said(dialect, name, body) == [m.SendMessage(content="hello")]
 
@@ -57,13 +55,7 @@ def test_pictures_and_files() -> None:
     assert said("blade", "chat:send", {"message": [file]}) == [m.SendMessage(content=(m.FilePart(name="a.txt"),))]
 
 
-@pytest.mark.parametrize(("dialect", "name", "body"), [
-    ("cas", "POST /sessions/s/events", {"events": [{"type": "user.interrupt"}]}),
-    ("blade", "chat:stop", {"session_id": "s"}),
-    ("blade", "POST /api/sessions/s/stop", {}),
-    ("zenflux", "", {"type": "req", "method": "chat.abort", "params": {"session_id": "r"}}),
-    ("zenflux", "POST /api/v1/session/r/stop", {}),
-])
+@pytest.mark.parametrize(("dialect", "name", "body"), recorded("RECORDED_STOPS"))
 def test_an_interruption(dialect: str, name: str, body: Any) -> None:
     assert said(dialect, name, body) == [m.Interrupt()]
 

@@ -1,12 +1,12 @@
 """Servers that differ from the reference in ways the specification allows: no MUST may be held against them.
 
-The variations: one message for a run or one for each round; deltas of any size, or none for a result; indexes that begin
-anew or go on; numbers left out where deltas were merged; absent message_id, data of message_start and message_delta
-mirrors; contents as objects or as JSON in strings; server_tool_use for tool_use; ends of stopped and broken runs and of
-streams without session_end; known conversations without conversation_start; unknown members, events and notifications;
-comments, pings, event names and ids in streams, ticks at once; times with zones; bare lists; codes of errors in the
-body only, and 201 for 200; busy lines that refuse, stop or tell both runs; chats that run on in the background;
-management that answers everything.
+The variations: one message for a run or one for each round; deltas of any size, or none for a result; indexes that
+begin anew or go on; numbers left out where deltas were merged; absent message_id, data of message_start and
+message_delta mirrors; contents as objects or as JSON in strings; server_tool_use for tool_use; ends of stopped and
+broken runs and of streams without session_end; known conversations without conversation_start; unknown members, events
+and notifications; comments, pings, event names and ids in streams, ticks at once; times with zones; bare lists; codes
+of errors in the body only, and 201 for 200; busy lines that refuse, stop or tell both runs; chats that run on in the
+background; management that answers everything.
 """
 
 import asyncio

@@ -11,3 +11,7 @@ ONLY_SHOWN = {
 """By target and directive, features that a stream cannot tell although CAS can."""
 FIRST_WORDS = b"session.status_running"
 """What is in the stream as soon as the agent has begun to say hello."""
+RECORDED_HELLOS = [("POST /sessions/s/events", {"events": [{"type": "user.message", "content": "hello"}]})]
+"""Every way in which a recording shows that somebody said hello: the name of a frame or a request, and its body."""
+RECORDED_STOPS = [("POST /sessions/s/events", {"events": [{"type": "user.interrupt"}]})]
+"""Every way in which a recording shows that somebody stopped the agent."""
