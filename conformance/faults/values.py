@@ -16,6 +16,7 @@ import orjson
 import yaml
 from aiohttp import web
 
+from conformance.faults.content import as_blocks, text_of
 from conformance.faults.damage import without_nulls
 
 Scope = Mapping[str, Any]
@@ -269,11 +270,6 @@ def references(value: Any) -> Iterator[str]:
 # -- functions ---------------------------------------------------------------------------------------------------------
 
 
-def _text(value: Any) -> str:
-    """The text of a string or of a list of blocks."""
-    return value if isinstance(value, str) else "".join(block.get("text", "") for block in value)
-
-
 FUNCTIONS: Mapping[str, Callable[[Any], Any]] = MappingProxyType(
     {
         "upper": lambda value: value.upper(),
@@ -284,8 +280,8 @@ FUNCTIONS: Mapping[str, Callable[[Any], Any]] = MappingProxyType(
         "string": str,
         "json": lambda value: orjson.dumps(value).decode(),
         "number": int,
-        "text": _text,
-        "blocks": lambda value: [{"type": "text", "text": value}] if isinstance(value, str) else value,
+        "text": text_of,
+        "blocks": as_blocks,
         "without_nulls": without_nulls,
         "keys": list,
         "values": lambda value: list(value.values()),
