@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
+from pydantic import BaseModel
 
 import gateway.model as m
 from gateway.backends import SessionReplayer
@@ -59,7 +60,6 @@ from gateway.resources import (
 )
 from gateway.time_slices import next_slice, one_at_a_time
 from gateway.yaml_positions import Problems
-from mappings.language import Table
 
 from .audit import AuditLog
 from .composition import BackendRetirement, Components, load_components
@@ -169,7 +169,7 @@ class Gateway:
 
     # -- wiring ---------------------------------------------------------------------------------------------------
 
-    def _context(self, name: str) -> Context:
+    def _context(self, name: str) -> Context[BaseModel]:
         config = self.components.config
         return Context(
             dialect=name, mount=config.dialects[name].mount or self.components.dialects[name].mount,
@@ -248,7 +248,7 @@ class Gateway:
         with suppress(asyncio.CancelledError):
             await task
 
-    def _at(self, path: str) -> Context | None:
+    def _at(self, path: str) -> Context[BaseModel] | None:
         """The context of the dialect that is mounted at this path."""
         at = [context for context in self.contexts.values() if f"{path}/".startswith(f"{context.mount}/")]
         return max(at, key=lambda context: len(context.mount), default=None)
@@ -258,9 +258,8 @@ class Gateway:
         context = self._at(path)
         if context is None:
             return error.code.status, {"error": {"code": error.code, "message": error.message}}
-        table: Table = context.table
         of_http = {"status": error.status} if isinstance(error, HttpStatusError) else {}
-        return table.error(
+        return context.table.error(
             error.code, **of_http, message=error.message, param=error.param, details=error.details,
             request_id=error.request_id,
         )

@@ -6,7 +6,7 @@ import gateway.model as m
 from gateway.engine import SessionTable
 from gateway.http import Metrics
 from gateway.loss_matrix import LOST_LEVELS
-from gateway.ports import Backend, Projector, StatefulBackend
+from gateway.ports import Backend, Projector, StatefulBackend, StreamOptions
 from gateway.resources import Shares, Workspaces
 from mappings.language import feature_of
 
@@ -23,7 +23,7 @@ class ServedDialects:
         """Use new tables from now on; open streams keep their projector."""
         self._components = components
 
-    def projector(self, dialect: str, options: str) -> Projector:
+    def projector(self, dialect: str, options: StreamOptions) -> Projector:
         return self._components.dialects[dialect].projector(self._components.tables[dialect], options)
 
     def replays_turn(self, dialect: str) -> bool:

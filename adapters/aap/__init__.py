@@ -3,7 +3,7 @@
 from gateway.ports import Dialect
 
 from .client import Decoder, Remote
-from .server import CUES, OBJECTS, make_projector, recorded_commands
+from .server import CUES, OBJECTS, StreamOptions, make_projector, recorded_commands
 from .server.routes import routes
 from .wire import AapSettings
 
@@ -44,5 +44,5 @@ DIALECT = Dialect(
     decoder=Decoder,
     remote=Remote,
     recorded_commands=recorded_commands,
-    default_options="delta",
+    default_options=StreamOptions(),
 )

@@ -3,7 +3,7 @@
 from gateway.ports import Dialect
 
 from .client import Decoder, Remote
-from .server import CUES, MESSAGES, NAMES, make_projector, recorded_commands, resource_views, views
+from .server import CUES, MESSAGES, NAMES, StreamOptions, make_projector, recorded_commands, resource_views, views
 from .server.routes import routes
 from .wire import BladeSettings
 
@@ -22,7 +22,7 @@ DIALECT = Dialect(
     routes=routes,
     settings=BladeSettings,
     examples=examples,
-    framings=("json",),
+    framings=("socketio",),
     replay_from="session",
     cues=CUES,
     names=NAMES,
@@ -31,4 +31,5 @@ DIALECT = Dialect(
     decoder=Decoder,
     remote=Remote,
     recorded_commands=recorded_commands,
+    default_options=StreamOptions(),
 )

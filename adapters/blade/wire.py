@@ -22,10 +22,6 @@ class BladeSettings(BaseModel):
     ping_seconds: float = Field(25.0, gt=0)
     agent: str | None = None
 
-    @property
-    def stream_options(self) -> str:
-        return "" if self.patch_snapshots else "bare"
-
 
 class BlockType(StrEnum):
     """The closed list of content blocks."""

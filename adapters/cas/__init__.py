@@ -3,7 +3,7 @@
 from gateway.ports import Dialect
 
 from .client import Decoder, Remote
-from .server import CUES, NAMES, make_projector, recorded_commands, resource_views, views
+from .server import CUES, NAMES, StreamOptions, make_projector, recorded_commands, resource_views, views
 from .server.routes import routes
 from .wire import CasSettings
 
@@ -27,7 +27,7 @@ DIALECT = Dialect(
     routes=routes,
     settings=CasSettings,
     examples=examples,
-    framings=("json", "sse"),
+    framings=("sse", "json"),
     replay_from="turn",
     cues=CUES,
     names=NAMES,
@@ -46,4 +46,5 @@ DIALECT = Dialect(
     decoder=Decoder,
     remote=Remote,
     recorded_commands=recorded_commands,
+    default_options=StreamOptions(),
 )

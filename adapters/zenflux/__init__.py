@@ -3,7 +3,7 @@
 from gateway.ports import Dialect
 
 from .client import Decoder, Remote
-from .server import CUES, MESSAGES, NAMES, OBJECTS, make_projector, recorded_commands
+from .server import CUES, MESSAGES, NAMES, OBJECTS, StreamOptions, make_projector, recorded_commands
 from .server.routes import routes
 from .wire import DIALECT_NAME, ZenfluxSettings
 
@@ -34,4 +34,5 @@ DIALECT = Dialect(
     decoder=Decoder,
     remote=Remote,
     recorded_commands=recorded_commands,
+    default_options=StreamOptions(),
 )

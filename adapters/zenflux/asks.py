@@ -9,12 +9,13 @@ from msgspec import Struct
 
 import gateway.model as m
 from gateway.errors import BackendFailed, Invalid
-from mappings.language import Table, UnknownWord
+from gateway.ports import DialectTable
+from mappings.language import UnknownWord
 
 APPROVE, REJECT = "approve", "reject"
 
 
-def confirmation_body(table: Table, ask: m.OpenAsk, session_id: str) -> Any:
+def confirmation_body(table: DialectTable, ask: m.OpenAsk, session_id: str) -> Any:
     call = m.call_of(ask.ask)
     kind, question, options = _form_of(ask.ask)
     return table.object(
@@ -68,13 +69,13 @@ def _call_text(call: m.ToolCall) -> str:
     return f"{call.name} {orjson.dumps(call.input).decode()}"
 
 
-def _questions(table: Table, ask: m.AnyAsk) -> list[Any] | None:
+def _questions(table: DialectTable, ask: m.AnyAsk) -> list[Any] | None:
     if not isinstance(ask, m.QuestionAsk):
         return None
     return [_question(table, number, question) for number, question in enumerate(ask.questions)]
 
 
-def _question(table: Table, number: int, question: m.Question) -> Any:
+def _question(table: DialectTable, number: int, question: m.Question) -> Any:
     kind = "text_input" if not question.options else "multiple_choice" if question.multi_select else "single_choice"
     return table.object(
         "question", id=str(number), question=question.question, header=question.header, type=kind,
@@ -101,7 +102,7 @@ def result_text(content: m.Content) -> str:
 CANCEL_WORDS = ("cancel", "cancelled", "canceled")
 
 
-def answer_of(ask: m.OpenAsk, response: Any, table: Table) -> m.AnyCommand:
+def answer_of(ask: m.OpenAsk, response: Any, table: DialectTable) -> m.AnyCommand:
     """What a response means to this ask: a verdict, choices, a text, or a withdrawal."""
     word, given = _word(response), {"request_id": ask.request_id}
     if word in CANCEL_WORDS:
@@ -116,7 +117,7 @@ def answer_of(ask: m.OpenAsk, response: Any, table: Table) -> m.AnyCommand:
     return _decision(ask, response, table)
 
 
-def _decision(ask: m.OpenAsk, response: Any, table: Table) -> m.AnyCommand:
+def _decision(ask: m.OpenAsk, response: Any, table: DialectTable) -> m.AnyCommand:
     """A response to a permission that is neither yes nor no is a no, with the response as its reason."""
     given = {"request_id": ask.request_id}
     try:

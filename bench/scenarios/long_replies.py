@@ -39,12 +39,12 @@ def replies(bench: object) -> Iterator[Row]:
     for pace_name, pace in PACES.items():
         for name, length in LENGTHS.items():
             records = list(reply(length, pace))
-            outbound = its.projector(table, "")
+            outbound = its.projector(table, its.default_options)
             started, size = time.process_time(), 0
             for record in records:
                 if outbound.deadline is not None and outbound.deadline <= record.at:
-                    size += sum(map(len, outbound.flush(record.at)))
-                size += sum(map(len, outbound.feed(record)))
+                    size += sum(len(frame.body) for frame in outbound.flush(record.at))
+                size += sum(len(frame.body) for frame in outbound.feed(record))
             spent = time.process_time() - started
             if size < length:
                 raise BenchFailure(f"a reply of {name} came to {size} bytes")

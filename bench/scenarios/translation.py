@@ -16,10 +16,10 @@ from gateway.backends.llm.openai import ChatCompletionsDecoder
 from gateway.backends.llm.toolbox import LlmToolbox
 from gateway.client import HttpClient, SecretFilter, StreamAssembler
 from gateway.client.transport.sse_decoder import SseDecoder
-from gateway.ports import BackendEvent, Projector
+from gateway.ports import BackendEvent, Frame, Projector
 from mappings.language import builtin_table
 
-DIALECT, OPTIONS, OURS = "aap", "delta", "dragoman"
+DIALECT, OURS = "aap", "dragoman"
 READ = 16
 """So many events are read at a time, as from a busy socket."""
 
@@ -28,7 +28,7 @@ def translation(effort: tuple[int, int]) -> Iterator[Row]:
     deltas, rounds = effort
     talk = words(deltas)
     its = importlib.import_module(f"adapters.{DIALECT}").DIALECT
-    found = [_translated(talk, its.projector(builtin_table(its), OPTIONS)) for _ in range(rounds)]
+    found = [_translated(talk, its.projector(builtin_table(its), its.default_options)) for _ in range(rounds)]
     for name, place in (("model's bytes to events", 0), ("events to the dialect's bytes", 1)):
         micros = [1e6 * times[place] / deltas for times in found]
         yield Row("upstream", f"translation alone: {name}", "µs/delta", {OURS: figure(micros)})
@@ -45,7 +45,7 @@ def _translated(talk: Workload, outbound: Projector) -> tuple[float, float]:
     between = time.process_time()
     frames = encode_frames(said, outbound)
     ended = time.process_time()
-    AapProtocol().check(b"".join(frames), talk)
+    AapProtocol().check(b"".join([frame.body for frame in frames]), talk)
     return between - started, ended - between
 
 
@@ -63,11 +63,11 @@ def decode_response(pieces: Sequence[bytes]) -> list[BackendEvent]:
     return [*said, *scribe.finish(reading.stop, reading.usage)]
 
 
-def encode_frames(said: Sequence[BackendEvent], outbound: Projector) -> list[bytes]:
+def encode_frames(said: Sequence[BackendEvent], outbound: Projector) -> list[Frame]:
     """The events as bytes of a dialect, each event in a record of its own as in the engine."""
     ended = m.TurnEnded(outcome=m.Outcome.COMPLETED, stop_reason=m.StopReason.END_TURN)
     events: list[Any] = [m.TurnStarted(command_id="c"), *said, ended]  # in the root scope events are bare
-    frames = list[bytes]()
+    frames = list[Frame]()
     for seq, event in enumerate(events, 1):
         record = m.Record(seq=seq, at=1.7e9, session_id="sess_bench", turn_id="turn_1", event=event)
         frames += outbound.feed(record)

@@ -41,7 +41,7 @@ from gateway.engine import (
 )
 from gateway.errors import GatewayError, NotFound, OutcomeUnknown, Overloaded
 from gateway.ids import make_mint
-from gateway.ports import Receipt, StreamSlot
+from gateway.ports import NO_OPTIONS, Receipt, StreamOptions, StreamSlot
 from gateway.storage.log.redis import LeaseLost, RedisLog
 from gateway.storage.redis import RedisPubSub, RedisUnreachable
 
@@ -150,7 +150,7 @@ class ClusterSessionService:
             self._hub.cut_all()
 
     async def subscribe(
-        self, owner: str, session_id: str, dialect: str, options: str = "", *, after: int = 0,
+        self, owner: str, session_id: str, dialect: str, options: StreamOptions = NO_OPTIONS, *, after: int = 0,
         place: StreamSlot | None = None,
     ) -> Cursor:
         cursor = await self._local.subscribe(owner, session_id, dialect, options, after=after, place=place)

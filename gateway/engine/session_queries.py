@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Sequence
 
 import gateway.model as m
 from gateway.errors import NotFound, Overloaded
-from gateway.ports import Chunk, SessionHead, StreamSlot
+from gateway.ports import NO_OPTIONS, Chunk, SessionHead, StreamOptions, StreamSlot
 from gateway.time_slices import sliced
 
 from .runtime import Runtime
@@ -67,7 +67,7 @@ class SessionQueries:
         return self._hub.reserve_slot(owner, self._runtime.tally)
 
     async def subscribe(
-        self, owner: str, session_id: str, dialect: str, options: str = "", *, after: int = 0,
+        self, owner: str, session_id: str, dialect: str, options: StreamOptions = NO_OPTIONS, *, after: int = 0,
         place: StreamSlot | None = None,
     ) -> Cursor:
         place = place or self.reserve_stream(owner)
@@ -79,7 +79,8 @@ class SessionQueries:
         return self._hub.subscribe(session_id, session.stored_seq, dialect, options, after, place)
 
     async def read(
-        self, owner: str, session_id: str, dialect: str, options: str = "", *, after: int = 0, upto: int | None = None,
+        self, owner: str, session_id: str, dialect: str, options: StreamOptions = NO_OPTIONS, *, after: int = 0,
+        upto: int | None = None,
     ) -> AsyncIterator[Chunk]:
         head = (await find_session(self._source, owner, session_id)).stored_seq
         return self._hub.read(session_id, dialect, options, after, head if upto is None else upto)

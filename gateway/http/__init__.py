@@ -55,7 +55,7 @@ from .security import (
     current_caller,
     public,
 )
-from .socketio import DeferredAck, SocketIOClient, SocketIOServer, split_frame
+from .socketio import DeferredAck, SocketIOClient, SocketIOServer
 from .sse import stream_sse
 from .websocket import OPEN_SOCKETS, WebSocketWriter, serve_websocket, track_open_sockets
 
@@ -122,7 +122,6 @@ __all__ = [
     "safe_file_name",
     "serve_websocket",
     "signed_link_handler",
-    "split_frame",
     "stream_sse",
     "track_open_sockets",
     "validate",

@@ -6,15 +6,17 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Itera
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from aiohttp import web
+from pydantic import BaseModel
 
 import gateway.model as m
 from gateway.errors import Conflict, GatewayError, NotFound, OutcomeUnknown, Overloaded
 from gateway.ports import (
     Addresses,
     Clock,
+    DialectTable,
     Files,
     KeyRing,
     Receipt,
@@ -22,6 +24,7 @@ from gateway.ports import (
     Resources,
     ResponseStore,
     SessionService,
+    StreamOptions,
     StreamSlot,
     Subscription,
 )
@@ -29,7 +32,9 @@ from gateway.ports import (
 from .backpressure import ResumedSubscription
 from .metrics import Metrics
 from .security import OWNER, Authenticator
-from .sse import stream_sse
+from .sse import OPEN_COMMENT, PING_COMMENT, stream_sse
+
+SettingsT = TypeVar("SettingsT", bound=BaseModel)
 
 
 async def _count_nothing(owner: str) -> None:
@@ -37,7 +42,7 @@ async def _count_nothing(owner: str) -> None:
 
 
 @dataclass(kw_only=True, slots=True)
-class Context:
+class Context(Generic[SettingsT]):
     """The services for the routes of one dialect; a reload replaces `table`, `settings` and `agents`."""
 
     dialect: str
@@ -47,8 +52,8 @@ class Context:
     files: Files
     answers: ResponseStore
     agents: Mapping[str, m.AgentCard]
-    table: Any
-    settings: Any
+    table: DialectTable
+    settings: SettingsT
     guard: Authenticator
     addresses: Addresses
     """Which addresses clients may name."""
@@ -139,7 +144,7 @@ class Context:
 
     @asynccontextmanager
     async def follow_turn(
-        self, owner: str, session_id: str, receipt: Receipt, options: str, place: StreamSlot | None = None,
+        self, owner: str, session_id: str, receipt: Receipt, options: StreamOptions, place: StreamSlot | None = None,
     ) -> AsyncIterator[Subscription]:
         """Subscribe to the turn of a receipt; a client that disconnects before the turn yields is reported."""
         async with self.report_disconnect(owner, session_id, receipt):
@@ -179,19 +184,20 @@ class Context:
             raise
 
     async def stream_turn(
-        self, request: web.Request, session_id: str, receipt: Receipt, options: str, place: StreamSlot, *,
-        to_the_end: bool = False, heartbeat: float | None = None, **words: Any,
+        self, request: web.Request, session_id: str, receipt: Receipt, options: StreamOptions, place: StreamSlot, *,
+        to_the_end: bool = False, heartbeat: float | None = None, hello: str | bytes = OPEN_COMMENT,
+        ping: str | bytes = PING_COMMENT,
     ) -> web.StreamResponse:
         """Stream the turn as server-sent events, until it yields or, if wanted, until it ends."""
         async with self.follow_turn(request[OWNER], session_id, receipt, options, place) as subscription:
             await asyncio.sleep(0)  # the agent starts while the response is prepared
             return await stream_sse(
                 request, subscription, heartbeat=heartbeat or self.heartbeat, patience=self.send_timeout,
-                until_yield=not to_the_end, until_end=to_the_end, **words,
+                until_yield=not to_the_end, until_end=to_the_end, hello=hello, ping=ping,
             )
 
     async def stream_session(
-        self, request: web.Request, session_id: str, options: str, *, after: int, comment: str,
+        self, request: web.Request, session_id: str, options: StreamOptions, *, after: int, comment: str,
         told: Callable[[int], None],
     ) -> web.StreamResponse:
         """Stream the events of a session after that record until the client disconnects."""
@@ -211,7 +217,7 @@ class Context:
             subscription.close()
 
     async def stream_remaining(
-        self, request: web.Request, session_id: str, options: str, *, after: int, had: int,
+        self, request: web.Request, session_id: str, options: StreamOptions, *, after: int, had: int,
     ) -> web.StreamResponse:
         """Stream the rest of the turn that starts after that record, without frames that the client has received."""
         subscription = await self.sessions.subscribe(request[OWNER], session_id, self.dialect, options, after=after)
@@ -227,14 +233,14 @@ class Context:
             subscription.close()
 
     async def await_turn(
-        self, request: web.Request, session_id: str, receipt: Receipt, options: str, place: StreamSlot,
+        self, request: web.Request, session_id: str, receipt: Receipt, options: StreamOptions, place: StreamSlot,
     ) -> bytes:
         """Return the frames of the dialect once the turn yields."""
         async with self.follow_turn(request[OWNER], session_id, receipt, options, place) as subscription:
-            frames: list[bytes] = []
+            bodies: list[bytes] = []
             while chunks := await subscription.chunks():
                 for chunk in chunks:
-                    frames += chunk.frames
+                    bodies += [frame.body for frame in chunk.frames]
                     if chunk.yields:
-                        return b"".join(frames)
+                        return b"".join(bodies)
             raise self.lost_turn_error(session_id, subscription)

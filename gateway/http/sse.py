@@ -34,7 +34,9 @@ class SseResponse(EventSourceResponse):
         if self._hello:
             words, self._hello = self._hello + words, b""
         write = self.write_eof if last else self.write
-        if len(words) <= SMALL_WRITE_BYTES and self._has_room:
+        transport = self._req.transport if self._req is not None else None
+        has_room = transport is None or not transport.get_write_buffer_size()
+        if len(words) <= SMALL_WRITE_BYTES and has_room:
             await write(words)
             return
         clock = asyncio.get_running_loop().time
@@ -49,11 +51,6 @@ class SseResponse(EventSourceResponse):
         except (ConnectionError, asyncio.CancelledError):
             self.is_stalled = clock() - since > min(STALL_SECONDS, self._patience)
             raise
-
-    @property
-    def _has_room(self) -> bool:
-        transport = self._req.transport if self._req is not None else None
-        return transport is None or not transport.get_write_buffer_size()
 
     async def _ping(self) -> None:
         """Send the greeting, unless the first frames carried it, and then heartbeats."""
@@ -74,7 +71,7 @@ def comment_line(words: str | bytes) -> bytes:
 async def stream_sse(
     request: web.Request, subscription: Subscription, *, heartbeat: float, patience: float, until_yield: bool = False,
     until_end: bool = False, hello: str | bytes = OPEN_COMMENT, ping: str | bytes = PING_COMMENT,
-    told: Callable[[int], None] = lambda seq: None,
+    told: Callable[[int], None] | None = None,
 ) -> web.StreamResponse:
     """Stream until the subscription ends or, if wanted, until the turn yields or ends.
 
@@ -89,33 +86,28 @@ async def stream_sse(
     await response.prepare(request)
     async with response:
         try:
-            await _send_chunks(response, subscription, told, until_yield=until_yield, until_end=until_end)
+            while chunks := await subscription.chunks():
+                bodies: list[bytes] = []
+                for chunk in chunks:
+                    for frame in chunk.frames:
+                        bodies.append(frame.body)  # noqa: PERF401  # most chunks have one frame
+                    if (until_yield and chunk.yields) or (until_end and chunk.ends):
+                        await _write_frames(response, bodies, last=True)
+                        return response
+                await _write_frames(response, bodies)
+                if told is not None:
+                    told(chunks[-1].seq)
+            if words := sse_farewell(subscription):
+                await response.write_frames(words)
         finally:
             if response.is_stalled:
                 subscription.cut()
     return response
 
 
-async def _send_chunks(
-    response: SseResponse, subscription: Subscription, told: Callable[[int], None], *, until_yield: bool,
-    until_end: bool,
-) -> None:
-    while chunks := await subscription.chunks():
-        frames: list[bytes] = []
-        for chunk in chunks:
-            frames += chunk.frames
-            if (until_yield and chunk.yields) or (until_end and chunk.ends):
-                await _write_frames(response, frames, last=True)
-                return
-        await _write_frames(response, frames)
-        told(chunks[-1].seq)
-    if words := sse_farewell(subscription):
-        await response.write_frames(words)
-
-
-async def _write_frames(response: SseResponse, frames: list[bytes], *, last: bool = False) -> None:
-    if len(frames) > BATCH_FRAMES:
-        *some, frames = (list(portion) for portion in frame_batches(frames))
+async def _write_frames(response: SseResponse, bodies: list[bytes], *, last: bool = False) -> None:
+    if len(bodies) > BATCH_FRAMES:
+        *some, bodies = (list(portion) for portion in frame_batches(bodies))
         for portion in some:
             await response.write_frames(b"".join(portion))
-    await response.write_frames(b"".join(frames), last=last)
+    await response.write_frames(b"".join(bodies), last=last)

@@ -104,13 +104,14 @@ class WebSocketWriter:
         """Send frames until the turn has ended; return False if the subscription ended before."""
         try:
             while chunks := await subscription.chunks():
-                frames: list[bytes] = []
+                bodies: list[bytes] = []
                 for chunk in chunks:
-                    frames += chunk.frames
+                    for frame in chunk.frames:
+                        bodies.append(frame.body)  # noqa: PERF401  # most chunks have one frame
                     if chunk.ends:
-                        await self.send(frames)
+                        await self.send(bodies)
                         return True
-                await self.send(frames)
+                await self.send(bodies)
         except ClientStalled:
             subscription.cut()
             raise

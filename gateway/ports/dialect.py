@@ -1,20 +1,68 @@
-"""What a dialect promises: records become its frames, and everything else that the house must know of it."""
+"""What a dialect promises: how records become its frames, and all else that the gateway must know about it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, runtime_checkable
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeVar, runtime_checkable
 
+from msgspec import Struct
 from pydantic import BaseModel
 
 import gateway.model as m
+from gateway.ids import Mint
+
+from .remote import Decoder, ParsedFrame, Remote, RemoteAddress
+
+if TYPE_CHECKING:
+    from aiohttp import web
+
+Member = TypeVar("Member", bound=StrEnum)
+"""A member of one of the model's enums."""
+
+
+class StreamOptions(Struct, frozen=True):
+    """How one client wants its stream; each dialect derives its own. Equal options share one projection."""
+
+
+NO_OPTIONS = StreamOptions()
+"""The options of a stream whose dialect has none."""
+
+
+class StreamKey(NamedTuple):
+    """A dialect and the options of a stream: subscribers of a session with equal keys share one channel."""
+
+    dialect: str
+    options: StreamOptions
+
+
+Framing = Literal["json", "sse", "socketio"]
+"""How the frames of a table are put on the wire: as JSON, as server-sent events, as events of Socket.IO."""
+FrameCursor = int | str | None
+"""What a client names to resume after a frame."""
+
+
+class Frame(Struct, frozen=True, gc=False):
+    """One frame of a dialect, encoded once for all who watch with equal options.
+
+    `name` is the table's word for the frame, `cursor` is what a client names to resume after the frame: both travel
+    beside the body, so that nobody looks for them in the bytes.
+    """
+
+    body: bytes
+    name: str = ""
+    cursor: FrameCursor = None
+
+
+Frames = tuple[Frame, ...]
+NO_FRAMES: Frames = ()
 
 
 class Projector(Protocol):
     """Records in, frames out; a pure function of its options and the records so far, with `record.at` as its clock."""
 
-    def feed(self, record: m.Record) -> tuple[bytes, ...]: ...
-    def flush(self, now: float) -> tuple[bytes, ...]:
-        """What was held back and is due."""
+    def feed(self, record: m.Record) -> Frames: ...
+    def flush(self, now: float) -> Frames:
+        """The frames that were held back and are due."""
     @property
     def deadline(self) -> float | None:
         """When `flush` should be called, if nothing else happens first."""
@@ -22,10 +70,61 @@ class Projector(Protocol):
 
 @runtime_checkable
 class SkippingProjector(Protocol):
-    """An outbound that spares itself work where nobody wants the frames; to have the method is enough."""
+    """A projector that works less where nobody wants the frames; to have the method is enough."""
 
     def skip(self, record: m.Record) -> None:
         """Take the record in, as `feed` does."""
+
+
+class CueEncoder(Protocol):
+    """Makes the frames of one cue."""
+
+    def __call__(self, record: Any, event: Any, extra: Mapping[str, Any], cursor: FrameCursor = None, /) -> Frames:
+        """From a record, its event and bindings beside them; every frame gets the cursor."""
+
+
+class TableEncoder(Protocol):
+    """The frames of a table in one framing."""
+
+    def record(
+        self, record: m.Record, extra: Mapping[str, Any] | None = ..., cursor: FrameCursor = ...
+    ) -> Frames:
+        """The frames of the record's event; none where the table is silent."""
+    def cue(
+        self, name: str, record: m.Record | None, bindings: Mapping[str, Any] | None = ..., cursor: FrameCursor = ...,
+    ) -> Frames:
+        """The frames of a cue by its name."""
+    def cue_encoders(self, kind: type[m.Event]) -> Mapping[str, CueEncoder]:
+        """The encoders of one kind of event by its variants, for callers with many such events."""
+
+
+class DialectTable(Protocol):
+    """What a dialect calls things: frames, REST bodies, refusals and commands by their names.
+
+    What a table spells is JSON, so `Any` is what its bodies and bindings are.
+    """
+
+    @property
+    def dialect(self) -> str:
+        """The name of the dialect."""
+    @property
+    def support(self) -> Mapping[str, str]:
+        """How well the dialect carries each feature."""
+    def encoder(self, framing: Framing) -> TableEncoder: ...
+    def object(self, name: str, /, **bindings: Any) -> Any:
+        """A REST body, as plain JSON-able values."""
+    def error(self, code: m.FaultCode, /, **bindings: Any) -> tuple[int, Any]:
+        """The status and body of a refusal."""
+    def word(self, enum_map: str, value: StrEnum | str) -> str:
+        """The dialect's word for a member of an enum."""
+    def meanings(self, enum_map: str, kind: type[Member], *preferred: Member) -> dict[str, Member]:
+        """The members that the words of an enum map stand for."""
+    def command(self, message: str, /, **bindings: Any) -> m.AnyCommand:
+        """The command that a client message stands for."""
+
+
+RecordedCommands = Callable[[ParsedFrame, m.SessionView, DialectTable], Sequence[m.AnyCommand]]
+"""(a frame of a recording, a view of what is asked, the table) → the commands in the frame."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,13 +133,14 @@ class Dialect:
 
     name: str
     mount: str
-    projector: Callable[[Any, str], Projector]
-    """(its compiled table, the options of a subscription as one word) → a fresh projector."""
-    routes: Callable[..., Any]
+    projector: Callable[[DialectTable, Any], Projector]
+    """(its table, options of its own kind) → a fresh projector."""
+    routes: "Callable[[Any], Iterable[web.RouteDef]]"
+    """(the `gateway.http.Context` of its handlers) → its routes."""
     cues: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Cues that its outbound raises beside the house's events, each with the names it binds."""
+    """Cues that its projector writes beside the canonical events, each with the names it binds."""
     names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Names that its outbound binds on top of the fields of a house event, by event name."""
+    """Names that its projector binds beside the fields of a canonical event, by event name."""
     messages: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Client messages that become commands, each with the names its inbound binds."""
     objects: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -49,15 +149,14 @@ class Dialect:
     """What config.yaml may say under the dialect's name, beside `mount`."""
     examples: Callable[[str, str, str], list[str]] | None = None
     """(address, agent, how to show a key) → command lines to try, printed when a server starts."""
-    framings: tuple[Literal["json", "sse"], ...] = ("json",)
-    """How its frames are put on the wire; its table is checked against each."""
+    framings: tuple[Framing, ...] = ("json",)
+    """How its frames are put on the wire, those of a default stream first; its table is checked for each."""
     replay_from: Literal["turn", "session"] = "session"
-    """From where its outbound must be fed to be in the right state: the start of the turn, or of the session."""
-    decoder: Callable[..., Any] | None = None
-    """(a mint) → a fresh `gateway.ports.remote.Decoder`: the dialect's stream read instead of written."""
-    remote: Callable[..., Any] | None = None
-    """(a `gateway.ports.remote.RemoteAddress`) → a `gateway.ports.remote.Remote`: the dialect spoken as a client."""
-    recorded_commands: Callable[..., Any] | None = None
-    """(a `gateway.ports.ParsedFrame` of either side, a view of what is asked, the table) → the commands in it."""
-    default_options: str = ""
-    """The options of a plain stream, for those who want to read one and have no wishes."""
+    """Where its projector must begin to be in the right state: at the start of the turn, or of the session."""
+    decoder: Callable[[Mint], Decoder] | None = None
+    """(a mint) → a fresh decoder: the dialect's stream read instead of written."""
+    remote: Callable[[RemoteAddress], Remote] | None = None
+    """(the address of a server) → the dialect spoken as a client."""
+    recorded_commands: RecordedCommands | None = None
+    default_options: StreamOptions = NO_OPTIONS
+    """The options of a stream for readers without wishes."""

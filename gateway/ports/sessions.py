@@ -10,6 +10,7 @@ from msgspec import Struct
 import gateway.model as m
 
 from .backend import Backend
+from .dialect import Frames, StreamOptions
 from .event_log import SessionHead
 
 
@@ -28,7 +29,7 @@ class Chunk(Struct, frozen=True, gc=False):
     """The frames of one record in one dialect, and whether the turn yields or ends with it."""
 
     seq: int
-    frames: tuple[bytes, ...]
+    frames: Frames
     yields: bool
     ends: bool = False
     due: float | None = None
@@ -109,12 +110,12 @@ class SessionService(Protocol):
         Raises `Overloaded` or `RateLimited` if there is none.
         """
     async def subscribe(
-        self, owner: str, session_id: str, dialect: str, options: str = ..., *, after: int = ...,
+        self, owner: str, session_id: str, dialect: str, options: StreamOptions = ..., *, after: int = ...,
         place: StreamSlot | None = ...,
     ) -> Subscription:
         """Subscribe after that record, in a slot that was reserved or that is reserved now."""
     async def read(
-        self, owner: str, session_id: str, dialect: str, options: str = ..., *, after: int = ...,
+        self, owner: str, session_id: str, dialect: str, options: StreamOptions = ..., *, after: int = ...,
         upto: int | None = ...,
     ) -> AsyncIterator[Chunk]:
         """The chunks of the records after `after` and up to `upto`, as a subscriber gets them; waits for no more."""

@@ -189,9 +189,8 @@ class Translation:
     def _commands(self, session: SessionTranslator, item: ClientFrame | ServerFrame) -> Sequence[m.AnyCommand]:
         read_commands = self._source.recorded_commands if self._source is not None else None
         try:
-            if read_commands is not None:
-                commands: Sequence[m.AnyCommand] = read_commands(item.frame, session.view, self._table)
-                return commands
+            if read_commands is not None and self._table is not None:
+                return read_commands(item.frame, session.view, self._table)
             is_lost = isinstance(item, ClientFrame)
         except GatewayError:  # the server has rejected it, too
             is_lost = isinstance(item, ClientFrame)

@@ -6,7 +6,7 @@ import msgspec
 import orjson
 
 import gateway.model as m
-from gateway.ports import Dialect, Projector
+from gateway.ports import Dialect, Frame, Frames, Framing, Projector
 from gateway.storage.log import EXPORT_FORMAT, ExportHeader
 from mappings.language import Table
 
@@ -31,36 +31,40 @@ class DialectWriter:
 
     def __init__(self, dialect: Dialect, table: Table, losses: LossCounter) -> None:
         self._dialect, self._table, self._losses = dialect, table, losses
-        self._outbounds: dict[str, Projector] = {}
+        self._projectors: dict[str, Projector] = {}
 
     def take(self, record: m.Record) -> bytes:
-        outbound = self._outbounds.get(record.session_id)
-        if outbound is None:
-            outbound = self._dialect.projector(self._table, self._dialect.default_options)
-            self._outbounds[record.session_id] = outbound
-        due = self._due(outbound, record.at)
-        frames = outbound.feed(record)
+        projector = self._projectors.get(record.session_id)
+        if projector is None:
+            projector = self._dialect.projector(self._table, self._dialect.default_options)
+            self._projectors[record.session_id] = projector
+        due = self._due(projector, record.at)
+        frames = projector.feed(record)
         self._losses.count(record, len(frames))
-        return due + b"".join(map(as_recorded_bytes, frames))
+        return due + self._recorded(frames)
 
     def flush(self, now: float | None = None) -> bytes:
-        return b"".join(self._due(outbound, now) for outbound in self._outbounds.values())
+        return b"".join(self._due(projector, now) for projector in self._projectors.values())
 
     @property
     def deadline(self) -> float | None:
-        due = [outbound.deadline for outbound in self._outbounds.values() if outbound.deadline is not None]
+        due = [projector.deadline for projector in self._projectors.values() if projector.deadline is not None]
         return min(due, default=None)
 
     def forget(self, session_id: str) -> None:
-        self._outbounds.pop(session_id, None)
+        self._projectors.pop(session_id, None)
 
-    def _due(self, outbound: Projector, now: float | None) -> bytes:
+    def _due(self, projector: Projector, now: float | None) -> bytes:
         """The output that a timer would have released by then."""
         said, before = b"", None
-        while (due := outbound.deadline) not in (None, before) and (now is None or due <= now):
-            said += b"".join(map(as_recorded_bytes, outbound.flush(due)))
+        while (due := projector.deadline) not in (None, before) and (now is None or due <= now):
+            said += self._recorded(projector.flush(due))
             before = due
         return said
+
+    def _recorded(self, frames: Frames) -> bytes:
+        framing = self._dialect.framings[0]
+        return b"".join([as_recorded_bytes(frame, framing) for frame in frames])
 
 
 class RecordWriter:
@@ -87,12 +91,10 @@ class RecordWriter:
         """There is nothing to forget."""
 
 
-def as_recorded_bytes(frame: bytes) -> bytes:
+def as_recorded_bytes(frame: Frame, framing: Framing) -> bytes:
     """A server-sent event unchanged; a socket frame as a line; an event of Socket.IO as `["name", payload]`."""
-    if not frame.startswith(b"{"):
-        return frame
-    if frame.startswith(b'{"event":'):
-        whole = orjson.loads(frame)
-        if whole.keys() == {"event", "data"}:
-            return orjson.dumps([whole["event"], whole["data"]]) + b"\n"
-    return frame + b"\n"
+    if framing == "sse":
+        return frame.body
+    if framing == "socketio":
+        return b"[%b,%b]\n" % (orjson.dumps(frame.name), frame.body)
+    return frame.body + b"\n"

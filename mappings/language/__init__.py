@@ -1,6 +1,6 @@
 """The language of the tables: it reads, checks and compiles them."""
 
-from .encoder import NO_BINDINGS, NO_FRAMES, FrameEncoder, Frames, Framing
+from .encoder import NO_BINDINGS, FrameEncoder
 from .features import FEATURES, Feature, SupportLevel, feature_of
 from .filters import UnknownWord
 from .frame_decoder import FrameDecoder, UnreadableFrame
@@ -12,12 +12,9 @@ from .table import Table
 __all__ = [
     "FEATURES",
     "NO_BINDINGS",
-    "NO_FRAMES",
     "Feature",
     "FrameDecoder",
     "FrameEncoder",
-    "Frames",
-    "Framing",
     "ProjectorBase",
     "Step",
     "SupportLevel",

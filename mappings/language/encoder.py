@@ -1,33 +1,37 @@
-"""Records and cues in, ready bytes out: the hot path."""
+"""Records and cues in, encoded frames out: the hot path."""
 
 from collections.abc import Callable, Mapping
 from operator import attrgetter
-from typing import Any, Literal
+from typing import Any, NamedTuple
 
 import orjson
 
 import gateway.model as m
+from gateway.ports import NO_FRAMES, CueEncoder, Frame, FrameCursor, Frames, Framing
 from gateway.yaml_positions import NodePath
 
 from .compile import DumpedValue, ExpressionCompiler, OptionalField, Segment, join_constants
-from .expressions import SPLICE, Constant, Node, Object, Slot
+from .expressions import SPLICE, WIRE, Constant, Node, Object, Slot
 from .filters import to_builtins, to_json_slowly
 
-Framing = Literal["json", "sse"]
-Frames = tuple[bytes, ...]
-NO_FRAMES: Frames = ()
-CueEncoder = Callable[[Any, Any, Mapping[str, Any]], Frames]
-"""(record, its event, extra bindings) → the frames of one cue."""
+
+class NamedSegments(NamedTuple):
+    """One frame: its name and the segments of its body."""
+
+    name: str
+    segments: list[Segment]
+
 
 SSE_LINES = ("event", "id", "retry")
 SSE_DATA = "data"
+SOCKETIO_KEYS = ("event", "data")
 NO_BINDINGS: Mapping[str, Any] = {}
 """No bindings beside the record."""
 _LINE_BREAKS = str.maketrans("", "", "\r\n\0")
 
 
 class FrameEncoder:
-    """One table in one framing."""
+    """The frames of one table in one framing."""
 
     __slots__ = ("_cues", "_events")
 
@@ -35,26 +39,53 @@ class FrameEncoder:
         self._events = events
         self._cues = cues
 
-    def record(self, record: m.Record, extra: Mapping[str, Any] | None = None) -> Frames:
+    def record(
+        self, record: m.Record, extra: Mapping[str, Any] | None = None, cursor: FrameCursor = None
+    ) -> Frames:
         """The frames of the record's event, its variant's where that is spelled; none where the table is silent."""
         event = record.event
-        return self._events[type(event)][event.variant](record, event, NO_BINDINGS if extra is None else extra)
+        return self._events[type(event)][event.variant](record, event, NO_BINDINGS if extra is None else extra, cursor)
 
     def cue_encoders(self, kind: type[m.Event]) -> Mapping[str, CueEncoder]:
-        """What `record` does with events of a kind, by their variants; for those who have many of them."""
+        """The encoders of one kind of event by its variants, for callers with many such events."""
         return self._events[kind]
 
-    def cue(self, name: str, record: m.Record | None, bindings: Mapping[str, Any] | None = None) -> Frames:
-        """The frames of a cue by its name; a house event's name spells that record's event."""
+    def cue(
+        self, name: str, record: m.Record | None, bindings: Mapping[str, Any] | None = None,
+        cursor: FrameCursor = None,
+    ) -> Frames:
+        """The frames of a cue by its name; the name of a canonical event spells that record's event."""
         event = None if record is None else record.event
-        return self._cues[name](record, event, NO_BINDINGS if bindings is None else bindings)
+        return self._cues[name](record, event, NO_BINDINGS if bindings is None else bindings, cursor)
 
 
 # -- framing ----------------------------------------------------------------------------------------------------------
 
-def frame_segments(node: Node, framing: Framing, compiler: ExpressionCompiler) -> list[Segment]:
-    """The segments of one frame."""
-    return compiler.segments(node) if framing == "json" else _sse(node, compiler)
+def frame_segments(node: Node, wire: str, framing: Framing, compiler: ExpressionCompiler) -> NamedSegments:
+    """The name of one frame and the segments of its body; Socket.IO has its own place for the name."""
+    if framing == "sse":
+        return NamedSegments(wire, _sse(node, compiler))
+    if framing == "socketio":
+        assert isinstance(node, Object)
+        items = dict(node.items)
+        assert isinstance(items["event"], Constant)
+        return NamedSegments(str(items["event"].value), compiler.segments(items["data"]))
+    return NamedSegments(wire, compiler.segments(node))
+
+
+def framing_problem(node: Node, framing: Framing) -> tuple[NodePath, str] | None:
+    """What keeps an envelope from being used in this framing."""
+    return {"json": lambda node: None, "sse": sse_problem, "socketio": socketio_problem}[framing](node)
+
+
+def socketio_problem(node: Node) -> tuple[NodePath, str] | None:
+    """What keeps an envelope from being an event of Socket.IO."""
+    if not isinstance(node, Object) or {key for key, _ in node.items} != {*SOCKETIO_KEYS}:
+        return node.path, "an event of Socket.IO needs an envelope with the keys 'event' and 'data', and no others"
+    name = dict(node.items)["event"]
+    if (isinstance(name, Constant) and isinstance(name.value, str)) or (isinstance(name, Slot) and name.name == WIRE):
+        return None
+    return name.path, "'event' of an event of Socket.IO must be a plain word or $wire"
 
 
 def sse_problem(node: Node) -> tuple[NodePath, str] | None:
@@ -98,20 +129,30 @@ def _line(key: str, node: Node, compiler: ExpressionCompiler) -> Segment:
     return line
 
 
-# -- from segments to sayers ------------------------------------------------------------------------------------------
+# -- from segments to encoders ----------------------------------------------------------------------------------------
 
-def compile_cue(frames: list[list[Segment]], compiler: ExpressionCompiler) -> CueEncoder:
+def compile_cue(frames: list[NamedSegments], compiler: ExpressionCompiler) -> CueEncoder:
     """The quickest way to make these frames."""
-    if all(isinstance(segment, bytes) for segments in frames for segment in segments):
-        ready = tuple(b"".join(segments) for segments in frames)  # type: ignore[arg-type]
-        return lambda record, event, extra: ready
+    if not frames:
+        return lambda record, event, extra, cursor=None: NO_FRAMES
+    if all(isinstance(segment, bytes) for _, segments in frames for segment in segments):
+        return _constant_frames(tuple(Frame(b"".join(segments), name) for name, segments in frames))  # type: ignore[arg-type]
     if len(frames) != 1:
-        each = [_encoder(segments) for segments in frames]
-        return lambda record, event, extra: tuple([encode(record, event, extra) for encode in each])
-    return _one_field(frames[0], compiler) or _one_frame(frames[0])
+        each = [(name, _encoder(segments)) for name, segments in frames]
+        return lambda record, event, extra, cursor=None: tuple(
+            [Frame(encode(record, event, extra), name, cursor) for name, encode in each]
+        )
+    return _one_field(*frames[0], compiler) or _one_frame(*frames[0])
 
 
-def _one_field(segments: list[Segment], compiler: ExpressionCompiler) -> CueEncoder | None:
+def _constant_frames(ready: Frames) -> CueEncoder:
+    def encode(record: Any, event: Any, extra: Mapping[str, Any], cursor: FrameCursor = None) -> Frames:
+        return ready if cursor is None else tuple([Frame(frame.body, frame.name, cursor) for frame in ready])
+
+    return encode
+
+
+def _one_field(name: str, segments: list[Segment], compiler: ExpressionCompiler) -> CueEncoder | None:
     """A frame that is constant but for one field of the event: every delta of every dialect that is plain enough."""
     if len(segments) != 3 or not isinstance(segments[1], DumpedValue):
         return None
@@ -121,18 +162,18 @@ def _one_field(segments: list[Segment], compiler: ExpressionCompiler) -> CueEnco
         return None
     get, dumps = attrgetter(field), orjson.dumps
 
-    def say(record: Any, event: Any, extra: Mapping[str, Any]) -> Frames:
+    def encode(record: Any, event: Any, extra: Mapping[str, Any], cursor: FrameCursor = None) -> Frames:
         try:
-            return (before + dumps(get(event), to_builtins) + after,)
+            return (Frame(before + dumps(get(event), to_builtins) + after, name, cursor),)
         except TypeError:
-            return (before + to_json_slowly(get(event)) + after,)
+            return (Frame(before + to_json_slowly(get(event)) + after, name, cursor),)
 
-    return say
+    return encode
 
 
-def _one_frame(segments: list[Segment]) -> CueEncoder:
+def _one_frame(name: str, segments: list[Segment]) -> CueEncoder:
     encode = _encoder(segments)
-    return lambda record, event, extra: (encode(record, event, extra),)
+    return lambda record, event, extra, cursor=None: (Frame(encode(record, event, extra), name, cursor),)
 
 
 def _encoder(segments: list[Segment]) -> Callable[[Any, Any, Mapping[str, Any]], bytes]:

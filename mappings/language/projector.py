@@ -4,8 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import gateway.model as m
-
-from .encoder import NO_FRAMES, Frames
+from gateway.ports import NO_FRAMES, Frames
 
 Step = Callable[[m.Record, Any], Frames]
 """(record, its event) → the frames of the record."""

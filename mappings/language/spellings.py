@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from gateway.ports import Framing
 from gateway.yaml_positions import NodePath
 
 from .check import SSE_SUFFIX, scope_of
-from .encoder import Framing
 from .expressions import BODY, WIRE, Constant, Node, Object, Slot
 from .filters import Filter
 from .frame_decoder import (

@@ -5,12 +5,13 @@ from enum import StrEnum
 from typing import Any, TypeVar, get_type_hints
 
 import gateway.model as m
+from gateway.ports import NO_FRAMES, CueEncoder, FrameCursor, Frames, Framing
 from gateway.yaml_positions import Problem, Problems, YamlDocument
 
 from .check import COMMANDS_BY_KIND, SSE_SUFFIX, scope_of
 from .compile import ExpressionCompiler, Getter
 from .content_decoder import ContentDecoder
-from .encoder import CueEncoder, FrameEncoder, Framing, compile_cue, frame_segments, sse_problem
+from .encoder import FrameEncoder, compile_cue, frame_segments, framing_problem
 from .expressions import Node, wrap_in_envelope
 from .features import SupportLevel
 from .filters import (
@@ -57,16 +58,16 @@ class Table:
         self._errors = {code: (refusal.status, self._getter(refusal.body, ERROR_NAMES))
                         for code, refusal in draft.errors.items()}
         self._inputs = {message: self._input(message, spelled) for message, spelled in draft.inputs.items()}
-        self._speakers: dict[Framing, FrameEncoder] = {}
+        self._encoders: dict[Framing, FrameEncoder] = {}
         self._spellings = SpellingCompiler(draft, vocabulary, self._inverses())
 
     # -- what is said -------------------------------------------------------------------------------------------------
 
     def encoder(self, framing: Framing) -> FrameEncoder:
         """The compiled frames in one framing, made once; raises `Problems` if an envelope does not fit it."""
-        if framing not in self._speakers:
-            self._speakers[framing] = self._compile(framing)
-        return self._speakers[framing]
+        if framing not in self._encoders:
+            self._encoders[framing] = self._compile(framing)
+        return self._encoders[framing]
 
     def silent(self, event: m.Event) -> bool:
         """Is this event deliberately not said?"""
@@ -162,9 +163,8 @@ class Table:
         return command, converted
 
     def _compile(self, framing: Framing) -> FrameEncoder:
-        if framing == "sse":
-            self._must_fit_sse()
-        cues = {cue: self._sayer(cue, frames, framing) for cue, frames in self._draft.frames.items()}
+        self._check_framing(framing)
+        cues = {cue: self._cue_encoder(cue, frames, framing) for cue, frames in self._draft.frames.items()}
         events = {
             event: {
                 variant: cues.get(self._cue_of(event, variant), _say_nothing) for variant in event.variants or ("",)
@@ -177,24 +177,26 @@ class Table:
         cue = f"{event.name}.{variant}"
         return cue if cue in self._draft.frames else event.name
 
-    def _sayer(self, cue: str, frames: list[FrameTemplate], framing: Framing) -> CueEncoder:
+    def _cue_encoder(self, cue: str, frames: list[FrameTemplate], framing: Framing) -> CueEncoder:
         scope = scope_of(cue, self._vocabulary)
         assert scope is not None
         compiler = ExpressionCompiler(scope, self._filters)
-        whole = [wrap_in_envelope(self._envelope(frame, framing), frame.wire, frame.body) for frame in frames]
-        return compile_cue([frame_segments(node, framing, compiler) for node in whole], compiler)
+        whole = [
+            (frame.wire, wrap_in_envelope(self._envelope(frame, framing), frame.wire, frame.body)) for frame in frames
+        ]
+        return compile_cue([frame_segments(node, wire, framing, compiler) for wire, node in whole], compiler)
 
     def _envelope(self, frame: FrameTemplate, framing: Framing) -> Node:
         special = self._draft.envelopes.get(frame.envelope + SSE_SUFFIX) if framing == "sse" else None
         return special or self._draft.envelopes[frame.envelope]
 
-    def _must_fit_sse(self) -> None:
+    def _check_framing(self, framing: Framing) -> None:
         used = {id(envelope): envelope for frames in self._draft.frames.values() for frame in frames
-                if (envelope := self._envelope(frame, "sse"))}
-        mistakes = [mistake for envelope in used.values() if (mistake := sse_problem(envelope))]
+                if (envelope := self._envelope(frame, framing))}
+        mistakes = [mistake for envelope in used.values() if (mistake := framing_problem(envelope, framing))]
         if mistakes:
             raise Problems(Problem(self._marked.position(path, key=True), message) for path, message in mistakes)
 
 
-def _say_nothing(record: Any, event: Any, extra: Mapping[str, Any]) -> tuple[bytes, ...]:
-    return ()
+def _say_nothing(record: Any, event: Any, extra: Any, cursor: FrameCursor = None, /) -> Frames:
+    return NO_FRAMES

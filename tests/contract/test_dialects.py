@@ -6,20 +6,22 @@ import pytest
 from hypothesis import given
 
 import gateway.model as m
-from gateway.ports import Dialect
+from gateway.ports import Dialect, Frame, StreamOptions
 from mappings.language import FEATURES, builtin_path
 from tests.support.dialect_parts import has_part, part
 from tests.support.dialect_tables import DIALECTS, dialect, table
 from tests.support.record_streams import sessions
 
 
-def projections() -> list[tuple[str, str]]:
+def projections() -> list[tuple[str, StreamOptions]]:
     """Each dialect with each of the options to try; one that names none has none."""
     return [(name, options) for name in DIALECTS for options in _tried(name)]
 
 
-def _tried(name: str) -> tuple[str, ...]:
-    return tuple(part(name, "stream_options").TRIED) if has_part(name, "stream_options") else ("",)
+def _tried(name: str) -> tuple[StreamOptions, ...]:
+    if not has_part(name, "stream_options"):
+        return (dialect(name).default_options,)
+    return tuple(part(name, "stream_options").TRIED)
 
 
 @pytest.mark.parametrize("name", DIALECTS)
@@ -56,7 +58,7 @@ def test_replay_equals_live(records: list[m.Record]) -> None:
         first, second = (its.projector(table(name), options) for _ in range(2))
         live = [first.feed(record) for record in records]
         assert [second.feed(record) for record in records] == live, (name, options)
-        assert all(isinstance(frame, bytes) and frame for frames in live for frame in frames), (name, options)
+        assert all(isinstance(frame, Frame) and frame.body for frames in live for frame in frames), (name, options)
 
 
 @given(records=sessions(turns=1))
@@ -79,3 +81,12 @@ def test_a_projector_knows_no_socket_and_no_clock(name: str) -> None:
 def test_there_are_events_to_spell() -> None:
     assert len(m.EVENTS) == 27
     assert DIALECTS
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+def test_options_are_hashable_and_equal_by_their_fields(name: str) -> None:
+    """Subscribers with equal options share one projection."""
+    wanted = [options for its, options in projections() if its == name]
+    again = [options for its, options in projections() if its == name]
+    assert len({*wanted, *again}) == len(wanted)
+    assert isinstance(dialect(name).default_options, StreamOptions)

@@ -60,7 +60,7 @@ async def test_deleting_ends_the_turn_and_forgets_everything() -> None:
     await stage.until(session, m.MessageStarted)
     await cursor.chunks()
     await stage.service.delete("", session.view.session_id)
-    said = [frame.split()[1] for chunk in await cursor.chunks() for frame in chunk.frames]
+    said = [frame.body.split()[1] for chunk in await cursor.chunks() for frame in chunk.frames]
     assert said == [b"message.ended", b"turn.ended", b"session.closed"], "who watches sees it end well"
     assert await cursor.chunks() == ()
     with pytest.raises(NotFound):

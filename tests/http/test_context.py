@@ -8,7 +8,7 @@ import pytest
 
 from gateway.errors import NotFound, Overloaded
 from gateway.http import OWNER, Authenticator, Context
-from gateway.ports import Chunk, Receipt
+from gateway.ports import NO_OPTIONS, Chunk, Frame, Receipt
 from tests.support.engine.engine_fixture import CARD
 
 RECEIPT = Receipt(turn_id="turn_1", records=(), after=7, begun=True)
@@ -100,13 +100,14 @@ async def test_a_client_that_goes_while_its_message_is_stored_has_left(stored: A
 
 
 async def test_a_turn_is_awaited_up_to_where_it_yields() -> None:
-    sessions = Sessions(Chunk(1, (b"a",), False), Chunk(2, (b"b", b"c"), True), Chunk(3, (b"d",), False))
-    assert await context(sessions).await_turn({OWNER: "ann"}, "s", RECEIPT, "none", None) == b"abc"
+    sessions = Sessions(
+        Chunk(1, (Frame(b"a"),), False), Chunk(2, (Frame(b"b"), Frame(b"c")), True), Chunk(3, (Frame(b"d"),), False))
+    assert await context(sessions).await_turn({OWNER: "ann"}, "s", RECEIPT, NO_OPTIONS, None) == b"abc"
 
 
 async def test_a_session_that_goes_under_a_waiting_client_is_not_found() -> None:
     with pytest.raises(NotFound):
-        await context(Sessions()).await_turn({OWNER: "ann"}, "s", RECEIPT, "none", None)
+        await context(Sessions()).await_turn({OWNER: "ann"}, "s", RECEIPT, NO_OPTIONS, None)
 
 
 def test_an_agent_is_found_by_name() -> None:

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.http import ResumedSubscription
-from gateway.ports import Chunk
+from gateway.ports import Chunk, Frame
 
 
 class Given:
@@ -33,10 +33,10 @@ FRAMES = st.lists(st.lists(st.lists(st.binary(max_size=3), max_size=3), min_size
 
 @given(FRAMES, st.integers(0, 40))
 async def test_the_frames_after_those_that_were_had(batches: list[list[list[bytes]]], had: int) -> None:
-    told = [[Chunk(n, tuple(frames), not frames) for n, frames in enumerate(batch)] for batch in batches]
+    told = [[Chunk(n, tuple(map(Frame, frames)), not frames) for n, frames in enumerate(batch)] for batch in batches]
     rest, heard, yields = ResumedSubscription(Given(told), had), list[bytes](), 0
     while chunks := await rest.chunks():
-        heard += [frame for chunk in chunks for frame in chunk.frames]
+        heard += [frame.body for chunk in chunks for frame in chunk.frames]
         yields += sum(chunk.yields for chunk in chunks)
     assert heard == [frame for batch in batches for frames in batch for frame in frames][had:]
     assert yields == sum(not frames for batch in batches for frames in batch), "where a turn yields is never left out"

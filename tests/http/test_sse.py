@@ -7,7 +7,7 @@ from aiohttp import web
 from pytest_aiohttp.plugin import AiohttpClient
 
 from gateway.http import stream_sse
-from gateway.ports import Chunk
+from gateway.ports import Chunk, Frame
 from tests.support.gateway_server import until
 
 
@@ -31,7 +31,7 @@ class Given:
 
 
 def chunk(seq: int, *frames: bytes, yields: bool = False) -> Chunk:
-    return Chunk(seq, frames, yields)
+    return Chunk(seq, tuple(map(Frame, frames)), yields)
 
 
 def serving(subscription: object, **options: object) -> web.Application:

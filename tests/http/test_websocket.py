@@ -12,7 +12,7 @@ from pytest_aiohttp.plugin import AiohttpClient
 from gateway.errors import Overloaded
 from gateway.http import WebSocketWriter, serve_websocket, track_open_sockets
 from gateway.http.websocket import OPEN_SOCKETS
-from gateway.ports import Chunk
+from gateway.ports import Chunk, Frame
 from tests.support.gateway_server import until
 
 
@@ -95,7 +95,7 @@ async def test_a_frame_that_is_too_large_hangs_up(aiohttp_client: AiohttpClient)
 
 async def test_a_turn_is_followed_to_its_end(aiohttp_client: AiohttpClient) -> None:
     def chunk(seq: int, *frames: bytes, ends: bool = False) -> Chunk:
-        return Chunk(seq, frames, ends, ends)
+        return Chunk(seq, tuple(map(Frame, frames)), ends, ends)
 
     class Following(Echo):
         async def on_frame(self, frame: bytes) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 import gateway.model as m
 from mappings.language import FEATURES, SupportLevel, Table
+from tests.support.frames import BodyEncoder
 
 CALL = m.ToolCall(call_id="call_1", name="search", input={"q": "x"})
 MakeRecord = Callable[..., m.Record]
@@ -76,13 +77,13 @@ SAID: list[tuple[m.Event, list[bytes]]] = [
 def test_an_event_is_said_as_the_schema_says(
     aap: Table, record: MakeRecord, event: m.Event, frames: list[bytes]
 ) -> None:
-    assert list(aap.encoder("sse").record(record(event))) == frames
+    assert list(BodyEncoder(aap, "sse").record(record(event))) == frames
     assert aap.silent(event) is (frames == [])
 
 
 @pytest.mark.parametrize("reason", m.StopReason)
 def test_every_stop_reason_is_one_of_aaps(aap: Table, record: MakeRecord, reason: m.StopReason) -> None:
-    (frame,) = aap.encoder("json").record(record(ended(reason)))
+    (frame,) = BodyEncoder(aap, "json").record(record(ended(reason)))
     assert orjson.loads(frame)["data"]["stopReason"] in {"end_turn", "tool_use", "max_tokens", "refusal", "error"}
 
 
@@ -96,7 +97,7 @@ def test_stop_reasons_by_word(aap: Table, reason: m.StopReason, word: str) -> No
 
 
 def test_cues_of_its_own(aap: Table, record: MakeRecord) -> None:
-    say, at = aap.encoder("sse").cue, record(m.TurnResumed())
+    say, at = BodyEncoder(aap, "sse").cue, record(m.TurnResumed())
     assert say("whole.text", at, {"text": "Hi"}) == (b'event: text\ndata: {"text":"Hi"}\n\n',)
     assert say("whole.thinking", at, {"text": "Hm"}) == (b'event: thinking\ndata: {"thinking":"Hm"}\n\n',)
     assert say("image.delta", at, {"text": "![](u)"}) == (b'event: text_delta\ndata: {"delta":"![](u)"}\n\n',)

@@ -8,7 +8,9 @@ import orjson
 import pytest
 
 import gateway.model as m
-from mappings.language import Framing, Table, Vocabulary, load_table
+from gateway.ports import Framing
+from mappings.language import Table, Vocabulary, load_table
+from tests.support.frames import BodyEncoder
 
 MakeRecord = Callable[..., m.Record]
 
@@ -58,7 +60,7 @@ frames:
 """, tmp_path / "patches.yaml", plain_path, plain_words, names={
         **plain_words.names, "*": ("patch_seq",), "block.delta": ("index", "text_so_far"), "block.ended": ("status",),
         "message.started": ("turn",)})
-    say = table.encoder("json").record
+    say = BodyEncoder(table, "json").record
     assert payloads(say(record(text_delta()), {"text_so_far": "hello", "patch_seq": 4})) == [
         {"event": "turn:patch", "data": {
             "session_id": "ses_1", "sequence": 4, "turn_id": "msg_1", "loop_id": "root", "patch_type": "add_content",
@@ -105,7 +107,7 @@ frames:
     - event_delta: { event_id: $event_id, delta: { type: content_delta, content: { text: $delta } } }
       envelope: bare
 """, tmp_path / "flat.yaml", plain_path, plain_words, names={**plain_words.names, "*": ("thread_id",)})
-    say = table.encoder("sse").record
+    say = BodyEncoder(table, "sse").record
     head = {"id": "evt_1_7", "session_id": "ses_1", "turn_id": "turn_1", "created_at": "2026-01-01T00:00:00.250Z"}
     (frame,) = say(record(m.MessageEnded(message_id="m", usage=m.Usage(input_tokens=3))))
     assert frame.startswith(b"event: span.end\nid: evt_1_7\ndata: {")
@@ -146,7 +148,7 @@ frames:
     extra = {"out_seq": 9, "index": 0, "created_at": 0.0}
 
     def said(event: m.Event) -> list[Any]:
-        frames = payloads(table.encoder(framing).record(record(event), extra))
+        frames = payloads(BodyEncoder(table, framing).record(record(event), extra))
         if framing == "json":
             assert all(frame["type"] == "event" and frame["seq"] == 9 for frame in frames)
             assert all(frame["event"] == frame["payload"]["type"] for frame in frames)

@@ -8,6 +8,7 @@ import pytest
 import gateway.model as m
 from gateway.yaml_positions import Problems
 from mappings.language import SupportLevel, Table, Vocabulary, builtin_path, load_table
+from tests.support.frames import BodyEncoder
 
 MakeRecord = Callable[..., m.Record]
 Lay = Callable[..., Table]
@@ -28,25 +29,25 @@ def lay(tmp_path: Path, aap_words: Vocabulary) -> Lay:
 
 def test_a_field_is_renamed(lay: Lay, record: MakeRecord) -> None:
     table = lay("frames:\n  block.delta.text:\n    text_delta: { delta: $drop, text: $delta }\n")
-    assert table.encoder("sse").record(record(TEXT)) == (b'event: text_delta\ndata: {"text":"Hi"}\n\n',)
+    assert BodyEncoder(table, "sse").record(record(TEXT)) == (b'event: text_delta\ndata: {"text":"Hi"}\n\n',)
 
 
 def test_a_field_is_added(lay: Lay, record: MakeRecord) -> None:
     table = lay("frames: { turn.ended: { turn_stop: { ms: $duration_ms } } }")
-    assert table.encoder("sse").record(record(END)) == (
+    assert BodyEncoder(table, "sse").record(record(END)) == (
         b'event: turn_stop\ndata: {"stopReason":"error","ms":0}\n\n',)
 
 
 def test_a_list_takes_the_place_of_all_frames(lay: Lay, record: MakeRecord) -> None:
     table = lay("frames: { turn.started: [ begin: { turn: $turn_id } ], turn.ended: [] }")
-    assert table.encoder("sse").record(record(m.TurnStarted(command_id="c"))) == (
+    assert BodyEncoder(table, "sse").record(record(m.TurnStarted(command_id="c"))) == (
         b'event: begin\ndata: {"turn":"turn_1"}\n\n',)
     assert table.silent(END)
 
 
 def test_one_frame_of_several_is_dropped(lay: Lay) -> None:
     table = lay("frames: { turn.waiting: { turn_start: $drop, turn_stop: { why: waiting } } }")
-    assert table.encoder("sse").cue("turn.waiting", None) == (
+    assert BodyEncoder(table, "sse").cue("turn.waiting", None) == (
         b'event: turn_stop\ndata: {"stopReason":"tool_use","why":"waiting"}\n\n',)
 
 
@@ -70,7 +71,7 @@ def test_overrides_are_laid_in_order(lay: Lay) -> None:
 
 
 def test_an_empty_override_changes_nothing(lay: Lay, record: MakeRecord) -> None:
-    assert lay("# nothing yet\n").encoder("sse").record(record(TEXT)) == (
+    assert BodyEncoder(lay("# nothing yet\n"), "sse").record(record(TEXT)) == (
         b'event: text_delta\ndata: {"delta":"Hi"}\n\n',)
 
 

@@ -16,7 +16,16 @@ from gateway.engine.streams import channel as channel_module
 from gateway.engine.streams import cursor as cursor_module
 from gateway.engine.streams import feed as feed_module
 from gateway.errors import GatewayError
-from gateway.ports import BackendEvent, BackendOutput, LogListener, Projector, ScopedEvent
+from gateway.ports import (
+    NO_OPTIONS,
+    BackendEvent,
+    BackendOutput,
+    Frame,
+    LogListener,
+    Projector,
+    ScopedEvent,
+    StreamOptions,
+)
 from gateway.ports import Turn as TurnPort
 from gateway.storage.log import MemoryLog
 from tests.support.dialect_tables import DIALECTS, dialect, table
@@ -77,7 +86,7 @@ class Watcher:
 
     def __init__(self, reading: str, after: int, cursor: Cursor) -> None:
         self.reading, self.after, self.cursor = reading, after, cursor
-        self.frames: list[bytes] = []
+        self.frames: list[Frame] = []
         self._task: asyncio.Task[Any] | None = None
 
     async def read(self) -> bool:
@@ -123,7 +132,7 @@ class World:
         self.service = self.stage.service
 
     @staticmethod
-    def projector(name: str, options: str) -> Projector:
+    def projector(name: str, options: StreamOptions) -> Projector:
         return PlainProjector() if name == "plain" else dialect(name).projector(table(name), options)
 
     async def play(self, turn: TurnPort) -> AsyncGenerator[BackendOutput, None]:
@@ -190,7 +199,7 @@ class World:
         if what == "open":
             reading, session = READINGS[number % len(READINGS)], self.stage.table.get(self.session_id)
             after = session.stored_seq * number // 12
-            options = dialect(reading).default_options if reading != "plain" else ""
+            options = dialect(reading).default_options if reading != "plain" else NO_OPTIONS
             cursor = await self.service.subscribe("", self.session_id, reading, options, after=after)
             self.watchers.append(Watcher(reading, after, cursor))
         elif self.watchers:
@@ -259,8 +268,8 @@ class World:
         assert not self.stage.hub.watched
         assert all(work.done() for work in self.works)
 
-    async def told(self, watcher: Watcher) -> list[bytes]:
-        options = dialect(watcher.reading).default_options if watcher.reading != "plain" else ""
+    async def told(self, watcher: Watcher) -> list[Frame]:
+        options = dialect(watcher.reading).default_options if watcher.reading != "plain" else NO_OPTIONS
         chunks = await self.service.read("", self.session_id, watcher.reading, options, after=watcher.after)
         return [frame async for chunk in chunks for frame in chunk.frames]
 

@@ -5,23 +5,27 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from typing import Any
 
+import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import gateway.model as m
-from adapters.blade.server.projector import record_before_sequence, sequence_in_frame
+from adapters.aap.server.stream_options import StreamMode
+from adapters.aap.server.stream_options import StreamOptions as AapOptions
+from adapters.blade.server.projector import record_before_sequence
+from adapters.blade.server.stream_options import StreamOptions as BladeOptions
 from adapters.cas.server.stream_options import StreamOptions
 from adapters.zenflux.server.stream_options import StreamOptions as Manner
-from adapters.zenflux.server.stream_options import encode_options
 from adapters.zenflux.server.views import user_id_of
+from gateway import ports
 from gateway.engine import Hub, SessionCommits, SessionTable
 from gateway.engine.streams import channel as channel_module
 from gateway.engine.streams import cursor as cursor_module
 from gateway.engine.streams import feed as feed_module
 from gateway.engine.streams.cursor import Cursor
 from gateway.http import ResumedSubscription
-from gateway.ports import Projector, Subscription
+from gateway.ports import Frame, Subscription
 from gateway.quotas import Quotas
 from gateway.storage.log import MemoryLog
 from tests.support.dialect_parts import live_options
@@ -61,7 +65,7 @@ class Library:
         if records:
             self.commit(len(records))
 
-    def projector(self, name: str, options: str) -> Projector:
+    def projector(self, name: str, options: ports.StreamOptions) -> ports.Projector:
         return dialect(name).projector(table(name), options)
 
     def replays_turn(self, name: str) -> bool:
@@ -82,13 +86,13 @@ class Library:
         self.head = upto
         self.said = max(self.said, upto)
 
-    def watch(self, name: str, options: str, after: int) -> Cursor:
+    def watch(self, name: str, options: ports.StreamOptions, after: int) -> Cursor:
         return self.hub.subscribe(SESSION, self.head, name, options, after, self.hub.reserve_slot("", Quotas()))
 
 
-async def told(subscription: Subscription, *, to: str) -> list[bytes]:
+async def told(subscription: Subscription, *, to: str) -> list[Frame]:
     """All frames up to where the turn yields, or ends."""
-    frames: list[bytes] = []
+    frames: list[Frame] = []
     try:
         async with asyncio.timeout(60):
             while chunks := await subscription.chunks():
@@ -106,17 +110,20 @@ async def told(subscription: Subscription, *, to: str) -> list[bytes]:
 @pytest.mark.parametrize("mode", ["delta", "message"])
 @examples(30)
 @given(records=sessions(steps=15))
-async def test_aap_at_every_event(mode: str, records: list[m.Record]) -> None:
-    library = Library(records)
+async def test_aap_at_every_event(mode: StreamMode, records: list[m.Record]) -> None:
+    library, numbered = Library(records), AapOptions(mode, has_ids=True)
     for record in records:
         if isinstance(record.event, m.TurnStarted | m.TurnResumed):
-            whole = await told(library.watch("aap", f"{mode} ids", record.seq - 1), to="yields")
+            whole = await told(library.watch("aap", numbered, record.seq - 1), to="yields")
             for cut in range(len(whole) + 1):
-                rest = ResumedSubscription(library.watch("aap", f"{mode} ids", record.seq - 1), cut)
+                rest = ResumedSubscription(library.watch("aap", numbered, record.seq - 1), cut)
                 assert whole[:cut] + await told(rest, to="yields") == whole
-            plain = await told(library.watch("aap", mode, record.seq - 1), to="yields")
-            ids = [f"id: {record.seq}.{number}\n".encode() for number in range(1, len(plain) + 1)]
-            assert whole == [one + frame for one, frame in zip(ids, plain, strict=True)], "as the POST tells it"
+            plain = await told(library.watch("aap", AapOptions(mode), record.seq - 1), to="yields")
+            ids = [f"{record.seq}.{number}" for number in range(1, len(plain) + 1)]
+            assert whole == [
+                Frame(f"id: {one}\n".encode() + frame.body, frame.name, one)
+                for one, frame in zip(ids, plain, strict=True)
+            ], "as the POST tells it"
 
 
 @pytest.mark.parametrize("manner", MANNERS.values(), ids=MANNERS)
@@ -127,11 +134,11 @@ async def test_zenflux_at_every_frame(manner: Manner, records: list[m.Record]) -
     for record in records:
         if isinstance(record.event, m.TurnStarted):
             before = m.fold(SESSION, records[:record.seq - 1])
-            facts = encode_options(Manner(
+            facts = Manner(
                 framing=manner.framing, multi_message=manner.multi_message, whole=manner.whole,
                 throttle=manner.throttle, title=before.title, created_at=before.created_at,
                 user_id=user_id_of(before.owner, before.metadata),
-            ))
+            )
             whole = await told(library.watch("zenflux", facts, record.seq - 1), to="ends")
             for cut in range(len(whole) + 1):
                 rest = ResumedSubscription(library.watch("zenflux", facts, record.seq - 1), cut)
@@ -152,30 +159,38 @@ def seeded(draw: Any) -> list[m.Record]:
     return [first, *records[1:]]
 
 
-@pytest.mark.parametrize("manner", ["", "bare", "raw"])
+@pytest.mark.parametrize(
+    "manner", [BladeOptions(), BladeOptions(is_bare=True), BladeOptions(is_raw=True)], ids=["", "bare", "raw"])
 @examples(30)
 @given(records=seeded())
-async def test_blade_at_many_events(manner: str, records: list[m.Record]) -> None:
+async def test_blade_at_many_events(manner: BladeOptions, records: list[m.Record]) -> None:
     """Every event has a number, and in raw a twin of the same number; a cut between the two is after the first.
 
     The stream is cut before the first event, and after up to twelve of them, the first and the last included.
     """
     library = Library(records)
     whole = [frame async for frame in _read(library, manner, 0)]
-    numbers = [sequence_in_frame(frame) for frame in whole]
-    once = numbers[::2] if manner == "raw" else numbers
+    numbers = [number_of(frame) for frame in whole]
+    once = numbers[::2] if manner.is_raw else numbers
     assert sorted(set(once)) == once
     for number in [0, *(once[place] for place in spread(len(once)))]:
         rest = [
             frame
             async for frame in _read(library, manner, record_before_sequence(number))
-            if sequence_in_frame(frame) > number
+            if number_of(frame) > number
         ]
-        had = [frame for frame in whole if sequence_in_frame(frame) <= number]
+        had = [frame for frame in whole if number_of(frame) <= number]
         assert had + rest == whole
 
 
-async def _read(library: Library, manner: str, after: int) -> AsyncIterator[bytes]:
+def number_of(frame: Frame) -> int:
+    """The number of an event of Blade, which is the cursor of its frame and stands in it."""
+    assert orjson.loads(frame.body)["stream_sequence"] == frame.cursor
+    assert isinstance(frame.cursor, int)
+    return frame.cursor
+
+
+async def _read(library: Library, manner: BladeOptions, after: int) -> AsyncIterator[Frame]:
     async for chunk in library.hub.read(SESSION, "blade", manner, after, library.head):
         for frame in chunk.frames:
             yield frame
@@ -187,13 +202,14 @@ async def _read(library: Library, manner: str, after: int) -> AsyncIterator[byte
 async def test_cas_at_every_event(reading: StreamOptions, records: list[m.Record]) -> None:
     shelf = StoredSession(records)
 
-    async def frames(how: StreamOptions, after: int) -> list[bytes]:
-        chunks = await shelf.read("", SESSION, "cas", how.word, after=after)
+    async def frames(how: StreamOptions, after: int) -> list[Frame]:
+        chunks = await shelf.read("", SESSION, "cas", how, after=after)
         return [frame async for chunk in chunks for frame in chunk.frames]
 
     whole = await frames(reading, 0)
     for place, frame in enumerate(whole, 1):
-        event_id = frame.split(b"\n")[0].removeprefix(b"id: ").decode()
+        event_id = frame.body.split(b"\n")[0].removeprefix(b"id: ").decode()
+        assert frame.cursor == event_id
         after, how = await shelf.history(reading).resumed(event_id)
         assert whole[:place] + await frames(how, after) == whole
 
@@ -227,11 +243,11 @@ def replies(draw: Any) -> list[m.Record]:
 class Hall:
     """A session as it happens: said, on its way, in the log; and readers who come when they like, each at its pace."""
 
-    def __init__(self, records: list[m.Record], name: str, options: str) -> None:
+    def __init__(self, records: list[m.Record], name: str, options: ports.StreamOptions) -> None:
         self.library = Library()
         self.library.all = records
         self.name, self.options = name, options
-        self.readers: list[tuple[Cursor, list[bytes]]] = []
+        self.readers: list[tuple[Cursor, list[Frame]]] = []
 
     def timeline(self, delays: list[float], readers: list[tuple[float, float]]) -> list[tuple[float, str, int]]:
         """What happens when: every record is said, and in the log after a while; readers come, and read."""
@@ -279,7 +295,7 @@ class Hall:
             reading.throw(asyncio.CancelledError())
         return False
 
-    def replayed(self) -> list[bytes]:
+    def replayed(self) -> list[Frame]:
         """What the log alone tells one who comes when all is over."""
         outbound = self.library.hub.projector(self.name, self.options)
         return [frame for record in self.library.all for frame in outbound.feed(record)]
@@ -293,7 +309,8 @@ class Hall:
     readers=st.lists(st.tuples(st.floats(0, 1), PACES), min_size=2, max_size=4),
 )
 async def test_whoever_reads_when_and_however_slowly_is_told_the_same(
-    name: str, options: str, records: list[m.Record], delays: list[float], readers: list[tuple[float, float]],
+    name: str, options: ports.StreamOptions, records: list[m.Record], delays: list[float],
+    readers: list[tuple[float, float]],
 ) -> None:
     """Timers go off, commits are late, readers share, fall behind and read the log: replay equals live, to the byte."""
     with pytest.MonkeyPatch.context() as patch:

@@ -5,7 +5,7 @@ from typing import Any, Self
 import orjson
 
 import gateway.model as m
-from gateway.ports import Projector
+from gateway.ports import Frame, Framing, Projector
 
 
 class Silence:
@@ -19,8 +19,8 @@ KID = "kid"
 class Playbook:
     """One projector, fed by hand; every frame that was said must be expected, in order."""
 
-    def __init__(self, outbound: Projector, framing: str = "sse", session_id: str = "sess_1") -> None:
-        self._outbound = outbound
+    def __init__(self, projector: Projector, framing: Framing = "sse", session_id: str = "sess_1") -> None:
+        self._projector = projector
         self._framing = framing
         self._session_id = session_id
         self._seq = 0
@@ -34,7 +34,7 @@ class Playbook:
             seq=self._seq, at=1_700_000_000 + self._seq / 8, session_id=self._session_id, turn_id="turn_1",
             scope_id=scope_id, event=event,
         )
-        self._said = [_read(frame, self._framing) for frame in self._outbound.feed(record)]
+        self._said = [_read(frame, self._framing) for frame in self._projector.feed(record)]
         return self
 
     def __lshift__(self, expected: Any) -> Self:
@@ -47,10 +47,12 @@ class Playbook:
         return self
 
 
-def _read(frame: bytes, framing: str) -> Any:
+def _read(frame: Frame, framing: Framing) -> Any:
     if framing == "json":
-        return orjson.loads(frame)
-    lines = frame.decode().split("\n")
+        return orjson.loads(frame.body)
+    if framing == "socketio":
+        return {"event": frame.name, "data": orjson.loads(frame.body)}
+    lines = frame.body.decode().split("\n")
     assert lines[-2:] == ["", ""], "a server-sent event ends with a blank line"
     fields = dict(line.split(": ", 1) for line in lines[:-2])
     fields["data"] = orjson.loads(fields["data"])

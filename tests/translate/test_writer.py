@@ -1,6 +1,7 @@
 """Records on the wire of a dialect, and as lines."""
 
 import gateway.model as m
+from gateway.ports import Frame
 from gateway.translate import DialectWriter, LossCounter, RecordWriter
 from gateway.translate.writer import as_recorded_bytes
 from tests.support.dialect_tables import dialect, table
@@ -23,10 +24,10 @@ def writing(name: str) -> DialectWriter:
 
 
 def test_each_framing_as_it_stands_on_the_wire() -> None:
-    assert as_recorded_bytes(b"event: x\ndata: {}\n\n") == b"event: x\ndata: {}\n\n"
-    assert as_recorded_bytes(b'{"type":"event","event":"x"}') == b'{"type":"event","event":"x"}\n'
-    assert as_recorded_bytes(b'{"event":"x","data":{"a":1}}') == b'["x",{"a":1}]\n'
-    assert as_recorded_bytes(b'{"event":"x","data":{},"id":"1"}') == b'{"event":"x","data":{},"id":"1"}\n'
+    assert as_recorded_bytes(Frame(b"event: x\ndata: {}\n\n", "x"), "sse") == b"event: x\ndata: {}\n\n"
+    assert as_recorded_bytes(Frame(b'{"type":"event","event":"x"}'), "json") == b'{"type":"event","event":"x"}\n'
+    assert as_recorded_bytes(Frame(b'{"a":1}', 'x"y'), "socketio") == b'["x\\"y",{"a":1}]\n'
+    assert as_recorded_bytes(Frame(b'{"event":"x","data":{}}', "x"), "json") == b'{"event":"x","data":{}}\n'
 
 
 def test_words_that_are_held_back_come_when_they_are_due() -> None:

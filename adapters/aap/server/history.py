@@ -9,10 +9,10 @@ from msgspec.structs import replace
 import gateway.model as m
 from adapters.aap.asks import CANCELLED, wire_answer
 from gateway.http import encode_array
-from mappings.language import Table
+from gateway.ports import DialectTable
 
 
-async def history_body(table: Table, kind: str, view: m.SessionView) -> Any:
+async def history_body(table: DialectTable, kind: str, view: m.SessionView) -> Any:
     """All messages, and at the end what waits for the client: it must be able to continue from this alone."""
     entries = view.entries if kind == "full" else view.compacted
     archived = view.entries[:view.compacted_to] if kind != "full" and view.compaction is not None else []
@@ -29,7 +29,7 @@ HistoryItem = tuple[int, Any, bool]
 """The number of a record, its message or call in the history, and whether it is a call."""
 
 
-def _merged(table: Table, entries: Iterable[m.HistoryEntry], asked: Iterable[HistoryItem]) -> Iterator[Any]:
+def _merged(table: DialectTable, entries: Iterable[m.HistoryEntry], asked: Iterable[HistoryItem]) -> Iterator[Any]:
     """Entries and asks in the order of their records; calls that were asked together are one message."""
     calls: list[Any] = []
     queue = deque(asked)
@@ -57,7 +57,7 @@ def _merged(table: Table, entries: Iterable[m.HistoryEntry], asked: Iterable[His
 
 # -- asks -------------------------------------------------------------------------------------------------------------
 
-def _ask_items(table: Table, asks: Iterable[m.AskRecord]) -> Iterable[HistoryItem]:
+def _ask_items(table: DialectTable, asks: Iterable[m.AskRecord]) -> Iterable[HistoryItem]:
     """The calls that stand for asks, and what the client returned."""
     for past in asks:
         one = past.asked
@@ -71,7 +71,7 @@ def _ask_items(table: Table, asks: Iterable[m.AskRecord]) -> Iterable[HistoryIte
             yield past.settled, table.object("message.tool", call_id=call_id, content=result), False
 
 
-def ask_as_calls(table: Table, request_id: str, ask: m.AnyAsk, scope_id: str) -> list[Any]:
+def ask_as_calls(table: DialectTable, request_id: str, ask: m.AnyAsk, scope_id: str) -> list[Any]:
     """An ask as the call that stands for it in the stream; none if the ask is about a call of the agent."""
     call, is_told = m.call_of(ask), scope_id == m.ROOT
     if call is None and isinstance(ask, m.QuestionAsk):
@@ -81,7 +81,7 @@ def ask_as_calls(table: Table, request_id: str, ask: m.AnyAsk, scope_id: str) ->
     return [] if is_told else [table.object("asked.call", call=call)]
 
 
-def pending_calls_message(table: Table, calls: Sequence[Any]) -> list[Any]:
+def pending_calls_message(table: DialectTable, calls: Sequence[Any]) -> list[Any]:
     """One message of such calls, if there are any."""
     return [table.object("message.asked", calls=list(calls))] if calls else []
 
@@ -107,7 +107,7 @@ def _settled_content(past: m.AskRecord) -> m.Content:
 # -- messages ---------------------------------------------------------------------------------------------------------
 
 def agent_messages(
-    table: Table,
+    table: DialectTable,
     entries: Iterable[m.HistoryEntry],
     told: Container[str | None] = (),
     returned: Container[str | None] = (),
@@ -154,7 +154,7 @@ def _by_client(entry: m.HistoryEntry) -> bool:
     return entry.role is m.Role.USER or entry.origin is m.ToolOrigin.CLIENT
 
 
-def _messages(table: Table, entry: m.HistoryEntry) -> list[Any]:
+def _messages(table: DialectTable, entry: m.HistoryEntry) -> list[Any]:
     """The entry as a message; none if AAP has no block for its content."""
     content = _visible_content(entry)
     if entry.role is m.Role.TOOL:

@@ -11,8 +11,7 @@ from adapters.aap import wire
 from adapters.aap.wire import SECRET_MASK, NewSession, NewTurn
 from gateway.errors import Conflict, Invalid, Unsupported
 from gateway.ids import first_duplicate
-from gateway.ports import ParsedFrame
-from mappings.language import Table
+from gateway.ports import DialectTable, ParsedFrame
 
 
 # -- a new session ----------------------------------------------------------------------------------------------------
@@ -37,7 +36,7 @@ def _call_id(message: Any) -> str | None:
 
 
 # -- a turn -----------------------------------------------------------------------------------------------------------
-def commands_of(body: wire.NewTurn, view: m.SessionView, card: m.AgentCard, table: Table) -> list[m.AnyCommand]:
+def commands_of(body: wire.NewTurn, view: m.SessionView, card: m.AgentCard, table: DialectTable) -> list[m.AnyCommand]:
     """One user message, or answers to what is pending; changed settings come first."""
     if body.stream not in card.capabilities.streaming:
         raise Unsupported(f"agent '{card.name}' does not stream as '{body.stream}'")
@@ -100,7 +99,7 @@ def _open_seed_calls(view: m.SessionView, card: m.AgentCard) -> dict[str, m.Tool
     return {call_id: call for call_id, call in calls.items() if card.tool(call.name) is None}
 
 
-def _command(message: Any, view: m.SessionView, card: m.AgentCard, table: Table) -> m.AnyCommand:
+def _command(message: Any, view: m.SessionView, card: m.AgentCard, table: DialectTable) -> m.AnyCommand:
     if isinstance(message, wire.UserMessage):
         return table.command("message.user", content=_content(message.content, card))
     ask = _pending_ask(message.toolCallId, view)
@@ -116,7 +115,7 @@ def _pending_ask(call_id: str, view: m.SessionView) -> m.OpenAsk:
     return ask
 
 
-def _decision(message: wire.ToolPermissionMessage, ask: m.OpenAsk, table: Table) -> m.AnyCommand:
+def _decision(message: wire.ToolPermissionMessage, ask: m.OpenAsk, table: DialectTable) -> m.AnyCommand:
     kind, given = ask.ask.kind, {"request_id": ask.request_id}
     if kind == "permission":
         return table.command("message.tool_permission", **given, granted=message.granted, reason=message.reason)
@@ -125,7 +124,7 @@ def _decision(message: wire.ToolPermissionMessage, ask: m.OpenAsk, table: Table)
     raise Invalid(f"call '{message.toolCallId}' waits for a tool message, not for a permission")
 
 
-def _result(message: wire.ToolMessage, ask: m.OpenAsk, card: m.AgentCard, table: Table) -> m.AnyCommand:
+def _result(message: wire.ToolMessage, ask: m.OpenAsk, card: m.AgentCard, table: DialectTable) -> m.AnyCommand:
     content, given = _content(message.content, card), {"request_id": ask.request_id}
     if ask.ask.kind == "client_tool":
         return table.command("message.tool", **given, content=content)
@@ -184,7 +183,7 @@ def _part(block: Any, card: m.AgentCard) -> m.AnyPart:
     return m.ImagePart(url=block.url)
 
 
-def recorded_commands(frame: ParsedFrame, view: m.SessionView, table: Table) -> Sequence[m.AnyCommand]:
+def recorded_commands(frame: ParsedFrame, view: m.SessionView, table: DialectTable) -> Sequence[m.AnyCommand]:
     """The commands of one request: a turn, or a session and what it was made with; nothing for any other."""
     try:
         if frame.name.startswith("POST ") and frame.name.endswith("/turns"):

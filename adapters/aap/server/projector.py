@@ -1,4 +1,4 @@
-"""AAP, outward: records in, frames out. No clock, no socket."""
+"""Records in, frames of AAP out. No clock, no socket."""
 
 from collections.abc import Callable
 from typing import Any
@@ -6,11 +6,11 @@ from typing import Any
 import orjson
 
 import gateway.model as m
-from gateway.ports import Projector
-from mappings.language import NO_BINDINGS, NO_FRAMES, Frames, ProjectorBase, Table
+from gateway.ports import NO_FRAMES, DialectTable, Frame, Frames, Projector
+from mappings.language import NO_BINDINGS, ProjectorBase
 
 from .history import agent_messages, ask_as_calls, pending_calls_message
-from .stream_options import IDS
+from .stream_options import StreamMode, StreamOptions
 
 CUES = {
     "whole.text": ("text",),
@@ -22,11 +22,10 @@ CUES = {
 }
 
 
-def make_projector(table: Table, options: str) -> Projector:
-    """A fresh projector for one of AAP's stream modes; `ids` beside the mode gives each event an id."""
-    mode, _, ids = options.partition(" ")
-    outbound = PROJECTORS[mode](table)
-    return NumberedProjector(outbound) if ids == IDS else outbound
+def make_projector(table: DialectTable, options: StreamOptions) -> Projector:
+    """A fresh projector for one of AAP's stream modes."""
+    projector = PROJECTORS[options.mode](table)
+    return NumberedProjector(projector) if options.has_ids else projector
 
 
 class CallRegistry:
@@ -59,10 +58,10 @@ class DeltaProjector(ProjectorBase):
 
     image_cue = "image.delta"
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: DialectTable) -> None:
         self.known = CallRegistry()
-        self.speaker = table.encoder("sse")
-        self.words = self.speaker.cue_encoders(m.BlockDelta)
+        self.encoder = table.encoder("sse")
+        self.words = self.encoder.cue_encoders(m.BlockDelta)
 
     def feed(self, record: m.Record) -> Frames:
         event = record.event
@@ -77,25 +76,25 @@ class DeltaProjector(ProjectorBase):
             return self._image(record, event.image)
         if type(event) is m.InputRequested:
             return self._asked(record, event)
-        return self.speaker.record(record)
+        return self.encoder.record(record)
 
     def _image(self, record: m.Record, image: m.ImagePart | None) -> Frames:
-        return self.speaker.cue(self.image_cue, record, {"text": m.image_markdown(image)}) if image else NO_FRAMES
+        return self.encoder.cue(self.image_cue, record, {"text": m.image_markdown(image)}) if image else NO_FRAMES
 
     def _of_child(self, record: m.Record, event: m.Event) -> Frames:
         """Sub-agents have no frames but for their asks: their open call is written as a call of the agent."""
         if isinstance(event, m.ToolReturned) and event.call_id in self.known.told:
-            return self.speaker.record(record)
+            return self.encoder.record(record)
         if not isinstance(event, m.InputRequested):
             return NO_FRAMES
         call = m.call_of(event.ask)
-        return self.speaker.cue("child.asked", record, {"call": call}) if call else self._asked(record, event)
+        return self.encoder.cue("child.asked", record, {"call": call}) if call else self._asked(record, event)
 
     def _asked(self, record: m.Record, event: m.InputRequested) -> Frames:
         """The call of an ask is written already; a question without a call is written as the call that it would be."""
         if not isinstance(event.ask, m.QuestionAsk) or event.ask.call is not None:
-            return self.speaker.record(record)
-        return self.speaker.cue("child.asked", record, {"call": m.question_call(event.ask, event.request_id)})
+            return self.encoder.record(record)
+        return self.encoder.cue("child.asked", record, {"call": m.question_call(event.ask, event.request_id)})
 
 
 class MessageProjector(DeltaProjector):
@@ -108,31 +107,32 @@ class MessageProjector(DeltaProjector):
         if type(event) is m.BlockDelta:
             return NO_FRAMES
         if type(event) is m.BlockEnded and event.text and record.scope_id == m.ROOT:
-            return self.speaker.cue(f"whole.{event.kind}", record, {"text": event.text})
+            return self.encoder.cue(f"whole.{event.kind}", record, {"text": event.text})
         return super().feed(record)
 
 
 class NumberedProjector(ProjectorBase):
     """Gives each event an id to resume after: the record that its turn begins with, and its number in the turn."""
 
-    def __init__(self, outbound: Projector) -> None:
-        self.outbound = outbound
+    def __init__(self, projector: Projector) -> None:
+        self.projector = projector
         self.begins = self.count = 0
 
     def feed(self, record: m.Record) -> Frames:
         if isinstance(record.event, m.TurnStarted | m.TurnResumed):
             self.begins, self.count = record.seq, 0
-        return tuple(self._with_id(frame) for frame in self.outbound.feed(record))
+        return tuple([self._with_id(frame) for frame in self.projector.feed(record)])
 
-    def _with_id(self, frame: bytes) -> bytes:
+    def _with_id(self, frame: Frame) -> Frame:
         self.count += 1
-        return f"id: {self.begins}.{self.count}\n".encode() + frame
+        cursor = f"{self.begins}.{self.count}"
+        return Frame(f"id: {cursor}\n".encode() + frame.body, frame.name, cursor)
 
 
 class TurnBodyProjector(ProjectorBase):
     """Stream mode `none`: all messages of the turn in one body, when the turn ends or is suspended."""
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: DialectTable) -> None:
         self.table = table
         self.known = CallRegistry()
         self.view = m.SessionView(session_id="")
@@ -148,8 +148,8 @@ class TurnBodyProjector(ProjectorBase):
         if isinstance(event, m.InputRequested):
             self.asked += ask_as_calls(self.table, event.request_id, event.ask, record.scope_id)
         if isinstance(event, m.TurnEnded):
-            return (self.body(event.stop_reason),)
-        return (self.body(m.StopReason.NEEDS_INPUT),) if isinstance(event, m.TurnSuspended) else NO_FRAMES
+            return (Frame(self.body(event.stop_reason)),)
+        return (Frame(self.body(m.StopReason.NEEDS_INPUT)),) if isinstance(event, m.TurnSuspended) else NO_FRAMES
 
     def body(self, stop_reason: m.StopReason) -> bytes:
         said = agent_messages(self.table, self.view.entries, self.known.told, self.known.returned)
@@ -157,7 +157,7 @@ class TurnBodyProjector(ProjectorBase):
         return orjson.dumps(self.table.object("turn", stop_reason=stop_reason, messages=said))
 
 
-PROJECTORS: dict[str, Callable[[Table], Projector]] = {
+PROJECTORS: dict[StreamMode, Callable[[DialectTable], Projector]] = {
     "delta": DeltaProjector,
     "message": MessageProjector,
     "none": TurnBodyProjector,

@@ -5,7 +5,7 @@ from typing import Any
 
 import gateway.model as m
 from adapters.aap.wire import SECRET_MASK, TRUST_CAPABILITY
-from mappings.language import Table
+from gateway.ports import DialectTable
 
 OBJECTS = {
     "meta": ("agents",),
@@ -37,11 +37,11 @@ TURN_CAPABILITIES = ("resume", "interrupt")
 
 # -- agents -----------------------------------------------------------------------------------------------------------
 
-def meta_body(table: Table, cards: Iterable[m.AgentCard]) -> Any:
+def meta_body(table: DialectTable, cards: Iterable[m.AgentCard]) -> Any:
     return table.object("meta", agents=[_agent(table, card) for card in cards])
 
 
-def _agent(table: Table, card: m.AgentCard) -> Any:
+def _agent(table: DialectTable, card: m.AgentCard) -> Any:
     return table.object(
         "agent", name=card.name, version=card.version, title=card.title, description=card.description,
         tools=[_tool(table, tool.spec) for tool in card.tools], options=[_option(table, o) for o in card.options],
@@ -49,14 +49,14 @@ def _agent(table: Table, card: m.AgentCard) -> Any:
     )
 
 
-def _tool(table: Table, spec: m.ToolSpec) -> Any:
+def _tool(table: DialectTable, spec: m.ToolSpec) -> Any:
     return table.object(
         "tool", name=spec.name, title=spec.title, description=spec.description,
         parameters=spec.parameters or {"type": "object"},
     )
 
 
-def _option(table: Table, option: m.AgentOption) -> Any:
+def _option(table: DialectTable, option: m.AgentOption) -> Any:
     hidden = option.kind is m.OptionKind.SECRET and option.default
     return table.object(
         f"option.{option.kind}", name=option.name, title=option.title, description=option.description,
@@ -80,7 +80,7 @@ def _capabilities(card: m.AgentCard) -> dict[str, Any]:
 
 # -- sessions ---------------------------------------------------------------------------------------------------------
 
-def session_body(table: Table, view: m.SessionView, card: m.AgentCard) -> Any:
+def session_body(table: DialectTable, view: m.SessionView, card: m.AgentCard) -> Any:
     filled = card.filled(view.settings)
     hidden = {name: SECRET_MASK if value else "" for name, value in filled.secrets.items()}
     tools = {t.spec.name: t.permission for t in card.tools} if filled.tools is None else filled.tools

@@ -2,11 +2,13 @@
 
 from .inbound import MESSAGES, recorded_commands
 from .projector import CUES, NAMES, make_projector
+from .stream_options import StreamOptions
 
 __all__ = [
     "CUES",
     "MESSAGES",
     "NAMES",
+    "StreamOptions",
     "make_projector",
     "recorded_commands",
 ]

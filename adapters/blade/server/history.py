@@ -6,10 +6,11 @@ from math import inf
 from typing import Any
 
 import gateway.model as m
+from adapters.blade.wire import BladeSettings
 from gateway.http import Context, encode_array
 from gateway.json_values import EncodedArray
+from gateway.ports import DialectTable
 from gateway.time_slices import one_at_a_time, sliced
-from mappings.language import Table
 
 from .session_projection import SessionProjection
 from .turn_projection import NO_NAMES
@@ -20,7 +21,8 @@ RECORDS_PER_PAGE = 512
 
 
 async def message_bodies(
-    context: Context, owner: str, session_id: str, *, upto: int | None = None, waits_with: str | None = None,
+    context: Context[BladeSettings], owner: str, session_id: str, *, upto: int | None = None,
+    waits_with: str | None = None,
 ) -> EncodedArray:
     """Every turn that was not rewound, as it was after that record; an owner, or `waits_with`, reads one at a time."""
     async with one_at_a_time(waits_with or owner):
@@ -28,7 +30,7 @@ async def message_bodies(
 
 
 async def record_pages(
-    context: Context, owner: str, session_id: str, upto: int | None = None,
+    context: Context[BladeSettings], owner: str, session_id: str, upto: int | None = None,
 ) -> AsyncIterator[Sequence[m.Record]]:
     """The records of a session up to that one, a page at a time, so that a long log is never in memory as a whole."""
     after = 0
@@ -43,7 +45,7 @@ async def record_pages(
 
 
 async def update_private(
-    context: Context, owner: str, session_id: str, title: str | None = None, /, **kept: Any,
+    context: Context[BladeSettings], owner: str, session_id: str, title: str | None = None, /, **kept: Any,
 ) -> m.SessionView:
     """Store private data of Blade with the session; every subscriber gets the change."""
     view = await context.sessions.get(owner, session_id)
@@ -85,17 +87,17 @@ async def turns_of(pages: AsyncIterable[Sequence[m.Record]]) -> list[TurnEntry]:
     return turns
 
 
-async def messages_body(table: Table, pages: AsyncIterable[Sequence[m.Record]]) -> EncodedArray:
+async def messages_body(table: DialectTable, pages: AsyncIterable[Sequence[m.Record]]) -> EncodedArray:
     """The body of GET …/messages, each message already encoded."""
     return await encode_array(_listed(table, told) for told in await turns_of(pages))
 
 
-def _listed(table: Table, told: TurnEntry) -> Any:
+def _listed(table: DialectTable, told: TurnEntry) -> Any:
     shape = "turn.compaction.listed" if told.compaction else "turn.listed"
     return table.object(shape, turn=turn_body(table, told), failure=told.failure)
 
 
-async def history_body(table: Table, pages: AsyncIterable[Sequence[m.Record]], model: str | None) -> Any:
+async def history_body(table: DialectTable, pages: AsyncIterable[Sequence[m.Record]], model: str | None) -> Any:
     """The turns as nodes, each below the one before it."""
     turns = await turns_of(pages)
     parents = {after.id: before.id for before, after in pairwise(turns)}

@@ -14,8 +14,7 @@ from adapters.blade import wire
 from adapters.blade.asks import answer_bindings, picks_from_words, questions_of
 from adapters.blade.wire import ChatSend, FilePartIn
 from gateway.errors import Invalid, NotPending, Unsupported
-from gateway.ports import ParsedFrame
-from mappings.language import Table
+from gateway.ports import DialectTable, ParsedFrame
 
 from .turn_state import wire_call_id
 
@@ -46,7 +45,7 @@ def has_content(body: wire.ChatSend) -> bool:
 
 
 # -- an answer --------------------------------------------------------------------------------------------------------
-def answer_of(body: wire.ChatSend, view: m.SessionView, table: Table) -> m.AnyCommand:
+def answer_of(body: wire.ChatSend, view: m.SessionView, table: DialectTable) -> m.AnyCommand:
     """The command that settles the ask the answer is for; a refusal if there is none, or it does not fit."""
     answer = body.askuser_answer
     assert answer is not None
@@ -79,7 +78,7 @@ def _words(message: str | list[Any]) -> str:
 
 
 # -- a message --------------------------------------------------------------------------------------------------------
-def message_of(body: wire.ChatSend, content: m.Content, env: dict[str, str], table: Table) -> m.AnyCommand:
+def message_of(body: wire.ChatSend, content: m.Content, env: dict[str, str], table: DialectTable) -> m.AnyCommand:
     return table.command(
         "chat.message", content=content, model=body.model, mode=body.mode, headless=bool(body.headless),
         schema=body.output_schema, variables=env | body.runtime_env,
@@ -127,7 +126,7 @@ def _part(part: Any, stored: Iterator[m.FilePart], card: m.AgentCard) -> m.AnyPa
     return m.ImagePart(url=part.image_url.url)
 
 
-def recorded_commands(frame: ParsedFrame, view: m.SessionView, table: Table) -> Sequence[m.AnyCommand]:
+def recorded_commands(frame: ParsedFrame, view: m.SessionView, table: DialectTable) -> Sequence[m.AnyCommand]:
     """The commands of a recorded frame, from a socket or over HTTP."""
     body = frame.body if isinstance(frame.body, dict) else {}
     if frame.name == "chat:send" or (frame.name.startswith("POST ") and frame.name.endswith("/chat")):
@@ -137,7 +136,7 @@ def recorded_commands(frame: ParsedFrame, view: m.SessionView, table: Table) -> 
     return _recorded_turn(body, table) if frame.name == "turn:start" and body.get("role") == "user" else ()
 
 
-def _recorded_message(body: dict[str, Any], view: m.SessionView, table: Table) -> Sequence[m.AnyCommand]:
+def _recorded_message(body: dict[str, Any], view: m.SessionView, table: DialectTable) -> Sequence[m.AnyCommand]:
     try:
         sent = ChatSend.model_validate(body)
     except ValidationError:
@@ -150,7 +149,7 @@ def _recorded_message(body: dict[str, Any], view: m.SessionView, table: Table) -
     return [message_of(sent, content, {}, table)] if has_content(sent) else ()
 
 
-def _recorded_turn(turn: dict[str, Any], table: Table) -> Sequence[m.AnyCommand]:
+def _recorded_turn(turn: dict[str, Any], table: DialectTable) -> Sequence[m.AnyCommand]:
     blocks = turn.get("blocks") if isinstance(turn.get("blocks"), list) else []
     words = [block.get("content") for block in blocks or () if isinstance(block, dict) and block.get("type") == "text"]
     text = "\n".join(word for word in words if isinstance(word, str))

@@ -6,12 +6,12 @@ from typing import Any
 import orjson
 
 import gateway.model as m
-from gateway.http import split_frame
-from mappings.language import NO_FRAMES, Frames, ProjectorBase, Table
+from gateway.ports import NO_FRAMES, DialectTable, Frame, Frames
+from mappings.language import ProjectorBase
 
 from . import views
 from .session_projection import SessionProjection
-from .stream_options import BARE, RAW
+from .stream_options import StreamOptions
 from .turn_projection import NO_NAMES
 from .turn_state import OpenTurns, TurnCall, TurnEntry
 
@@ -50,14 +50,14 @@ CUES: dict[str, tuple[str, ...]] = {
 NAMES = {"*": ("session_id", "stream_sequence", "run_id")}
 
 
-def make_projector(table: Table, options: str) -> "Projector":
-    return Projector(table, options.split())
+def make_projector(table: DialectTable, options: StreamOptions) -> "Projector":
+    return Projector(table, options)
 
 
 class Projector(ProjectorBase):
-    """One subscription to a session; `raw` repeats every event in an envelope, `bare` leaves snapshots out."""
+    """One subscription to a session."""
 
-    def __init__(self, table: Table, options: list[str]) -> None:
+    def __init__(self, table: DialectTable, options: StreamOptions) -> None:
         open_turns = OpenTurns()
         self._writer = FrameCueWriter(table, options, open_turns)
         self._session = SessionProjection(open_turns, self._writer)
@@ -87,17 +87,17 @@ class Projector(ProjectorBase):
 
 
 class FrameCueWriter:
-    """Renders each cue as a frame when it is written, and numbers it."""
+    """Renders each cue as a frame when it is written; the frame's number is its cursor."""
 
-    def __init__(self, table: Table, options: list[str], open_turns: OpenTurns) -> None:
+    def __init__(self, table: DialectTable, options: StreamOptions, open_turns: OpenTurns) -> None:
         self._table = table
-        self._encoder = table.encoder("json")
-        self._is_raw, self._is_bare = RAW in options, BARE in options
+        self._encoder = table.encoder("socketio")
+        self._options = options
         self._open = open_turns
         self._session_id = ""
         self._seq = self._last_number = 0
         self._is_history, self._renders = False, True
-        self._frames: list[bytes] = []
+        self._frames: list[Frame] = []
         self._binders: dict[str, Callable[[TurnEntry | None, Mapping[str, Any]], Mapping[str, Any]]] = {
             "patch.call": self._bind_call,
             "patch.call_status": self._bind_call,
@@ -111,7 +111,7 @@ class FrameCueWriter:
             "chat.interrupted": self._bind_end,
         }
 
-    def begin(self, record: m.Record | None, *, renders: bool = True) -> list[bytes]:
+    def begin(self, record: m.Record | None, *, renders: bool = True) -> list[Frame]:
         """Take the cues of this record from now on; their frames come into the list that is returned.
 
         Messages that a session was created with are history: they have no frames and no numbers, because there may be
@@ -141,22 +141,21 @@ class FrameCueWriter:
         }
         if turn is not None:
             is_patch = cue.startswith("patch.")
-            bindings["turn"] = None if is_patch and self._is_bare else views.turn_body(self._table, turn)
+            bindings["turn"] = None if is_patch and self._options.is_bare else views.turn_body(self._table, turn)
             if is_patch:
                 bindings["turn_id"], bindings["loop_id"] = turn.turn_id, turn.loop.loop_id
                 bindings["patch_sequence"] = turn.patches
-        [frame] = self._encoder.cue(cue, None, bindings)
+        [frame] = self._encoder.cue(cue, None, bindings, number)
         self._frames.append(frame)
-        if self._is_raw:
+        if self._options.is_raw:
             self._write_raw(frame, number)
 
-    def _write_raw(self, frame: bytes, number: int) -> None:
+    def _write_raw(self, frame: Frame, number: int) -> None:
         """Repeat an event in an envelope."""
-        wire, payload = split_frame(frame)
         self._frames += self._encoder.cue("raw", None, {
-            "session_id": self._session_id, "stream_sequence": number, "run_id": None, "type": wire,
-            "payload": orjson.Fragment(payload),
-        })
+            "session_id": self._session_id, "stream_sequence": number, "run_id": None, "type": frame.name,
+            "payload": orjson.Fragment(frame.body),
+        }, number)
 
     # -- what single cues bind ------------------------------------------------------------------------------------
 
@@ -202,15 +201,6 @@ class FrameCueWriter:
             return table.object("answer.text", text=self._open.last_text)
         fields = event.result if isinstance(event.result, dict) else {}
         return table.object("answer.schema", value=event.result, fields=fields, schema=chat.schema)
-
-
-def sequence_in_frame(frame: bytes) -> int:
-    """The stream sequence of a frame, which the table writes first."""
-    head = frame[:200]
-    mark = b'"stream_sequence":'
-    at = head.find(mark)
-    digits = head[at + len(mark):at + len(mark) + 20] if at >= 0 else b""
-    return int(digits.partition(b",")[0] or 0)
 
 
 def record_before_sequence(number: int) -> int:

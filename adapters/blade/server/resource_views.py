@@ -5,9 +5,8 @@ from posixpath import normpath
 from typing import Any
 
 import gateway.model as m
-from gateway.ports import IssuedKey
+from gateway.ports import DialectTable, IssuedKey
 from gateway.resources import SessionArchive, StoredMemory, StoredRun, StoredTask, WorkspaceItem
-from mappings.language import Table
 
 from .turn_state import with_prefix
 
@@ -57,7 +56,7 @@ RESOURCE_OBJECTS: Mapping[str, tuple[str, ...]] = {
 
 # -- memories ---------------------------------------------------------------------------------------------------------
 
-def memory_body(table: Table, kept: StoredMemory) -> Any:
+def memory_body(table: DialectTable, kept: StoredMemory) -> Any:
     said = kept.memory
     return table.object(
         "memory", id=kept.number, type=said.type, content=said.content, skill=said.skill, record=said.record,
@@ -67,17 +66,17 @@ def memory_body(table: Table, kept: StoredMemory) -> Any:
     )
 
 
-def memories_body(table: Table, page: Iterable[StoredMemory], total: int) -> Any:
+def memories_body(table: DialectTable, page: Iterable[StoredMemory], total: int) -> Any:
     return table.object("memories", items=[memory_body(table, kept) for kept in page], total=total)
 
 
 # -- keys -------------------------------------------------------------------------------------------------------------
 
-def key_body(table: Table, found: IssuedKey) -> Any:
+def key_body(table: DialectTable, found: IssuedKey) -> Any:
     return table.object("key", **_key(found))
 
 
-def created_key_body(table: Table, made: IssuedKey, token: str) -> Any:
+def created_key_body(table: DialectTable, made: IssuedKey, token: str) -> Any:
     """Both shapes in one: the key's own fields, and the key without its plaintext below `key`."""
     return table.object("key.created", **_key(made) | {"plaintext": token}, key=key_body(table, made))
 
@@ -92,7 +91,7 @@ def _key(found: IssuedKey) -> dict[str, Any]:
 
 # -- files ------------------------------------------------------------------------------------------------------------
 
-def item_body(table: Table, found: WorkspaceItem, folder: str) -> Any:
+def item_body(table: DialectTable, found: WorkspaceItem, folder: str) -> Any:
     return table.object(
         "folder" if found.is_folder else "file", name=found.name, size=found.size,
         path=normpath(f"{folder}/{found.name}").lstrip("/"), changed_at=found.changed_at,
@@ -102,7 +101,7 @@ def item_body(table: Table, found: WorkspaceItem, folder: str) -> Any:
 # -- checkpoints ------------------------------------------------------------------------------------------------------
 
 def checkpoint_body(
-    table: Table, checkpoint_id: str, mark: m.Checkpoint, message_id: str | None, preview: str, leaf_id: str,
+    table: DialectTable, checkpoint_id: str, mark: m.Checkpoint, message_id: str | None, preview: str, leaf_id: str,
 ) -> Any:
     return table.object(
         "checkpoint", checkpoint_id=checkpoint_id, leaf_id=leaf_id,
@@ -113,7 +112,7 @@ def checkpoint_body(
 
 # -- exports ----------------------------------------------------------------------------------------------------------
 
-def import_preview_body(table: Table, found: SessionArchive) -> Any:
+def import_preview_body(table: DialectTable, found: SessionArchive) -> Any:
     told = found.manifest
     return table.object(
         "import.preview", session_id=told.session_id, intent=told.title or "", agent=told.agent,
@@ -130,7 +129,7 @@ def _is_message(event: m.AnyEvent) -> bool:
 
 # -- scheduled tasks --------------------------------------------------------------------------------------------------
 
-def task_body(table: Table, kept: StoredTask) -> Any:
+def task_body(table: DialectTable, kept: StoredTask) -> Any:
     said = kept.task
     return table.object(
         "task", id=kept.task_id, title=said.title, prompt=said.prompt, cron=said.cron, timezone=said.timezone,
@@ -138,7 +137,7 @@ def task_body(table: Table, kept: StoredTask) -> Any:
     )
 
 
-def task_run_body(table: Table, kept: StoredRun) -> Any:
+def task_run_body(table: DialectTable, kept: StoredRun) -> Any:
     said = kept.run
     return table.object(
         "task.run", id=kept.run_id, task_id=said.task_id, session_id=said.session_id, status=said.status,
@@ -146,7 +145,7 @@ def task_run_body(table: Table, kept: StoredRun) -> Any:
     )
 
 
-def due_body(table: Table, kept: StoredTask, times: Iterable[float]) -> Any:
+def due_body(table: DialectTable, kept: StoredTask, times: Iterable[float]) -> Any:
     return table.object(
         "task.due", task_id=kept.task_id, title=kept.task.title,
         times=[table.object("task.time", at=time) for time in times],

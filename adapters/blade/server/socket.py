@@ -6,19 +6,18 @@ from typing import Any
 import orjson
 
 import gateway.model as m
-from adapters.blade.wire import ChatSend, Subscribe
+from adapters.blade.wire import BladeSettings, ChatSend, Subscribe
 from gateway.client import replace_lone_surrogates_in_steps
 from gateway.errors import Busy, Conflict, GatewayError, Invalid, NotFound, OutcomeUnknown, TooLarge
-from gateway.http import Context, DeferredAck, SocketIOClient, dumps, split_frame, validate
+from gateway.http import Context, DeferredAck, SocketIOClient, dumps, validate
 from gateway.json_values import Steps, read_json_in_steps
 from gateway.ports import Receipt, StreamSlot
 from gateway.resources import create_file_resource
-from gateway.time_slices import next_slice
 
 from . import inbound
-from .projector import record_before_sequence, sequence_in_frame
+from .projector import record_before_sequence
 from .session_projection import command_seq, run_id_of
-from .stream_options import BARE, RAW
+from .stream_options import BARE, StreamOptions
 
 EventHandler = Callable[["ChatSocket", SocketIOClient, dict[str, Any]], Awaitable[Any]]
 
@@ -26,7 +25,7 @@ EventHandler = Callable[["ChatSocket", SocketIOClient, dict[str, Any]], Awaitabl
 class ChatSocket:
     """Handles the events of clients; a refusal goes only to the client that sent the event."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Context[BladeSettings]) -> None:
         self.context = context
 
     async def on_event(self, peer: SocketIOClient, event: str, said: Any) -> Any:
@@ -47,10 +46,9 @@ class ChatSocket:
 
     async def subscribe(self, peer: SocketIOClient, said: dict[str, Any]) -> Any:
         body = validate(Subscribe, said)
-        manner = " ".join(
-            filter(None, (self.context.settings.stream_options, RAW if body.event_format == "raw" else ""))
-        )
-        await self._follow(peer, body.session_id, manner, body.after_sequence if body.resume else None)
+        options = StreamOptions(
+            is_raw=body.event_format == "raw", is_bare=not self.context.settings.patch_snapshots)
+        await self._follow(peer, body.session_id, options, body.after_sequence if body.resume else None)
         return self.context.table.object("ack", session_id=body.session_id)
 
     async def unsubscribe(self, peer: SocketIOClient, said: dict[str, Any]) -> Any:
@@ -66,7 +64,7 @@ class ChatSocket:
         if not inbound.has_content(body):
             raise MISSING_MESSAGE
         if peer.followed_options(session_id) is None:
-            await self._follow(peer, session_id, self.context.settings.stream_options)
+            await self._follow(peer, session_id, StreamOptions(is_bare=not self.context.settings.patch_snapshots))
         receipt = await self.submit(peer.owner, session_id, body)
         return self.context.table.object(
             "ack.chat", session_id=session_id, run_id=run_id_of_receipt(session_id, receipt)
@@ -148,18 +146,18 @@ class ChatSocket:
         await create_file_resource(context.files, context.resources, owner, stored, body)
         return m.FilePart(name=upload.name, file_id=stored.file_id, media_type=upload.media_type, size=stored.size)
 
-    async def _follow(self, peer: SocketIOClient, session_id: str, manner: str, after: int | None = None) -> None:
+    async def _follow(
+        self, peer: SocketIOClient, session_id: str, options: StreamOptions, after: int | None = None
+    ) -> None:
         """From now on; or from where the client left off, which is a number of an event it has had."""
         view = await self.context.sessions.get(peer.owner, session_id)
-        if after is None and peer.followed_options(session_id) == manner:
+        if after is None and peer.followed_options(session_id) == options:
             return
         place = view.head if after is None else record_before_sequence(after)
         subscription = await self.context.sessions.subscribe(
-            peer.owner, session_id, self.context.dialect, manner, after=min(place, view.head),
+            peer.owner, session_id, self.context.dialect, options, after=min(place, view.head),
         )
-        peer.follow(
-            session_id, manner, subscription, None if after is None else lambda frame: sequence_in_frame(frame) > after
-        )
+        peer.follow(session_id, options, subscription, after)
 
     async def send_error(self, peer: SocketIOClient, error: GatewayError, said: Any = None) -> Any:
         """Send a refusal as an event, and return it for the acknowledgement."""
@@ -167,7 +165,7 @@ class ChatSocket:
         refusal = table.object(kind, message=error.message, code=error.code, detail=error.details)
         session_id = said.get("session_id") if isinstance(said, dict) and kind not in WITHOUT_SESSION else None
         names = {"session_id": session_id, "stream_sequence": None, "run_id": None, "refusal": refusal}
-        await peer.send(table.encoder("json").cue("refused" if session_id else "refused.request", None, names))
+        await peer.send(table.encoder("socketio").cue("refused" if session_id else "refused.request", None, names))
         return table.object("ack.refused", refusal=refusal)
 
 
@@ -225,25 +223,17 @@ HANDLERS: dict[str, EventHandler] = {
 }
 
 
-LARGE_RESULT = 256 * 1024
-"""An end of more bytes than that is read in a turn of its own."""
-
-
-async def final_result(context: Context, owner: str, session_id: str, receipt: Receipt, place: StreamSlot) -> Any:
-    """The payload of the `chat:end` that the commands of a receipt lead to."""
+async def final_result(
+    context: Context[BladeSettings], owner: str, session_id: str, receipt: Receipt, place: StreamSlot
+) -> bytes:
+    """The payload of the `chat:end` that the commands of a receipt lead to, as JSON."""
     if not receipt.begun:  # an answer was accepted, and others are awaited: its chat is over already
         with context.committed():
-            told = await context.sessions.read(owner, session_id, context.dialect, BARE, after=receipt.after)
-            return _payload([frame async for chunk in told for frame in chunk.frames][-1])
+            chunks = await context.sessions.read(owner, session_id, context.dialect, BARE, after=receipt.after)
+            return [frame async for chunk in chunks for frame in chunk.frames][-1].body
     async with context.follow_turn(owner, session_id, receipt, BARE, place) as subscription:
-        while chunks := await subscription.chunks():
-            for chunk in chunks:
+        while ready := await subscription.chunks():
+            for chunk in ready:
                 if chunk.yields:
-                    if len(chunk.frames[-1]) > LARGE_RESULT:
-                        await next_slice()
-                    return _payload(chunk.frames[-1])
+                    return chunk.frames[-1].body
         raise context.lost_turn_error(session_id, subscription)
-
-
-def _payload(frame: bytes) -> Any:
-    return orjson.loads(split_frame(frame)[1])

@@ -9,7 +9,7 @@ import gateway.model as m
 from adapters.blade.asks import ASK_TOOL
 from adapters.blade.wire import BlockType
 from gateway.json_values import JsonLimitExceeded, read_json
-from mappings.language import Table
+from gateway.ports import DialectTable
 
 from .turn_state import TurnBlock, TurnCall, TurnEntry
 
@@ -69,7 +69,7 @@ OBJECTS: dict[str, tuple[str, ...]] = {
 
 # -- turns ------------------------------------------------------------------------------------------------------------
 
-def turn_body(table: Table, told: TurnEntry) -> Any:
+def turn_body(table: DialectTable, told: TurnEntry) -> Any:
     """A turn as it is by now."""
     fields = {
         "id": told.id,
@@ -99,15 +99,15 @@ def turn_body(table: Table, told: TurnEntry) -> Any:
     )
 
 
-def turn_status(table: Table, told: TurnEntry) -> str:
+def turn_status(table: DialectTable, told: TurnEntry) -> str:
     return table.word("outcome" if isinstance(told.state, m.Outcome) else "session_status@turn", told.state)
 
 
-def block_body(table: Table, one: TurnBlock) -> Any:
+def block_body(table: DialectTable, one: TurnBlock) -> Any:
     return table.object("block", type=one.type, content=_content(table, one), call=_about(one.call))
 
 
-def _content(table: Table, one: TurnBlock) -> Any:
+def _content(table: DialectTable, one: TurnBlock) -> Any:
     if not isinstance(one.content, TurnCall):
         return one.content
     if one.type == BlockType.TOOL_RESULT:
@@ -119,7 +119,7 @@ def _about(call: TurnCall | None) -> dict[str, Any] | None:
     return {"id": call.id, "name": call.name, "title": call.title or call.name} if call else None
 
 
-def memory_refs(table: Table, refs: Any) -> list[Any] | None:
+def memory_refs(table: DialectTable, refs: Any) -> list[Any] | None:
     """Blade's memories have numbers; a memory with another id gets a stable number."""
     if not isinstance(refs, list):
         return None
@@ -137,7 +137,7 @@ def _preview(ref: dict[str, Any]) -> str:
 
 # -- tool calls -------------------------------------------------------------------------------------------------------
 
-def tool_call_body(table: Table, call: TurnCall) -> Any:
+def tool_call_body(table: DialectTable, call: TurnCall) -> Any:
     reference = table.object("reference", reference=call.reference) if call.reference else None
     return table.object(
         "tool_call", call=call, name=call.name, title=call.title or call.name, reference=reference,
@@ -145,7 +145,7 @@ def tool_call_body(table: Table, call: TurnCall) -> Any:
     )
 
 
-def arguments(table: Table, call: TurnCall) -> Any:
+def arguments(table: DialectTable, call: TurnCall) -> Any:
     """The input of a call; a call that asks a person names its loop."""
     source = table.object("source", loop=call.loop) if call.loop else None
     if call.questions is not None:
@@ -156,12 +156,12 @@ def arguments(table: Table, call: TurnCall) -> Any:
     return call.input
 
 
-def question_body(table: Table, asked: m.Question) -> Any:
+def question_body(table: DialectTable, asked: m.Question) -> Any:
     options = [table.object("choice", choice=choice) for choice in asked.options]
     return table.object("question", question=asked, options=options)
 
 
-def result(table: Table, call: TurnCall) -> Any:
+def result(table: DialectTable, call: TurnCall) -> Any:
     """The result of a call, with what it hands to the page, if anything."""
     said = call.content
     spelled = said if said is None or isinstance(said, str) else table.object("parts", content=said)
@@ -186,7 +186,7 @@ def user_id_of(owner: str) -> str:
     return f"user_{owner or 'local'}"
 
 
-def session_body(table: Table, view: m.SessionView, model: str | None = None) -> Any:
+def session_body(table: DialectTable, view: m.SessionView, model: str | None = None) -> Any:
     kept = view.private(table.dialect)
     return table.object(
         "session", id=view.session_id, intent=view.title or "", status=session_status(table, view),
@@ -198,13 +198,13 @@ def session_body(table: Table, view: m.SessionView, model: str | None = None) ->
     )
 
 
-def session_status(table: Table, view: m.SessionView) -> str:
+def session_status(table: DialectTable, view: m.SessionView) -> str:
     if view.status == "idle" and view.ended is not None:
         return table.word("outcome", view.ended.outcome)
     return table.word("session_status", view.status)
 
 
-def full_session_body(table: Table, view: m.SessionView, model: str | None = None) -> Any:
+def full_session_body(table: DialectTable, view: m.SessionView, model: str | None = None) -> Any:
     kept = view.private(table.dialect)
     setup = {key: kept.get(key) for key in ("template_id", "primary_skill_id", "software_factory_id", "workspace_id")}
     return table.object(

@@ -2,10 +2,12 @@
 
 from .inbound import recorded_commands
 from .projector import CUES, NAMES, make_projector
+from .stream_options import StreamOptions
 
 __all__ = [
     "CUES",
     "NAMES",
+    "StreamOptions",
     "make_projector",
     "recorded_commands",
 ]

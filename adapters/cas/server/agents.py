@@ -7,7 +7,7 @@ from hashlib import sha256
 from typing import Any
 
 import gateway.model as m
-from adapters.cas.wire import AgentChange, AgentRef, ModelChoice, NewAgent
+from adapters.cas.wire import AgentChange, AgentRef, CasSettings, ModelChoice, NewAgent
 from gateway.errors import Conflict, Forbidden, Invalid, NotFound
 from gateway.http import Context
 from gateway.ids import random_id
@@ -56,7 +56,7 @@ def configured_id(name: str) -> str:
 class UserAgents:
     """The agents of one user. Fields that only CAS has are in a body under the dialect's name."""
 
-    context: Context
+    context: Context[CasSettings]
     owner: str
 
     async def find(self, agent_id: str, version: int | None = None) -> Resource:

@@ -4,7 +4,7 @@ from typing import Any
 
 import gateway.model as m
 from adapters.cas.asks import is_shown_by_call
-from mappings.language import NO_FRAMES, Frames
+from gateway.ports import NO_FRAMES, Frames
 
 from .frame_writer import FrameWriter
 from .stream_options import thread_id_of

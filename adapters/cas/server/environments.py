@@ -6,6 +6,7 @@ from aiohttp import web
 
 from adapters.cas.wire import (
     DEFAULT_ENVIRONMENT,
+    CasSettings,
     EnvironmentChange,
     EnvironmentConfig,
     InlineEnvironment,
@@ -63,13 +64,13 @@ def _check_changeable(request: web.Request) -> None:
         )
 
 
-async def find_environment(context: Context, owner: str, resource_id: str) -> Resource:
+async def find_environment(context: Context[CasSettings], owner: str, resource_id: str) -> Resource:
     if resource_id == DEFAULT_ENVIRONMENT:
         return _default_environment(context, owner)
     return await context.resources.get(EnvironmentRoutes.kind, owner, resource_id)
 
 
-def _default_environment(context: Context, owner: str) -> Resource:
+def _default_environment(context: Context[CasSettings], owner: str) -> Resource:
     body = {"name": "Default", "description": None, "metadata": {}, "config": _whole_config(EnvironmentConfig())}
     return Resource(
         kind=EnvironmentRoutes.kind, resource_id=DEFAULT_ENVIRONMENT, owner=owner, ordinal=0, version=1,
@@ -77,7 +78,7 @@ def _default_environment(context: Context, owner: str) -> Resource:
     )
 
 
-async def create_environment(context: Context, owner: str, said: InlineEnvironment) -> Resource:
+async def create_environment(context: Context[CasSettings], owner: str, said: InlineEnvironment) -> Resource:
     """An environment that a new session describes."""
     return await context.resources.create(
         EnvironmentRoutes.kind, owner, environment_record(said), resource_id=random_id(EnvironmentRoutes.prefix),
@@ -91,7 +92,7 @@ def environment_record(said: InlineEnvironment) -> dict[str, Any]:
     }
 
 
-def _changed_record(context: Context, old: dict[str, Any], said: EnvironmentChange) -> dict[str, Any]:
+def _changed_record(context: Context[CasSettings], old: dict[str, Any], said: EnvironmentChange) -> dict[str, Any]:
     return {
         "name": said.name or old["name"],
         "description": said.description if "description" in said.model_fields_set else old["description"],

@@ -1,15 +1,21 @@
 """Writes the events of CAS: their ids, the threads they are about, and which of them a client may see."""
 
 import gateway.model as m
-from mappings.language import NO_FRAMES, Frames, Table
+from gateway.ports import NO_FRAMES, DialectTable, Frame, Frames
 
 from .stream_options import StreamOptions, preview_id, thread_id_of
 
 
-class FrameWriter:
-    """Writes frames for one client, as its stream options want them."""
+class ListedFrame(Frame, frozen=True, gc=False):
+    """An event as it stands in a list, and the time that it shows: lists can be filtered by it."""
 
-    def __init__(self, table: Table, options: StreamOptions) -> None:
+    at: float = 0.0
+
+
+class FrameWriter:
+    """Writes frames for one client, as its stream options want them; the id of an event is the cursor of its frame."""
+
+    def __init__(self, table: DialectTable, options: StreamOptions) -> None:
         self.options = options
         self._encoder = table.encoder("json" if options.as_list else "sse")
         self._previewed = (0, 0)
@@ -22,8 +28,13 @@ class FrameWriter:
         """An event that is kept; `thread` is the thread that it is about, if that is not the record's own."""
         if thread is None and record.scope_id != m.ROOT:
             thread = thread_id_of(record.session_id, record.scope_id)
-        bindings = {"id": event_id or record.event_id, "thread_id": thread, **names}
-        return self._encoder.cue(cue, record, bindings) if cue else self._encoder.record(record, bindings)
+        event_id = event_id or record.event_id
+        bindings = {"id": event_id, "thread_id": thread, **names}
+        encoder = self._encoder
+        frames = encoder.cue(cue, record, bindings, event_id) if cue else encoder.record(record, bindings, event_id)
+        if self.options.as_list:
+            return tuple([ListedFrame(frame.body, frame.name, frame.cursor, record.at) for frame in frames])
+        return frames
 
     def write_preview(self, cue: str, record: m.Record, final_id: str, **names: object) -> Frames:
         """A preview of the event that will have that id; nobody keeps it, but a stream can resume after it."""
@@ -31,7 +42,8 @@ class FrameWriter:
         self._previewed = (record.seq, count + 1 if seq == record.seq else 1)
         thread = None if record.scope_id == m.ROOT else thread_id_of(record.session_id, record.scope_id)
         own_id = preview_id(record.event_id, self._previewed[1])
-        return self._encoder.cue(cue, record, {"id": own_id, "thread_id": thread, "final_id": final_id, **names})
+        bindings = {"id": own_id, "thread_id": thread, "final_id": final_id, **names}
+        return self._encoder.cue(cue, record, bindings, own_id)
 
     def write_if_visible(self, record: m.Record, event: m.Event) -> Frames:
         return self.write(record) if self.is_visible(record.scope_id) else NO_FRAMES

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from aiohttp import web
 
 import gateway.model as m
-from adapters.cas.wire import PreviewedType, sessions
+from adapters.cas.wire import CasSettings, PreviewedType, sessions
 from gateway.errors import Busy, Conflict, Invalid, NotFound
 from gateway.http import OWNER, Context
 
@@ -39,7 +39,7 @@ def session_errors(session_id: str) -> Iterator[None]:
 class HandlerContext:
     """What all handlers share."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Context[CasSettings]) -> None:
         self.context = context
         self.stream_start = StreamStart(context)
 

@@ -4,17 +4,19 @@ from bisect import bisect_left, bisect_right
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple, cast
 
-import orjson
 from msgspec.structs import replace
 
 import gateway.model as m
+from adapters.cas.wire import CasSettings
 from gateway.errors import Invalid, NotFound
 from gateway.http import Context
+from gateway.json_values import EncodedArray
 from gateway.ports import Chunk
 from gateway.time_slices import SLICE_BYTES, next_slice
 
+from .frame_writer import ListedFrame
 from .stream_options import StreamOptions
 
 PLACES_PER_RECORD = 256
@@ -24,10 +26,13 @@ PREVIEWED_EVENTS = (m.MessageStarted, m.BlockStarted, m.BlockDelta, m.BlockEnded
 
 
 class ListedEvent(NamedTuple):
-    """One event in its place."""
+    """One event and its place in the list: its id, its type, the time that it shows, and its JSON."""
 
     place: int
-    event: dict[str, Any]
+    id: str
+    type: str = ""
+    at: float = 0.0
+    body: bytes = b""
 
 
 class EventPosition(NamedTuple):
@@ -43,7 +48,7 @@ class EventPosition(NamedTuple):
 class EventHistory:
     """One session, as one reading has it: the same projector that the stream has, fed from the log."""
 
-    context: Context
+    context: Context[CasSettings]
     owner: str
     view: m.SessionView
     reading: StreamOptions
@@ -80,11 +85,11 @@ class EventHistory:
                         yield told
 
     async def _chunks(self, after: int, upto: int) -> AsyncIterator[Chunk]:
-        word, size = replace(self.reading, as_list=True, deltas=(), raw=False).word, 0
+        options, size = replace(self.reading, as_list=True, deltas=(), raw=False), 0
         async for chunk in await self.context.sessions.read(
-            self.owner, self.view.session_id, self.context.dialect, word, after=after, upto=upto,
+            self.owner, self.view.session_id, self.context.dialect, options, after=after, upto=upto,
         ):
-            size += sum(map(len, chunk.frames))
+            size += sum([len(frame.body) for frame in chunk.frames])
             if size > SLICE_BYTES:
                 await next_slice()
                 size = 0
@@ -93,7 +98,7 @@ class EventHistory:
     # -- a cursor -------------------------------------------------------------------------------------------------
 
     async def find(self, event_id: str) -> ListedEvent:
-        return ListedEvent((await self.found(event_id)).place, {})
+        return ListedEvent((await self.found(event_id)).place, event_id)
 
     async def found(self, event_id: str) -> EventPosition:
         """Where the event of this id stands; `NotFound` if this reading has none such."""
@@ -107,7 +112,7 @@ class EventHistory:
         is_block = isinstance(record.event, m.BlockStarted)
         async for chunk in self._chunks(seq - 1, self._end_of_turn(seq) if is_block else seq):
             told = events_of(chunk)
-            places = [one.place for one in told if one.event["id"] == event_id]
+            places = [one.place for one in told if one.id == event_id]
             if places:
                 return EventPosition(places[0], is_last=places[0] == told[-1].place, seq=chunk.seq)
         if is_block and self._in_progress(record):
@@ -143,35 +148,37 @@ class EventHistory:
             return found.seq, self.reading
         return found.seq - 1, replace(self.reading, past=(found.seq, event_id))
 
-    async def of_records(self, records: Sequence[m.Record]) -> list[dict[str, Any]]:
-        """What these records are as events."""
+    async def of_records(self, records: Sequence[m.Record]) -> EncodedArray:
+        """The events of these records."""
         seqs = [record.seq for record in records]
-        return [
-            told.event async for chunk in self._chunks(seqs[0] - 1, seqs[-1])
-            if seqs[bisect_left(seqs, chunk.seq)] == chunk.seq for told in events_of(chunk)
-        ]
+        return EncodedArray([
+            frame.body async for chunk in self._chunks(seqs[0] - 1, seqs[-1])
+            if seqs[bisect_left(seqs, chunk.seq)] == chunk.seq for frame in chunk.frames
+        ])
 
 
 def events_of(chunk: Chunk) -> list[ListedEvent]:
+    """The events of one record, in the order of the list."""
+    first = chunk.seq * PLACES_PER_RECORD
     return [
-        ListedEvent(chunk.seq * PLACES_PER_RECORD + number, orjson.loads(frame))
-        for number, frame in enumerate(chunk.frames)
+        ListedEvent(first + number, str(frame.cursor), frame.name, frame.at, frame.body)
+        for number, frame in enumerate(cast(Sequence[ListedFrame], chunk.frames))
     ]
 
 
 START_MODES = ("turn", "tail", "replay")
 MAX_STREAMS = 100_000
 """How many streams' places are remembered; the oldest are forgotten first."""
-StreamKey = tuple[str, str | None]
+ThreadKey = tuple[str, str | None]
 """A session and, where one thread of it is read, the thread's scope."""
 
 
 class StreamStart:
     """Remembers how far the streams of each session have come; what was told before the server started is carried."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Context[CasSettings]) -> None:
         self._context = context
-        self._carried: dict[StreamKey, int] = {}
+        self._carried: dict[ThreadKey, int] = {}
 
     async def after(self, view: m.SessionView, thread: str | None, said: str | None) -> int:
         """After which record a stream without a cursor begins; `said` is the client's own wish."""

@@ -21,14 +21,15 @@ from adapters.cas.wire import (
 )
 from gateway.errors import Invalid, NotPending, Unsupported
 from gateway.ids import first_duplicate
-from gateway.ports import ParsedFrame
-from mappings.language import Table
+from gateway.ports import DialectTable, ParsedFrame
 
 BEFORE_SYSTEM_MESSAGE = (sessions.UserMessage, sessions.CustomToolResult, sessions.UserToolResult)
 """The events that a system message may accompany."""
 
 
-def commands_of(events: Sequence[Any], view: m.SessionView, card: m.AgentCard, table: Table) -> list[m.AnyCommand]:
+def commands_of(
+    events: Sequence[Any], view: m.SessionView, card: m.AgentCard, table: DialectTable
+) -> list[m.AnyCommand]:
     """One command for each event, in order; a system message also changes the settings, before its turn begins."""
     _check_once(events)
     commands = [_command(event, view, card, table) for event in events]
@@ -48,7 +49,7 @@ def _system_text(events: Sequence[Any]) -> str | None:
     return "".join(block.text for block in events[-1].content)
 
 
-def check_initial_events(events: Sequence[Any], card: m.AgentCard, table: Table) -> None:
+def check_initial_events(events: Sequence[Any], card: m.AgentCard, table: DialectTable) -> None:
     """Refuse events that a session cannot begin with, before it is made."""
     commands_of(events, m.SessionView(session_id=""), card, table)
     if sum(isinstance(event, sessions.UserMessage) for event in events) > 1:
@@ -65,7 +66,7 @@ def _check_once(events: Sequence[Any]) -> None:
         raise NotPending(f"'{answered}' is answered twice.")
 
 
-def _command(event: Any, view: m.SessionView, card: m.AgentCard, table: Table) -> m.AnyCommand:
+def _command(event: Any, view: m.SessionView, card: m.AgentCard, table: DialectTable) -> m.AnyCommand:
     if isinstance(event, sessions.UserMessage):
         return table.command(event.type, content=_content(event.content, card))
     if isinstance(event, sessions.ToolConfirmation):
@@ -84,7 +85,7 @@ def _pending_ask(event_id: str, view: m.SessionView) -> m.OpenAsk:
     raise NotPending(f"'{event_id}' is not pending: it was answered already, or never asked for one.")
 
 
-def _confirmation(event: sessions.ToolConfirmation, ask: m.OpenAsk, table: Table) -> m.AnyCommand:
+def _confirmation(event: sessions.ToolConfirmation, ask: m.OpenAsk, table: DialectTable) -> m.AnyCommand:
     granted = event.result == "allow"
     if ask.ask.kind == "continuation":
         return table.command("answer.continuation", request_id=ask.request_id, proceed=granted)
@@ -95,7 +96,7 @@ def _confirmation(event: sessions.ToolConfirmation, ask: m.OpenAsk, table: Table
 
 
 def _result(
-    event: sessions.CustomToolResult | sessions.UserToolResult, ask: m.OpenAsk, card: m.AgentCard, table: Table
+    event: sessions.CustomToolResult | sessions.UserToolResult, ask: m.OpenAsk, card: m.AgentCard, table: DialectTable
 ) -> m.AnyCommand:
     content = _content(event.content or "", card)
     if ask.ask.kind == "client_tool":
@@ -156,7 +157,7 @@ RECORDED_MODELS: dict[str, type[BaseModel]] = {
 USER_EVENT: TypeAdapter[Any] = TypeAdapter(sessions.UserEvent)
 
 
-def recorded_commands(frame: ParsedFrame, view: m.SessionView, table: Table) -> Sequence[m.AnyCommand]:
+def recorded_commands(frame: ParsedFrame, view: m.SessionView, table: DialectTable) -> Sequence[m.AnyCommand]:
     """The commands of a recorded frame; an answer to an unknown ask is none."""
     body = frame.body if isinstance(frame.body, dict) else {}
     events = body.get("events") if isinstance(body.get("events"), list) else [body]
@@ -164,7 +165,7 @@ def recorded_commands(frame: ParsedFrame, view: m.SessionView, table: Table) -> 
     return [command for command in found if command is not None]
 
 
-def _recorded_command(told: dict[str, Any], view: m.SessionView, table: Table) -> m.AnyCommand | None:
+def _recorded_command(told: dict[str, Any], view: m.SessionView, table: DialectTable) -> m.AnyCommand | None:
     model = RECORDED_MODELS.get(str(told.get("type")))
     if model is None:
         return None

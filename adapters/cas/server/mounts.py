@@ -9,12 +9,11 @@ from urllib.parse import unquote, urlsplit
 
 from pydantic import SecretStr
 
-from adapters.cas.wire import FileMount, MemoryMount, RepositoryMount
+from adapters.cas.wire import CasSettings, FileMount, MemoryMount, RepositoryMount
 from gateway.errors import Conflict, Invalid, NotFound
 from gateway.http import Context, validate
 from gateway.ids import random_id
-from gateway.ports import Resource
-from mappings.language import Table
+from gateway.ports import DialectTable, Resource
 
 from .session_setup import check_file, check_memory_store
 
@@ -33,7 +32,7 @@ class Mount:
     secrets: dict[str, str] = field(default_factory=dict, repr=False)
 
 
-async def checked_mount(context: Context, owner: str, given: dict[str, Any], at: str = "") -> Mount:
+async def checked_mount(context: Context[CasSettings], owner: str, given: dict[str, Any], at: str = "") -> Mount:
     """The resource that a client describes; `at` is its place in the body."""
     kind = given.get("type", "file")
     if kind == "file":
@@ -48,7 +47,7 @@ async def checked_mount(context: Context, owner: str, given: dict[str, Any], at:
     raise _refusal(at, "type", f"'{kind}' is none of 'file', 'github_repository' and 'memory_store'")
 
 
-async def _file(context: Context, owner: str, said: FileMount, at: str) -> Mount:
+async def _file(context: Context[CasSettings], owner: str, said: FileMount, at: str) -> Mount:
     named = {"path": said.path, "mount_path": said.mount_path}
     paths = [normalized_path(given, at, word) for word, given in named.items() if given is not None]
     if len(set(paths)) > 1:
@@ -73,7 +72,7 @@ def normalized_path(given: str, at: str = "", word: str = "path") -> str:
     return path
 
 
-async def _memory(context: Context, owner: str, said: MemoryMount, at: str) -> Mount:
+async def _memory(context: Context[CasSettings], owner: str, said: MemoryMount, at: str) -> Mount:
     try:
         await check_memory_store(context, owner, said.memory_store_id)
     except Invalid as error:
@@ -111,7 +110,7 @@ def check_paths(mounts: Sequence[Mount]) -> None:
 class SessionMounts:
     """The mounts of one session: each is a resource that belongs to the session."""
 
-    context: Context
+    context: Context[CasSettings]
     owner: str
     session_id: str
 
@@ -158,7 +157,7 @@ class SessionMounts:
             await self.context.resources.delete(MOUNT_KIND, self.owner, one.resource_id)
 
 
-def mount_body(table: Table, kept: Resource) -> Any:
+def mount_body(table: DialectTable, kept: Resource) -> Any:
     """Without its secrets."""
     body = {key: value for key, value in kept.body.items() if key != "type"}
     return table.object(

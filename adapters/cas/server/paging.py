@@ -12,8 +12,9 @@ from gateway.client import parse_timestamp
 from gateway.errors import Invalid, NotFound
 from gateway.field_errors import quote_value
 from gateway.http import encode_array, json_response
+from gateway.json_values import EncodedArray
+from gateway.ports import DialectTable
 from gateway.time_slices import next_slice
-from mappings.language import Table
 
 DEFAULT_LIMIT, MAX_LIMIT = 20, 100
 MAX_SCANNED = 2000
@@ -87,12 +88,18 @@ async def fetch_page(
     return ListPage(page[::-1] if backward else page, has_more, token)
 
 
-async def page_reply(table: Table, page: ListPage[Any], shown: Sequence[Mapping[str, Any]]) -> web.Response:
+async def page_reply(table: DialectTable, page: ListPage[Any], shown: Sequence[Mapping[str, Any]]) -> web.Response:
     """The list as the table spells it; `shown` are the bodies of the page's items."""
     first, last = (shown[0]["id"], shown[-1]["id"]) if shown else (None, None)
+    return encoded_page_reply(table, page, await encode_array(shown), first, last)
+
+
+def encoded_page_reply(
+    table: DialectTable, page: ListPage[Any], items: EncodedArray, first_id: str | None, last_id: str | None
+) -> web.Response:
+    """The list as the table spells it; its items are encoded already."""
     return json_response(table.object(
-        "page", items=await encode_array(shown), first_id=first, last_id=last, has_more=page.has_more,
-        next_page=page.next_page,
+        "page", items=items, first_id=first_id, last_id=last_id, has_more=page.has_more, next_page=page.next_page,
     ))
 
 
@@ -182,9 +189,16 @@ def read_time(said: str, param: str) -> float:
     return at
 
 
-def event_filter(query: Query) -> Callable[[Any], bool]:
-    """Whether an event belongs to the list of this query."""
+class FilteredEvent(Protocol):
+    """What events of a list are filtered by."""
+
+    @property
+    def type(self) -> str: ...
+    @property
+    def at(self) -> float: ...
+
+
+def event_filter(query: Query) -> Callable[[FilteredEvent], bool]:
+    """Whether an event belongs to the list of this query; times are compared as events show them, in milliseconds."""
     types, in_time = query_words(query, "type", "types"), created_within(query)
-    return lambda told: (
-        (not types or told.event["type"] in types) and in_time(read_time(told.event["created_at"], "created_at"))
-    )
+    return lambda event: (not types or event.type in types) and in_time(round(event.at, 3))

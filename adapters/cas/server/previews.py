@@ -2,7 +2,7 @@
 
 import gateway.model as m
 from adapters.cas.wire import PreviewedType
-from mappings.language import NO_FRAMES, Frames
+from gateway.ports import NO_FRAMES, Frames
 
 from .frame_writer import FrameWriter
 from .stream_options import StreamOptions

@@ -1,14 +1,15 @@
 """Records in, events of CAS out, for a list or for a stream. No clock, no socket."""
 
 import gateway.model as m
+from gateway.ports import NO_FRAMES, DialectTable, Frames
 from gateway.ports import Projector as ProjectorPort
-from mappings.language import NO_FRAMES, Frames, ProjectorBase, Step, Table
+from mappings.language import ProjectorBase, Step
 
 from . import ask_projection, previews, thread_projection
 from .ask_projection import AskProjection
 from .frame_writer import FrameWriter
 from .previews import make_previews
-from .stream_options import StreamOptions, decode_options
+from .stream_options import StreamOptions
 from .thread_projection import ThreadProjection
 from .turn_state import PreviewedBlock, TurnState
 
@@ -36,16 +37,15 @@ NAMES = {
 }
 
 
-def make_projector(table: Table, options: str) -> ProjectorPort:
-    decoded = decode_options(options)
-    projector = Projector(table, decoded)
-    return projector if decoded.past is None else ResumedProjector(projector, decoded.past)
+def make_projector(table: DialectTable, options: StreamOptions) -> ProjectorPort:
+    projector = Projector(table, options)
+    return projector if options.past is None else ResumedProjector(projector, options.past)
 
 
 class Projector(ProjectorBase):
     """One step for each type of event; an event without a step of its own is written as it is."""
 
-    def __init__(self, table: Table, options: StreamOptions) -> None:
+    def __init__(self, table: DialectTable, options: StreamOptions) -> None:
         self.options = options
         self.writer = FrameWriter(table, options)
         self.turn = TurnState()
@@ -178,7 +178,5 @@ class ResumedProjector(ProjectorBase):
 
 def _frames_after(frames: Frames, event_id: str) -> Frames:
     """The frames that follow the event of that id."""
-    lead = f"id: {event_id}\n".encode()
-    mark = f'"id":"{event_id}"'.encode()
-    places = [at for at, frame in enumerate(frames) if frame.startswith(lead) or frame[:len(mark) + 1] == b"{" + mark]
+    places = [at for at, frame in enumerate(frames) if frame.cursor == event_id]
     return frames[places[-1] + 1:] if places else frames

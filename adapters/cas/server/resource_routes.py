@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from aiohttp import web
 from pydantic import BaseModel
 
-from adapters.cas.wire import MetadataLimits
+from adapters.cas.wire import CasSettings, MetadataLimits
 from gateway.errors import Conflict, GatewayError, NotFound
 from gateway.http import OWNER, Context, json_response, read_json, validate
 from gateway.ids import random_id
@@ -43,7 +43,9 @@ class ResourceDraft:
     secrets: dict[str, str] | None = field(default=None, repr=False)
 
 
-def updated_metadata(context: Context, old: dict[str, str], change: dict[str, str | None] | None) -> dict[str, str]:
+def updated_metadata(
+    context: Context[CasSettings], old: dict[str, str], change: dict[str, str | None] | None
+) -> dict[str, str]:
     """Metadata after a change: it replaces the old or, if the settings say so, merges into it; a null removes a key."""
     if change is None:
         return old
@@ -63,7 +65,7 @@ class ResourceRoutes:
     parent_routes: ClassVar["type[ResourceRoutes] | None"] = None
     """The kind that it belongs to."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Context[CasSettings]) -> None:
         self.context = context
 
     # -- what a kind says -----------------------------------------------------------------------------------------

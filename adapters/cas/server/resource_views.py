@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import gateway.model as m
-from gateway.ports import Resource
-from mappings.language import Table
+from gateway.ports import DialectTable, Resource
 
 from .inbound import toolset_of_card
 
@@ -38,7 +37,7 @@ def common_fields(resource: Resource) -> dict[str, Any]:
     }
 
 
-def agent_body(table: Table, found: Resource, body: Mapping[str, Any], card: m.AgentCard | None) -> Any:
+def agent_body(table: DialectTable, found: Resource, body: Mapping[str, Any], card: m.AgentCard | None) -> Any:
     """An agent with this body; a configured one shows the tools of its card."""
     own = body[table.dialect]
     tools = toolset_of_card(card) if card and "agent" in body and "tools" not in own else own.get("tools")
@@ -56,15 +55,15 @@ def agent_body(table: Table, found: Resource, body: Mapping[str, Any], card: m.A
     )
 
 
-def model_body(table: Table, model_id: str, card: m.AgentCard) -> Any:
+def model_body(table: DialectTable, model_id: str, card: m.AgentCard) -> Any:
     return table.object("model", id=model_id, name=card.title or card.name)
 
 
-def deleted_body(table: Table, kind: str, resource_id: str) -> Any:
+def deleted_body(table: DialectTable, kind: str, resource_id: str) -> Any:
     return table.object(f"deleted.{kind}", id=resource_id)
 
 
-def environment_body(table: Table, found: Resource) -> Any:
+def environment_body(table: DialectTable, found: Resource) -> Any:
     body = found.body
     return table.object(
         "environment",
@@ -75,7 +74,7 @@ def environment_body(table: Table, found: Resource) -> Any:
     )
 
 
-def file_body(table: Table, found: Resource) -> Any:
+def file_body(table: DialectTable, found: Resource) -> Any:
     body = found.body
     return table.object(
         "file", **common_fields(found), name=body["name"], media_type=body["media_type"], size=body["size"],
@@ -83,18 +82,18 @@ def file_body(table: Table, found: Resource) -> Any:
     )
 
 
-def vault_body(table: Table, found: Resource) -> Any:
+def vault_body(table: DialectTable, found: Resource) -> Any:
     return table.object("vault", **common_fields(found), name=found.body["name"])
 
 
-def credential_body(table: Table, found: Resource) -> Any:
+def credential_body(table: DialectTable, found: Resource) -> Any:
     body = found.body
     return table.object(
         "credential", **common_fields(found), vault_id=found.parent, name=body["name"], auth=body["auth"]
     )
 
 
-def memory_store_body(table: Table, found: Resource, entries: int, size: int) -> Any:
+def memory_store_body(table: DialectTable, found: Resource, entries: int, size: int) -> Any:
     body = found.body
     return table.object(
         "memory_store", **common_fields(found), name=body["name"], description=body["description"] or "",
@@ -102,7 +101,7 @@ def memory_store_body(table: Table, found: Resource, entries: int, size: int) ->
     )
 
 
-def memory_body(table: Table, found: Resource, *, whole: bool) -> Any:
+def memory_body(table: DialectTable, found: Resource, *, whole: bool) -> Any:
     """`whole` shows the text of the memory as well as its path."""
     body = found.body
     return table.object(
@@ -121,7 +120,7 @@ def operation(found: Resource) -> str:
     return "created" if found.version == 1 else "modified"
 
 
-def memory_version_body(table: Table, found: Resource, *, whole: bool) -> Any:
+def memory_version_body(table: DialectTable, found: Resource, *, whole: bool) -> Any:
     body = found.body
     return table.object(
         "memory_version", id=version_id(found), memory_id=found.resource_id, store_id=found.parent,
@@ -130,7 +129,7 @@ def memory_version_body(table: Table, found: Resource, *, whole: bool) -> Any:
     )
 
 
-def validation_body(table: Table, found: Resource, at: float) -> Any:
+def validation_body(table: DialectTable, found: Resource, at: float) -> Any:
     """The state of a credential without a request: no address that a client names is fetched here."""
     renews = any(place.endswith("refresh_token") for place in found.secrets)
     return table.object(

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import gateway.model as m
-from adapters.cas.wire import AgentRef, InlineEnvironment
+from adapters.cas.wire import AgentRef, CasSettings, InlineEnvironment
 from gateway.errors import Conflict, Invalid
 from gateway.http import Context, validate
 
@@ -33,7 +33,7 @@ class EnvironmentChoice(NamedTuple):
     self_hosted: bool
 
 
-async def choose_agent(context: Context, owner: str, ref: str | dict[str, Any]) -> AgentChoice:
+async def choose_agent(context: Context[CasSettings], owner: str, ref: str | dict[str, Any]) -> AgentChoice:
     """The agent that a new session names: by its id, or as an object with a version and changes for this session."""
     said = validate(AgentRef, {"id": ref} if isinstance(ref, str) else ref, "agent")
     agents = UserAgents(context, owner)
@@ -50,7 +50,7 @@ async def choose_agent(context: Context, owner: str, ref: str | dict[str, Any]) 
     )
 
 
-async def choose_environment(context: Context, owner: str, body: dict[str, Any]) -> EnvironmentChoice:
+async def choose_environment(context: Context[CasSettings], owner: str, body: dict[str, Any]) -> EnvironmentChoice:
     """The environment that the body of a new session names or describes.
 
     A described environment is made here: call this when nothing else can be refused any more.
@@ -73,20 +73,20 @@ async def choose_environment(context: Context, owner: str, body: dict[str, Any])
 
 
 
-async def check_file(context: Context, owner: str, file_id: str) -> None:
+async def check_file(context: Context[CasSettings], owner: str, file_id: str) -> None:
     """A file that a session mounts is there and ready."""
     await _check_exists(context, owner, "file", "File", file_id)
 
 
-async def check_vault(context: Context, owner: str, vault_id: str) -> None:
+async def check_vault(context: Context[CasSettings], owner: str, vault_id: str) -> None:
     await _check_exists(context, owner, "vault", "Vault", vault_id)
 
 
-async def check_memory_store(context: Context, owner: str, store_id: str) -> None:
+async def check_memory_store(context: Context[CasSettings], owner: str, store_id: str) -> None:
     await _check_exists(context, owner, "memory_store", "Memory store", store_id)
 
 
-async def _check_exists(context: Context, owner: str, kind: str, noun: str, resource_id: str) -> None:
+async def _check_exists(context: Context[CasSettings], owner: str, kind: str, noun: str, resource_id: str) -> None:
     """Refuse an unknown resource that a body names as invalid; only one that the path names is not found."""
     with not_found_as(noun, resource_id, refusal=Invalid):
         found = await context.resources.get(kind, owner, resource_id)

@@ -1,17 +1,14 @@
-"""How one client reads a session: which thread, in which framing, with which previews, and from where."""
-
-
-import msgspec
-from msgspec import Struct
+"""The options of one CAS stream or list: which thread, in which framing, with which previews, and from where."""
 
 import gateway.model as m
 from adapters.cas.wire import PreviewedType
+from gateway import ports
 
 from .agents import configured_id
 
 
-class StreamOptions(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a projector must know beside the records; as a `word` it tells which readers can share one."""
+class StreamOptions(ports.StreamOptions, frozen=True, kw_only=True):
+    """What a projector must know beside the records."""
 
     as_list: bool = False
     """Events as they stand in a list, instead of on a stream."""
@@ -30,14 +27,6 @@ class StreamOptions(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Of the record at that place, only what follows the event of that id."""
     muted: tuple[int, int] | None = None
     """The block that began at the first place is not previewed before the second."""
-
-    @property
-    def word(self) -> str:
-        return _encode(self).decode()
-
-
-def decode_options(word: str) -> StreamOptions:
-    return _decode(word) if word else StreamOptions()
 
 
 def session_stream_options(
@@ -62,7 +51,3 @@ def thread_id_of(session_id: str, scope_id: str) -> str:
     """A scope's name as a thread."""
     stem = session_id.rpartition("_")[2] if scope_id == m.ROOT else scope_id.removeprefix("scope_")
     return f"sthr_{stem}"
-
-
-_encode = msgspec.json.Encoder().encode
-_decode = msgspec.json.Decoder(StreamOptions).decode

@@ -5,7 +5,7 @@ from typing import Any
 from msgspec.structs import replace
 
 import gateway.model as m
-from mappings.language import NO_FRAMES, Frames
+from gateway.ports import NO_FRAMES, Frames
 
 from .frame_writer import FrameWriter
 from .stream_options import thread_id_of

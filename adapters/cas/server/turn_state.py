@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 import gateway.model as m
-from mappings.language import NO_FRAMES, Frames
+from gateway.ports import NO_FRAMES, Frame, Frames
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class MessageSpan:
 
     event_id: str
     blocks: int = 0
-    held: list[bytes] = field(default_factory=list)
+    held: list[Frame] = field(default_factory=list)
 
 
 @dataclass(slots=True)

@@ -6,7 +6,7 @@ from typing import Any
 import gateway.model as m
 from adapters.cas.asks import ask_event_id
 from adapters.cas.wire import DEFAULT_ENVIRONMENT
-from mappings.language import Table
+from gateway.ports import DialectTable
 
 from .stream_options import thread_id_of
 
@@ -38,7 +38,7 @@ OBJECTS = {
 
 # -- sessions ---------------------------------------------------------------------------------------------------------
 
-def session_body(table: Table, view: m.SessionView, agent: Mapping[str, Any], resources: Sequence[Any]) -> Any:
+def session_body(table: DialectTable, view: m.SessionView, agent: Mapping[str, Any], resources: Sequence[Any]) -> Any:
     own = view.private(DIALECT_NAME)
     return table.object(
         "session",
@@ -63,7 +63,7 @@ def session_body(table: Table, view: m.SessionView, agent: Mapping[str, Any], re
     )
 
 
-def session_status(table: Table, view: m.SessionView) -> str:
+def session_status(table: DialectTable, view: m.SessionView) -> str:
     """An archived session stays idle; `terminated` is a session that the server ended."""
     if view.closed is m.CloseReason.ARCHIVED:
         return table.word("session_status", m.SessionStatus.IDLE)
@@ -86,7 +86,7 @@ def active_seconds(view: m.SessionView) -> float:
 
 # -- threads ----------------------------------------------------------------------------------------------------------
 
-def thread_body(table: Table, view: m.SessionView, agent: Mapping[str, Any], scope_id: str = m.ROOT) -> Any:
+def thread_body(table: DialectTable, view: m.SessionView, agent: Mapping[str, Any], scope_id: str = m.ROOT) -> Any:
     scope = view.scopes.get(scope_id)
     names = {
         "id": thread_id_of(view.session_id, scope_id), "session_id": view.session_id,
@@ -97,7 +97,7 @@ def thread_body(table: Table, view: m.SessionView, agent: Mapping[str, Any], sco
     return table.object("thread", **names | own)
 
 
-def _coordinator(table: Table, view: m.SessionView) -> dict[str, Any]:
+def _coordinator(table: DialectTable, view: m.SessionView) -> dict[str, Any]:
     closed = {m.CloseReason.ARCHIVED: "archived", m.CloseReason.TERMINATED: "terminated"}
     return {
         "parent_id": None, "name": "", "role": "coordinator", "caused_by": None, "created_at": view.created_at,
@@ -107,7 +107,7 @@ def _coordinator(table: Table, view: m.SessionView) -> dict[str, Any]:
     }
 
 
-def _stop_of_session(table: Table, view: m.SessionView) -> Any:
+def _stop_of_session(table: DialectTable, view: m.SessionView) -> Any:
     if view.closed is m.CloseReason.ARCHIVED:
         return table.object("stop.archive")
     if view.status is m.SessionStatus.SUSPENDED:
@@ -117,11 +117,11 @@ def _stop_of_session(table: Table, view: m.SessionView) -> Any:
     )
 
 
-def _stop(table: Table, why: m.StopReason | None) -> Any:
+def _stop(table: DialectTable, why: m.StopReason | None) -> Any:
     return table.object("stop.turn", why=why or m.StopReason.END_TURN)
 
 
-def _child(table: Table, view: m.SessionView, scope: m.ScopeView) -> dict[str, Any]:
+def _child(table: DialectTable, view: m.SessionView, scope: m.ScopeView) -> dict[str, Any]:
     own = {} if scope.agent in (None, view.agent) else {
         "agent_id": f"agent_{scope.agent}", "agent_name": scope.agent, "agent_version": 1,
     }
@@ -134,7 +134,7 @@ def _child(table: Table, view: m.SessionView, scope: m.ScopeView) -> dict[str, A
     }
 
 
-def _stop_of_scope(table: Table, view: m.SessionView, scope: m.ScopeView) -> Any:
+def _stop_of_scope(table: DialectTable, view: m.SessionView, scope: m.ScopeView) -> Any:
     if scope.status is m.ScopeStatus.BLOCKED:
         asked = [ask_event_id(view, ask) for ask in view.asks.values() if ask.scope_id == scope.scope_id]
         return table.object("stop.requires_action", event_ids=asked)

@@ -2,6 +2,7 @@
 
 from .inbound import MESSAGES, recorded_commands
 from .projector import CUES, NAMES, make_projector
+from .stream_options import StreamOptions
 from .views import OBJECTS
 
 __all__ = [
@@ -9,6 +10,7 @@ __all__ = [
     "MESSAGES",
     "NAMES",
     "OBJECTS",
+    "StreamOptions",
     "make_projector",
     "recorded_commands",
 ]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import gateway.model as m
-from adapters.zenflux.wire import LOCAL_USER, ChatSend
+from adapters.zenflux.wire import LOCAL_USER, ChatSend, ZenfluxSettings
 from gateway.errors import Busy, GatewayError, Invalid, NotFound
 from gateway.http import Context
 from gateway.ports import Receipt, Resource
@@ -91,7 +91,7 @@ class StoppedRun(NamedTuple):
 class ChatService:
     """Starts and stops runs for clients."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Context[ZenfluxSettings]) -> None:
         self.context = context
 
     async def check(self, owner: str, body: ChatSend) -> CheckedMessage:

@@ -4,16 +4,19 @@ from hashlib import sha256
 from typing import Any, NamedTuple
 
 import gateway.model as m
-from mappings.language import NO_FRAMES, FrameEncoder, Frames
+from gateway.ports import NO_FRAMES, Frame, Frames, TableEncoder
 
 FRAME_NAMES = ("out_seq", "uuid", "stamp", "run_id", "reply_id")
 """The names that are bound for every frame."""
 
 
 class FrameWriter:
-    """Writes the cues and events of the run that began last; `reply_id` is its open message, if there is one."""
+    """Writes the cues and events of the run that began last; the number of a frame in its run is its cursor.
 
-    def __init__(self, encoder: FrameEncoder, throttle: float = 0.0) -> None:
+    `reply_id` is the open message of the run, if there is one.
+    """
+
+    def __init__(self, encoder: TableEncoder, throttle: float = 0.0) -> None:
         self.throttle = DeltaThrottle(throttle)
         self.start: m.Record | None = None
         self.run_id = ""
@@ -21,7 +24,7 @@ class FrameWriter:
         self._encoder = encoder
         self._stem = ""
         self._count = 0
-        self._frames: list[bytes] = []
+        self._frames: list[Frame] = []
 
     def begin(self, start: m.Record, framing: str) -> None:
         self.start, self.run_id, self.reply_id, self._count = start, start.turn_id or "", None, 0
@@ -34,7 +37,7 @@ class FrameWriter:
         """Write a cue; deltas that were held back go first."""
         if self.throttle.deadline is not None:
             self._write_merged(self.throttle.release(record.at))
-        frames = self._encoder.cue(name, record, self._bound(record.at, names))
+        frames = self._encoder.cue(name, record, self._bound(record.at, names), self._count + 1)
         self._count += len(frames)
         self._frames += frames
 
@@ -42,7 +45,7 @@ class FrameWriter:
         """Write the record's own event; deltas that were held back go first."""
         if self.throttle.deadline is not None:
             self._write_merged(self.throttle.release(record.at))
-        frames = self._encoder.record(record, self._bound(record.at, names))
+        frames = self._encoder.record(record, self._bound(record.at, names), self._count + 1)
         self._count += len(frames)
         self._frames += frames
 
@@ -52,11 +55,12 @@ class FrameWriter:
         return self._encoder.cue("words", record, {
             "index": index, "text": text, "out_seq": number, "uuid": f"{self._stem}{number:012x}", "stamp": at,
             "run_id": self.run_id, "reply_id": self.reply_id,
-        })
+        }, number)
 
     def merge_delta(self, index: int, text: str, at: float) -> None:
         """Write a delta, or hold it back to be merged with those that follow."""
-        self._write_merged(self.throttle.take(index, text, at))
+        if merged := self.throttle.take(index, text, at):
+            self._write_merged(merged)
 
     def flush(self, now: float) -> None:
         """Write the deltas that were held back and are due."""

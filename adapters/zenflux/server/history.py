@@ -6,7 +6,7 @@ from typing import Any
 
 import gateway.model as m
 from adapters.zenflux.asks import result_text
-from mappings.language import Table
+from gateway.ports import DialectTable
 
 from .views import image_block
 
@@ -91,25 +91,25 @@ class _MessageGrouper:
 
 # -- in words of the wire ---------------------------------------------------------------------------------------------
 
-def message_bodies(table: Table, view: m.SessionView, messages: Sequence[StoredMessage]) -> list[Any]:
+def message_bodies(table: DialectTable, view: m.SessionView, messages: Sequence[StoredMessage]) -> list[Any]:
     return [_message(table, view, message) for message in messages]
 
 
-def _message(table: Table, view: m.SessionView, message: StoredMessage) -> Any:
+def _message(table: DialectTable, view: m.SessionView, message: StoredMessage) -> Any:
     return table.object(
         "message", id=message.id, session_id=view.session_id, role=message.role, status=_status(table, view, message),
         content=_content(table, message), at=message.at, metadata=_metadata(message),
     )
 
 
-def _status(table: Table, view: m.SessionView, message: StoredMessage) -> str:
+def _status(table: DialectTable, view: m.SessionView, message: StoredMessage) -> str:
     speaking = message.role is m.Role.ASSISTANT and message.turn_id is not None and message.turn_id == view.turn_id
     if message.outcome is None or (speaking and message.entries[-1] is view.entries[-1]):
         return PROCESSING
     return table.word("outcome@message", message.outcome)
 
 
-def _content(table: Table, message: StoredMessage) -> Any:
+def _content(table: DialectTable, message: StoredMessage) -> Any:
     """A person's plain text as it is; everything else as blocks."""
     only = message.entries[0].content
     if message.role is m.Role.USER and isinstance(only, str):
@@ -123,7 +123,7 @@ def _content(table: Table, message: StoredMessage) -> Any:
     return blocks
 
 
-def _result(table: Table, entry: m.HistoryEntry) -> Any:
+def _result(table: DialectTable, entry: m.HistoryEntry) -> Any:
     return table.object("result", call_id=entry.call_id, text=result_text(entry.content), is_error=entry.is_error)
 
 
@@ -133,11 +133,11 @@ def _place(blocks: list[Any], entry: m.HistoryEntry) -> int:
     return next(calls, len(blocks)) if entry.origin is m.ToolOrigin.PROVIDER else len(blocks)
 
 
-def blocks_of(table: Table, content: m.Content) -> list[Any]:
+def blocks_of(table: DialectTable, content: m.Content) -> list[Any]:
     return [block for part in m.parts_of(content) for block in _block_of_part(table, part)]
 
 
-def _block_of_part(table: Table, part: m.AnyPart) -> list[Any]:
+def _block_of_part(table: DialectTable, part: m.AnyPart) -> list[Any]:
     """One block, or none for a part that ZenFlux does not have."""
     if isinstance(part, m.ImagePart):
         return [image_block(table, part)]

@@ -18,8 +18,7 @@ from adapters.zenflux.wire import (
     RollbackRequest,
 )
 from gateway.errors import Invalid
-from gateway.ports import ParsedFrame
-from mappings.language import Table
+from gateway.ports import DialectTable, ParsedFrame
 
 MESSAGES = {
     "chat.send": ("content", "variables", "message_id"),
@@ -36,7 +35,7 @@ StoredFiles = Mapping[str, m.FilePart]
 
 
 # -- what is said -----------------------------------------------------------------------------------------------------
-def message_of(body: ChatSend, card: m.AgentCard, stored: StoredFiles, table: Table) -> m.AnyCommand:
+def message_of(body: ChatSend, card: m.AgentCard, stored: StoredFiles, table: DialectTable) -> m.AnyCommand:
     files = [_file(reference, card, stored) for reference in body.files or []]
     if not body.message and not files:
         raise Invalid("message: say something, or bring a file", param="message")
@@ -70,7 +69,7 @@ CONTINUE_PATH = re.compile(r"POST \S*/session/([^/]+)/confirm_continue")
 ROLLBACK_PATH = re.compile(r"POST \S*/session/([^/]+)/rollback")
 
 
-def recorded_commands(frame: ParsedFrame, view: m.SessionView, table: Table) -> Sequence[m.AnyCommand]:
+def recorded_commands(frame: ParsedFrame, view: m.SessionView, table: DialectTable) -> Sequence[m.AnyCommand]:
     body = frame.body if isinstance(frame.body, dict) else {}
     if body.get("type") == "req":
         return _recorded_request(str(body.get("method")), body.get("params"), table)
@@ -82,7 +81,7 @@ def recorded_commands(frame: ParsedFrame, view: m.SessionView, table: Table) -> 
         return ()  # it was refused
 
 
-def _recorded_request(method: str, params: Any, table: Table) -> Sequence[m.AnyCommand]:
+def _recorded_request(method: str, params: Any, table: DialectTable) -> Sequence[m.AnyCommand]:
     if method == "chat.abort":
         return [m.Interrupt()]
     try:
@@ -92,7 +91,9 @@ def _recorded_request(method: str, params: Any, table: Table) -> Sequence[m.AnyC
     return [message_of(body, m.ANY_AGENT, {}, table)] if method == "chat.send" else ()
 
 
-def _recorded_answer(name: str, body: dict[str, Any], view: m.SessionView, table: Table) -> Sequence[m.AnyCommand]:
+def _recorded_answer(
+    name: str, body: dict[str, Any], view: m.SessionView, table: DialectTable
+) -> Sequence[m.AnyCommand]:
     """An answer names its request, or the run, which means the oldest request of the run."""
     if found := CONFIRM_PATH.fullmatch(name):
         asks = _asks_by_id(view, found[1])

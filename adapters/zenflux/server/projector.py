@@ -1,16 +1,17 @@
-"""ZenFlux, outward: records in, frames out. No clock, no socket."""
+"""Records in, frames of ZenFlux out. No clock, no socket."""
 
 from collections.abc import Callable
 from typing import Any
 
 import gateway.model as m
 from adapters.zenflux.asks import confirmation_body, option_ids, result_text, rollback_options
-from mappings.language import Frames, ProjectorBase, Table
+from gateway.ports import DialectTable, Frames
+from mappings.language import ProjectorBase
 
 from .frame_writer import FRAME_NAMES as EVERYWHERE
 from .frame_writer import FrameWriter
 from .run_state import ConversationChanges, RunUsage
-from .stream_options import StreamOptions, decode_options
+from .stream_options import StreamOptions
 from .views import image_block, text_or_json, whole_text, wire_fault_code
 
 CUES = {
@@ -45,8 +46,8 @@ WAITING_STOP_REASONS = (m.StopReason.TOOL_USE, m.StopReason.NEEDS_INPUT)
 SHOWN_BLOCKS = (m.BlockKind.TEXT, m.BlockKind.THINKING, m.BlockKind.TOOL_USE)
 
 
-def make_projector(table: Table, options: str) -> "Projector":
-    return Projector(table, decode_options(options))
+def make_projector(table: DialectTable, options: StreamOptions) -> "Projector":
+    return Projector(table, options)
 
 
 class Projector(ProjectorBase):
@@ -56,7 +57,7 @@ class Projector(ProjectorBase):
     miss who leave at message_stop, the results of calls whose run is interrupted.
     """
 
-    def __init__(self, table: Table, options: StreamOptions) -> None:
+    def __init__(self, table: DialectTable, options: StreamOptions) -> None:
         self._table = table
         self._options = options
         self._writer = FrameWriter(table.encoder(options.framing), options.throttle)

@@ -3,7 +3,7 @@
 from typing import Any
 
 import gateway.model as m
-from mappings.language import Table
+from gateway.ports import DialectTable
 
 from .frame_writer import FrameWriter
 from .stream_options import StreamOptions
@@ -33,7 +33,7 @@ class RunUsage:
         if event.topic is m.AnnotationTopic.BILLING:
             self.is_billed = isinstance(event.content, dict) and "total_tokens" in event.content
 
-    def bill(self, table: Table, latency: float) -> Any:
+    def bill(self, table: DialectTable, latency: float) -> Any:
         return usage_body(table, self.total, llm_calls=self.llm_calls, model=self.model, latency=latency)
 
 

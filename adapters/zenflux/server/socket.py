@@ -21,7 +21,7 @@ from gateway.time_slices import run_in_slices
 
 from .chat_service import AgentNotFound, ChatService, ConversationNotFound, FileNotFound, StartedRun
 from .projector import WAITING_STOP_REASONS
-from .stream_options import socket_options
+from .stream_options import StreamOptions, socket_options
 
 Method = Callable[[str, Any], Awaitable[None]]
 NEXT_MESSAGE_WAIT = 20.0
@@ -142,7 +142,7 @@ class ChatSocket:
             await self._interrupt()
             async with self._socket.exclusive() as send:
                 run = self._run = await self._chats.begin(wish)
-                manner = socket_options(self._context.settings, run.before, run.named, stream=body.stream)
+                options = socket_options(self._context.settings, run.before, run.named, stream=body.stream)
                 accepted = self._context.table.object(
                     "accepted", id=request_id, run_id=run.run_id, session_id=run.view.session_id,
                     message_id=run.message_id,
@@ -152,7 +152,7 @@ class ChatSocket:
         except BaseException:
             place.close()
             raise
-        self._tell(run, manner, place)
+        self._tell(run, options, place)
 
     async def _abort(self, request_id: str, params: dict[str, Any]) -> None:
         run_id = validate(ChatAbort, params).session_id
@@ -168,8 +168,8 @@ class ChatSocket:
         if self._is_telling:
             raise Busy("this connection tells a session already; wait for its end, or open another one")
         run = await self._chats.begun(self._owner, body.session_id)
-        manner = socket_options(self._context.settings, run.before, run.named, stream=body.stream)
-        await self._check(run, manner, body.after_seq)
+        options = socket_options(self._context.settings, run.before, run.named, stream=body.stream)
+        await self._check(run, options, body.after_seq)
         place = self._context.sessions.reserve_stream(self._owner)
         self._run = run
         try:
@@ -180,13 +180,13 @@ class ChatSocket:
         except BaseException:
             place.close()
             raise
-        self._tell(run, manner, place, body.after_seq)
+        self._tell(run, options, place, body.after_seq)
 
-    async def _check(self, run: StartedRun, manner: str, after_seq: int) -> None:
+    async def _check(self, run: StartedRun, options: StreamOptions, after_seq: int) -> None:
         """A client cannot have had more than was sent, and the text that is held back now."""
         told = 1
         async for chunk in await self._context.sessions.read(
-            self._owner, run.view.session_id, self._context.dialect, manner, after=run.receipt.after,
+            self._owner, run.view.session_id, self._context.dialect, options, after=run.receipt.after,
         ):
             told += len(chunk.frames)
             if told >= after_seq or chunk.ends:
@@ -206,14 +206,14 @@ class ChatSocket:
     def _is_telling(self) -> bool:
         return self._task is not None and not self._task.done()
 
-    def _tell(self, run: StartedRun, manner: str, place: StreamSlot, had: int = 0) -> None:
-        self._task = asyncio.create_task(self._follow(run, manner, place, had), name=f"socket of {run.run_id}")
+    def _tell(self, run: StartedRun, options: StreamOptions, place: StreamSlot, had: int = 0) -> None:
+        self._task = asyncio.create_task(self._follow(run, options, place, had), name=f"socket of {run.run_id}")
         self._task.add_done_callback(lambda done: place.close())
 
-    async def _follow(self, run: StartedRun, manner: str, place: StreamSlot, had: int) -> None:
+    async def _follow(self, run: StartedRun, options: StreamOptions, place: StreamSlot, had: int) -> None:
         session_id = run.view.session_id
         try:
-            async with self._context.follow_turn(self._owner, session_id, run.receipt, manner, place) as subscription:
+            async with self._context.follow_turn(self._owner, session_id, run.receipt, options, place) as subscription:
                 if not await self._socket.follow(ResumedSubscription(subscription, had)):
                     await self._socket.close_unfinished(subscription)
         except ConnectionResetError:

@@ -1,18 +1,18 @@
-"""How one reader wants a run told, and what was known of its conversation when it began."""
+"""The options of one ZenFlux stream: its form, and what was known of the conversation when the run began."""
 
 from typing import Any, Literal
 
 import msgspec
-from msgspec import Struct
 
 import gateway.model as m
 from adapters.zenflux.wire import LOCAL_USER, ZenfluxSettings
+from gateway import ports
 
 from .views import user_id_of
 
 
-class StreamOptions(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The default is what a chat socket gets, of a conversation nobody knows anything about."""
+class StreamOptions(ports.StreamOptions, frozen=True, kw_only=True):
+    """By default the frames of a chat socket, for a conversation of which nothing is known."""
 
     framing: Literal["json", "sse"] = "json"
     multi_message: bool = True
@@ -26,34 +26,26 @@ class StreamOptions(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What the client calls the message that began the run, if it does."""
     user_id: str = LOCAL_USER
     created_at: float = 0.0
-    metadata: dict[str, Any] = {}
+    metadata: dict[str, Any] = msgspec.field(default_factory=dict)
 
-
-_encode, _decode = msgspec.json.Encoder().encode, msgspec.json.Decoder(StreamOptions).decode
-
-
-def encode_options(manner: StreamOptions) -> str:
-    return _encode(manner).decode()
-
-
-def decode_options(word: str) -> StreamOptions:
-    return _decode(word) if word else StreamOptions()
+    def __hash__(self) -> int:
+        """Metadata have no hash; equal options have equal metadata all the same."""
+        return hash((self.framing, self.whole, self.title, self.message_id, self.user_id, self.created_at))
 
 
 def socket_options(
     settings: ZenfluxSettings, view: m.SessionView, message_id: str | None = None, *, stream: bool = True,
-) -> str:
+) -> StreamOptions:
     """Frames for a chat socket, merged; or each block as a whole."""
-    return encode_options(_options(
+    return _options(
         settings, view, message_id=message_id, multi_message=settings.multi_message, whole=not stream,
         throttle=settings.throttle_ms / 1000,
-    ))
+    )
 
 
-def sse_options(settings: ZenfluxSettings, view: m.SessionView, message_id: str | None = None) -> str:
+def sse_options(settings: ZenfluxSettings, view: m.SessionView, message_id: str | None = None) -> StreamOptions:
     """Server-sent events: one message for the whole run, because a reader leaves at its end; nothing is merged."""
-    return encode_options(_options(
-        settings, view, message_id=message_id, framing="sse", multi_message=False, throttle=0.0))
+    return _options(settings, view, message_id=message_id, framing="sse", multi_message=False, throttle=0.0)
 
 
 def _options(settings: ZenfluxSettings, view: m.SessionView, **form: Any) -> StreamOptions:
@@ -62,9 +54,3 @@ def _options(settings: ZenfluxSettings, view: m.SessionView, **form: Any) -> Str
         untitled=settings.default_title, title=view.title, user_id=user_id_of(view.owner, view.metadata),
         created_at=view.created_at, metadata=m.public_metadata(view.metadata),
     )
-
-
-
-
-
-

@@ -10,11 +10,10 @@ from aiohttp import web
 
 import gateway.model as m
 from adapters.zenflux.asks import confirmation_body
-from adapters.zenflux.wire import ANY_IMAGE, DIALECT_NAME, LOCAL_USER
+from adapters.zenflux.wire import ANY_IMAGE, DIALECT_NAME, LOCAL_USER, ZenfluxSettings
 from gateway.errors import NotFound
 from gateway.http import Context, json_response
-from gateway.ports import Resource
-from mappings.language import Table
+from gateway.ports import DialectTable, Resource
 
 OBJECTS = {
     "reply": ("data", "flat"),
@@ -64,17 +63,17 @@ PREVIEW_LENGTH = 50
 RUNNING = "running"
 
 
-def reply_body(table: Table, data: Any) -> Any:
+def reply_body(table: DialectTable, data: Any) -> Any:
     """The wrapper; it has the keys of an object as well, for clients that expect no wrapper."""
     return table.object("reply", data=data, flat=data if isinstance(data, dict) else None)
 
 
-def reply(context: Context, data: object) -> web.Response:
+def reply(context: Context[ZenfluxSettings], data: object) -> web.Response:
     return json_response(reply_body(context.table, data))
 
 
 # -- conversations ----------------------------------------------------------------------------------------------------
-def conversation_body(table: Table, view: m.SessionView, untitled: str) -> Any:
+def conversation_body(table: DialectTable, view: m.SessionView, untitled: str) -> Any:
     return table.object(
         "conversation", session_id=view.session_id, title=view.title or untitled,
         user_id=user_id_of(view.owner, view.metadata), created_at=view.created_at, updated_at=view.updated_at,
@@ -91,7 +90,7 @@ def run_entries(view: m.SessionView, run_id: str) -> list[m.HistoryEntry]:
     return entries
 
 
-def session_body(table: Table, view: m.SessionView, run_id: str) -> Any:
+def session_body(table: DialectTable, view: m.SessionView, run_id: str) -> Any:
     entries = run_entries(view, run_id)
     said = [entry for entry in entries if entry.role is m.Role.ASSISTANT]
     first = entries[0] if entries else None
@@ -122,12 +121,12 @@ def run_end(view: m.SessionView, run_id: str) -> m.Checkpoint | None:
     return next((mark for mark in view.checkpoints if mark.turn_id == run_id), None)
 
 
-def run_status(table: Table, view: m.SessionView, run_id: str) -> str:
+def run_status(table: DialectTable, view: m.SessionView, run_id: str) -> str:
     outcome = run_outcome(view, run_id)
     return RUNNING if outcome is None else table.word("outcome", outcome)
 
 
-def run_body(table: Table, view: m.SessionView, run_id: str) -> Any:
+def run_body(table: DialectTable, view: m.SessionView, run_id: str) -> Any:
     """The reply to a client that does not stream the run."""
     entries = run_entries(view, run_id)
     said = [entry for entry in entries if entry.role is m.Role.ASSISTANT]
@@ -147,7 +146,7 @@ def run_body(table: Table, view: m.SessionView, run_id: str) -> Any:
 
 
 # -- the rest ---------------------------------------------------------------------------------------------------------
-def model_bodies(table: Table, cards: Mapping[str, m.AgentCard], kind: str, provider: str) -> list[Any]:
+def model_bodies(table: DialectTable, cards: Mapping[str, m.AgentCard], kind: str, provider: str) -> list[Any]:
     """The models that the agents name; an agent that names none is its own model."""
     by_name: dict[str, list[m.AgentCard]] = {}
     for card in cards.values():
@@ -160,7 +159,7 @@ def model_bodies(table: Table, cards: Mapping[str, m.AgentCard], kind: str, prov
     return [one for one in told if kind in ("", one["type"]) and provider in ("", one["provider"])]
 
 
-def file_body(table: Table, found: Resource, url: str) -> Any:
+def file_body(table: DialectTable, found: Resource, url: str) -> Any:
     return table.object(
         "file", file_id=found.resource_id, name=found.body["name"], size=found.body["size"], path=url,
         media_type=found.body["media_type"], url=url, created_at=found.created_at,
@@ -179,7 +178,7 @@ def whole_text(event: m.BlockEnded) -> str:
     return event.text or ""
 
 
-def image_block(table: Table, image: m.ImagePart) -> Any:
+def image_block(table: DialectTable, image: m.ImagePart) -> Any:
     """The bytes themselves where the address has them."""
     head, _, data = image.url.partition(",")
     media_type = image.media_type or _media_type_of(image.url)
@@ -203,7 +202,7 @@ def _path_of(url: str) -> str:
         return ""
 
 
-def usage_body(table: Table, usage: m.Usage, *, llm_calls: int, model: str, latency: float) -> Any:
+def usage_body(table: DialectTable, usage: m.Usage, *, llm_calls: int, model: str, latency: float) -> Any:
     """The total is what the documented example adds up to."""
     total = (usage.input_tokens + usage.output_tokens + usage.thinking_tokens + usage.cache_read_tokens
              + usage.cache_write_tokens)

@@ -1,13 +1,17 @@
-"""One subscriber: a place in a shared channel or, until it has caught up, a reader of the log."""
+"""One subscriber: it catches up from the log, and then has a place in the channel that it shares with others."""
 
 import asyncio
+from bisect import bisect_right
 from collections.abc import Sequence
 from functools import partial
+from operator import attrgetter
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 import gateway.model as m
 from gateway.errors import GatewayError
-from gateway.ports import Chunk, StreamSlot
+from gateway.ports import Chunk, StreamKey, StreamSlot
 from gateway.time_slices import next_slice
 
 from .channel import GROUP, Channel
@@ -17,17 +21,16 @@ if TYPE_CHECKING:
     from .hub import Hub
 
 PAGE = 512
-"""How many records of the log are read in one go."""
+"""How many records of the log are read at once."""
 DELETION_WAIT_SECONDS = 1.0
-"""Seconds within which it is told that a session whose log is gone has been deleted."""
-
-
+"""How long a subscriber whose log is gone waits for the record that says that the session was deleted."""
 MAX_INLINE_HISTORY = 256
 """A session that begins with more messages than that is projected in a thread."""
+SEQ = attrgetter("seq")
 
 
 async def feed_channel(channel: Channel, records: Sequence[m.Record]) -> None:
-    """Let a channel that nobody shares take in what the log has, without holding up the loop."""
+    """Let a channel that nobody shares project records of the log, without holding up the event loop."""
     first = records[0].event if records else None
     if isinstance(first, m.SessionCreated) and len(first.history) > MAX_INLINE_HISTORY:
         await asyncio.to_thread(channel.feed, records[:1])
@@ -38,80 +41,220 @@ async def feed_channel(channel: Channel, records: Sequence[m.Record]) -> None:
         records = records[channel.take_some(records):]
 
 
-class Cursor:
-    """Sees everything after its place in the log, once and in order, however late or slow it is."""
+class StreamPosition(Struct):
+    """Up to where a subscriber has its frames: the last record and, where a timer released its frames, their time."""
 
-    def __init__(
-        self, hub: "Hub", feed: Feed, dialect: str, options: str, after: int, reserve_stream: StreamSlot
-    ) -> None:
+    after: int
+    due: float | None = None
+
+
+class LogGone(Exception):
+    """The log has no records where the feed had some: the session was deleted."""
+
+
+class LogUnreadable(Exception):
+    """The log cannot be read just now."""
+
+
+class CatchUp:
+    """Reads the log a page at a time, through a projector of its own."""
+
+    def __init__(self, hub: "Hub", feed: Feed, key: StreamKey, position: StreamPosition) -> None:
+        self._log = hub.log
+        self._feed = feed
+        self._position = position
+        start = hub.start_of(feed.session_id, key.dialect, position.after)
+        not_sent = partial(hub.observer.record_not_sent, key.dialect)
+        self.channel = Channel(hub.projector(key.dialect, key.options), start, not_sent)
+
+    async def read_page(self) -> list[Chunk]:
+        """The chunks of the next records that the feed has published, without those that the subscriber has had."""
+        channel, position = self.channel, self._position
+        records: Sequence[m.Record] = ()
+        most = min(PAGE, self._feed.head - channel.seq)
+        if most > 0:
+            try:
+                records = await self._log.read(self._feed.session_id, channel.seq, most)
+            except GatewayError as error:
+                raise LogUnreadable from error
+            if not records:
+                raise LogGone
+        had = bisect_right(records, position.after, key=SEQ)
+        if had:
+            channel.skip(records[:had])
+        if channel.seq == position.after and position.due is not None:
+            channel.projector.flush(position.due)
+        await feed_channel(channel, records[had:])
+        return channel.take()
+
+
+class Live:
+    """A place in the channel that all subscribers with the same dialect and options share."""
+
+    def __init__(self, feed: Feed, key: StreamKey, channel: Channel) -> None:
+        self._feed = feed
+        self._key = key
+        self.channel = channel
+        self.place = channel.base + len(channel.chunks)
+        """How many chunks of the channel this subscriber has had."""
+        self.has_more = False
+        """Whether the feed has more records than were projected last."""
+        channel.add_reader(self)
+
+    def read(self, hub: "Hub") -> Sequence[Chunk] | None:
+        """The chunks that are ready; None if the channel or the feed has dropped what this subscriber has not had."""
+        channel, feed = self.channel, self._feed
+        records = feed.since(channel.seq)
+        if records is None or self.place < channel.base:
+            self.leave()
+            return None
+        taken = len(records)
+        if taken > GROUP:
+            taken = channel.take_some(records, PAGE)
+        else:
+            channel.feed(records)
+        self.has_more = taken < len(records)
+        if hub.is_time(feed, channel.projector.deadline):
+            channel.flush(hub.clock())
+        if len(feed.channels) == 1 and not self.has_more:
+            feed.records.clear()
+        ready, self.place = channel.since(self.place), channel.base + len(channel.chunks)
+        channel.drop_delivered()
+        return ready
+
+    def leave(self) -> None:
+        self._feed.leave(self._key, self.channel, self)
+
+
+class Cursor:
+    """Gets everything after its position in the log, once and in order, however late or slow it is.
+
+    It is in one of two modes, or over::
+
+        subscribe(after)
+              |
+              v           has all records up to feed.head
+          CATCH UP ------------------------------------------> LIVE   waits for records or for a timer,
+              ^                                                  |    and reads again
+              +--------------------------------------------------+
+                its chunks were dropped, or the feed's window
+                has moved on
+
+    CATCH UP reads pages of the log through a projector of its own; LIVE is a place in a channel that others share. A
+    subscriber that has all records when it comes is live at once, if others are. The end, from either mode:
+
+    - cut: this server cannot follow the session any more, or the subscriber was live once and is now more than
+      `max_lag` records behind; `cut_at` is the last record whose frames it has had;
+    - closed: the session is over and its last record is delivered, or its log is gone; or the server drains and the
+      session is idle (`is_draining`); or the reader has left.
+    """
+
+    def __init__(self, hub: "Hub", feed: Feed, key: StreamKey, after: int, slot: StreamSlot) -> None:
         self._hub = hub
         self._feed = feed
-        self._seat = reserve_stream
-        self._key = (dialect, options)
-        self._after = after
-        self._due: float | None = None
-        """By when the last that we had was due, if a timer let it go."""
-        self._late: Sequence[Chunk] = ()
-        self._shared: Channel | None = None
-        self.reserve_stream = 0
-        """How many of the chunks of the shared channel it has had."""
-        self._alone: Channel | None = None
+        self._slot = slot
+        self._key = key
+        self._position = StreamPosition(after)
+        self._mode: CatchUp | Live | None = None
+        """None until the subscriber reads for the first time."""
         self._waiter: asyncio.Future[None] | None = None
-        self._more = False
-        """Whether the live end has more than was taken in last."""
-        self._was_live = False
-        self._heard = after
-        """The last record that was told to us, in frames or in silence."""
+        self._projected: int | None = None
+        """The last record that was projected for a subscriber that was live once, whether it has frames or not."""
         self.open = True
         self.cut_at: int | None = None
         self.is_draining = False
 
     async def chunks(self) -> Sequence[Chunk]:
-        while self.open and not self._too_slow():
-            if self._shared is None and not self._join():
-                ready = await self._read_log()
+        while self.open and not self._cut_if_too_slow():
+            mode = self._mode = self._mode or self._start()
+            if isinstance(mode, CatchUp):
+                ready = await self._catch_up(mode)
             else:
-                if self._more:
-                    await next_slice()  # much came at once: others are served between two slices of it
+                if mode.has_more:
+                    await next_slice()  # many records came at once: others are served between two slices of them
                     if not self.open:
                         return ()
-                ready, self._late = self._late or self._take(), ()
-            if self._shared is not None:
-                self._heard, self._was_live = self._shared.seq, True
+                found = mode.read(self._hub)
+                if found is None:
+                    self._mode = CatchUp(self._hub, self._feed, self._key, self._position)
+                    continue
+                ready, self._projected = found, mode.channel.seq
             if ready:
-                self._after, self._due = ready[-1].seq, ready[-1].due
-                self._hub.observer.events(self._key[0], len(ready))
+                self._position.after, self._position.due = ready[-1].seq, ready[-1].due
+                self._hub.observer.events(self._key.dialect, len(ready))
                 return ready
-            if self._shared is not None and self._shared.seq >= self._feed.head:  # the log may be ahead of the news
+            if isinstance(mode, Live) and mode.channel.seq >= self._feed.head:  # the log may be ahead of the feed
                 self.is_draining = self._hub.draining and self._hub.rests(self._feed.session_id)
                 if self._feed.over or self.is_draining:
                     self.close()
                 else:
-                    await self._news(self._hub.time_of(self._feed, self._shared.outbound.deadline))
-                    self._heard = self._feed.head  # who waits is not slow, however much comes at once
+                    await self._wait(self._hub.time_of(self._feed, mode.channel.projector.deadline))
+                    self._projected = self._feed.head  # a subscriber that waits is not slow, however much comes at once
         return ()
 
     def cut(self) -> None:
         if self.open:
-            self.cut_at = self._after
+            self.cut_at = self._position.after
             self._hub.observer.cut()
             self.close()
 
     def close(self) -> None:
         if self.open:
             self.open = False
-            self._part()
-            self._hub.leave(self._feed, self._seat)
+            if isinstance(self._mode, Live):
+                self._mode.leave()
+            self._hub.leave(self._feed, self._slot)
             if self._waiter is not None:
                 wake(self._waiter)
 
-    def _too_slow(self) -> bool:
-        """Whether a reader that had once caught up has fallen too far behind, or the feed is torn; it is cut then."""
-        if self._feed.is_cut or (self._was_live and self._feed.head - self._heard > self._hub.max_lag()):
+    def _cut_if_too_slow(self) -> bool:
+        """Cut a subscriber that was live once and is too far behind, or whose session cannot be followed any more."""
+        if self._feed.is_cut or (
+            self._projected is not None and self._feed.head - self._projected > self._hub.max_lag()
+        ):
             self.cut()
         return not self.open
 
-    async def _news(self, until: float | None) -> None:
+    # -- from one mode to the other -------------------------------------------------------------------------------
+
+    def _start(self) -> CatchUp | Live:
+        """Be live at once if the subscriber has all records and others are live; else read the log."""
+        channel = self._feed.join(self._key, self._position.after, None)
+        if channel is not None:
+            return Live(self._feed, self._key, channel)
+        return CatchUp(self._hub, self._feed, self._key, self._position)
+
+    async def _catch_up(self, reader: CatchUp) -> Sequence[Chunk]:
+        """The chunks of one page of the log; the subscriber is live from then on if that was the last page."""
+        own = reader.channel
+        try:
+            ready = await reader.read_page()
+        except LogUnreadable:  # a client that was cut comes back, and is told then what is wrong, if it still is
+            self.cut()
+            return ()
+        except LogGone:
+            return await self._read_end(own)
+        if not self.open:
+            return ()
+        shared = self._feed.join(self._key, own.seq, own)  # now: what follows must not be read from the log again
+        if shared is not None:
+            self._mode, self._projected = Live(self._feed, self._key, shared), shared.seq
+            if shared is not own:
+                ready += own.catch_up(shared)
+        elif self._projected is not None:
+            self._projected = max(self._projected, own.seq)
+        return ready
+
+    async def _read_end(self, own: Channel) -> Sequence[Chunk]:
+        """The session was deleted, and its log with it: only the record that says so is left, or will come soon."""
+        if self._feed.end is None:
+            await self._wait(asyncio.get_running_loop().time() + DELETION_WAIT_SECONDS)
+        if self.open and self._feed.end is not None:
+            own.feed([self._feed.end])
+        self.close()
+        return own.chunks
+
+    async def _wait(self, until: float | None) -> None:
         """Wait for the next record, or until that time of the loop's clock."""
         loop = asyncio.get_running_loop()
         waiter = self._waiter = loop.create_future()
@@ -123,91 +266,3 @@ class Cursor:
             self._feed.waiters.pop(waiter, None)
             if timer is not None:
                 timer.cancel()
-
-    # -- reading along --------------------------------------------------------------------------------------------
-
-    def _join(self) -> bool:
-        """Take a place at the end of the shared channel, or offer our own, if we are at the live end."""
-        feed, alone = self._feed, self._alone
-        channel = feed.channels.get(self._key)
-        if (self._after if alone is None else alone.seq) < feed.head:
-            return False
-        if channel is not None and (news := feed.since(channel.seq)) is not None:
-            channel.feed(news)
-            self._late = alone.catch_up(channel) if alone is not None else ()
-        elif alone is not None:  # there is none, or none of its readers has read for too long
-            channel = feed.channels[self._key] = alone
-        else:
-            return False
-        channel.add_reader(self)
-        self._shared, self.reserve_stream, self._alone = channel, channel.end, None
-        return True
-
-    def _part(self) -> None:
-        channel, self._shared = self._shared, None
-        if channel is not None:
-            channel.readers.discard(self)
-            if not channel.readers and self._feed.channels.get(self._key) is channel:
-                del self._feed.channels[self._key]
-
-    def _take(self) -> Sequence[Chunk]:
-        """What the channel has for us; if it has gone on without us we part with it and read the log."""
-        channel, feed = self._shared, self._feed
-        assert channel is not None
-        news = feed.since(channel.seq)
-        if news is None or self.reserve_stream < channel.base:
-            self._part()
-            return ()
-        taken = len(news)
-        if taken > GROUP:
-            taken = channel.take_some(news, PAGE)
-        else:
-            channel.feed(news)
-        self._more = taken < len(news)
-        if self._hub.is_time(feed, channel.outbound.deadline):
-            channel.flush(self._hub.clock())
-        if len(feed.channels) == 1 and not self._more:
-            feed.records.clear()
-        ready, self.reserve_stream = channel.since(self.reserve_stream), channel.end
-        channel.drop_delivered()
-        return ready
-
-    # -- catching up ----------------------------------------------------------------------------------------------
-
-    async def _read_log(self) -> Sequence[Chunk]:
-        """One page of the log, through a projector of our own; what the feed has not told of yet is not for us yet."""
-        if self._alone is None:
-            start = self._hub.start_of(self._feed.session_id, self._key[0], self._after)
-            unsaid = partial(self._hub.observer.record_not_sent, self._key[0])
-            self._alone = Channel(self._hub.projector(*self._key), start, unsaid)
-        alone, most = self._alone, min(PAGE, self._feed.head - self._alone.seq)
-        try:
-            records = await self._hub.log.read(self._feed.session_id, alone.seq, most) if most > 0 else ()
-        except GatewayError:  # who was cut comes back, and is told then what is wrong, if it still is
-            self.cut()
-            return ()
-        if not records and most > 0:
-            return await self._last_words(alone)
-        if not self.open:
-            return ()
-        had = sum(record.seq <= self._after for record in records)
-        alone.skip(records[:had])
-        if alone.seq == self._after and self._due is not None:
-            alone.outbound.flush(self._due)
-        await feed_channel(alone, records[had:])
-        if not self.open:
-            return ()
-        ready, self._heard = alone.chunks, max(self._heard, alone.seq)
-        alone.base, alone.chunks = alone.end, []
-        self._join()  # now, if this was the last page: what comes next must not be read from the log again
-        late, self._late = self._late, ()
-        return [*ready, *late]
-
-    async def _last_words(self, alone: Channel) -> Sequence[Chunk]:
-        """The session is gone, and its log with it; that is all that is left to tell, or will be soon."""
-        if self._feed.end is None:
-            await self._news(asyncio.get_running_loop().time() + DELETION_WAIT_SECONDS)
-        if self.open and self._feed.end is not None:
-            alone.feed([self._feed.end])
-        self.close()
-        return alone.chunks

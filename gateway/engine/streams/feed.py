@@ -1,18 +1,19 @@
-"""The live end of one session: the records of late, and who waits for the next."""
+"""The live end of one session: its latest records, the channels that project them, and the readers that wait."""
 
 import asyncio
 from collections.abc import Sequence
 
 import gateway.model as m
+from gateway.ports import StreamKey
 
-from .channel import Channel
+from .channel import Channel, ChannelReader
 
 WINDOW = 2048
 """How many records are kept ready for those who read along."""
 
 
 class Feed:
-    """What all who watch one session share, whatever their dialect."""
+    """What all subscribers of one session share, whatever their dialect."""
 
     def __init__(self, session_id: str, head: int) -> None:
         self.session_id = session_id
@@ -21,23 +22,18 @@ class Feed:
         self.end: m.Record | None = None
         """The record that closed the session."""
         self.is_cut = False
-        """Whether what comes next cannot be told here: who watches is cut, and may ask again."""
+        """Whether this server cannot follow the session any more: its subscribers are cut, and may come again."""
         self.records: list[m.Record] = []
-        self.channels: dict[tuple[str, str], Channel] = {}
+        self.channels: dict[StreamKey, Channel] = {}
         self.subscribers = 0
         self.waiters: dict[asyncio.Future[None], None] = {}
-
-    @property
-    def first(self) -> int:
-        """The number of the oldest record still at hand."""
-        return self.head - len(self.records) + 1
 
     def publish(self, records: Sequence[m.Record]) -> None:
         self.records.extend(records)
         self.head = records[-1].seq
         self.over = type(records[-1].event) is m.SessionClosed
         self.end = records[-1] if self.over else None
-        keep = max(WINDOW, len(records))  # what comes at once is read at once, however much it is
+        keep = max(WINDOW, len(records))  # records that come at once are read at once, however many they are
         if len(self.records) > 2 * keep:
             del self.records[:-keep]
         if self.waiters:
@@ -49,8 +45,32 @@ class Feed:
             wake(waiter)
 
     def since(self, seq: int) -> Sequence[m.Record] | None:
-        """The records after that one; None if they are no longer all at hand."""
-        return None if seq + 1 < self.first else self.records[seq + 1 - self.first:]
+        """The records after that one; None if the window does not have all of them any more."""
+        start = len(self.records) - (self.head - seq)
+        return None if start < 0 else self.records[start:]
+
+    # -- channels -------------------------------------------------------------------------------------------------
+
+    def join(self, key: StreamKey, seq: int, own: Channel | None) -> Channel | None:
+        """The channel that a reader of the records up to `seq` may share; None if it has to read the log first.
+
+        Where no channel is at the live end, the reader's own becomes the shared one.
+        """
+        if seq < self.head:
+            return None
+        channel = self.channels.get(key)
+        if channel is not None and (records := self.since(channel.seq)) is not None:
+            channel.feed(records)
+            return channel
+        if own is not None:  # there is no channel, or none of its readers has read for too long
+            self.channels[key] = own
+        return own
+
+    def leave(self, key: StreamKey, channel: Channel, reader: ChannelReader) -> None:
+        """Forget the reader, and the channel with its last reader."""
+        channel.readers.discard(reader)
+        if not channel.readers and self.channels.get(key) is channel:
+            del self.channels[key]
 
 
 def wake(waiter: asyncio.Future[None]) -> None:

@@ -6,7 +6,7 @@ from typing import Protocol
 
 import gateway.model as m
 from gateway import ports
-from gateway.ports import Chunk, EventLog, Projector
+from gateway.ports import Chunk, EventLog, Projector, StreamKey, StreamOptions
 from gateway.quotas import Quotas, QuotaSlot
 
 from .channel import Channel
@@ -28,7 +28,7 @@ class SessionActivity(Protocol):
 class StreamTypes(Protocol):
     """The dialects that are served, as the hub sees them."""
 
-    def projector(self, dialect: str, options: str) -> Projector:
+    def projector(self, dialect: str, options: StreamOptions) -> Projector:
         """A new projector of this dialect."""
     def replays_turn(self, dialect: str) -> bool:
         """Whether its projectors need only the records of the turn; the others need all records of the session."""
@@ -79,7 +79,7 @@ class Hub:
         return QuotaSlot(give_back)
 
     def subscribe(
-        self, session_id: str, head: int, dialect: str, options: str, after: int, place: ports.StreamSlot
+        self, session_id: str, head: int, dialect: str, options: StreamOptions, after: int, place: ports.StreamSlot
     ) -> Cursor:
         feed = self._feeds.get(session_id)
         if feed is None:
@@ -87,10 +87,10 @@ class Hub:
         feed.subscribers += 1
         self.subscribers += 1
         self.observer.subscribed(+1)
-        return Cursor(self, feed, dialect, options, after, place)
+        return Cursor(self, feed, StreamKey(dialect, options), after, place)
 
     async def read(
-        self, session_id: str, dialect: str, options: str, after: int, upto: int,
+        self, session_id: str, dialect: str, options: StreamOptions, after: int, upto: int,
     ) -> AsyncIterator[Chunk]:
         """The chunks of the records after `after` and up to `upto`, read from the log in pages."""
         start = self.start_of(session_id, dialect, after)

@@ -1,7 +1,8 @@
 """One client of Socket.IO: sends events in order, no faster than the client reads, and follows sessions for it."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
+from functools import cache
 from typing import Any, Protocol
 
 import orjson
@@ -10,7 +11,7 @@ from engineio.exceptions import EngineIOError  # type: ignore[import-untyped]
 
 from gateway.http.backpressure import ClientStalled
 from gateway.http.security import OpenRequest
-from gateway.ports import Caller, Subscription
+from gateway.ports import Caller, Frame, StreamOptions, Subscription
 from gateway.time_slices import next_slice
 
 log = structlog.get_logger("dragoman.socketio")
@@ -18,8 +19,6 @@ log = structlog.get_logger("dragoman.socketio")
 EVENT_PACKET = "2"
 LARGE_FRAME_BYTES = 256 * 1024
 """A frame with more bytes is written in a slice of its own."""
-
-FrameFilter = Callable[[bytes], bool]
 
 
 class SocketIOConnections(Protocol):
@@ -37,17 +36,10 @@ class SocketIOConnections(Protocol):
         """End a connection without a farewell."""
 
 
-def split_frame(frame: bytes) -> tuple[str, bytes]:
-    """Return the name and the payload of a frame `{"event": name, "data": payload}`."""
-    if frame.startswith(_HEAD):
-        name, found, payload = frame[len(_HEAD):].partition(_MIDDLE)
-        if found and b"\\" not in name:
-            return name.decode(), payload[:-1]
-    whole = orjson.loads(frame)
-    return whole["event"], orjson.dumps(whole["data"])
-
-
-_HEAD, _MIDDLE = b'{"event":"', b'","data":'
+@cache
+def _packet_head(name: str) -> str:
+    """How the packet of an event of this name begins; names are words of a table, so there are few."""
+    return f"{EVENT_PACKET}[{orjson.dumps(name).decode()},"
 
 
 class SocketIOClient:
@@ -62,11 +54,11 @@ class SocketIOClient:
         self._server = server
         self.transport_id = transport_id
         self._word = asyncio.Lock()
-        self._following: dict[str, tuple[str, asyncio.Task[None]]] = {}
+        self._following: dict[str, tuple[StreamOptions, asyncio.Task[None]]] = {}
 
     # -- sending --------------------------------------------------------------------------------------------------
 
-    async def send(self, frames: Iterable[bytes]) -> None:
+    async def send(self, frames: Iterable[Frame]) -> None:
         """Send all frames; a client that does not read in time is cut."""
         async with self._word:
             ready = list(frames)
@@ -74,10 +66,10 @@ class SocketIOClient:
                 room = self._server.room(self.transport_id)
                 now, ready = ready[:room], ready[room:]
                 for frame in now:
-                    if len(frame) > LARGE_FRAME_BYTES:
+                    if len(frame.body) > LARGE_FRAME_BYTES:
                         await next_slice()
-                    name, payload = split_frame(frame)
-                    await self._server.eio.send(self.transport_id, f'{EVENT_PACKET}["{name}",{payload.decode()}]')
+                    packet = f"{_packet_head(frame.name)}{frame.body.decode()}]"
+                    await self._server.eio.send(self.transport_id, packet)
                 await self._taken()
 
     async def _taken(self) -> None:
@@ -100,18 +92,23 @@ class SocketIOClient:
 
     # -- following ------------------------------------------------------------------------------------------------
 
-    def followed_options(self, session_id: str) -> str | None:
+    def followed_options(self, session_id: str) -> StreamOptions | None:
         """Return how the client follows that session, if it does."""
         found = self._following.get(session_id)
         return found[0] if found is not None and not found[1].done() else None
 
-    def follow(self, session_id: str, manner: str, subscription: Subscription, keep: FrameFilter | None = None) -> None:
-        """Send all events of the session from now on, in place of an earlier subscription."""
+    def follow(
+        self, session_id: str, options: StreamOptions, subscription: Subscription, after: int | None = None
+    ) -> None:
+        """Send the frames of a subscription, instead of what was followed of the session before.
+
+        A client that has had the frames up to the cursor `after` gets only those whose cursor is greater.
+        """
         self.unfollow(session_id)
-        pumping = asyncio.create_task(self._pump(subscription, keep), name=f"follow {session_id}")
+        pumping = asyncio.create_task(self._pump(subscription, after), name=f"follow {session_id}")
         pumping.add_done_callback(_log_failure)
         pumping.add_done_callback(lambda done: subscription.close())  # the task may be cancelled before it starts
-        self._following[session_id] = (manner, pumping)
+        self._following[session_id] = (options, pumping)
 
     def unfollow(self, session_id: str) -> None:
         if (found := self._following.pop(session_id, None)) is not None:
@@ -126,10 +123,12 @@ class SocketIOClient:
         for session_id in list(self._following):
             self.unfollow(session_id)
 
-    async def _pump(self, subscription: Subscription, keep: FrameFilter | None) -> None:
+    async def _pump(self, subscription: Subscription, after: int | None) -> None:
         try:
             while chunks := await subscription.chunks():
-                await self.send(_filter_frames(chunks, keep))
+                await self.send([
+                    frame for chunk in chunks for frame in chunk.frames if after is None or _follows(frame, after)
+                ])
             if subscription.cut_at is not None:
                 await self._server.cut(self.transport_id)
         except ClientStalled:
@@ -143,6 +142,5 @@ def _log_failure(pumping: asyncio.Task[None]) -> None:
         log.error("socketio_stream_failed", task=pumping.get_name(), exc_info=error)
 
 
-def _filter_frames(chunks: Sequence[Any], keep: FrameFilter | None) -> list[bytes]:
-    frames = [frame for chunk in chunks for frame in chunk.frames]
-    return frames if keep is None else [frame for frame in frames if keep(frame)]
+def _follows(frame: Frame, after: int) -> bool:
+    return isinstance(frame.cursor, int) and frame.cursor > after

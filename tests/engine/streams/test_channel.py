@@ -7,6 +7,7 @@ import pytest
 import gateway.model as m
 from gateway.engine.streams import channel as channel_module
 from gateway.engine.streams import feed as feed_module
+from gateway.ports import Frame, Frames
 from tests.support.engine.engine_fixture import EngineFixture, PlainProjector
 from tests.support.engine.silent_agent import post, read, silent
 
@@ -16,7 +17,7 @@ class Counting(PlainProjector):
 
     fed = 0
 
-    def feed(self, record: m.Record) -> tuple[bytes, ...]:
+    def feed(self, record: m.Record) -> Frames:
         type(self).fed += 1
         return super().feed(record)
 
@@ -95,8 +96,8 @@ async def test_what_the_slowest_reader_has_had_is_not_kept() -> None:
 class Large(PlainProjector):
     """Every frame takes a while to make."""
 
-    def feed(self, record: m.Record) -> tuple[bytes, ...]:
-        return (b"x" * (channel_module.LARGE + 1),)
+    def feed(self, record: m.Record) -> Frames:
+        return (Frame(b"x" * (channel_module.LARGE + 1)),)
 
 
 @pytest.mark.parametrize(("projector", "slice_"), [(PlainProjector, 100), (Large, 1)])

@@ -12,6 +12,7 @@ from gateway.engine.streams import channel as channel_module
 from gateway.engine.streams import cursor as cursor_module
 from gateway.engine.streams import feed as feed_module
 from gateway.engine.streams.cursor import Cursor
+from gateway.ports import Frame, Frames
 from gateway.storage.log import MemoryLog
 from tests.support.engine.engine_fixture import EngineFixture, PlainProjector
 from tests.support.engine.silent_agent import SlowLog, post, read, silent
@@ -125,14 +126,14 @@ async def test_what_is_held_back_is_flushed_when_it_is_due() -> None:
         """Holds every frame until its deadline."""
 
         def __init__(self) -> None:
-            self.held: list[bytes] = []
+            self.held: list[Frame] = []
 
-        def feed(self, record: m.Record) -> tuple[bytes, ...]:
+        def feed(self, record: m.Record) -> Frames:
             self.held += super().feed(record)
             self.deadline = record.at + 0.01
             return ()
 
-        def flush(self, now: float) -> tuple[bytes, ...]:
+        def flush(self, now: float) -> Frames:
             held, self.held, self.deadline = tuple(self.held), [], None
             return held
 
@@ -147,6 +148,50 @@ async def test_what_is_held_back_is_flushed_when_it_is_due() -> None:
     assert not reading.done()
     stage.now += 1
     assert await reading == [1, 2, 3, 4]
+
+
+class Dripping(PlainProjector):
+    """Says each record in four frames, a second apart."""
+
+    def __init__(self) -> None:
+        self.held: list[tuple[float, Frame]] = []
+
+    @property
+    def deadline(self) -> float | None:  # type: ignore[override]
+        return self.held[0][0] if self.held else None
+
+    def feed(self, record: m.Record) -> Frames:
+        self.held += [(record.at + number, Frame(f"{record.seq} {number}".encode())) for number in range(1, 5)]
+        return ()
+
+    def flush(self, now: float) -> Frames:
+        due = tuple(frame for at, frame in self.held if at <= now)
+        self.held = [(at, frame) for at, frame in self.held if at > now]
+        return due
+
+
+async def test_frames_that_a_timer_released_are_not_lost_where_the_channel_has_dropped_them() -> None:
+    """The slow reader has all records, and the channel has dropped frames that came after the last of them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(channel_module, "KEPT_BYTES", 0)
+        stage = EngineFixture(silent, projector=lambda dialect, options: Dripping())
+        session = await stage.session()
+        quick, slow = [await stage.service.subscribe("", session.view.session_id, "plain") for _ in range(2)]
+        seen: dict[Cursor, list[bytes]] = {quick: [], slow: []}
+
+        async def look(cursor: Cursor) -> None:
+            async with asyncio.timeout(30):
+                seen[cursor] += [frame.body for chunk in await cursor.chunks() for frame in chunk.frames]
+
+        stage.now += 1
+        await look(quick)
+        await look(slow)
+        for _ in range(3):
+            stage.now += 1
+            await look(quick)
+        while len(seen[slow]) < 4:
+            await look(slow)
+        assert seen[quick] == seen[slow] == [b"1 1", b"1 2", b"1 3", b"1 4"]
 
 
 async def test_a_newcomer_does_not_wait_for_readers_who_have_stopped_reading() -> None:
@@ -228,7 +273,7 @@ async def test_who_hears_of_a_deletion_from_the_log_first_is_told_of_it_all_the_
 
 async def test_who_has_nothing_to_be_told_in_its_dialect_is_not_slow() -> None:
     class Taciturn(PlainProjector):
-        def feed(self, record: m.Record) -> tuple[bytes, ...]:
+        def feed(self, record: m.Record) -> Frames:
             return super().feed(record) if record.seq in (1, 60) else ()
 
     stage = EngineFixture(silent, projector=lambda dialect, options: Taciturn(), max_lag_events=10)
@@ -258,7 +303,7 @@ async def test_who_is_gone_when_the_log_answers_does_not_read_along() -> None:
     log.may_read.set()
     assert await reading == ()
     [channel] = stage.hub._feeds[session.view.session_id].channels.values()
-    assert channel.readers == {staying}
+    assert channel.readers == {staying._mode}
 
 
 async def test_what_a_reader_was_given_stays_as_it_is() -> None:

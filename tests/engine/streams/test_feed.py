@@ -25,7 +25,7 @@ def test_what_came_of_late_is_at_hand_and_the_rest_is_not(monkeypatch: pytest.Mo
     assert numbers(feed, 10) == []
     for seq in range(11, 18):
         feed.publish(notices(seq, seq))
-    assert (feed.first, feed.head) == (15, 17)
+    assert (feed.records[0].seq, feed.head) == (15, 17)
     assert numbers(feed, 14) == [15, 16, 17]
     assert numbers(feed, 16) == [17]
     assert numbers(feed, 13) is None

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from gateway.http import SocketIOClient, split_frame
-from gateway.ports import Caller, Chunk
+from gateway.http import SocketIOClient
+from gateway.ports import NO_OPTIONS, Caller, Chunk, Frame
 
 
 class Wire:
@@ -45,14 +45,15 @@ class Wire:
         self._waiting = None
 
     async def hear(self, count: int) -> None:
-        frames = (b'{"event":"n","data":%d}' % number for number in range(count))
+        frames = (Frame(b"%d" % number, "n") for number in range(count))
         await SocketIOClient(self, "sid", "transport", Caller(user="ann")).send(frames)
 
 
-def test_a_frame_has_a_name_and_a_payload() -> None:
-    assert split_frame(b'{"event":"turn:end","data":{"x":"}"}}') == ("turn:end", b'{"x":"}"}')
-    assert split_frame(b'{"data":{"x":1},"event":"turn:end"}') == ("turn:end", b'{"x":1}')
-    assert split_frame(b'{"event":"a\\"b","data":null}') == ('a"b', b"null")
+async def test_a_packet_has_the_name_and_the_body_of_its_frame() -> None:
+    wire = Wire(room=2)
+    frames = (Frame(b'{"x":"}"}', "turn:end"), Frame(b"null", 'a"b'))
+    await SocketIOClient(wire, "sid", "transport", Caller(user="ann")).send(frames)
+    assert wire.taken == [['2["turn:end",{"x":"}"}]', '2["a\\"b",null]']]
 
 
 async def test_no_more_is_said_at_once_than_there_is_room_for() -> None:
@@ -98,8 +99,8 @@ class Following:
 
 async def test_what_is_not_followed_any_more_before_it_began_is_closed_too() -> None:
     peer, one, two = SocketIOClient(Wire(8), "sid", "transport", Caller(user="ann")), Following(), Following()
-    peer.follow("sess_1", "all", one)
-    peer.follow("sess_1", "all", two)
+    peer.follow("sess_1", NO_OPTIONS, one)
+    peer.follow("sess_1", NO_OPTIONS, two)
     await asyncio.sleep(0)
     await asyncio.sleep(0)
     assert (one.is_open, two.is_open) == (False, True)

@@ -27,7 +27,7 @@ from gateway.http import (
     track_open_sockets,
 )
 from gateway.json_values import Steps, read_json_in_steps
-from gateway.ports import Chunk
+from gateway.ports import NO_OPTIONS, Chunk, Frame
 from gateway.ports.keys import Key
 from tests.support.gateway_server import until
 
@@ -45,7 +45,7 @@ class Feed:
     """A subscription that says what it is given."""
 
     def __init__(self) -> None:
-        self.ready: asyncio.Queue[list[bytes]] = asyncio.Queue()
+        self.ready: asyncio.Queue[list[Frame]] = asyncio.Queue()
         self.closed = False
         self.cut_at: int | None = None
         self.is_draining = False
@@ -78,10 +78,10 @@ class Listener:
             await self.may_finish.wait()
         self.heard.append(f"{event} {said}")
         if event == "follow":
-            peer.follow("s", "plain", self.feed, keep=lambda frame: b"skip" not in frame)
+            peer.follow("s", NO_OPTIONS, self.feed, after=0)
         if event == "later":
             return DeferredAck(self.answer())
-        return {"owner": peer.owner, "follows": peer.followed_options("s")}
+        return {"owner": peer.owner, "follows": "plain" if peer.followed_options("s") == NO_OPTIONS else None}
 
     async def answer(self) -> str:
         await self.may_finish.wait()
@@ -89,7 +89,7 @@ class Listener:
 
     async def send_error(self, peer: SocketIOClient, error: GatewayError) -> Any:
         self.refused.append(error.message)
-        await peer.send([b'{"event":"refused","data":1}'])
+        await peer.send([Frame(b"1", "refused")])
         return {"status": "refused"}
 
     async def on_disconnect(self, peer: SocketIOClient) -> None:
@@ -196,9 +196,9 @@ async def test_what_is_followed_arrives_in_order(transports: list[str]) -> None:
         heard: list[Any] = []
         sio.on("*", lambda event, payload: heard.append((event, payload)))
         assert (await sio.call("follow", None, timeout=30))["follows"] == "plain"
-        frames = [b'{"event":"e","data":%d}' % n for n in range(600)]
-        listener.feed.ready.put_nowait([*frames, b'{"event":"skip","data":0}'])
-        listener.feed.ready.put_nowait([b'{"event":"last","data":0}'])
+        frames = [Frame(b"%d" % n, "e", n + 1) for n in range(600)]
+        listener.feed.ready.put_nowait([*frames, Frame(b"0", "skip", 0)])
+        listener.feed.ready.put_nowait([Frame(b"0", "last", 601)])
         await until(lambda: heard and heard[-1][0] == "last")
         assert heard == [*(("e", n) for n in range(600)), ("last", 0)]
         listener.feed.ready.put_nowait([])
@@ -227,7 +227,7 @@ async def test_a_client_that_stops_polling_is_cut() -> None:
         await sio.call("follow", None, timeout=30)
         sio.eio.read_loop_task.cancel()
         for _ in range(3):
-            listener.feed.ready.put_nowait([b'{"event":"e","data":1}'] * 20)
+            listener.feed.ready.put_nowait([Frame(b"1", "e", 1)] * 20)
         await until(lambda: listener.feed.closed)
         await fine.call("still here", None, timeout=30)
         await sio.eio.http.close()

@@ -1,9 +1,9 @@
 """What the log tells a reader of each dialect: its records through the dialect's own projector, for the judge."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import gateway.model as m
+from gateway.ports import Frames, StreamOptions
 from tests.support.dialect_parts import part
 from tests.support.dialect_tables import dialect, table
 
@@ -19,15 +19,15 @@ def expected_stream(records: Sequence[m.Record], stream: str) -> list[str]:
 
 
 def projected_frames(
-    name: str, options: str, records: Sequence[m.Record], after: int = 0,
-) -> Iterator[tuple[m.Record, tuple[bytes, ...]]]:
+    name: str, options: StreamOptions, records: Sequence[m.Record], after: int = 0,
+) -> Iterator[tuple[m.Record, Frames]]:
     """Each record with its frames; a dialect that needs no more than the turn is fed from its start."""
     its = dialect(name)
-    settings: Any = its.projector(table(name), options)
+    projector = its.projector(table(name), options)
     for record in records:
         if its.replay_from == "turn" and record.seq <= after:
             continue
-        frames = settings.feed(record)
+        frames = projector.feed(record)
         if record.seq > after:
             yield record, frames
 

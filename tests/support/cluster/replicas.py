@@ -101,4 +101,4 @@ async def heard(subscription: Subscription, last: str) -> list[str]:
 
 
 def texts_of(*chunks: Chunk) -> list[str]:
-    return [frame.decode().strip() for chunk in chunks for frame in chunk.frames]
+    return [frame.body.decode().strip() for chunk in chunks for frame in chunk.frames]

@@ -18,7 +18,17 @@ from gateway.engine import (
 )
 from gateway.engine.runtime import NoCleanup
 from gateway.ids import make_mint
-from gateway.ports import NO_LISTENER, BackendEvent, EventLog, Projector, Turn
+from gateway.ports import (
+    NO_FRAMES,
+    NO_LISTENER,
+    BackendEvent,
+    EventLog,
+    Frame,
+    Frames,
+    Projector,
+    StreamOptions,
+    Turn,
+)
 from gateway.storage.log import MemoryLog
 from tests.support.gateway_server import until
 from tests.support.storage.commit_recorder import CommitRecorder
@@ -80,11 +90,11 @@ class PlainProjector:
 
     deadline: float | None = None
 
-    def feed(self, record: m.Record) -> tuple[bytes, ...]:
-        return (f"{record.seq} {record.event.name}\n".encode(),)
+    def feed(self, record: m.Record) -> Frames:
+        return (Frame(f"{record.seq} {record.event.name}\n".encode()),)
 
-    def flush(self, now: float) -> tuple[bytes, ...]:
-        return ()
+    def flush(self, now: float) -> Frames:
+        return NO_FRAMES
 
 
 @dataclass
@@ -94,7 +104,7 @@ class Streams:
     make_projector: Callable[[str, str], Projector] = lambda dialect, options: PlainProjector()
     of_turns: Collection[str] = ()
 
-    def projector(self, dialect: str, options: str) -> Projector:
+    def projector(self, dialect: str, options: StreamOptions) -> Projector:
         return self.make_projector(dialect, options)
 
     def replays_turn(self, dialect: str) -> bool:
@@ -115,8 +125,9 @@ class EngineFixture:
     """One engine with one agent."""
 
     def __init__(
-        self, play: Play, *, projector: Callable[[str, str], Projector] | None = None, of_turns: Collection[str] = (),
-        log: EventLog | None = None, cleanup: SessionCleanup | None = None, **limits: float,
+        self, play: Play, *, projector: Callable[[str, StreamOptions], Projector] | None = None,
+        of_turns: Collection[str] = (), log: EventLog | None = None, cleanup: SessionCleanup | None = None,
+        **limits: float,
     ) -> None:
         self.now = 1_700_000_000.0
         self.watchman = CountingMetrics()

@@ -23,7 +23,7 @@ def post(session: Session, count: int = 1) -> None:
 async def read(cursor: Cursor) -> list[int]:
     """The numbers of the records in what is ready now."""
     async with asyncio.timeout(30):
-        return [int(frame.split()[0]) for chunk in await cursor.chunks() for frame in chunk.frames]
+        return [int(frame.body.split()[0]) for chunk in await cursor.chunks() for frame in chunk.frames]
 
 
 class SlowLog(MemoryLog):

@@ -4,12 +4,13 @@ from collections.abc import Iterable
 
 from aiohttp import web
 
+from adapters.aap.wire import AapSettings
 from gateway.http import Context
 
 from .sessions import SessionRoutes
 
 
-def routes(context: Context) -> Iterable[web.RouteDef]:
+def routes(context: Context[AapSettings]) -> Iterable[web.RouteDef]:
     aap, at = SessionRoutes(context), context.mount
     return [
         web.get(f"{at}/meta", aap.meta),

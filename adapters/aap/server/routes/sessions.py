@@ -5,18 +5,21 @@ from aiohttp import web
 
 import gateway.model as m
 from adapters.aap.server import history, inbound, views
-from adapters.aap.server.stream_options import IDS
-from adapters.aap.wire import NewSession, NewTurn, image_addresses
+from adapters.aap.server.stream_options import StreamOptions
+from adapters.aap.wire import AapSettings, NewSession, NewTurn, image_addresses
 from gateway.errors import Conflict, Invalid, NotFound, Unsupported
 from gateway.http import OWNER, Context, decode_cursor, encode_cursor, json_response, public, read_json
 
 from .turns import resume_point
 
+RESUMABLE = {"delta": StreamOptions("delta", has_ids=True), "message": StreamOptions("message", has_ids=True)}
+"""The streams that a client can come back to, by the word that it asks for one with."""
+
 
 class SessionRoutes:
     """One method per route."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Context[AapSettings]) -> None:
         self.context = context
 
     @public
@@ -71,16 +74,16 @@ class SessionRoutes:
             if not receipt.begun:
                 return self._still_waiting(body.stream)
             if body.stream == "none":
-                answer = await context.await_turn(request, session_id, receipt, "none", place)
+                answer = await context.await_turn(request, session_id, receipt, StreamOptions("none"), place)
                 return web.Response(body=answer, content_type="application/json")
-            return await context.stream_turn(request, session_id, receipt, body.stream, place)
+            return await context.stream_turn(request, session_id, receipt, StreamOptions(body.stream), place)
 
     async def current(self, request: web.Request) -> web.StreamResponse:
         """The running turn, or the last one, after the events that the client has; not documented by AAP."""
         session_id, context = request.match_info["id"], self.context
         context.check_open()
         view = await context.sessions.get(request[OWNER], session_id)
-        options = f"{self._mode(request, view)} {IDS}"
+        options = self._resumable(request, view)
         place = await resume_point(context, request, view, options)
         if place.is_over:
             return web.Response(status=204)
@@ -95,11 +98,11 @@ class SessionRoutes:
         await context.sessions.submit(request[OWNER], session_id, [context.table.command("turn.interrupt")])
         return web.Response(status=204)
 
-    def _mode(self, request: web.Request, view: m.SessionView) -> str:
+    def _resumable(self, request: web.Request, view: m.SessionView) -> StreamOptions:
         mode, card = request.query.get("stream", "delta"), self.context.shown_agent(view)
-        if mode not in ("delta", "message") or mode not in card.capabilities.streaming:
+        if mode not in RESUMABLE or mode not in card.capabilities.streaming:
             raise Unsupported(f"agent '{card.name}' does not stream as '{mode[:64]}'")
-        return mode
+        return RESUMABLE[mode]
 
     def _still_waiting(self, stream: str) -> web.Response:
         """The answers were taken, but others are still pending."""
@@ -107,4 +110,4 @@ class SessionRoutes:
         if stream == "none":
             return json_response(table.object("turn", stop_reason=m.StopReason.NEEDS_INPUT, messages=[]))
         frames = table.encoder("sse").cue("turn.waiting", None)
-        return web.Response(body=b"".join(frames), content_type="text/event-stream")
+        return web.Response(body=b"".join([frame.body for frame in frames]), content_type="text/event-stream")

@@ -6,6 +6,8 @@ from typing import NamedTuple
 from aiohttp import web
 
 import gateway.model as m
+from adapters.aap.server.stream_options import StreamOptions
+from adapters.aap.wire import AapSettings
 from gateway.errors import Invalid, NotFound
 from gateway.http import OWNER, Context
 
@@ -41,7 +43,9 @@ class ResumePoint(NamedTuple):
     """Whether the turn has no more events."""
 
 
-async def resume_point(context: Context, request: web.Request, view: m.SessionView, options: str) -> ResumePoint:
+async def resume_point(
+    context: Context[AapSettings], request: web.Request, view: m.SessionView, options: StreamOptions
+) -> ResumePoint:
     """Where the client goes on; a place that cannot be is refused."""
     begins, had = turn_cursor_of(request)
     if begins is None:
@@ -56,14 +60,17 @@ async def resume_point(context: Context, request: web.Request, view: m.SessionVi
     return ResumePoint(begins - 1, had, is_over)
 
 
-async def _check_turn_begins(context: Context, request: web.Request, view: m.SessionView, begins: int) -> None:
+async def _check_turn_begins(
+    context: Context[AapSettings], request: web.Request, view: m.SessionView, begins: int
+) -> None:
     first = await context.sessions.records(request[OWNER], view.session_id, max(0, begins - 1), 1)
     if begins < 1 or not first or not isinstance(first[0].event, TURN_BEGINNINGS):
         raise Invalid(f"after: no turn of this session begins at {begins}", param="after")
 
 
 async def _count_events(
-    context: Context, request: web.Request, view: m.SessionView, options: str, after: int, had: int,
+    context: Context[AapSettings], request: web.Request, view: m.SessionView, options: StreamOptions, after: int,
+    had: int,
 ) -> tuple[int, bool]:
     """How many events the turn has, counted up to one more than the client has; and whether these are all."""
     told = 0

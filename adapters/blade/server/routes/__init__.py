@@ -6,6 +6,7 @@ from aiohttp import web
 
 import gateway.model as m
 from adapters.blade.server.socket import ChatSocket, decode_packet
+from adapters.blade.wire import BladeSettings
 from gateway.http import Context, SocketIOServer, json_response
 
 from .checkpoints import checkpoint_routes, replay_routes
@@ -18,7 +19,7 @@ from .sharing import archive_routes, share_routes
 from .workspace import workspace_routes
 
 
-def not_implemented_routes(context: Context) -> list[web.RouteDef]:
+def not_implemented_routes(context: Context[BladeSettings]) -> list[web.RouteDef]:
     return [
         web.route(method, f"{context.mount}{path}", _not_implemented(context, what))
         for method, path, what in NOT_IMPLEMENTED_PATHS
@@ -31,7 +32,7 @@ ROUTE_GROUPS = (
 )
 
 
-def rest_routes(context: Context) -> list[web.RouteDef]:
+def rest_routes(context: Context[BladeSettings]) -> list[web.RouteDef]:
     return [route for room in ROUTE_GROUPS for route in room(context)]
 
 
@@ -57,7 +58,7 @@ NOT_IMPLEMENTED_PATHS: tuple[tuple[str, str, str], ...] = (
 """Method, path below the mount, and what it would be; they come last, so that served routes go first."""
 
 
-def _not_implemented(context: Context, what: str) -> Handler:
+def _not_implemented(context: Context[BladeSettings], what: str) -> Handler:
     async def absent(request: web.Request) -> web.Response:
         message = f"{request.method} {request.path}: {what} are not part of this gateway"
         _, body = context.table.error(m.FaultCode.UNSUPPORTED, message=message)
@@ -66,7 +67,7 @@ def _not_implemented(context: Context, what: str) -> Handler:
     return absent
 
 
-def routes(context: Context) -> Iterable[web.RouteDef]:
+def routes(context: Context[BladeSettings]) -> Iterable[web.RouteDef]:
     chat, at, settings = ChatSocket(context), context.mount, context.settings
     blade = SessionRoutes(context, chat)
     sockets = SocketIOServer(

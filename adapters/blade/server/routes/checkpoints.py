@@ -7,7 +7,7 @@ from aiohttp import web
 import gateway.model as m
 from adapters.blade.server import resource_views as views
 from adapters.blade.server.history import message_bodies, update_private
-from adapters.blade.wire import CheckoutRequest, ReplayChange, ReplayRequest, RewindRequest
+from adapters.blade.wire import BladeSettings, CheckoutRequest, ReplayChange, ReplayRequest, RewindRequest
 from gateway.errors import NotFound
 from gateway.http import OWNER, Context, json_response, read_json
 from gateway.ports import Replays, ReplayState
@@ -17,7 +17,7 @@ CHECKPOINT_PREFIX = "cp_"
 PREVIEW_LENGTH = 120
 
 
-def checkpoint_routes(context: Context) -> list[web.RouteDef]:
+def checkpoint_routes(context: Context[BladeSettings]) -> list[web.RouteDef]:
     checkpoints, at = CheckpointRoutes(context), f"{context.mount}/sessions/{{id}}"
     return [
         web.get(f"{at}/checkpoints", checkpoints.listed),
@@ -29,7 +29,7 @@ def checkpoint_routes(context: Context) -> list[web.RouteDef]:
 class CheckpointRoutes:
     """One method per route; the id of a checkpoint is its place in the log."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Context[BladeSettings]) -> None:
         self.context = context
 
     async def listed(self, request: web.Request) -> web.Response:
@@ -92,7 +92,7 @@ def _first_words(view: m.SessionView) -> dict[str | None, str]:
     return said
 
 
-def replay_routes(context: Context) -> list[web.RouteDef]:
+def replay_routes(context: Context[BladeSettings]) -> list[web.RouteDef]:
     assert context.replays is not None, "a gateway replays"
     replays, at = ReplayRoutes(context, context.replays), f"{context.mount}/sessions/{{id}}/replay"
     return [
@@ -105,7 +105,7 @@ def replay_routes(context: Context) -> list[web.RouteDef]:
 class ReplayRoutes:
     """One method per route; the progress of a replay is stored with its session."""
 
-    def __init__(self, context: Context, replays: Replays) -> None:
+    def __init__(self, context: Context[BladeSettings], replays: Replays) -> None:
         self.context = context
         self.replays = replays
 

@@ -3,14 +3,14 @@
 from aiohttp import web
 
 from adapters.blade.server import resource_views as views
-from adapters.blade.wire import KeyName
+from adapters.blade.wire import BladeSettings, KeyName
 from gateway.http import CALLER, OWNER, Context, json_response, read_json
 from gateway.ports import KeyRing
 
 KEY_PREFIX = "sk-blade-v2-"
 
 
-def key_routes(context: Context) -> list[web.RouteDef]:
+def key_routes(context: Context[BladeSettings]) -> list[web.RouteDef]:
     assert context.keys is not None, "a gateway has keys, whether it asks for them or not"
     keys, at = KeyRoutes(context, context.keys), f"{context.mount}/user/api-keys"
     return [
@@ -25,7 +25,7 @@ def key_routes(context: Context) -> list[web.RouteDef]:
 class KeyRoutes:
     """One method per route."""
 
-    def __init__(self, context: Context, keys: KeyRing) -> None:
+    def __init__(self, context: Context[BladeSettings], keys: KeyRing) -> None:
         self.context = context
         self.keys = keys
 

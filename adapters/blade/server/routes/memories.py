@@ -5,7 +5,15 @@ from typing import Any
 from aiohttp import web
 
 from adapters.blade.server import resource_views as views
-from adapters.blade.wire import MemoryBatch, MemoryChange, MemoryFields, MemoryQuery, MemorySwitch, NewMemory
+from adapters.blade.wire import (
+    BladeSettings,
+    MemoryBatch,
+    MemoryChange,
+    MemoryFields,
+    MemoryQuery,
+    MemorySwitch,
+    NewMemory,
+)
 from gateway.errors import NotFound
 from gateway.http import OWNER, Context, json_response, parse_whole_number, read_json, validate
 from gateway.resources import Memories, Memory, MemoryFilter
@@ -19,7 +27,7 @@ FIELD_NAMES = {
 FILTERS = ("skill_name", "type", "record_type", "scope", "owner", "topic")
 
 
-def memory_routes(context: Context) -> list[web.RouteDef]:
+def memory_routes(context: Context[BladeSettings]) -> list[web.RouteDef]:
     memories, at = MemoryRoutes(context), f"{context.mount}/memories"
     return [
         web.post(at, memories.create),
@@ -35,7 +43,7 @@ def memory_routes(context: Context) -> list[web.RouteDef]:
 class MemoryRoutes:
     """One method per route."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Context[BladeSettings]) -> None:
         self.context = context
         self.memories = Memories(context.resources)
 

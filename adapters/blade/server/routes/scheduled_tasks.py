@@ -5,7 +5,7 @@ from typing import Any
 from aiohttp import web
 
 from adapters.blade.server import resource_views as views
-from adapters.blade.wire import NewTask, TaskChange
+from adapters.blade.wire import BladeSettings, NewTask, TaskChange
 from gateway.client import parse_timestamp
 from gateway.errors import Invalid
 from gateway.http import OWNER, Context, json_response, read_json
@@ -14,7 +14,7 @@ from gateway.resources import ScheduledTask, Schedules
 WEEK = 7 * 86_400.0
 
 
-def task_routes(context: Context) -> list[web.RouteDef]:
+def task_routes(context: Context[BladeSettings]) -> list[web.RouteDef]:
     tasks, at = TaskRoutes(context), f"{context.mount}/scheduled-tasks"
     return [
         web.post(at, tasks.create),
@@ -32,7 +32,7 @@ def task_routes(context: Context) -> list[web.RouteDef]:
 class TaskRoutes:
     """One method per route."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Context[BladeSettings]) -> None:
         self.context = context
         self.schedules = Schedules(context.resources, context.clock)
 

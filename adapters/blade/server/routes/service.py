@@ -8,7 +8,7 @@ from aiohttp import web
 import gateway.model as m
 from adapters.blade.server import views
 from adapters.blade.server.history import update_private
-from adapters.blade.wire import ExtraInfo
+from adapters.blade.wire import BladeSettings, ExtraInfo
 from gateway.errors import TooLarge
 from gateway.http import OWNER, Context, json_response, public, read_bytes, read_json
 
@@ -16,7 +16,7 @@ MIN_SDK = "0.4.0"
 MAX_EXTRA_BYTES = 256 * 1024
 
 
-def service_routes(context: Context) -> list[web.RouteDef]:
+def service_routes(context: Context[BladeSettings]) -> list[web.RouteDef]:
     about, at = ServiceRoutes(context), context.mount
     return [
         web.get(f"{at}/version", about.version),
@@ -31,7 +31,7 @@ def service_routes(context: Context) -> list[web.RouteDef]:
 class ServiceRoutes:
     """One method per route."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Context[BladeSettings]) -> None:
         self.context = context
         self.began = context.clock()
 

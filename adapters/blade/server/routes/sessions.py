@@ -11,9 +11,10 @@ from adapters.blade.server import history as history_module
 from adapters.blade.server import inbound, views
 from adapters.blade.server.history import RECORDS_PER_PAGE, message_bodies, record_pages, update_private
 from adapters.blade.server.socket import MISSING_MESSAGE, ChatSocket, final_result
+from adapters.blade.wire import BladeSettings
 from gateway.errors import Invalid
 from gateway.field_errors import quote_value
-from gateway.http import OWNER, Context, json_response, parse_whole_number, public, read_json
+from gateway.http import OWNER, Context, json_response, parse_whole_number, pieces_response, public, read_json
 from gateway.time_slices import one_at_a_time, sliced
 
 HARD_LIMIT_FACTOR = 3
@@ -26,7 +27,7 @@ MAX_SESSIONS_LISTED = 10_000
 class SessionRoutes:
     """One method per route."""
 
-    def __init__(self, context: Context, chat: ChatSocket) -> None:
+    def __init__(self, context: Context[BladeSettings], chat: ChatSocket) -> None:
         self.context = context
         self._chat = chat
 
@@ -114,7 +115,8 @@ class SessionRoutes:
         with self.context.sessions.reserve_stream(request[OWNER]) as place:
             submitting = self._chat.submit(request[OWNER], session_id, body)
             receipt = await self.context.begin_turn(request[OWNER], session_id, submitting)
-            return json_response(await final_result(self.context, request[OWNER], session_id, receipt, place))
+            result = await final_result(self.context, request[OWNER], session_id, receipt, place)
+            return pieces_response([result], "application/json")
 
     # -- pieces ---------------------------------------------------------------------------------------------------
 

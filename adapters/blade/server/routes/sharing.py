@@ -10,7 +10,7 @@ from aiohttp import web
 import gateway.model as m
 from adapters.blade.server import resource_views as views
 from adapters.blade.server.history import message_bodies, update_private
-from adapters.blade.wire import ShareRequest
+from adapters.blade.wire import BladeSettings, ShareRequest
 from gateway.errors import GatewayError
 from gateway.http import OWNER, Context, absolute_url, attachment, json_response, public, read_json, receive_form
 from gateway.resources import (
@@ -25,7 +25,7 @@ from gateway.resources import (
 from gateway.time_slices import one_at_a_time
 
 
-def archive_routes(context: Context) -> list[web.RouteDef]:
+def archive_routes(context: Context[BladeSettings]) -> list[web.RouteDef]:
     archives, at = ArchiveRoutes(context), f"{context.mount}/sessions"
     return [
         web.get(f"{at}/{{id}}/export", archives.export),
@@ -37,7 +37,7 @@ def archive_routes(context: Context) -> list[web.RouteDef]:
 class ArchiveRoutes:
     """One method per route."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Context[BladeSettings]) -> None:
         self.context = context
         self.workspaces = Workspaces(context.data / "workspaces", trusted=lambda: context.trust_uploads)
 
@@ -97,7 +97,7 @@ class ArchiveRoutes:
             raise
 
 
-def share_routes(context: Context) -> list[web.RouteDef]:
+def share_routes(context: Context[BladeSettings]) -> list[web.RouteDef]:
     shares, at = ShareRoutes(context), f"{context.mount}/sessions/{{id}}/share"
     return [
         web.post(at, shares.create),
@@ -109,7 +109,7 @@ def share_routes(context: Context) -> list[web.RouteDef]:
 class ShareRoutes:
     """One method per route."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Context[BladeSettings]) -> None:
         self.context = context
         self.sharing = Shares(context.resources, context.clock)
 

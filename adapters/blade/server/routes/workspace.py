@@ -10,7 +10,7 @@ from aiohttp import web
 
 import gateway.model as m
 from adapters.blade.server import resource_views as views
-from adapters.blade.wire import FILES_CHANGED, CopyRequest, FileContent, RenameFile
+from adapters.blade.wire import FILES_CHANGED, BladeSettings, CopyRequest, FileContent, RenameFile
 from gateway.errors import DISK_FULL, Conflict, GatewayError, Invalid, is_disk_full
 from gateway.http import OWNER, Context, attachment, guess_media_type, json_response, read_json, receive_files
 from gateway.resources import Workspace, Workspaces
@@ -21,7 +21,7 @@ MAX_UPLOADED_FILES = 256
 T = TypeVar("T")
 
 
-def workspace_routes(context: Context) -> list[web.RouteDef]:
+def workspace_routes(context: Context[BladeSettings]) -> list[web.RouteDef]:
     files, at = WorkspaceRoutes(context), f"{context.mount}/sessions/{{id}}"
     return [
         *(web.get(f"{at}/ls{path}", files.listed) for path in ("", "/{path:.*}")),
@@ -38,7 +38,7 @@ def workspace_routes(context: Context) -> list[web.RouteDef]:
 class WorkspaceRoutes:
     """One method per route."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Context[BladeSettings]) -> None:
         self.context = context
         self.workspaces = Workspaces(context.data / "workspaces", trusted=lambda: context.trust_uploads)
 

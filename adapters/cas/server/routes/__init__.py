@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from aiohttp import web
 
 from adapters.cas.server.handler_context import HandlerContext
+from adapters.cas.wire import CasSettings
 from gateway.http import Context, Idempotency, limit_body_size
 
 from .agents import routes_of_resources
@@ -16,7 +17,7 @@ __all__ = [
 ]
 
 
-def routes(context: Context) -> Iterable[web.RouteDef]:
+def routes(context: Context[CasSettings]) -> Iterable[web.RouteDef]:
     """Everything under the mount, and again under its `/v1`; a keyed request is carried out once under either."""
     once, desk = Idempotency(context.answers), HandlerContext(context)
     own = [

@@ -10,7 +10,7 @@ from adapters.cas.server.agents import UserAgents, models_of
 from adapters.cas.server.environments import EnvironmentRoutes
 from adapters.cas.server.paging import ListPage, fetch_page, page_reply, page_request
 from adapters.cas.server.resource_routes import ResourceRoutes, not_found_as, routes_of_kind
-from adapters.cas.wire import AgentChange, NewAgent
+from adapters.cas.wire import AgentChange, CasSettings, NewAgent
 from gateway.errors import Invalid, NotFound
 from gateway.field_errors import quote_value
 from gateway.http import OWNER, Context, Idempotency, json_response, parse_whole_number, read_json, signed_link_handler
@@ -21,13 +21,13 @@ from .memories import MemoryRoutes, MemoryStoreRoutes
 from .vaults import CredentialRoutes, VaultRoutes
 
 
-def routes_of_resources(context: Context, once: Idempotency | None = None) -> list[web.RouteDef]:
+def routes_of_resources(context: Context[CasSettings], once: Idempotency | None = None) -> list[web.RouteDef]:
     """Every route of the resources, under the mount and its `/v1`; none runs a request with the same key twice."""
     mounts = (context.mount, f"{context.mount}/v1")
     return (once or Idempotency(context.answers)).routes(route for at in mounts for route in _routes(context, at))
 
 
-def _routes(context: Context, at: str) -> list[web.RouteDef]:
+def _routes(context: Context[CasSettings], at: str) -> list[web.RouteDef]:
     agents, files = AgentRoutes(context), FileRoutes(context)
     return [
         *routes_of_kind(f"{at}/agents", agents),

@@ -7,10 +7,18 @@ from aiohttp import web
 import gateway.model as m
 from adapters.cas.server import inbound, views
 from adapters.cas.server.handler_context import HandlerContext, session_errors
-from adapters.cas.server.paging import event_filter, fetch_page, page_reply, page_request, query_words
+from adapters.cas.server.paging import (
+    encoded_page_reply,
+    event_filter,
+    fetch_page,
+    page_reply,
+    page_request,
+    query_words,
+)
 from adapters.cas.wire import PREVIEWED_TYPES, PreviewedType, SentEvents
 from gateway.errors import Conflict, Invalid
 from gateway.http import OWNER, json_response, read_json
+from gateway.json_values import EncodedArray
 
 SSE_TYPE = "text/event-stream"
 
@@ -59,17 +67,19 @@ class EventRoutes:
             page_request(request.query, ascending=True), history.fetch, place_of=lambda told: told.place,
             find=history.find, keep=event_filter(request.query),
         )
-        return await page_reply(self.context.table, page, [told.event for told in page.items])
+        first, last = (page.items[0].id, page.items[-1].id) if page.items else (None, None)
+        bodies = EncodedArray([event.body for event in page.items])
+        return encoded_page_reply(self.context.table, page, bodies, first, last)
 
     async def stream(self, request: web.Request) -> web.StreamResponse:
         view = await self.handlers.session(request)
         scope_id, start = self.handlers.scope(request, view), self.handlers.stream_start
         history = self.handlers.history(view, scope_id, _deltas_param(request), as_list=False)
-        after, reading = await history.resumed(cursor := _cursor_param(request))
+        after, options = await history.resumed(cursor := _cursor_param(request))
         if cursor is None:
             after = await start.after(view, scope_id, request.query.get("stream_start"))
         return await self.context.stream_session(
-            request, view.session_id, reading.word, after=after, comment=self.context.settings.heartbeat,
+            request, view.session_id, options, after=after, comment=self.context.settings.heartbeat,
             told=start.told(view.session_id, scope_id),
         )
 

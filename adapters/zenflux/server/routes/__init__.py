@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from aiohttp import web
 
+from adapters.zenflux.wire import ZenfluxSettings
 from gateway.http import Context, json_response
 
 from .conversations import ConversationRoutes
@@ -12,7 +13,7 @@ from .scheduled_tasks import TaskRoutes
 from .service import ServiceRoutes
 
 
-def routes(context: Context) -> Iterable[web.RouteDef]:
+def routes(context: Context[ZenfluxSettings]) -> Iterable[web.RouteDef]:
     at = context.mount
     return [
         *_run_routes(RunRoutes(context), at),
@@ -141,7 +142,7 @@ RESERVED_AGENT_PATHS = ("/agents/default-data-path",)
 """Paths of the later front end that could be taken for the name of an agent."""
 
 
-def not_implemented_routes(context: Context) -> Iterator[web.RouteDef]:
+def not_implemented_routes(context: Context[ZenfluxSettings]) -> Iterator[web.RouteDef]:
     async def miss(request: web.Request) -> web.Response:
         raise web.HTTPNotFound
 

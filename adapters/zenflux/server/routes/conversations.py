@@ -9,7 +9,7 @@ from adapters.zenflux import wire
 from adapters.zenflux.server import history, views
 from adapters.zenflux.server.chat_service import AgentNotFound, ChatService, conversation_errors
 from adapters.zenflux.server.history import StoredMessage
-from adapters.zenflux.wire import LOCAL_USER
+from adapters.zenflux.wire import LOCAL_USER, ZenfluxSettings
 from gateway.errors import Invalid
 from gateway.http import OWNER, Context, encode_array
 from gateway.time_slices import next_slice, one_at_a_time
@@ -21,7 +21,7 @@ SESSIONS_PER_PAGE, MAX_CONVERSATIONS = 1000, 10_000
 class ConversationRoutes:
     """One method per route."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Context[ZenfluxSettings]) -> None:
         self.context = context
         self.chats = ChatService(context)
 

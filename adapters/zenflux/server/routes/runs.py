@@ -14,7 +14,7 @@ from adapters.zenflux.asks import confirmation_body, option_ids, option_label, r
 from adapters.zenflux.server import views
 from adapters.zenflux.server.chat_service import ChatService, StartedRun
 from adapters.zenflux.server.socket import ChatSocket
-from adapters.zenflux.server.stream_options import sse_options
+from adapters.zenflux.server.stream_options import StreamOptions, sse_options
 from adapters.zenflux.wire import ChatRequest, ConfirmationRequest, ContinueRequest, RollbackRequest, ZenfluxSettings
 from gateway.errors import NotFound, NotPending
 from gateway.http import OWNER, Context, dumps, json_response, read_bytes, read_json, serve_websocket
@@ -26,20 +26,15 @@ M = TypeVar("M", RollbackRequest, ContinueRequest)
 class RunRoutes:
     """One method per route."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Context[ZenfluxSettings]) -> None:
         self.context = context
         self.chats = ChatService(context)
-
-    @property
-    def settings(self) -> ZenfluxSettings:
-        settings: ZenfluxSettings = self.context.settings
-        return settings
 
     async def socket(self, request: web.Request) -> web.WebSocketResponse:
         return await serve_websocket(
             request,
             partial(ChatSocket, self.chats, request[OWNER]),
-            every=self.settings.tick_seconds,
+            every=self.context.settings.tick_seconds,
             beat=lambda: dumps(self.context.table.object("tick", at=self.context.clock())),
             patience=self.context.send_timeout,
         )
@@ -49,20 +44,22 @@ class RunRoutes:
         wish = await self.chats.check(request[OWNER], body)
         with self.context.sessions.reserve_stream(request[OWNER]) as place:
             run = await self.chats.begin(wish)
-            manner = sse_options(self.settings, run.before, run.named)
+            options = sse_options(self.context.settings, run.before, run.named)
             if not body.stream:
-                return await self._at_once(request, run, manner, place)
+                return await self._at_once(request, run, options, place)
             ping = b"data: " + dumps(self.context.table.object("ping")) + b"\n\n"
             return await self.context.stream_turn(
-                request, run.view.session_id, run.receipt, manner, place, to_the_end=True, hello=b"", ping=ping,
-                heartbeat=self.settings.ping_seconds,
+                request, run.view.session_id, run.receipt, options, place, to_the_end=True, hello=b"", ping=ping,
+                heartbeat=self.context.settings.ping_seconds,
             )
 
-    async def _at_once(self, request: web.Request, run: StartedRun, manner: str, place: StreamSlot) -> web.Response:
+    async def _at_once(
+        self, request: web.Request, run: StartedRun, options: StreamOptions, place: StreamSlot
+    ) -> web.Response:
         """The result, or the progress when an ask opens or the time is up."""
         with suppress(TimeoutError):
-            async with asyncio.timeout(self.settings.sync_seconds):
-                await self.context.await_turn(request, run.view.session_id, run.receipt, manner, place)
+            async with asyncio.timeout(self.context.settings.sync_seconds):
+                await self.context.await_turn(request, run.view.session_id, run.receipt, options, place)
         return views.reply(self.context, views.run_body(self.context.table, run.view, run.run_id))
 
     # -- by id ----------------------------------------------------------------------------------------------------
@@ -105,7 +102,7 @@ class RunRoutes:
         """The states of a rollback; only the agent knows which files it changes."""
         ask = (await self._rollback_ask(request)).ask
         assert isinstance(ask, m.RollbackAsk), "that is what was looked for"
-        options = rollback_options(ask, objects=self.settings.rollback_objects)
+        options = rollback_options(ask, objects=self.context.settings.rollback_objects)
         return views.reply(self.context, self.context.table.object(
             "preview", run_id=request.match_info["id"], ask=ask, options=options, option_ids=option_ids(ask)))
 
@@ -144,7 +141,7 @@ GONE = 410
 class ConfirmationRoutes:
     """One method per route."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Context[ZenfluxSettings]) -> None:
         self.context = context
         self.chats = ChatService(context)
 

@@ -6,6 +6,7 @@ from aiohttp import web
 
 from adapters.zenflux import wire
 from adapters.zenflux.server import views
+from adapters.zenflux.wire import ZenfluxSettings
 from gateway.http import OWNER, Context
 from gateway.resources import Schedules, StoredTask
 
@@ -15,7 +16,7 @@ ACTIVE, PAUSED, COMPLETED = "active", "paused", "completed"
 class TaskRoutes:
     """One method per route."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Context[ZenfluxSettings]) -> None:
         self.context = context
         self.schedules = Schedules(context.resources, context.clock)
 

@@ -6,6 +6,7 @@ from aiohttp import web
 
 from adapters.zenflux.server import views
 from adapters.zenflux.server.chat_service import UPLOAD_LINK
+from adapters.zenflux.wire import ZenfluxSettings
 from gateway.http import OWNER, Context, absolute_url, admins_only, attachment, json_response, public, receive_form
 from gateway.resources import create_file_resource
 
@@ -13,7 +14,7 @@ from gateway.resources import create_file_resource
 class ServiceRoutes:
     """One method per route."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Context[ZenfluxSettings]) -> None:
         self.context = context
 
     # -- files ----------------------------------------------------------------------------------------------------

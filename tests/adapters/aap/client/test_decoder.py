@@ -13,6 +13,7 @@ import gateway.model as m
 from adapters.aap.client.decoder import Decoder, frame_decoder
 from adapters.aap.client.readers import builtin_aap_table
 from adapters.aap.client.turn_stream import frames_of_body
+from adapters.aap.server.stream_options import StreamMode, StreamOptions
 from gateway.client import SseDecoder
 from gateway.errors import BackendFailed
 from gateway.ids import make_mint
@@ -20,14 +21,15 @@ from gateway.ports.remote import DecodedItem, ParsedFrame, RemoteAsk, RemoteTurn
 from tests.support.dialect_tables import dialect
 from tests.support.dialect_tables import table as table_of
 from tests.support.dialects.aap.conversations import TOOLBOX, CheckingEngine, errors, facts, folded, talks
+from tests.support.frames import bodies
 
 STARTS = (m.TurnStarted, m.TurnResumed)
 
 
-def heard_again(records: Sequence[m.Record], mode: str) -> CheckingEngine:
+def heard_again(records: Sequence[m.Record], mode: StreamMode) -> CheckingEngine:
     """The records told by our outbound and heard again, answers being settled where they were given."""
     outbound, hearing, house = (
-        dialect("aap").projector(table_of("aap"), mode),
+        dialect("aap").projector(table_of("aap"), StreamOptions(mode)),
         Decoder(make_mint(), TOOLBOX),
         CheckingEngine(),
     )
@@ -40,7 +42,7 @@ def heard_again(records: Sequence[m.Record], mode: str) -> CheckingEngine:
             hearing.on_answer(asked, event.command)
         if isinstance(event, STARTS):
             house.start()
-        house.take([one for frame in frames(outbound.feed(record), mode) for one in hearing.feed(frame)])
+        house.take([one for frame in frames(bodies(outbound.feed(record)), mode) for one in hearing.feed(frame)])
     assert hearing.end() == [], "nothing was left open"
     return house
 

@@ -5,17 +5,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gateway.model as m
+from adapters.aap.server.stream_options import StreamMode, StreamOptions
 from tests.support.dialect_tables import dialect, table
 from tests.support.dialects.aap.reader import TurnText, read, read_stream
 from tests.support.record_streams import sessions
 
 
-def frames(mode: str, records: list[m.Record]) -> list[bytes]:
-    outbound = dialect("aap").projector(table("aap"), mode)
-    return [frame for record in records for frame in outbound.feed(record)]
+def frames(mode: StreamMode, records: list[m.Record]) -> list[bytes]:
+    outbound = dialect("aap").projector(table("aap"), StreamOptions(mode))
+    return [frame.body for record in records for frame in outbound.feed(record)]
 
 
-def told(mode: str, records: list[m.Record]) -> list[TurnText]:
+def told(mode: StreamMode, records: list[m.Record]) -> list[TurnText]:
     if mode == "none":
         return [read(orjson.loads(frame)) for frame in frames(mode, records)]
     return read_stream(b"".join(frames(mode, records)))
@@ -65,11 +66,11 @@ def test_only_the_results_of_server_tools_are_told(records: list[m.Record]) -> N
 
 @given(sessions(), st.sampled_from(["delta", "message", "none"]), st.data())
 def test_a_projector_fed_from_the_turn_is_right_at_every_cursor(
-    records: list[m.Record], mode: str, data: st.DataObject,
+    records: list[m.Record], mode: StreamMode, data: st.DataObject,
 ) -> None:
     starts = [at for at, record in enumerate(records) if isinstance(record.event, m.TurnStarted | m.TurnResumed)]
     start = data.draw(st.sampled_from([at for at in starts if isinstance(records[at].event, m.TurnStarted)]))
-    whole, late = (dialect("aap").projector(table("aap"), mode) for _ in range(2))
+    whole, late = (dialect("aap").projector(table("aap"), StreamOptions(mode)) for _ in range(2))
     for record in records[:start]:
         whole.feed(record)
     assert [late.feed(record) for record in records[start:]] == [whole.feed(record) for record in records[start:]]

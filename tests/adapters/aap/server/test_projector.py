@@ -6,6 +6,7 @@ import pytest
 
 import gateway.model as m
 from adapters.aap.server.projector import make_projector
+from adapters.aap.server.stream_options import StreamMode, StreamOptions
 from tests.support.dialect_tables import table
 from tests.support.playbook import KID, Playbook, silence
 
@@ -18,8 +19,8 @@ def frame(event: str, **data: Any) -> dict[str, Any]:
     return {"event": event, "data": data}
 
 
-def play(mode: str) -> Playbook:
-    return Playbook(make_projector(table("aap"), mode), "json" if mode == "none" else "sse")
+def play(mode: StreamMode) -> Playbook:
+    return Playbook(make_projector(table("aap"), StreamOptions(mode)), "json" if mode == "none" else "sse")
 
 
 def started(kind: m.BlockKind, call: m.ToolCall | None = None) -> m.BlockStarted:
@@ -67,7 +68,7 @@ def test_words_come_whole() -> None:
 
 
 @pytest.mark.parametrize("mode", ["delta", "message"])
-def test_a_call_is_told_when_it_is_whole(mode: str) -> None:
+def test_a_call_is_told_when_it_is_whole(mode: StreamMode) -> None:
     (
         play(mode)
         >> started(m.BlockKind.TOOL_USE, m.ToolCall(call_id="call_1", name="calc"))
@@ -84,7 +85,7 @@ def test_a_call_is_told_when_it_is_whole(mode: str) -> None:
 
 
 @pytest.mark.parametrize("mode", ["delta", "message"])
-def test_a_torn_call_is_never_told(mode: str) -> None:
+def test_a_torn_call_is_never_told(mode: StreamMode) -> None:
     (play(mode)
         >> ended(m.BlockKind.TOOL_USE, call=CALL, torn=True) << silence
         >> over(m.StopReason.ERROR, m.Outcome.FAILED) << frame("turn_stop", stopReason="error"))
@@ -117,7 +118,7 @@ def test_waiting_is_a_stop_and_going_on_a_start() -> None:
 
 
 @pytest.mark.parametrize(("mode", "word", "field"), [("delta", "text_delta", "delta"), ("message", "text", "text")])
-def test_a_picture_is_shown_in_words(mode: str, word: str, field: str) -> None:
+def test_a_picture_is_shown_in_words(mode: StreamMode, word: str, field: str) -> None:
     (play(mode)
         >> ended(m.BlockKind.IMAGE, image=m.ImagePart(url="https://x.test/p.png"))
         << frame(word, **{field: "![image](https://x.test/p.png)"})
@@ -125,7 +126,7 @@ def test_a_picture_is_shown_in_words(mode: str, word: str, field: str) -> None:
 
 
 @pytest.mark.parametrize("mode", ["delta", "message"])
-def test_sub_agents_are_not_heard_but_their_questions_are(mode: str) -> None:
+def test_sub_agents_are_not_heard_but_their_questions_are(mode: StreamMode) -> None:
     question = m.Question(question="Which?", options=(m.Choice(label="a"),))
     call = m.ToolCall(call_id="call_9", name="AskUserQuestion", input={"questions": []})
     (
@@ -158,7 +159,7 @@ def test_sub_agents_are_not_heard_but_their_questions_are(mode: str) -> None:
 
 @pytest.mark.parametrize("mode", ["delta", "message"])
 @pytest.mark.parametrize("scope", [m.ROOT, KID])
-def test_what_the_client_returned_is_not_told_to_it(mode: str, scope: str) -> None:
+def test_what_the_client_returned_is_not_told_to_it(mode: StreamMode, scope: str) -> None:
     """An answer that another client picked from the choices is told; a turn knows nothing of the one before."""
     call = m.ToolCall(call_id="call_9", name="AskUserQuestion", input={"questions": []})
     ask = m.QuestionAsk(questions=(m.Question(question="Which?"),), call=call)
@@ -213,7 +214,7 @@ def test_the_whole_exchange_is_one_body() -> None:
 
 
 @pytest.mark.parametrize("mode", ["delta", "message"])
-def test_a_question_without_a_call_is_said_as_one(mode: str) -> None:
+def test_a_question_without_a_call_is_said_as_one(mode: StreamMode) -> None:
     ask = m.QuestionAsk(questions=(m.Question(question="Which?", options=(m.Choice(label="A"), m.Choice(label="B"))),))
     options = [{"label": "A", "description": ""}, {"label": "B", "description": ""}]
     questions = [{"question": "Which?", "header": "", "multiSelect": False, "options": options}]

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gateway.model as m
-from gateway.http import split_frame
+from adapters.blade.server.stream_options import StreamOptions
 from gateway.ports.remote import RemoteTurnEnd
 from tests.support.dialect_tables import dialect, table
 from tests.support.dialects.blade.facts import CheckedDecoder, Facts, as_told, asked_like, made_up_calls, said_in
@@ -17,10 +17,10 @@ from tests.support.examples import examples
 from tests.support.record_streams import sessions
 
 
-def frames_of(records: list[m.Record], options: str = "") -> list[tuple[str, Any]]:
-    outbound = dialect("blade").projector(table("blade"), options)
-    frames = [split_frame(frame) for record in records for frame in outbound.feed(record)]
-    return [(name, orjson.loads(payload)) for name, payload in frames]
+def frames_of(records: list[m.Record], options: StreamOptions | None = None) -> list[tuple[str, Any]]:
+    outbound = dialect("blade").projector(table("blade"), options or StreamOptions())
+    frames = [frame for record in records for frame in outbound.feed(record)]
+    return [(frame.name, orjson.loads(frame.body)) for frame in frames]
 
 
 # -- streams nobody wrote ---------------------------------------------------------------------------------------------
@@ -32,7 +32,7 @@ def test_what_is_said_in_blade_is_heard_as_it_was(records: list[m.Record]) -> No
 
 @given(sessions())
 def test_without_snapshots_as_well(records: list[m.Record]) -> None:
-    compare(records, frames_of(records, "bare"))
+    compare(records, frames_of(records, StreamOptions(is_bare=True)))
 
 
 def compare(records: list[m.Record], frames: list[tuple[str, Any]]) -> CheckedDecoder:

@@ -9,24 +9,38 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gateway.model as m
-from adapters.blade.server.projector import NUMBERS_PER_RECORD, FrameCueWriter, sequence_in_frame
+from adapters.blade.server.projector import NUMBERS_PER_RECORD, FrameCueWriter
+from adapters.blade.server.stream_options import StreamOptions
 from adapters.blade.server.turn_state import PAUSE, PAUSE_SHARE, SEND_SHARE, OpenTurns
-from gateway.http import split_frame
-from gateway.ports import Projector
+from gateway.ports import Frame, Projector
 from tests.support.dialect_tables import dialect, table
 from tests.support.dialects.blade.messages import listed_messages
 from tests.support.dialects.blade.reader import Page
 from tests.support.examples import examples
+from tests.support.frames import bodies
 from tests.support.record_streams import sessions
 
+PLAIN = StreamOptions()
 
-def fresh(options: str = "") -> Projector:
+
+def number_of(frame: Frame) -> int:
+    """The number of an event, which is the cursor of its frame and stands in it."""
+    assert orjson.loads(frame.body)["stream_sequence"] == frame.cursor
+    assert isinstance(frame.cursor, int)
+    return frame.cursor
+
+
+def size_of(frames: list[Frame]) -> int:
+    return sum(len(frame.body) for frame in frames)
+
+
+def fresh(options: StreamOptions = PLAIN) -> Projector:
     return dialect("blade").projector(table("blade"), options)
 
 
-def live(records: list[m.Record], options: str = "", *, timers: bool = True) -> list[bytes]:
+def live(records: list[m.Record], options: StreamOptions = PLAIN, *, timers: bool = True) -> list[Frame]:
     """What a client gets while it happens, with timers going off between the records as they do in a server."""
-    outbound, frames = fresh(options), list[bytes]()
+    outbound, frames = fresh(options), list[Frame]()
     for at, record in enumerate(records):
         frames += outbound.feed(record)
         soon = records[at + 1].at if at + 1 < len(records) else record.at + 3600
@@ -44,7 +58,7 @@ def test_a_strict_client_can_follow(records: list[m.Record]) -> None:
 
 @given(sessions())
 def test_without_snapshots_the_patches_say_as_much(records: list[m.Record]) -> None:
-    with_, without = Page().read(live(records)), Page(snapshots=False).read(live(records, "bare"))
+    with_, without = Page().read(live(records)), Page(snapshots=False).read(live(records, StreamOptions(is_bare=True)))
     assert without.turns == with_.turns
 
 
@@ -81,8 +95,8 @@ def test_who_comes_back_misses_nothing(records: list[m.Record], data: st.DataObj
     """A client that reconnects reads the log from where it was, and drops what it has had."""
     frames = live(records)
     had = data.draw(st.integers(0, len(frames)))
-    last = sequence_in_frame(frames[had - 1]) if had else 0
-    again = [frame for frame in live(records, timers=False) if sequence_in_frame(frame) > last]
+    last = number_of(frames[had - 1]) if had else 0
+    again = [frame for frame in live(records, timers=False) if number_of(frame) > last]
     assert frames[:had] + again == frames
 
 
@@ -98,13 +112,12 @@ def test_what_is_skipped_leaves_the_same_state(records: list[m.Record], data: st
 
 @given(sessions())
 def test_raw_wraps_the_same_events(records: list[m.Record]) -> None:
-    plain, raw = live(records), live(records, "raw")
+    plain, raw = live(records), live(records, StreamOptions(is_raw=True))
     assert raw[::2] == plain
     for frame, wrapped in zip(raw[::2], raw[1::2], strict=True):
-        name, payload = split_frame(wrapped)
-        [event] = orjson.loads(payload)["events"]
-        assert name == "turn:events"
-        assert (event["type"], event["payload"]) == (split_frame(frame)[0], orjson.loads(split_frame(frame)[1]))
+        [event] = orjson.loads(wrapped.body)["events"]
+        assert wrapped.name == "turn:events"
+        assert (event["type"], event["payload"]) == (frame.name, orjson.loads(frame.body))
 
 
 def reply(deltas: list[str], gap: float | list[float]) -> list[m.Record]:
@@ -135,9 +148,9 @@ def allowed(text: int, patches: int) -> int:
 def test_the_bytes_stay_in_proportion_whatever_the_pace(count: int, gap: float) -> None:
     page, records = Page(snapshots=False), reply(["word "] * count, gap)
     frames = live(records)
-    assert sum(map(len, frames)) < allowed(5 * count, len(frames))
+    assert size_of(frames) < allowed(5 * count, len(frames))
     assert len(frames) - 5 <= count
-    assert page.read(live(records, "bare")).text == "word " * count
+    assert page.read(live(records, StreamOptions(is_bare=True))).text == "word " * count
 
 
 GAPS = st.one_of(st.just(0.0), st.floats(0.0, 0.1), st.floats(0.0, 100.0))
@@ -150,16 +163,16 @@ def test_no_rhythm_of_speaking_costs_more(before: int, words: list[tuple[int, fl
     deltas = ["x" * before, *("y" * size for size, _ in words)]
     frames = live(reply(deltas, [0.0, *(gap for _, gap in words)]))
     text = len("".join(deltas))
-    assert sum(map(len, frames)) < allowed(text, len(frames))
+    assert size_of(frames) < allowed(text, len(frames))
 
 
 def test_who_falls_silent_is_heard_to_the_last_word() -> None:
     """However little is held back, and however long the text before it."""
     outbound, records = fresh(), reply(["x" * 100_000, "y", "z"], [0.0, 1.0, 9.0])
-    said = [b"".join(outbound.feed(record)) for record in records[:5]]
+    said = [b"".join(bodies(outbound.feed(record))) for record in records[:5]]
     assert b"y" not in said[-1]
     due = outbound.deadline
-    assert due is not None and b'"text_delta":"y"' in b"".join(outbound.flush(due))
+    assert due is not None and b'"text_delta":"y"' in b"".join(bodies(outbound.flush(due)))
     outbound.feed(records[5])
     assert outbound.deadline is not None and outbound.deadline - records[5].at > due - records[4].at
 
@@ -168,12 +181,12 @@ def test_who_falls_silent_is_heard_to_the_last_word() -> None:
 def test_a_burst_costs_a_constant_times_its_text(deltas: list[str]) -> None:
     frames = live(reply(deltas, 0.0))
     text = len("".join(deltas).encode())
-    assert sum(map(len, frames)) < 20_000 + 1_500 * text
+    assert size_of(frames) < 20_000 + 1_500 * text
 
 
 def test_a_short_reply_streams_word_by_word() -> None:
     frames = live(reply(["Paris ", "is ", "the ", "capital."], 0.0))
-    assert sum(b"add_content" in frame for frame in frames) == 4
+    assert sum(b"add_content" in frame.body for frame in frames) == 4
 
 
 def test_words_of_a_longer_reply_wait_for_a_moment_only() -> None:
@@ -192,7 +205,7 @@ def test_words_of_a_longer_reply_wait_for_a_moment_only() -> None:
 def test_a_cue_is_about_the_record_at_hand_unless_it_names_an_earlier_one() -> None:
     record = m.Record(seq=3, at=0.0, session_id="sess_1", event=m.TurnStarted(command_id="c"))
     for seq, number in ((0, 3 * NUMBERS_PER_RECORD), (2, 2 * NUMBERS_PER_RECORD)):
-        writer = FrameCueWriter(table("blade"), [], OpenTurns())
+        writer = FrameCueWriter(table("blade"), PLAIN, OpenTurns())
         frames = writer.begin(record)
         writer.write("chat.started", seq=seq)
-        assert [sequence_in_frame(frame) for frame in frames] == [number]
+        assert [number_of(frame) for frame in frames] == [number]

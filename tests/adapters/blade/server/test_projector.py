@@ -1,14 +1,19 @@
 """Blade, outward: the flows of the documents, event by event."""
 
+from pathlib import Path
 from typing import Any
 
 import orjson
 import pytest
 
 import gateway.model as m
-from adapters.blade.server.projector import make_projector, sequence_in_frame
-from tests.support.dialect_tables import table
+from adapters.blade.server.projector import make_projector
+from adapters.blade.server.stream_options import StreamOptions
+from mappings.language import Vocabulary, builtin_path, load_table
+from tests.support.dialect_tables import dialect, table
 from tests.support.playbook import KID, Playbook, silence
+
+PLAIN = StreamOptions()
 
 
 class Like:
@@ -35,8 +40,8 @@ def patch(kind: str, turn_id: str = "turn_1", **data: Any) -> Like:
     return event("turn:patch", patch_type=kind, turn_id=turn_id, data=Like(**data))
 
 
-def play(options: str = "") -> Playbook:
-    return Playbook(make_projector(table("blade"), options), "json", "sess_1")
+def play(options: StreamOptions = PLAIN) -> Playbook:
+    return Playbook(make_projector(table("blade"), options), "socketio", "sess_1")
 
 
 def say(message: str = "Hi", **more: Any) -> m.InputAccepted:
@@ -71,7 +76,7 @@ def ended(kind: m.BlockKind = m.BlockKind.TEXT, **whole: Any) -> m.BlockEnded:
     return m.BlockEnded(block_id="b", message_id="msg_1", kind=kind, **whole)
 
 
-def begun(options: str = "", **more: Any) -> Playbook:
+def begun(options: StreamOptions = PLAIN, **more: Any) -> Playbook:
     """A chat in which the agent has just begun to speak."""
     return (play(options)
         >> say(**more) << silence
@@ -82,7 +87,7 @@ def begun(options: str = "", **more: Any) -> Playbook:
         >> MESSAGE << event("turn:start", role="assistant", status="streaming", sequence=1))
 
 
-def called(call: m.ToolCall, options: str = "", status: str = "pending", **more: Any) -> Playbook:
+def called(call: m.ToolCall, options: StreamOptions = PLAIN, status: str = "pending", **more: Any) -> Playbook:
     """… and has called a tool and waits for it."""
     return (begun(options, **more)
         >> started(m.BlockKind.TOOL_USE, call) << silence
@@ -133,7 +138,7 @@ def test_two_blocks_of_words_in_a_row_are_one_to_a_client_that_cannot_tell_them_
 
 
 def test_snapshots_can_be_left_out() -> None:
-    bare = begun("bare") >> started() << silence >> delta("a")
+    bare = begun(StreamOptions(is_bare=True)) >> started() << silence >> delta("a")
     assert "turn" not in bare._said.pop()["data"]["data"]
 
 
@@ -593,8 +598,18 @@ def test_news_of_the_session() -> None:
 
 
 def test_numbers_tell_where_in_the_log_an_event_stands() -> None:
-    outbound = make_projector(table("blade"), "")
-    talk = Playbook(outbound, "json") >> say() << silence >> START
+    talk = Playbook(make_projector(table("blade"), PLAIN), "socketio") >> say() << silence >> START
     assert [said["data"]["stream_sequence"] for said in talk._said] == [200, 201, 202]
-    assert sequence_in_frame(b'{"event":"x","data":{"stream_sequence":77,"y":1}}') == 77
-    assert sequence_in_frame(b'{"event":"x","data":{}}') == 0
+
+
+def test_a_table_may_call_the_number_of_an_event_something_else(tmp_path: Path) -> None:
+    override = tmp_path / "blade.yaml"
+    override.write_text("frames: { chat.started: { chat:start: { stream_sequence: $drop, no: $stream_sequence } } }\n")
+    renamed = load_table(builtin_path("blade"), Vocabulary.of(dialect("blade")), [override])
+    projector = make_projector(renamed, StreamOptions(is_raw=True))
+    projector.feed(m.Record(seq=1, at=1.0, session_id="sess_1", turn_id="turn_1", event=say()))
+    frame, raw, *_ = projector.feed(m.Record(seq=2, at=1.0, session_id="sess_1", turn_id="turn_1", event=START))
+    assert (frame.name, frame.cursor, orjson.loads(frame.body)["no"]) == ("chat:start", 200, 200)
+    assert (raw.name, raw.cursor) == ("turn:events", 200)
+    assert orjson.loads(raw.body)["events"] == [
+        {"type": "chat:start", "payload": orjson.loads(frame.body), "stream_sequence": 200}]

@@ -11,7 +11,7 @@ import pytest
 import socketio
 
 import gateway.model as m
-from adapters.blade.server.projector import NUMBERS_PER_RECORD, sequence_in_frame
+from adapters.blade.server.projector import NUMBERS_PER_RECORD
 from tests.support.connection_faults import KillableServerInLoop, breaking_proxy
 from tests.support.dialect_tables import dialect, table
 from tests.support.gateway_server import serving
@@ -103,9 +103,9 @@ async def test_over_the_death_of_the_server(mortal_server: KillableServerInLoop)
 
 def test_what_was_said_elsewhere_has_no_numbers() -> None:
     """So that a number tells where in the log its event stands, however much a session was begun with."""
-    outbound = dialect("blade").projector(table("blade"), "")
+    outbound = dialect("blade").projector(table("blade"), dialect("blade").default_options)
     seed = tuple(m.SeedMessage(role=m.Role.USER, content="before") for _ in range(10_000))
     created = m.Record(seq=1, at=1.0, session_id="sess_1", event=m.SessionCreated(agent="demo", history=seed))
     assert outbound.feed(created) == ()
     [frame] = outbound.feed(m.Record(seq=2, at=2.0, session_id="sess_1", event=m.SessionUpdated(title="x")))
-    assert sequence_in_frame(frame) == 2 * NUMBERS_PER_RECORD
+    assert frame.cursor == orjson.loads(frame.body)["stream_sequence"] == 2 * NUMBERS_PER_RECORD

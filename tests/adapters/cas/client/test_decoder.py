@@ -36,9 +36,9 @@ def frames_of(records: Sequence[m.Record], mode: StreamOptions) -> Iterator[list
     """What a server says of each record: in the threads of its sub-agents first, then on the session's stream."""
     scopes = dict.fromkeys(record.scope_id for record in records if record.scope_id != m.ROOT)
     readings = [*(changed(mode, thread=scope_id) for scope_id in scopes), mode]
-    projectors = [dialect("cas").projector(table("cas"), reading.word) for reading in readings]
+    projectors = [dialect("cas").projector(table("cas"), reading) for reading in readings]
     for record in records:
-        said = b"".join(frame for projector in projectors for frame in projector.feed(record))
+        said = b"".join(frame.body for projector in projectors for frame in projector.feed(record))
         yield [ParsedFrame(frame.type, frame.body, frame.id) for frame in read_stream(said)]
 
 

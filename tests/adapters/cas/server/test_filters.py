@@ -38,7 +38,7 @@ def test_bounds_hold_together() -> None:
 
 
 def test_events_are_kept_by_type_and_time() -> None:
-    told = ListedEvent(1, {"type": "agent.message", "created_at": "1970-01-01T00:00:02.000Z"})
+    told = ListedEvent(1, "evt_1", "agent.message", 2.0)
     assert event_filter(MultiDict())(told)
     assert event_filter(MultiDict({"types[]": "agent.message"}))(told)
     assert not event_filter(MultiDict({"type": "agent.thinking"}))(told)

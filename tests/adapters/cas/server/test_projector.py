@@ -20,7 +20,7 @@ class Cas(Playbook):
 
     def __init__(self, **reading: Any) -> None:
         super().__init__(
-            make_projector(table("cas"), StreamOptions(agent="demo", agent_id="agent_demo", **reading).word)
+            make_projector(table("cas"), StreamOptions(agent="demo", agent_id="agent_demo", **reading))
         )
 
     def __lshift__(self, expected: Any) -> "Cas":
@@ -317,7 +317,7 @@ def test_every_room_of_the_projector_names_its_own_cues_once() -> None:
     assert sum(map(len, rooms)) == len({cue for room in rooms for cue in room})
     assert {cue for room in rooms for cue in room} < set(CUES)
     assert {*ask_projection.ASK_NAMES, *thread_projection.THREAD_NAMES} < set(NAMES)
-    projector = make_projector(table("cas"), "")
+    projector = make_projector(table("cas"), StreamOptions())
     assert isinstance(projector, Projector)
     assert isinstance(projector.writer, frame_writer.FrameWriter)
 

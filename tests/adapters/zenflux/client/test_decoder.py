@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 import gateway.model as m
 from adapters.zenflux.client.decoder import Decoder
-from adapters.zenflux.server.stream_options import StreamOptions, encode_options
+from adapters.zenflux.server.stream_options import StreamOptions
 from gateway.client import SseDecoder
 from gateway.errors import BackendFailed
 from gateway.ports.remote import DecodedItem, ParsedFrame
@@ -32,8 +32,8 @@ def hearing() -> Decoder:
 
 
 def frames(manner: StreamOptions, records: list[m.Record]) -> list[ParsedFrame]:
-    outbound = dialect("zenflux").projector(table("zenflux"), encode_options(manner))
-    said = [frame for record in records for frame in outbound.feed(record)]
+    outbound = dialect("zenflux").projector(table("zenflux"), manner)
+    said = [frame.body for record in records for frame in outbound.feed(record)]
     if manner.framing == "json":
         return [ParsedFrame("", orjson.loads(frame)) for frame in said]
     decoder = SseDecoder()

@@ -22,7 +22,7 @@ def spoken(run_id: str = "turn_1", framing: str = "json") -> list[dict[str, obje
     delta = writer.delta(RECORD, 0, "a", 1.5)
     writer.event(RECORD)
     writer.cue("stopped", replace(RECORD, at=2.5), index=0)
-    return [orjson.loads(frame)["payload"] for frame in (*delta, *writer.take())]
+    return [orjson.loads(frame.body)["payload"] for frame in (*delta, *writer.take())]
 
 
 def test_silence_has_no_number() -> None:
@@ -46,7 +46,7 @@ def test_a_frame_waits_for_the_deltas_before_it() -> None:
     assert writer.throttle.deadline == 2.5
     assert len(writer.take()) == 1
     writer.cue("stopped", replace(RECORD, at=2.0), index=0)
-    frames = [orjson.loads(frame)["payload"] for frame in writer.take()]
+    frames = [orjson.loads(frame.body)["payload"] for frame in writer.take()]
     assert [frame["type"] for frame in frames] == ["content_delta", "content_stop"]
     assert writer.take() == ()
 

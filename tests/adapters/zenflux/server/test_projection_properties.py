@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 import gateway.model as m
 from adapters.zenflux.asks import result_text
 from adapters.zenflux.server.history import message_bodies, messages_of
-from adapters.zenflux.server.stream_options import StreamOptions, encode_options
+from adapters.zenflux.server.stream_options import StreamOptions
+from gateway.ports import Frame
 from tests.support.dialect_tables import dialect, table
 from tests.support.dialects.zenflux.reader import Run, events, payloads, read_stream
 from tests.support.record_streams import sessions
@@ -25,8 +26,8 @@ MANNERS = [SOCKET, SINGLE, WHOLE, SSE]
 
 
 def frames(manner: StreamOptions, records: list[m.Record]) -> list[bytes]:
-    outbound = dialect("zenflux").projector(table("zenflux"), encode_options(manner))
-    return [frame for record in records for frame in outbound.feed(record)]
+    outbound = dialect("zenflux").projector(table("zenflux"), manner)
+    return [frame.body for record in records for frame in outbound.feed(record)]
 
 
 def told(manner: StreamOptions, records: list[m.Record]) -> list[Run]:
@@ -115,8 +116,8 @@ def _plain(block: dict[str, Any]) -> bytes:
 @given(sessions(), st.data())
 def test_timers_change_nothing(records: list[m.Record], data: st.DataObject) -> None:
     """Whether and when the timer fires between two records, the same frames are said in the same order."""
-    live, replay = (dialect("zenflux").projector(table("zenflux"), "") for _ in range(2))
-    said: list[bytes] = []
+    live, replay = (dialect("zenflux").projector(table("zenflux"), StreamOptions()) for _ in range(2))
+    said: list[Frame] = []
     for record in records:
         if live.deadline is not None and live.deadline <= record.at and data.draw(st.booleans()):
             said += live.flush(data.draw(st.floats(live.deadline, record.at)))
@@ -130,14 +131,14 @@ def test_a_projector_fed_from_the_turn_is_right_at_every_cursor(
 ) -> None:
     start = data.draw(st.sampled_from([at for at, r in enumerate(records) if isinstance(r.event, m.TurnStarted)]))
     before = m.fold("sess_walk", records[:start])
-    whole = dialect("zenflux").projector(table("zenflux"), encode_options(manner))
+    whole = dialect("zenflux").projector(table("zenflux"), manner)
     for record in records[:start]:
         whole.feed(record)
     facts = StreamOptions(
         framing=manner.framing, multi_message=manner.multi_message, whole=manner.whole, throttle=manner.throttle,
         title=before.title, created_at=before.created_at, metadata=before.shown_metadata,
     )
-    late = dialect("zenflux").projector(table("zenflux"), encode_options(facts))
+    late = dialect("zenflux").projector(table("zenflux"), facts)
     assert [late.feed(record) for record in records[start:]] == [whole.feed(record) for record in records[start:]]
 
 

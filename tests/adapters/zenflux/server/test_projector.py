@@ -7,7 +7,7 @@ import pytest
 
 import gateway.model as m
 from adapters.zenflux.server.projector import make_projector
-from adapters.zenflux.server.stream_options import StreamOptions, encode_options
+from adapters.zenflux.server.stream_options import StreamOptions
 from tests.support.dialect_tables import table
 from tests.support.playbook import KID, Playbook, silence
 
@@ -39,7 +39,7 @@ def frame(event: str, **data: Any) -> Named:
 def play(**manner: Any) -> Playbook:
     manner.setdefault("throttle", 0.0)
     return Playbook(
-        make_projector(table("zenflux"), encode_options(StreamOptions(**manner))), manner.get("framing", "json")
+        make_projector(table("zenflux"), StreamOptions(**manner)), manner.get("framing", "json")
     )
 
 
@@ -212,7 +212,7 @@ def test_words_are_merged_until_something_else_is_said() -> None:
 
 
 def test_a_timer_says_what_is_due_with_the_time_it_was_due() -> None:
-    outbound = make_projector(table("zenflux"), "")
+    outbound = make_projector(table("zenflux"), StreamOptions())
     talk = Playbook(outbound, "json")
     (talk >> START << frame("session_start") << frame("conversation_start")
         >> message() << frame("message_start")
@@ -223,7 +223,7 @@ def test_a_timer_says_what_is_due_with_the_time_it_was_due() -> None:
     assert due == pytest.approx(1_700_000_000 + 4 / 8 + 0.15)
     assert outbound.flush(due - 0.001) == ()
     [said] = outbound.flush(due + 5)
-    assert orjson.loads(said)["payload"]["timestamp"] == "2023-11-14T22:13:20.650000"
+    assert orjson.loads(said.body)["payload"]["timestamp"] == "2023-11-14T22:13:20.650000"
     assert outbound.deadline is None
 
 

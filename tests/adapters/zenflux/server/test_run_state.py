@@ -20,7 +20,7 @@ TITLED = m.SessionUpdated(title="New")
 
 
 def written(writer: FrameWriter) -> list[str]:
-    return [orjson.loads(frame)["payload"]["type"] for frame in writer.take()]
+    return [orjson.loads(frame.body)["payload"]["type"] for frame in writer.take()]
 
 
 def changes(**options: Any) -> tuple[FrameWriter, ConversationChanges]:
@@ -46,7 +46,7 @@ def test_a_change_between_runs_is_known_to_the_next_run() -> None:
     conversation.updated(record(TITLED), TITLED)
     writer.begin(STARTED, "json")
     conversation.begin_run(STARTED)
-    [opened] = [orjson.loads(frame)["payload"] for frame in writer.take()]
+    [opened] = [orjson.loads(frame.body)["payload"] for frame in writer.take()]
     assert "New" in str(opened)
     conversation.open_message(STARTED)
     assert written(writer) == []

@@ -10,6 +10,7 @@ import gateway.model as m
 from tests.prove.crash.client_base import BROKEN, CrashRun, DialectClient, blocks
 from tests.prove.crash.expected_streams import projected_frames, start_of, turn_of
 from tests.prove.crash.history import Kind
+from tests.support.dialect_tables import dialect
 
 MINE = {"name": "mine", "description": "A tool of the client.", "parameters": {"type": "object"}}
 
@@ -103,8 +104,8 @@ def expected_lines(records: Sequence[m.Record], view: m.SessionView, mark: str, 
     if begins is None:
         return []
     pieces: list[list[str]] = [[]]
-    for record, frames in projected_frames("aap", "delta", records, begins):
-        pieces[-1] += [frame.decode().strip() for frame in frames]
+    for record, frames in projected_frames("aap", dialect("aap").default_options, records, begins):
+        pieces[-1] += [frame.body.decode().strip() for frame in frames]
         if isinstance(record.event, m.TurnSuspended):
             pieces.append([])
         elif isinstance(record.event, m.TurnEnded):

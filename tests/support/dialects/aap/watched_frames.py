@@ -2,14 +2,13 @@
 
 import re
 
+from gateway.ports import Frame
 from tests.support.dialects.aap.reader import read_stream
-
-OPTIONS = "delta"
-"""The options of its stream."""
+from tests.support.frames import bodies
 
 
-def spoken(frames: list[bytes]) -> tuple[str, list[str]]:
+def spoken(frames: list[Frame]) -> tuple[str, list[str]]:
     """AAP's streams belong to requests: each is from a turn_start to its turn_stop, and between them nobody listens."""
-    streams = re.findall(rb"event: turn_start\n.*?event: turn_stop\n[^\n]*\n\n", b"".join(frames), re.DOTALL)
+    streams = re.findall(rb"event: turn_start\n.*?event: turn_stop\n[^\n]*\n\n", b"".join(bodies(frames)), re.DOTALL)
     turns = read_stream(b"".join(streams))
     return ("".join(turn.text for turn in turns), [name for turn in turns for _, name, _ in turn.calls])

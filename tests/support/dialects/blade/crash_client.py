@@ -11,10 +11,10 @@ import socketio
 
 import gateway.model as m
 from adapters.blade.server.turn_state import wire_call_id
-from gateway.http import split_frame
 from tests.prove.crash.client_base import BROKEN, PATIENCE, CrashRun, DialectClient
 from tests.prove.crash.expected_streams import projected_frames
 from tests.prove.crash.history import ConnectionHistory
+from tests.support.dialect_tables import dialect
 
 
 class CrashListener:
@@ -129,12 +129,8 @@ class CrashClient(DialectClient):
 
 def expected_lines(records: Sequence[m.Record], view: m.SessionView) -> list[str]:
     """What the room of a session is told."""
-    return [_line_of(frame) for _, frames in projected_frames("blade", "", records) for frame in frames]
-
-
-def _line_of(frame: bytes) -> str:
-    name, payload = split_frame(frame)
-    return _line(name, orjson.loads(payload))
+    projected = projected_frames("blade", dialect("blade").default_options, records)
+    return [_line(frame.name, orjson.loads(frame.body)) for _, frames in projected for frame in frames]
 
 
 def _line(name: str, payload: Any) -> str:

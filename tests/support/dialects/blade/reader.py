@@ -1,11 +1,12 @@
 """A Blade client as the documents describe it, and a strict one: it builds its turns from patches alone."""
 
+from collections.abc import Iterable
 from copy import deepcopy
 from typing import Any
 
 import orjson
 
-from gateway.http import split_frame
+from gateway.ports import Frame
 
 WORDS = ("text", "thinking")
 CHANGES_LATER = ("paused",)
@@ -29,11 +30,10 @@ class Page:
         self._patches: dict[str, int] = {}
         self._growing: dict[str, bool] = {}
 
-    def read(self, frames: Any) -> "Page":
+    def read(self, frames: Iterable[Frame]) -> "Page":
         for frame in frames:
-            name, payload = split_frame(frame)
-            self.size += len(frame)
-            self.hear(name, orjson.loads(payload))
+            self.size += len(frame.body)
+            self.hear(frame.name, orjson.loads(frame.body))
         return self
 
     def hear(self, name: str, payload: dict[str, Any]) -> None:

@@ -1,12 +1,10 @@
 """What a Blade client that watches a whole session gets of it."""
 
+from gateway.ports import Frame
 from tests.support.dialects.blade.reader import Page
 
-OPTIONS = ""
-"""The options of its stream."""
 
-
-def spoken(frames: list[bytes]) -> tuple[str, list[str]]:
+def spoken(frames: list[Frame]) -> tuple[str, list[str]]:
     """The words of the agent, and the names of the tools it used."""
     page = Page().read(frames)
     own = [turn for turn in page.turns.values()

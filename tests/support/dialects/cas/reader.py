@@ -86,7 +86,8 @@ class StoredSession:
         return self.view.turn_start(cursor)
 
     async def read(
-        self, owner: str, session_id: str, name: str, options: str = "", *, after: int = 0, upto: int | None = None,
+        self, owner: str, session_id: str, name: str, options: StreamOptions, *, after: int = 0,
+        upto: int | None = None,
     ) -> AsyncIterator[Chunk]:
         return self.hub.read(session_id, name, options, after, self.view.head if upto is None else upto)
 
@@ -100,9 +101,9 @@ class StoredSession:
         return EventHistory(house, "", self.view, reading)
 
     async def stream(self, reading: StreamOptions, after: int = 0) -> list[Frame]:
-        chunks = [chunk async for chunk in await self.read("", self.view.session_id, "cas", reading.word, after=after)]
-        return read_stream(b"".join(frame for chunk in chunks for frame in chunk.frames))
+        chunks = [chunk async for chunk in await self.read("", self.view.session_id, "cas", reading, after=after)]
+        return read_stream(b"".join(frame.body for chunk in chunks for frame in chunk.frames))
 
     async def listed(self, reading: StreamOptions, **window: Any) -> list[dict[str, Any]]:
         window = {"after": None, "before": None, "limit": 10**6, "oldest_first": True, **window}
-        return [told.event for told in await self.history(reading).fetch(**window)]
+        return [orjson.loads(told.body) for told in await self.history(reading).fetch(**window)]

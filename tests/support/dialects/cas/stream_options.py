@@ -2,6 +2,6 @@
 
 from adapters.cas.server.stream_options import StreamOptions
 
-TRIED = ("",)
-LIVE = StreamOptions(deltas=("agent.message", "agent.thinking")).word
+TRIED = (StreamOptions(),)
+LIVE = StreamOptions(deltas=("agent.message", "agent.thinking"))
 """Those of a stream that is read while it happens."""

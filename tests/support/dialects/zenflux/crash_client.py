@@ -92,7 +92,7 @@ def expected_lines(records: Sequence[m.Record], view: m.SessionView, turn_id: st
     options = socket_options(dialect("zenflux").settings(), view)  # type: ignore[misc, arg-type]
     told: list[str] = []
     for record, frames in projected_frames("zenflux", options, records, begins):
-        told += [frame.decode() for frame in frames]
+        told += [frame.body.decode() for frame in frames]
         if isinstance(record.event, m.TurnEnded):
             return told
     return told

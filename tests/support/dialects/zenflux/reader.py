@@ -1,5 +1,6 @@
 """A ZenFlux client's ears, written from the protocol alone: what was said, and whether it was said in order."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
@@ -47,7 +48,7 @@ class Run:
         return [data for event, data in self.others if event == name]
 
 
-def payloads(frames: list[bytes]) -> list[dict[str, Any]]:
+def payloads(frames: Iterable[bytes]) -> list[dict[str, Any]]:
     """The envelopes of socket frames, checked against their frames."""
     found = []
     for frame in map(orjson.loads, frames):

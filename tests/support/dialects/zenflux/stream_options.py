@@ -1,5 +1,10 @@
 """The options of ZenFlux's streams that tests try."""
 
-TRIED = ("", '{"multi_message":false}', '{"whole":true}', '{"framing":"sse","multi_message":false,"throttle":0.0}')
-LIVE = ""
+from adapters.zenflux.server.stream_options import StreamOptions
+
+LIVE = StreamOptions()
 """Those of a stream that is read while it happens."""
+TRIED = (
+    LIVE, StreamOptions(multi_message=False), StreamOptions(whole=True),
+    StreamOptions(framing="sse", multi_message=False, throttle=0.0),
+)

@@ -1,24 +1,19 @@
 """Quill, outward: records become frames."""
 
 import gateway.model as m
-from gateway.ports import Projector
-from mappings.language import Table
+from gateway.ports import NO_FRAMES, DialectTable, Frames, Projector, StreamOptions
+from mappings.language import ProjectorBase
 
 
-class QuillProjector:
-    """Tells what the agent itself writes, as the table spells it; sub-agents are not heard."""
+class QuillProjector(ProjectorBase):
+    """Writes what the agent itself says, as the table spells it, and nothing of sub-agents."""
 
-    deadline: float | None = None
-
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: DialectTable) -> None:
         self._encoder = table.encoder("sse")
 
-    def feed(self, record: m.Record) -> tuple[bytes, ...]:
-        return self._encoder.record(record) if record.scope_id == m.ROOT else ()
-
-    def flush(self, now: float) -> tuple[bytes, ...]:
-        return ()
+    def feed(self, record: m.Record) -> Frames:
+        return self._encoder.record(record) if record.scope_id == m.ROOT else NO_FRAMES
 
 
-def make_projector(table: Table, options: str) -> Projector:
+def make_projector(table: DialectTable, options: StreamOptions) -> Projector:
     return QuillProjector(table)

@@ -8,8 +8,7 @@ from pydantic import BaseModel, ValidationError
 import gateway.model as m
 from gateway.errors import Conflict
 from gateway.http import OWNER, Context, FailFast, json_response, read_json
-from gateway.ports import ParsedFrame
-from mappings.language import Table
+from gateway.ports import NO_OPTIONS, DialectTable, ParsedFrame
 
 OBJECTS = {"created": ("session_id",), "talks": ("talks",), "talk": ("session_id", "lines"), "line": ("who", "text")}
 
@@ -20,7 +19,7 @@ class NewLine(FailFast, BaseModel):
     text: str
 
 
-def recorded_commands(frame: ParsedFrame, view: m.SessionView, table: Table) -> Sequence[m.AnyCommand]:
+def recorded_commands(frame: ParsedFrame, view: m.SessionView, table: DialectTable) -> Sequence[m.AnyCommand]:
     """What a person wrote in one request; nothing for any other request."""
     if not (frame.name.startswith("POST ") and frame.name.endswith("/lines")):
         return ()
@@ -33,7 +32,7 @@ def recorded_commands(frame: ParsedFrame, view: m.SessionView, table: Table) -> 
 class TalkRoutes:
     """One method per route."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Context[BaseModel]) -> None:
         self.context = context
 
     async def create(self, request: web.Request) -> web.Response:
@@ -62,7 +61,7 @@ class TalkRoutes:
         with context.sessions.reserve_stream(request[OWNER]) as place:
             submitting = context.sessions.submit(request[OWNER], session_id, [command])
             receipt = await context.begin_turn(request[OWNER], session_id, submitting)
-            return await context.stream_turn(request, session_id, receipt, "", place)
+            return await context.stream_turn(request, session_id, receipt, NO_OPTIONS, place)
 
     async def stop(self, request: web.Request) -> web.Response:
         context, session_id = self.context, request.match_info["session"]
@@ -79,7 +78,7 @@ class TalkRoutes:
         return table.object("talk", session_id=view.session_id, lines=lines)
 
 
-def routes(context: Context) -> Iterable[web.RouteDef]:
+def routes(context: Context[BaseModel]) -> Iterable[web.RouteDef]:
     talks, at = TalkRoutes(context), f"{context.mount}/talks"
     return [
         web.post(at, talks.create),

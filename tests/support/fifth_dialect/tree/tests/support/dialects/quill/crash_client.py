@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import gateway.model as m
+from gateway.ports import NO_OPTIONS
 from tests.prove.crash.client_base import CrashRun, DialectClient, blocks
 from tests.prove.crash.expected_streams import projected_frames, start_of, turn_of
 from tests.prove.crash.history import Kind
@@ -46,8 +47,8 @@ def expected_lines(records: Sequence[m.Record], view: m.SessionView, mark: str) 
     if begins is None:
         return []
     told: list[str] = []
-    for record, frames in projected_frames("quill", "", records, begins):
-        told += [frame.decode().strip() for frame in frames]
+    for record, frames in projected_frames("quill", NO_OPTIONS, records, begins):
+        told += [frame.body.decode().strip() for frame in frames]
         if isinstance(record.event, m.TurnEnded):
             break
     return told

@@ -2,11 +2,10 @@
 
 import orjson
 
-OPTIONS = ""
-"""The options of its stream."""
+from gateway.ports import Frame
 
 
-def spoken(frames: list[bytes]) -> tuple[str, list[str]]:
+def spoken(frames: list[Frame]) -> tuple[str, list[str]]:
     """The words of the agent, and the names of the tools it used, of which Quill tells nothing."""
-    words = [frame.split(b"data: ", 1)[1] for frame in frames if frame.startswith(b"event: words")]
+    words = [frame.body.split(b"data: ", 1)[1] for frame in frames if frame.name == "words"]
     return "".join(orjson.loads(word)["text"] for word in words), []
