@@ -1,1 +1,1 @@
-"""Measured ratios: the gateway beside a bare server that writes the same bytes, in one run on one machine."""
+"""Measures ratios: the gateway and a bare server that writes the same bytes, in one run on one machine."""

@@ -1,4 +1,4 @@
-"""`python -m bench`: runs the scenarios and prints what they found; timing never makes it fail, wrong answers do."""
+"""`python -m bench`: run the scenarios and print the figures; wrong responses make it fail, slow ones do not."""
 
 import argparse
 import json
@@ -32,7 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     effort = QUICK if options.quick else FULL
     try:
         for row in _rows(effort, options.only, litellm=options.litellm):
-            rows.append(row)  # one by one, so that those found before a break are shown
+            rows.append(row)  # one by one, so that rows before a failure are printed
     except BenchFailure as broken:
         print(f"bench: {broken}", file=sys.stderr)
         return 1
@@ -61,7 +61,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def _rows(effort: Effort, names: Sequence[str], *, litellm: bool) -> Iterator[Row]:
-    """Every row of the scenarios named, with the client on its own core while they run."""
+    """All rows of the named scenarios; the client runs on a core of its own."""
     cores, before = choose_cores(), os.sched_getaffinity(0)
     os.sched_setaffinity(0, {cores.client})
     try:
@@ -75,7 +75,7 @@ def _rows(effort: Effort, names: Sequence[str], *, litellm: bool) -> Iterator[Ro
 
 
 def _tell(line: str) -> None:
-    """Progress, for who watches; a file or a pipe gets none."""
+    """Show progress on a terminal; a file or a pipe gets none."""
     if sys.stderr.isatty():
         print(f"\r\033[K{line}", end="", file=sys.stderr, flush=True)
 

@@ -1,4 +1,4 @@
-"""The server to compare with: a bare aiohttp handler that writes ready events, one per write, and knows no more."""
+"""The server to compare with: a bare aiohttp handler that writes prepared events, one per write."""
 
 import asyncio
 import gc
@@ -14,7 +14,7 @@ Script = list[tuple[float, bytes]]
 
 
 class BaselineServer:
-    """Answers a message with the script it was taught for it."""
+    """Answers a message with the script that it was taught for it."""
 
     def __init__(self) -> None:
         self.scripts: dict[str, Script] = {}

@@ -1,4 +1,4 @@
-"""The load client: raw sockets and one epoll; while the clock runs it only reads, and examines later what it read."""
+"""The load client: raw sockets and one epoll; while the clock runs it only reads, and it checks the bytes later."""
 
 import gc
 import os
@@ -17,7 +17,7 @@ GIVE_UP_SECONDS = 120.0
 
 
 def dechunk(raw: bytes) -> bytes:
-    """The body of a whole chunked message; raises `BenchFailure` where it is torn."""
+    """The body of a complete chunked message; raises `BenchFailure` if it is incomplete."""
     parts, at = list[bytes](), 0
     while True:
         end = raw.find(b"\r\n", at)
@@ -40,7 +40,7 @@ def _size(line: bytes) -> int:
 
 
 class LoadResponse:
-    """One HTTP answer as it arrives: pieces, and when each came."""
+    """One HTTP response as it arrives: its chunks, and the time of each."""
 
     __slots__ = ("_chunked", "_need", "_tail", "pieces", "sent_at", "stamps", "status")
 
@@ -54,7 +54,7 @@ class LoadResponse:
         self._tail = b""
 
     def take(self, piece: bytes, now: float) -> bool:
-        """Keep the piece; whether the answer is complete with it."""
+        """Add a chunk; whether the response is complete."""
         self.pieces.append(piece)
         self.stamps.append(now)
         if self._chunked:
@@ -84,7 +84,7 @@ class LoadResponse:
         return dechunk(body) if self._chunked else body
 
     def arrivals(self, mark: bytes) -> list[float]:
-        """When each event with that mark was there, whole up to its mark."""
+        """The time at which each event with that mark had arrived, up to its mark."""
         raw, ends, total, times = b"".join(self.pieces), list[int](), 0, list[float]()
         for piece in self.pieces:
             total += len(piece)
@@ -98,18 +98,18 @@ class LoadResponse:
 
 @dataclass(frozen=True)
 class BatchResult:
-    """What came of one round of requests."""
+    """The result of one round of requests."""
 
     answers: Sequence[LoadResponse]
     seconds: float
     client_busy: float
-    """For how much of the time the client was at work; near 1 it was the bottleneck."""
+    """The share of the time in which the client was busy; near 1 it was the bottleneck."""
     client_kept_off: float
-    """For how much of the time others had the client's core."""
+    """The share of the time in which other processes had the client's core."""
 
 
 class Connections:
-    """Open sockets to one server, each with one request under way at most."""
+    """Open sockets to one server, each with at most one open request."""
 
     def __init__(self, port: int) -> None:
         self._port = port
@@ -123,7 +123,7 @@ class Connections:
             connection.close()
 
     def open(self, count: int) -> Sequence[socket.socket]:
-        """So many more."""
+        """Open so many more sockets."""
         fresh = [socket.create_connection(("127.0.0.1", self._port), timeout=10) for _ in range(count)]
         for connection in fresh:
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -132,7 +132,7 @@ class Connections:
 
 
 class RequestBatch:
-    """One request on each socket, all sent at once, and the reading of what comes back."""
+    """Send one request on each socket, all at once, and read the responses."""
 
     def __init__(self, sockets: Sequence[socket.socket], requests: Sequence[bytes], rest: float = 0.0) -> None:
         self._rest = rest
@@ -158,7 +158,7 @@ class RequestBatch:
         self._poll.close()
 
     def read(self, seconds: float) -> None:
-        """Read until all is answered, or for so long."""
+        """Read until all responses are complete, or for so long."""
         clock, waiting = time.perf_counter, self._waiting
         until = clock() + seconds
         while waiting and (left := until - clock()) > 0:
@@ -188,12 +188,12 @@ class RequestBatch:
 
 
 def run_batch(sockets: Sequence[socket.socket], requests: Sequence[bytes], rest: float = 0.0) -> BatchResult:
-    """All the answers; a client that rests after each look takes more at a time, and has less to do."""
+    """All responses; a client that sleeps after each poll reads more at a time, and has less work."""
     with RequestBatch(sockets, requests, rest) as playing:
         return playing.finish()
 
 
 def fetch(port: int, request: bytes) -> LoadResponse:
-    """One request on a connection of its own."""
+    """Send one request on a connection of its own."""
     with Connections(port) as connections:
         return run_batch(connections.open(1), [request]).answers[0]

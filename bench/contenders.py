@@ -1,4 +1,4 @@
-"""Who stands in front of the model service: ours with either log, nginx, and LiteLLM's proxy in a place of its own."""
+"""The servers in front of the model service: the gateway with either log, nginx, and LiteLLM's proxy."""
 
 import os
 import shutil
@@ -14,7 +14,7 @@ from .protocols import AapProtocol, ChatProtocol
 from .servers import ROOT, Contender
 
 KEY = "sk-bench-0123456789abcdef0123456789abcdef"
-"""Not a secret; but ours must look for it in all that the service says, as it does for any key."""
+"""Not a secret; but the gateway searches all responses for it, as for any key."""
 LITELLM_HOME = ROOT / ".bench" / "litellm"
 GATEWAY = """\
 log: {log}
@@ -57,7 +57,7 @@ general_settings: {{master_key: {key}}}
 
 
 def mock() -> Contender:
-    """The service itself; as a column it is what nobody in between costs."""
+    """The model service itself; its column shows the cost without a server in between."""
     return Contender(
         "direct", lambda folder, port: [sys.executable, "-m", "bench.model_service", str(port)], ChatProtocol()
     )
@@ -95,7 +95,7 @@ def _gateway_command(upstream: int, log: str, folder: Path, port: int) -> Sequen
 
 
 def nginx_path() -> str | None:
-    """Where nginx is; Debian keeps it from the path of those who are not root."""
+    """The path of nginx; Debian does not have it on the PATH of ordinary users."""
     return shutil.which("nginx", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin")
 
 
@@ -120,7 +120,7 @@ def _litellm_command(upstream: int, folder: Path, port: int) -> Sequence[str]:
 
 
 def install_litellm() -> None:
-    """Once, into a folder of its own: it wants other versions of what we use, and much that we do not."""
+    """Install LiteLLM once, into a folder of its own: it needs other versions of our libraries, and many more."""
     if (LITELLM_HOME / "bin" / "litellm").exists():
         return
     print("installing litellm[proxy] into .bench/litellm, about 700 MB, this once", file=sys.stderr, flush=True)

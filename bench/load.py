@@ -1,4 +1,4 @@
-"""Clients in numbers: each with a session of its own, and everything they are told is checked."""
+"""Many clients, each with a session of its own; everything that they receive is checked."""
 
 import socket
 import time
@@ -13,9 +13,9 @@ from .protocols import PAUSE, Workload
 from .servers import Server
 
 RAMP_SECONDS = 1.5
-"""So long after their start paced streams have settled."""
+"""Paced streams are steady so many seconds after their start."""
 BATCH = 50
-"""So many connections are opened at once; more would overflow the server's queue and wait for the kernel to retry."""
+"""So many connections are opened at once; more would overflow the server's queue, and the kernel would retry."""
 
 
 @dataclass(frozen=True)
@@ -25,11 +25,11 @@ class Sample:
     round: BatchResult
     deltas: int
     spent: CpuTime
-    """What the server process spent on it."""
+    """The CPU time of the server process."""
 
     @property
     def rate(self) -> float:
-        """Deltas a second; the time in which others had the server's core does not count."""
+        """Deltas per second; time in which others had the server's core does not count."""
         return self.deltas / max(self.spent.cpu, self.round.seconds - self.spent.waited)
 
     @property
@@ -39,11 +39,11 @@ class Sample:
 
 @dataclass(frozen=True)
 class Window:
-    """A stretch of time in which all streams ran, and what it cost."""
+    """A period in which all streams ran, and its cost."""
 
     whole: Sample
     arrivals: Sequence[Sequence[float]]
-    """When the deltas of each stream came, within the window."""
+    """The times of each stream's deltas within the window."""
     spent: CpuTime
 
     @property
@@ -52,7 +52,7 @@ class Window:
 
 
 class StreamChecker:
-    """Examines every stream; one that is equal to a stream already found right is right."""
+    """Checks every stream; a stream that equals one that was checked before is correct."""
 
     def __init__(self) -> None:
         self._right: dict[tuple[str, str], bytes] = {}
@@ -71,7 +71,7 @@ CHECKER = StreamChecker()
 
 
 def create_sessions(server: Server, count: int) -> list[str]:
-    """Sessions made one after the other on one connection; nameless ones where there are none to make."""
+    """Sessions that are made one after the other on one connection; empty ids if the protocol has none."""
     if not server.wire.create():
         return [""] * count
     with Connections(server.port) as connections:
@@ -86,13 +86,13 @@ def _created(server: Server, answer: LoadResponse) -> str:
 
 
 def concurrent_turns(server: Server, count: int, talk: Workload, rest: float = 0.0) -> Sample:
-    """So many turns at once, each on its own connection and in its own fresh session."""
+    """So many turns at once, each on its own connection and in its own new session."""
     with open_clients(server, count) as (sockets, sessions):
         return measured(server, sockets, sessions, talk, rest)
 
 
 def paced_turns(server: Server, count: int, talk: Workload) -> Window:
-    """So many paced turns at once, looked at as a whole and between their start and their end."""
+    """So many paced turns at once; the window lies between their start and their end."""
     with open_clients(server, count) as (sockets, sessions):
         requests, before = [server.wire.turn(session, talk.message) for session in sessions], server.spent()
         with RequestBatch(sockets, requests) as playing:
@@ -142,14 +142,14 @@ def _checked_sample(server: Server, played: BatchResult, talk: Workload, spent: 
 
 
 def turns_in_a_row(server: Server, sessions: Sequence[str], talk: Workload) -> list[Sample]:
-    """One turn after the other on one connection, in the sessions given."""
+    """One turn after the other on one connection, in the given sessions."""
     with Connections(server.port) as connections:
         one = connections.open(1)
         return [measured(server, one, [session], talk) for session in sessions]
 
 
 def warm_up(servers: Sequence[Server], talk: Workload) -> None:
-    """Have the first server show what it writes, teach it to those that must be taught, and warm them up."""
+    """Let the first server show its output, teach it to the servers that must be taught, and warm all of them up."""
     first, *others = servers
     body = CHECKER.check(first, turns_in_a_row(first, create_sessions(first, 1), talk)[0].round.answers[0], talk)
     for server in others:

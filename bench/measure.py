@@ -1,4 +1,4 @@
-"""What is measured, and how it is summed up: CPU and memory of a process, medians, spreads and paired ratios."""
+"""CPU and memory of a process; medians, spreads and paired ratios of samples."""
 
 import os
 import time
@@ -11,16 +11,16 @@ from statistics import median
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 TICKS = os.sysconf("SC_CLK_TCK")
 CPUCLOCK_SCHED = 2
-"""What makes the number of a process that of its clock; see clock_getcpuclockid(3)."""
+"""Turns the number of a process into that of its clock; see clock_getcpuclockid(3)."""
 
 
 class BenchFailure(Exception):
-    """Something did not work, as opposed to being slow: the figures would mean nothing."""
+    """Something does not work, as opposed to being slow: the figures would mean nothing."""
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A median and how far the samples lay apart."""
+    """A median and the spread of the samples."""
 
     median: float
     low: float
@@ -35,12 +35,12 @@ def figure(samples: Sequence[float]) -> Figure:
 
 
 def paired_ratio(ours: Sequence[float], theirs: Sequence[float]) -> Figure:
-    """The ratios of runs that lay side by side in time, so that a noisy minute hits both."""
+    """The ratios of runs that were next to each other in time, so that noise affects both."""
     return figure([mine / other for mine, other in zip(ours, theirs, strict=True)])
 
 
 def percentile(samples: Sequence[float], percent: float) -> float:
-    """The smallest sample that is at least as large as so many percent of them all."""
+    """The smallest sample that is at least as large as so many percent of all samples."""
     ordered = sorted(samples)
     rank = -(-len(ordered) * percent // 100)
     return ordered[max(0, int(rank) - 1)]
@@ -50,7 +50,7 @@ def percentile(samples: Sequence[float], percent: float) -> float:
 
 @dataclass(frozen=True)
 class CpuTime:
-    """What a process had of the CPU, and how long it waited for it because others had it; in seconds."""
+    """The CPU time of a process, and how long it waited for a core; in seconds."""
 
     cpu: float
     waited: float
@@ -63,16 +63,16 @@ class CpuTime:
 
 
 def cpu_time(pid: int) -> CpuTime:
-    """All its threads together; what those had waited that have ended is forgotten."""
+    """All threads of a process; the waiting time of threads that have ended is lost."""
     waited = 0
     for path in Path(f"/proc/{pid}/task").glob("*/schedstat"):
-        with suppress(OSError):  # it has ended meanwhile
+        with suppress(OSError):  # the thread has ended
             waited += int(path.read_text().split()[1])
     return CpuTime(_cpu_seconds(pid), waited / 1e9)
 
 
 def _cpu_seconds(pid: int) -> float:
-    """To the nanosecond by the clock that the kernel keeps for each process, else in its ticks."""
+    """In nanoseconds by the kernel's clock of the process, or else in ticks."""
     try:
         return time.clock_gettime(~pid << 3 | CPUCLOCK_SCHED)
     except OSError:
@@ -80,13 +80,13 @@ def _cpu_seconds(pid: int) -> float:
 
 
 def process_family(leader: int) -> list[int]:
-    """Who belongs to the session of processes that this one leads, itself first."""
+    """The processes of the session that this one leads, itself first."""
     others = list[int]()
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:
             fields = path.read_text().rpartition(")")[2].split()
         except OSError:
-            continue  # it has ended meanwhile
+            continue  # the process has ended
         if int(fields[3]) == leader and int(path.parent.name) != leader:
             others.append(int(path.parent.name))
     return [leader, *others]
@@ -105,14 +105,10 @@ def rss_bytes(pid: int) -> int:
 
 @dataclass(frozen=True)
 class Cores:
-    """Which core the servers have to themselves, and which the client; the same one if there is but one."""
+    """The core of the servers and the core of the client; the same one on a machine with one core."""
 
     server: int
     client: int
-
-    @property
-    def are_apart(self) -> bool:
-        return self.server != self.client
 
 
 def choose_cores() -> Cores:

@@ -1,4 +1,4 @@
-"""A model service for the bench: chat completions from ready bytes, one write for every delta, as models send them."""
+"""A model service for the bench: chat completions from prepared bytes, one write per delta."""
 
 import heapq
 import json
@@ -18,7 +18,7 @@ READ = 1 << 16
 
 
 def chunk(delta: dict[str, str] | None, finish: str | None = None, usage: dict[str, int] | None = None) -> bytes:
-    """One event of an answer, as the documents of the protocol have it; without choices where it tells the cost."""
+    """One event of a response; without choices if it has the usage."""
     choices = [] if delta is None else [{"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}]
     body = {"id": "chatcmpl-bench", "object": "chat.completion.chunk", "created": 1_700_000_000, "model": "bench",
             "choices": choices, **({"usage": usage} if usage else {})}
@@ -26,7 +26,7 @@ def chunk(delta: dict[str, str] | None, finish: str | None = None, usage: dict[s
 
 
 def answer(talk: Workload) -> list[bytes]:
-    """The events of a whole answer."""
+    """The events of a whole response."""
     cost = {"prompt_tokens": 2, "completion_tokens": len(talk.deltas), "total_tokens": 2 + len(talk.deltas)}
     return [
         chunk({"role": "assistant", "content": ""}), *(chunk({"content": delta}) for delta in talk.deltas),
@@ -36,7 +36,7 @@ def answer(talk: Workload) -> list[bytes]:
 
 @cache
 def script(message: str) -> tuple[float, list[bytes]]:
-    """The pause before each delta, and what is written: the beginning, the deltas, and all that ends the answer."""
+    """The pause before each delta, and the bytes: the beginning, the deltas, and the end of the response."""
     talk = workload_of(message)
     first, *deltas, stop, cost, done = map(_framed, answer(talk))
     return (PAUSE if talk.paced else 0.0), [HEAD + first, *deltas, stop + cost + done + LAST_CHUNK]
@@ -47,7 +47,7 @@ def _framed(event: bytes) -> bytes:
 
 
 class MockConnection:
-    """One connection: what it has sent, and what it is being told."""
+    """One connection: its request, and the response that it is sent."""
 
     __slots__ = ("at", "heard", "pause", "pieces", "rest", "wire")
 
@@ -56,10 +56,10 @@ class MockConnection:
         self.heard = b""
         self.pause, self.pieces, self.at = 0.0, list[bytes](), 0
         self.rest = b""
-        """What the socket did not take of the last piece."""
+        """The bytes of the last write that the socket did not take."""
 
     def hear(self, received: bytes) -> bool:
-        """Whether a request is whole with this; if so, the answer is ready to be told."""
+        """Add received bytes; if a request is complete, prepare its response."""
         head, found, body = (self.heard + received).partition(b"\r\n\r\n")
         length = int(head.lower().partition(b"content-length:")[2].split(b"\r\n")[0] or 0)
         if not found or len(body) < length:
@@ -73,7 +73,7 @@ class MockConnection:
         return True
 
     def tell(self) -> bool | None:
-        """One piece more; whether more follow, None if the socket takes no more for now."""
+        """Write one more delta; returns whether more follow, or None if the socket takes no more for now."""
         piece = self.rest or self.pieces[self.at]
         try:
             taken = self.wire.send(piece)
@@ -87,7 +87,7 @@ class MockConnection:
 
 
 class MockModelService:
-    """Serves all callers in one thread: those with something to hear get one piece each, again and again."""
+    """Serves all connections in one thread: each gets one delta in turn."""
 
     def __init__(self, port: int) -> None:
         self._door = socket.create_server(("127.0.0.1", port), backlog=1024)
@@ -97,7 +97,7 @@ class MockModelService:
         self._callers: dict[int, MockConnection] = {}
         self._telling: dict[int, MockConnection] = {}
         self._later: list[tuple[float, int]] = []
-        """When which caller is due; a heap."""
+        """When which connection is due; a heap."""
 
     def serve(self) -> None:
         while True:

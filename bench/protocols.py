@@ -1,4 +1,4 @@
-"""How a dialect is spoken by the load client: requests as ready bytes, and what was heard in an answer."""
+"""The protocols of the load client: requests as prepared bytes, and the check of responses."""
 
 import json
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ class Workload:
     message: str
     deltas: Sequence[str]
     paced: int = 0
-    """How many of the deltas are preceded by a pause."""
+    """How many of the deltas have a pause before them."""
 
     @property
     def text(self) -> str:
@@ -37,35 +37,35 @@ def slow(count: int) -> Workload:
 
 
 def words(count: int, *, slowly: bool = False) -> Workload:
-    """What the bench's own model service says: each word another one, so that order and number can be told."""
+    """The reply of the bench's model service: all words differ, so that order and number can be checked."""
     deltas = tuple(f"word{number} " for number in range(1, count + 1))
     return Workload(f"{count} words{SLOWLY if slowly else ''}", deltas, paced=count if slowly else 0)
 
 
 def workload_of(message: str) -> Workload:
-    """The talk that such a message stands for."""
+    """The workload that such a message stands for."""
     return words(int(message.split()[0]), slowly=message.endswith(SLOWLY))
 
 
 class LoadProtocol(Protocol):
-    """A dialect as the client needs it; one such object makes one more column possible."""
+    """A protocol as the client needs it; each one makes another column possible."""
 
     name: str
     event_mark: bytes
-    """What every event has in its bytes, and no comment has."""
+    """A mark that the bytes of every event have, and no comment has."""
     delta_mark: bytes
-    """What every text delta has in its bytes, and nothing else has."""
+    """A mark that the bytes of every text delta have, and nothing else has."""
 
     def create(self) -> bytes:
-        """The request that makes a session; nothing where there are none."""
+        """The request that creates a session; empty if the protocol has none."""
 
     def session_of(self, body: bytes) -> str: ...
     def turn(self, session: str, message: str) -> bytes: ...
     def events(self, body: bytes) -> list[bytes]:
-        """The body cut into what a bare server would write one by one."""
+        """The body, divided into what a bare server would write one by one."""
 
     def check(self, body: bytes, talk: Workload) -> None:
-        """Raise `BenchFailure` unless the whole of the talk was heard, in order, once."""
+        """Raise `BenchFailure` unless the response has the whole workload, in order, once."""
 
 
 def post(path: str, body: object, *fields: str) -> bytes:
@@ -112,7 +112,7 @@ class AapProtocol:
 
 
 class ChatProtocol:
-    """Chat completions, streamed: what the bench's model service speaks, and every proxy in front of it."""
+    """Streamed chat completions, as the bench's model service and every proxy in front of it speak them."""
 
     name = "chat"
     event_mark = b"data: "

@@ -1,4 +1,4 @@
-"""What was found: rows with an aim beside each ratio, as an aligned table or as JSON."""
+"""The rows of the report, with an aim beside each ratio, as an aligned table or as JSON."""
 
 import os
 import platform
@@ -14,7 +14,7 @@ LIBRARIES = ("aiohttp", "uvloop", "orjson", "msgspec")
 
 @dataclass(frozen=True)
 class Aim:
-    """What a figure should come to; `of` says which: the ratio, or our own figure."""
+    """A limit for a figure: the ratio, or the figure of the column `of`."""
 
     bound: float
     at_least: bool
@@ -47,26 +47,26 @@ class Row:
 
     @property
     def judged(self) -> Figure | None:
-        """What the aim is about; None where there is none."""
+        """The value that the aim is for; None if there is none."""
         if self.aim is None:
             return None
         return self.ratio if self.aim.of == "ratio" else self.figures[self.aim.of]
 
     @property
     def met(self) -> bool | None:
-        """Whether the aim is met; None where there is none."""
+        """Whether the aim is met; None if there is none."""
         return None if self.aim is None or self.judged is None else self.aim.is_met(self.judged.median)
 
 
 def number(value: float) -> str:
-    """Three significant digits, thousands apart."""
+    """Three significant digits, with separators for thousands."""
     if abs(value) >= 100:
         return f"{value:,.0f}"
     return f"{value:.1f}" if abs(value) >= 10 else f"{value:.2f}"
 
 
 def within(value: Figure) -> str:
-    """The median, and half the way from the lowest to the highest sample in percent of it."""
+    """The median, and half of the range of the samples in percent of it."""
     if value.samples == 1 or not value.median:
         return number(value.median)
     return f"{number(value.median)} ±{50 * (value.high - value.low) / value.median:.0f}%"
@@ -115,13 +115,13 @@ def notes(rows: Sequence[Row]) -> list[str]:
 
 
 def missed(rows: Sequence[Row]) -> list[str]:
-    """The aims that were not met, in words."""
+    """The aims that were not met, as text."""
     return [f"{row.scenario}, {row.name}: {number(judged.median)}, wanted {row.aim.text}"
             for row in rows if row.met is False and row.aim is not None and (judged := row.judged) is not None]
 
 
 def tables(rows: Sequence[Row], columns: Sequence[str], of: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    """One table, and one more for each scenario that has columns of its own."""
+    """One table, and another one for each scenario that has columns of its own."""
     if shared := [row for row in rows if row.scenario not in of]:
         yield table(shared, columns)
     for scenario, its in of.items():

@@ -1,4 +1,4 @@
-"""The servers under test: each in a process of its own on the servers' core, and a column of the table."""
+"""The servers under test, each in a process of its own on the servers' core."""
 
 import os
 import signal
@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from functools import reduce
 from operator import add
@@ -30,7 +30,7 @@ agents: {{demo: {{backend: demo}}}}
 """
 
 Command = Callable[[Path, int], Sequence[str]]
-"""(an empty folder, a port) → what to execute."""
+"""(an empty folder, a port) → the command to execute."""
 
 
 def gateway_command(folder: Path, port: int, log: str = "memory") -> Sequence[str]:
@@ -50,7 +50,7 @@ def baseline_command(folder: Path, port: int) -> Sequence[str]:
 
 @dataclass(frozen=True)
 class Contender:
-    """A column of the table: what it is called, how it is started, and how one talks to it."""
+    """A column of the table: its name, how it is started, and its protocol."""
 
     name: str
     command: Command
@@ -58,23 +58,23 @@ class Contender:
     needs_script: bool = False
     """Whether it plays scripts that it must be taught first."""
     ready_at: str = "/readyz"
-    """What it answers with 200 as soon as it can work."""
+    """The path that it answers with 200 as soon as it is ready."""
     ready_seconds: float = READY_SECONDS
     has_family: bool = False
-    """Whether it is more than one process; they are measured together."""
+    """Whether it has several processes, which are measured together."""
     environment: Mapping[str, str] = field(default_factory=dict)
 
 
 DRAGOMAN = Contender("dragoman", gateway_command, AapProtocol())
 BARE = Contender("bare aiohttp", baseline_command, AapProtocol(), needs_script=True)
 DURABLE = Contender("durable", durable_command, AapProtocol())
-"""Ours with the log that is the default; what is named `dragoman` has the memory log."""
+"""The gateway with the default log; the column `dragoman` has the memory log."""
 CONTENDERS = (DRAGOMAN, BARE)
-"""The first is ours; ratios are ours to the second."""
+"""The first column is the gateway; ratios are to the second."""
 
 
 class Server:
-    """A running contender; leaving the `with` ends it."""
+    """A running server; leaving the `with` block stops it."""
 
     def __init__(self, contender: Contender, folder: Path, core: int) -> None:
         self.contender = contender
@@ -83,11 +83,10 @@ class Server:
         self._errors = folder / f"{contender.name.replace(' ', '-')}-{self.port}.err"
         started = time.perf_counter()
         self._process = self._spawn(contender.command(folder, self.port), core)
-        try:
+        with ExitStack() as undo:
+            undo.callback(self.stop)
             self._await_ready(started + contender.ready_seconds)
-        except BaseException:
-            self.stop()
-            raise
+            undo.pop_all()
         self.seconds_to_ready = time.perf_counter() - started
 
     def __enter__(self) -> "Server":
@@ -100,7 +99,7 @@ class Server:
             raise BenchFailure(f"{self.contender.name} died with code {died}\n{self._last_words()}") from error
 
     def stop(self) -> None:
-        """End it and whoever it has started: they are a group of their own."""
+        """Stop it and all processes that it has started: they form a group."""
         with suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
@@ -115,7 +114,7 @@ class Server:
         return process_family(self._process.pid) if self.contender.has_family else [self._process.pid]
 
     def load_script(self, talk: Workload, body: bytes) -> None:
-        """Have a bare server play a body event by event, with the pauses that the talk has."""
+        """Teach a bare server a body, event by event, with the pauses of the workload."""
         left, script = talk.paced, list[tuple[float, str]]()
         for event in self.wire.events(body):
             is_paced = left > 0 and self.wire.delta_mark in event
@@ -152,7 +151,7 @@ class Server:
 
 
 def _environment() -> dict[str, str]:
-    """Ours without the settings that somebody made for another server."""
+    """The environment without settings for another server."""
     return {name: value for name, value in os.environ.items() if not name.startswith("DRAGOMAN_")}
 
 

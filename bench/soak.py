@@ -1,4 +1,4 @@
-"""`python -m bench.soak`: a real server under mixed work for minutes; what it holds on to, and whether that grows."""
+"""`python -m bench.soak`: a real server under mixed load for minutes, and whether its memory grows."""
 
 import argparse
 import asyncio
@@ -29,7 +29,7 @@ HANG_SECONDS = 120.0
 SAMPLE_SECONDS = 2.0
 """Seconds between two looks at the server."""
 WARM, IDLE = 20, 180
-"""Sessions made first: to warm up, and to see what one takes in which nothing happens; all of them are at hand."""
+"""Sessions that are created first: for warm-up, and to measure an idle session; all of them stay in memory."""
 SLACK_BYTES, SLACK_SHARE = 8 * MIB, 0.05
 SETTINGS = """\
 port: {port}
@@ -62,7 +62,7 @@ class Sample:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the second half tells: how much memory it added, and how much it may add."""
+    """The growth of memory in the second half, and its limit."""
 
     rise: float
     allowed: float
@@ -74,7 +74,7 @@ class Verdict:
 
 
 def slope(places: Sequence[float], values: Sequence[float]) -> float:
-    """Of the straight line that lies closest."""
+    """The slope of the straight line that fits best."""
     middle, mean = fmean(places), fmean(values)
     spread = sum((place - middle) ** 2 for place in places)
     return sum((p - middle) * (v - mean) for p, v in zip(places, values, strict=True)) / spread if spread else 0.0
@@ -90,7 +90,7 @@ def judge(samples: Sequence[Sample]) -> Verdict:
 
 
 class SoakServer:
-    """The server in its process, and what can be seen of it from outside."""
+    """The server process, and what can be measured from outside."""
 
     def __init__(self, folder: Path) -> None:
         self.port = free_port()
@@ -151,9 +151,9 @@ def _figure(page: str, name: str) -> float:
 
 
 async def soak(server: SoakServer, seconds: float) -> tuple[list[Sample], SoakCounts, float]:
-    """Samples, what was done, and what an idle session takes."""
+    """The samples, what was done, and the memory of an idle session."""
     tally, over, samples = SoakCounts(), asyncio.Event(), list[Sample]()
-    timeout = aiohttp.ClientTimeout(total=None)  # every visit has its bound
+    timeout = aiohttp.ClientTimeout(total=None)  # every visit has a timeout
     async with aiohttp.ClientSession(timeout=timeout) as http:
         crowd = SoakClients(server.address, http, tally)
         await idle_sessions(crowd, WARM)
@@ -171,7 +171,7 @@ async def soak(server: SoakServer, seconds: float) -> tuple[list[Sample], SoakCo
                 samples.append(await server.look(http, begun, tally.turns))
                 _tell(samples[-1], len(samples))
             over.set()
-            await asyncio.wait(work, return_when=asyncio.FIRST_EXCEPTION)  # a visit that takes for ever fails
+            await asyncio.wait(work, return_when=asyncio.FIRST_EXCEPTION)  # a visit that takes too long fails
         finally:
             for task in work:
                 task.cancel()

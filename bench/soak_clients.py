@@ -1,4 +1,4 @@
-"""What clients do to a server all day: talk in every dialect, answer, interrupt, come back, and take nothing."""
+"""Clients of the soak test: they talk in every dialect, answer, interrupt, reconnect, or read nothing."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -16,12 +16,12 @@ MESSAGES = (
 )
 TURNS_PER_SESSION = 5
 TURN_SECONDS = 30.0
-"""Seconds after which a turn that does not end is a fault of the server."""
+"""A turn that has not ended after so many seconds is a fault of the server."""
 
 
 @dataclass
 class SoakCounts:
-    """What was done so far."""
+    """The counts of what was done so far."""
 
     turns: int = 0
     asks: int = 0

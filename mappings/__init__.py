@@ -1,4 +1,4 @@
-"""The dictionaries: one table per dialect, and the language they are written in."""
+"""The tables of the dialects, and the language that they are written in."""
 
 from mappings.language import (
     FEATURES,

@@ -11,7 +11,7 @@ import pytest
 import gateway.model as m
 from gateway.ports import Frame
 from tests.support.dialect_parts import dialects_with, part, quick_settings, skipped
-from tests.support.dialect_tables import DIALECTS
+from tests.support.dialect_tables import DIALECTS, dialect
 from tests.support.directives import directives
 from tests.support.gateway_server import Served, serving, until
 
@@ -61,11 +61,11 @@ def _answer(pending: m.OpenAsk) -> m.AnyCommand:
             else m.ReturnResult(request_id=request_id, content="done"))
 
 
-async def _frames(served: Served, session: str, dialect: str) -> list[Frame]:
+async def _frames(served: Served, session: str, name: str) -> list[Frame]:
     """All that a watcher of the whole session gets, up to the end of its last turn."""
     records = await served.gateway.sessions.records("", session)
     last = max(record.seq for record in records if isinstance(record.event, m.TurnEnded))
-    watcher = await served.gateway.sessions.subscribe("", session, dialect, part(dialect, "watched_frames").OPTIONS)
+    watcher = await served.gateway.sessions.subscribe("", session, name, dialect(name).default_options)
     frames: list[Frame] = []
     async with asyncio.timeout(60):
         seen = 0

@@ -1,17 +1,16 @@
-"""What it costs that nothing is lost: the same work with the log in a file, beside the log in memory."""
+"""The cost of durability: the same work with the log in a file, and with the log in memory."""
 
 from collections.abc import Callable, Iterator
 
 from bench.load import Sample, concurrent_turns, paced_turns, warm_up
-from bench.measure import figure, paired_ratio, percentile
-from bench.protocols import burst, slow
+from bench.measure import figure, percentile
+from bench.protocols import Workload, burst, slow
 from bench.report import Row, at_least, at_most
-from bench.servers import DRAGOMAN, DURABLE
+from bench.servers import DRAGOMAN, DURABLE, Server
 
-from .runner import Bench, alternate, client_row
+from .runner import Bench, alternate, client_row, compared
 from .streaming import first_waits, lateness, slowest_rate
 
-DurableSamples = dict[str, list[Sample]]
 BOTH = (DURABLE, DRAGOMAN)
 
 
@@ -31,13 +30,13 @@ def _bursts(bench: Bench) -> Iterator[Row]:
             found = alternate(servers, rounds, _work(turns, talk))
         rates = {name: [sample.rate for sample in samples] for name, samples in found.items()}
         micros = {name: [sample.cpu_micros for sample in samples] for name, samples in found.items()}
-        yield _row(f"{label} deltas", "deltas/s", rates, at_least(0.75, "0.75 ×"))
-        yield _row(f"{label} server CPU", "µs/delta", micros)
+        yield compared("durable", f"{label} deltas", "deltas/s", rates, at_least(0.75, "0.75 ×"))
+        yield compared("durable", f"{label} server CPU", "µs/delta", micros)
         yield client_row("durable", f"{label} client busy", found)
 
 
-def _work(turns: int, talk: object) -> Callable[..., Sample]:
-    return lambda server: concurrent_turns(server, turns, talk)  # type: ignore[arg-type]
+def _work(turns: int, talk: Workload) -> Callable[[Server], Sample]:
+    return lambda server: concurrent_turns(server, turns, talk)
 
 
 def _steady(bench: Bench) -> Iterator[Row]:
@@ -48,24 +47,20 @@ def _steady(bench: Bench) -> Iterator[Row]:
         warm_up(servers, talk)
         found = alternate(servers, rounds, lambda server: paced_turns(server, streams, talk))
     cpu = {name: [window.cpu_micros for window in windows] for name, windows in found.items()}
-    yield _row(f"{label} CPU, streams running", "µs/delta", cpu)
+    yield compared("durable", f"{label} CPU, streams running", "µs/delta", cpu)
     for percent in (50, 99):
         late = {name: [1000 * percentile(lateness(window), percent) for window in windows]
                 for name, windows in found.items()}
-        yield _row(f"{label} lateness p{percent}", "ms", late, share=False)
+        yield compared("durable", f"{label} lateness p{percent}", "ms", late, share=False)
     slowest = {name: [slowest_rate(window) for window in windows] for name, windows in found.items()}
-    yield _row(f"{label} slowest stream", "% of rate", slowest, at_least(95, "95 %", DURABLE.name), share=False)
+    aim = at_least(95, "95 %", DURABLE.name)
+    yield compared("durable", f"{label} slowest stream", "% of rate", slowest, aim, share=False)
 
 
 def _single(bench: Bench) -> Iterator[Row]:
-    """A turn on an idle server waits for two commits: that of the message, and that of the first word."""
+    """A turn on an idle server waits for two commits: that of the message, and that of the first event."""
     found = first_waits(bench, "durable", BOTH)
-    yield _row("request to first event, idle", "ms", found, share=False)
+    yield compared("durable", "request to first event, idle", "ms", found, share=False)
     more = [late - soon for late, soon in zip(found[DURABLE.name], found[DRAGOMAN.name], strict=True)]
     aim = at_most(4, "4 ms", DURABLE.name)
     yield Row("durable", "the same, more than in memory", "ms", {DURABLE.name: figure(more)}, aim=aim)
-
-
-def _row(name: str, unit: str, samples: dict[str, list[float]], aim: object = None, *, share: bool = True) -> Row:
-    ratio = paired_ratio(samples[DURABLE.name], samples[DRAGOMAN.name]) if share else None
-    return Row("durable", name, unit, {key: figure(values) for key, values in samples.items()}, ratio, aim)  # type: ignore[arg-type]

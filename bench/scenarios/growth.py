@@ -1,4 +1,4 @@
-"""The scenarios: each starts its own servers, drives them in turns, and yields rows."""
+"""The cost of a delta with many sessions, and with a long history."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from statistics import median
@@ -14,7 +14,7 @@ FLAT = at_most(1.2, "1.2 × (flat)")
 
 
 def measure_growth(bench: Bench) -> Iterator[Row]:
-    """Whether a delta costs more where there are many sessions, or where a session has a long history."""
+    """Whether a delta costs more with many sessions, or in a session with a long history."""
     with bench.start(DRAGOMAN) as small, bench.start(DRAGOMAN) as large:
         yield from _more_sessions(bench, small, large)
     with bench.start(DRAGOMAN) as server:
@@ -51,7 +51,7 @@ def _more_history(bench: Bench, server: Server) -> Iterator[Row]:
 
 
 Setting = tuple[str, Callable[[int], tuple[Server, Sequence[str]]]]
-"""What it is called, and (turns) → the server and a session for each turn."""
+"""A name, and (turns) → the server and a session for each turn."""
 
 
 def _side_by_side(bench: Bench, small: Setting, large: Setting) -> Iterator[Row]:

@@ -1,4 +1,4 @@
-"""What one long reply costs on a wire that repeats itself: bytes and CPU per character, by the length of the reply."""
+"""The cost of one long reply in a dialect that repeats it: bytes and CPU per character, by the length of the reply."""
 
 import importlib
 import time
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import gateway.model as m
 from bench.measure import BenchFailure, figure
 from bench.report import Row
-from mappings.language import Vocabulary, builtin_path, load_table
+from mappings.language import builtin_table
 
 LENGTHS = {"1 kB": 1_000, "100 kB": 100_000, "1 MB": 1_000_000}
 PACES = {
@@ -19,14 +19,14 @@ DIALECT, WORD = "blade", "word "
 
 
 def reply(length: int, pace: float) -> Iterator[m.Record]:
-    """A turn of one text, its words so far apart."""
-    block = {"block_id": "b", "message_id": "m", "kind": m.BlockKind.TEXT}
-    text = WORD * (length // len(WORD))
-    events = [
+    """A turn of one text, with so much time between its words."""
+    kind, words = m.BlockKind.TEXT, length // len(WORD)
+    events: list[m.AnyEvent] = [
         m.SessionCreated(agent="demo"), m.InputAccepted(command_id="c", command=m.SendMessage(content="go")),
-        m.TurnStarted(command_id="c"), m.MessageStarted(message_id="m"), m.BlockStarted(**block),
-        *(m.BlockDelta(**block, delta=WORD) for _ in range(length // len(WORD))),
-        m.BlockEnded(**block, text=text), m.MessageEnded(message_id="m"),
+        m.TurnStarted(command_id="c"), m.MessageStarted(message_id="m"),
+        m.BlockStarted(block_id="b", message_id="m", kind=kind),
+        *(m.BlockDelta(block_id="b", message_id="m", kind=kind, delta=WORD) for _ in range(words)),
+        m.BlockEnded(block_id="b", message_id="m", kind=kind, text=WORD * words), m.MessageEnded(message_id="m"),
         m.TurnEnded(outcome=m.Outcome.COMPLETED, stop_reason=m.StopReason.END_TURN),
     ]
     for seq, event in enumerate(events, 1):
@@ -35,8 +35,7 @@ def reply(length: int, pace: float) -> Iterator[m.Record]:
 
 def replies(bench: object) -> Iterator[Row]:
     its = importlib.import_module(f"adapters.{DIALECT}").DIALECT
-    words = Vocabulary(cues=its.cues, names=its.names, messages=its.messages, objects=its.objects)
-    table = load_table(builtin_path(DIALECT), words)
+    table = builtin_table(its)
     for pace_name, pace in PACES.items():
         for name, length in LENGTHS.items():
             records = list(reply(length, pace))

@@ -1,4 +1,4 @@
-"""The scenarios: each starts its own servers, drives them in turns, and yields rows."""
+"""The memory of a server: idle, per session, per event and per stream; and its time to start."""
 
 import time
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from bench.servers import CONTENDERS, DRAGOMAN, Server
 
 
 def measure_memory(bench: Bench) -> Iterator[Row]:
-    """What a server holds: idle, per session, per event of the log, per open stream."""
+    """The memory of a server: idle, per session, per event of the log, per open stream."""
     effort = bench.effort
     bench.tell(f"memory: {effort.idle_sessions} sessions, {effort.open_streams} open streams")
     with bench.running(*CONTENDERS) as servers:
@@ -33,7 +33,7 @@ def measure_memory(bench: Bench) -> Iterator[Row]:
 
 
 HELD_OPEN = slow(60)
-"""Longer than we look at it."""
+"""Longer than the measurement."""
 
 
 def _per_event(server: Server, events: int) -> float:

@@ -1,4 +1,4 @@
-"""The scenarios: each starts its own servers, drives them in turns, and yields rows."""
+"""What all scenarios share: how much work is done, the servers of a scenario, and rows that compare them."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -19,7 +19,7 @@ OURS = DRAGOMAN.name
 
 @dataclass(frozen=True, kw_only=True)
 class Effort:
-    """How much work is done to be sure."""
+    """How much work each scenario does."""
 
     name: str
     burst: Mapping[int, tuple[int, int]]
@@ -76,16 +76,16 @@ class Bench:
     cores: Cores
     folder: Path
     tell: Callable[[str], None]
-    """Says how far we are."""
+    """Shows progress."""
     litellm: bool = False
-    """Whether LiteLLM's proxy takes part where it can; it is large, and it takes its time."""
+    """Whether LiteLLM's proxy takes part; it is large, and it is slow."""
 
     def start(self, contender: Contender) -> Server:
         return Server(contender, self.folder, self.cores.server)
 
     @contextmanager
     def running(self, *contenders: Contender) -> Iterator[Sequence[Server]]:
-        """All of them at once; only the one that is being driven has anything to do."""
+        """All servers at once; only the one that is being driven has work."""
         with ExitStack() as stack:
             yield [stack.enter_context(self.start(contender)) for contender in contenders]
 
@@ -93,20 +93,20 @@ class Bench:
 Measured = TypeVar("Measured")
 Scenario = Callable[[Bench], Iterator[Row]]
 Samples = Mapping[str, Sequence[float]]
-"""Column → what was measured, round by round."""
+"""Column → the samples, round by round."""
 
 
 def compared(
     scenario: str, name: str, unit: str, samples: Samples, aim: Aim | None = None, *, share: bool = True,
 ) -> Row:
-    """A row with a figure for each column and, of the first two, the ratio."""
+    """A row with a figure for each column, and the ratio of the first two."""
     columns = list(samples)
     ratio = paired_ratio(samples[columns[0]], samples[columns[1]]) if share and len(columns) > 1 else None
     return Row(scenario, name, unit, {column: figure(samples[column]) for column in columns}, ratio, aim)
 
 
 def alternate(servers: Sequence[Server], rounds: int, work: Callable[[Server], Measured]) -> dict[str, list[Measured]]:
-    """Every server does the work once in each round, first one first, then the other first."""
+    """Every server does the work once in each round; the order alternates."""
     found: dict[str, list[Measured]] = {server.contender.name: [] for server in servers}
     for turn in range(rounds):
         for server in servers if turn % 2 == 0 else reversed(servers):
@@ -115,14 +115,14 @@ def alternate(servers: Sequence[Server], rounds: int, work: Callable[[Server], M
 
 
 def client_row(scenario: str, name: str, found: Mapping[str, Sequence[Sample]]) -> Row:
-    """How busy the client was: near 100 % it was measured, not the server."""
+    """How busy the client was; near 100 % the client was measured, not the server."""
     shares = {column: figure([100 * s.round.client_busy for s in samples]) for column, samples in found.items()}
     notes = [note for column, samples in found.items() for note in caveats(column, samples)]
     return Row(scenario, name, "% of core", shares, notes=notes)
 
 
 def caveats(column: str, samples: Sequence[Sample]) -> Iterator[str]:
-    """What makes these samples worth less than they look."""
+    """Reasons why these samples are less reliable than they look."""
     if median(sample.round.client_busy for sample in samples) > BUSY_CLIENT:
         yield f"the load client was the bottleneck against {column}"
     taken = median(sample.spent.waited / sample.round.seconds for sample in samples)
@@ -132,53 +132,3 @@ def caveats(column: str, samples: Sequence[Sample]) -> Iterator[str]:
     if taken > DISTURBED:
         yield (f"other processes had the client's core for {100 * taken:.0f} % of the time against {column}; "
                "a client that is late makes many small writes cheaper than they are")
-
-
-# -- streaming --------------------------------------------------------------------------------------------------------
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-
-# -- memory and start -------------------------------------------------------------------------------------------------
-
-
-
-
-
-
-
-
-
-
-
-
-
-# -- growth -----------------------------------------------------------------------------------------------------------
-
-
-
-
-
-
-
-
-
-
-
-
-

@@ -1,4 +1,4 @@
-"""The scenarios: each starts its own servers, drives them in turns, and yields rows."""
+"""Streamed turns: bursts, short turns, paced streams, and the wait for the first event."""
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -14,7 +14,7 @@ from bench.servers import CONTENDERS, DRAGOMAN, Contender
 
 
 def stream_burst(bench: Bench) -> Iterator[Row]:
-    """Turns that say all they have to say at once."""
+    """Turns whose deltas come all at once."""
     for turns, (deltas, rounds) in bench.effort.burst.items():
         bench.tell(f"burst: {turns} at once, {deltas} deltas each")
         yield from _burst(bench, turns, deltas, rounds)
@@ -33,7 +33,7 @@ def _burst(bench: Bench, turns: int, deltas: int, rounds: int) -> Iterator[Row]:
 
 
 def short_turns(bench: Bench) -> Iterator[Row]:
-    """What a turn costs that says next to nothing: the price of its start and end."""
+    """The cost of a turn that says next to nothing: its start and its end."""
     turns, rounds = bench.effort.turns
     bench.tell(f"turn: {turns} at once, one delta each")
     talk = burst(1)
@@ -46,7 +46,7 @@ def short_turns(bench: Bench) -> Iterator[Row]:
 
 
 def stream_paced(bench: Bench) -> Iterator[Row]:
-    """Many streams, twenty deltas a second each."""
+    """Many streams with twenty deltas per second each."""
     streams, deltas, rounds = bench.effort.paced
     bench.tell(f"paced: {streams} streams, {deltas} deltas each, {PAUSE * 1000:g} ms apart")
     talk = slow(deltas)
@@ -71,7 +71,7 @@ def stream_paced(bench: Bench) -> Iterator[Row]:
 
 
 def lateness(window: Window) -> list[float]:
-    """How much later than the pause after its predecessor each delta came; what came early is not late."""
+    """How much later than the pause after the delta before it each delta came; early ones are not late."""
     late = list[float]()
     for times in window.arrivals:
         late += [max(0.0, after - before - PAUSE) for before, after in pairwise(times)]
@@ -84,12 +84,12 @@ def slowest_rate(window: Window) -> float:
 
 
 def first_event(bench: Bench) -> Iterator[Row]:
-    """How long an idle server takes from a request to its first event."""
+    """The wait of a client from a request to its first event, on an idle server."""
     yield compared("first", "request to first event, idle", "ms", first_waits(bench, "first", CONTENDERS))
 
 
 def first_waits(bench: Bench, scenario: str, contenders: Sequence[Contender]) -> dict[str, list[float]]:
-    """Contender → how many milliseconds its first events took, half of them at most, block for block."""
+    """Contender → the median wait for the first event in milliseconds, block by block."""
     turns, blocks = bench.effort.first_events
     bench.tell(f"{scenario}: {turns * blocks} turns, one after the other")
     talk, found = burst(1), dict[str, list[float]]()

@@ -1,4 +1,4 @@
-"""The translation alone, without sockets or tasks: a model's bytes in, canonical events between, a dialect's out."""
+"""The translation alone, without sockets or tasks: a model's bytes to canonical events to a dialect's bytes."""
 
 import importlib
 import time
@@ -17,21 +17,18 @@ from gateway.backends.llm.toolbox import LlmToolbox
 from gateway.client import HttpClient, SecretFilter, StreamAssembler
 from gateway.client.transport.sse_decoder import SseDecoder
 from gateway.ports import BackendEvent, Frame, Projector
-from mappings.language import Vocabulary, builtin_path, load_table
+from mappings.language import builtin_table
 
 DIALECT, OURS = "aap", "dragoman"
 READ = 16
-"""So many events are read at a time, as from a socket that has some waiting."""
+"""So many events are read at a time, as from a busy socket."""
 
 
 def translation(effort: tuple[int, int]) -> Iterator[Row]:
     deltas, rounds = effort
     talk = words(deltas)
     its = importlib.import_module(f"adapters.{DIALECT}").DIALECT
-    table = load_table(builtin_path(DIALECT), Vocabulary(
-        cues=its.cues, names=its.names, messages=its.messages, objects=its.objects,
-    ))
-    found = [_translated(talk, its.projector(table, its.default_options)) for _ in range(rounds)]
+    found = [_translated(talk, its.projector(builtin_table(its), its.default_options)) for _ in range(rounds)]
     for name, place in (("model's bytes to events", 0), ("events to the dialect's bytes", 1)):
         micros = [1e6 * times[place] / deltas for times in found]
         yield Row("upstream", f"translation alone: {name}", "µs/delta", {OURS: figure(micros)})
@@ -40,7 +37,7 @@ def translation(effort: tuple[int, int]) -> Iterator[Row]:
 
 
 def _translated(talk: Workload, outbound: Projector) -> tuple[float, float]:
-    """Seconds of CPU for either half of the way; what comes out is examined."""
+    """Seconds of CPU for each half of the way; the output is checked."""
     events = answer(talk)
     pieces = [b"".join(events[at:at + READ]) for at in range(0, len(events), READ)]
     started = time.process_time()
@@ -53,7 +50,7 @@ def _translated(talk: Workload, outbound: Projector) -> tuple[float, float]:
 
 
 def decode_response(pieces: Sequence[bytes]) -> list[BackendEvent]:
-    """The model's answer in words of the house, as the backend has it."""
+    """The model's response as canonical events, as the backend makes them."""
     numbers = count(1)
     scribe = StreamAssembler(lambda prefix: f"{prefix}_{next(numbers)}", secret_filter=SecretFilter((KEY,)))
     decoder = SseDecoder()
@@ -67,7 +64,7 @@ def decode_response(pieces: Sequence[bytes]) -> list[BackendEvent]:
 
 
 def encode_frames(said: Sequence[BackendEvent], outbound: Projector) -> list[Frame]:
-    """The same on the wire of a dialect, each event in a record of its own as the engine stamps them."""
+    """The events as bytes of a dialect, each event in a record of its own as in the engine."""
     ended = m.TurnEnded(outcome=m.Outcome.COMPLETED, stop_reason=m.StopReason.END_TURN)
     events: list[Any] = [m.TurnStarted(command_id="c"), *said, ended]  # in the root scope events are bare
     frames = list[Frame]()

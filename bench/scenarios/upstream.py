@@ -1,4 +1,4 @@
-"""What the `openai` backend costs: one model service behind ours, behind nginx and behind LiteLLM's proxy."""
+"""The cost of the `openai` backend: one model service behind the gateway, nginx and LiteLLM's proxy."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -18,14 +18,14 @@ from .translation import translation
 
 NAME = "upstream"
 OURS, DURABLE, NGINX, LITELLM, DIRECT = COLUMNS = ("dragoman", "durable", "nginx", "litellm", "direct")
-"""Ours with the log in memory and in a file, two others, and nobody in between."""
+"""The gateway with the log in memory and in a file, two proxies, and the service itself."""
 REST = 0.002
-"""So long the client rests after each look at many streams: it leaves the core to the service, which shares it."""
+"""With many streams the client sleeps so long after each poll: it leaves the core to the service, which shares it."""
 AIMS: Mapping[str, tuple[str, Aim, Aim]] = {
     NGINX: ("to nginx", at_least(0.7, "0.7 ×"), at_most(3.0, "3 ×")),
     LITELLM: ("to LiteLLM", at_least(60.0, "60 ×"), at_most(0.05, "1/20")),
 }
-"""Peer → how a row about it is called, what our rate should come to, and our wait for the first delta."""
+"""Peer → the name of its row, the aim for our rate, and the aim for our wait for the first delta."""
 LEFT_OUT = {
     NGINX: "nginx was left out: it is not installed (Debian's package is nginx-light)",
     LITELLM: "LiteLLM was left out; python -m bench --only upstream --litellm installs it into .bench, and measures it",
@@ -34,11 +34,11 @@ LEFT_OUT = {
 
 @dataclass(frozen=True)
 class LoadResult:
-    """What one round of many turns came to."""
+    """The result of one round of many turns."""
 
     samples: Sequence[Sample]
     service: float
-    """What the service spent meanwhile, in seconds of CPU."""
+    """The CPU time of the service, in seconds."""
 
     @property
     def deltas(self) -> int:
@@ -58,24 +58,24 @@ class LoadResult:
 
     @property
     def busy(self) -> float:
-        """For how much of the time the server was at work; well below 1 it was waiting for us."""
+        """The share of the time in which the server was busy; well below 1 it was waiting for us."""
         return sum(sample.spent.cpu for sample in self.samples) / self.seconds
 
     @property
     def taken(self) -> float:
-        """For how much of the time it waited for its core."""
+        """The share of the time in which it waited for its core."""
         return sum(sample.spent.waited for sample in self.samples) / self.seconds
 
     @property
     def other_core(self) -> float:
-        """For how much of the time the client and the service were at work, which share a core."""
+        """The share of the time in which the client and the service, which share a core, were busy."""
         client = sum(sample.round.client_busy * sample.round.seconds for sample in self.samples)
         return (self.service + client) / self.seconds
 
 
 @dataclass(frozen=True)
 class UpstreamSetup:
-    """The service, and those in front of it."""
+    """The service, and the servers in front of it."""
 
     bench: Bench
     service: Server
@@ -87,7 +87,7 @@ class UpstreamSetup:
 
 
 def measure_upstream(bench: Bench) -> Iterator[Row]:
-    """Start, many streams at once, single turns, a steady load, what it holds, and the translation alone."""
+    """Start, many streams at once, single turns, a steady load, memory, and the translation alone."""
     if bench.litellm:
         install_litellm()
     with ExitStack() as stack:
@@ -142,14 +142,14 @@ def _crowds(service: Server, streams: int, deltas: int, repeats: int) -> Callabl
 
 
 def _busy(name: str, found: Mapping[str, Sequence[LoadResult]]) -> Row:
-    """How busy each gateway was, and what makes its figure worth less than it looks."""
+    """How busy each gateway was, and why its figure may be unreliable."""
     notes = [note for column, crowds in found.items() for note in _caveats(column, crowds)]
     shares = {column: [100 * crowd.busy for crowd in crowds] for column, crowds in found.items()}
     return Row(NAME, name, "% of core", _figures(shares), notes=notes)
 
 
 def _caveats(column: str, crowds: Sequence[LoadResult]) -> Iterator[str]:
-    """Threads of its own that write a file take the core from each other; that is nobody's fault but its own."""
+    """Threads of the server that write a file take the core from each other; that is its own cost."""
     if column != DURABLE and (taken := median(crowd.taken for crowd in crowds)) > DISTURBED:
         yield f"other processes had the core of {column} for {100 * taken:.0f} % of the time"
     if (other := median(crowd.other_core for crowd in crowds)) > BUSY_CLIENT:
@@ -159,7 +159,7 @@ def _caveats(column: str, crowds: Sequence[LoadResult]) -> Iterator[str]:
 # -- single turns -----------------------------------------------------------------------------------------------------
 
 def _first(setting: UpstreamSetup) -> Iterator[Row]:
-    """From a request to its first word, when nothing else is going on: all the way to the service and back."""
+    """From a request to its first delta, on an idle server: all the way to the service and back."""
     turns, blocks = setting.bench.effort.first_events
     setting.bench.tell(f"upstream: {turns * blocks} turns, one after the other")
     found: dict[str, list[list[float]]] = alternate(setting.all, blocks, lambda server: _waits(server, turns))
@@ -179,7 +179,7 @@ def _waits(server: Server, turns: int) -> list[float]:
 # -- a steady load ----------------------------------------------------------------------------------------------------
 
 def _steady(setting: UpstreamSetup) -> Iterator[Row]:
-    """Many streams, twenty deltas a second each; LiteLLM is spared, it cannot follow."""
+    """Many streams with twenty deltas per second each; LiteLLM is left out, since it is too slow."""
     streams, deltas, rounds = setting.bench.effort.upstream_paced
     setting.bench.tell(f"upstream: {streams} streams, {deltas} deltas each, paced")
     servers = [server for server in setting.gateways if server.contender.name != LITELLM]
@@ -208,7 +208,7 @@ def _figures(samples: Mapping[str, Sequence[float]]) -> dict[str, Figure]:
 
 
 def _ratios(label: str, samples: Mapping[str, Sequence[float]], aims: Mapping[str, Aim] | None = None) -> Iterator[Row]:
-    """Ours with the log in memory, to each of the others that took part."""
+    """The gateway with the log in memory, compared with each of the others that took part."""
     for name, (what, _, _) in AIMS.items():
         if name in samples:
             yield Row(

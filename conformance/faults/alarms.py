@@ -1,7 +1,7 @@
-"""False alarms looked for: correct servers examined again and again, slowly, and with every liberty; none may fail.
+"""Looks for false alarms: examines correct servers again and again, slowly, and in every variation; none may fail.
 
 `python -m conformance.faults.alarms cas --runs 50 --jitter 20` examines the reference server fifty times, once more
-with up to 20 ms before every answer and event, and every liberal variant once. With `--url` it is the server at that
+with up to 20 ms before every answer and event, and every variation once. With `--url` it is the server at that
 address that is examined, plainly and slowly; it is then the caller who says that it is correct.
 """
 
@@ -63,7 +63,7 @@ class Watch:
     key: str | None = KEY
     profile: Path | None = None
     within: float = 5.0
-    with_liberties: bool = True
+    with_variations: bool = True
     at_once: int = AT_ONCE
     """How many cases are put at a time."""
     suite: Suite = field(init=False)
@@ -72,7 +72,7 @@ class Watch:
         object.__setattr__(self, "suite", load_suite(self.dialect))
 
     async def rounds(self) -> AsyncIterator[Round]:
-        """The plain runs, all on one server, then the slow one, then the liberal ones."""
+        """The plain runs, all on one server, then the slow one, then the variations."""
         async with AsyncExitStack() as stack:
             ours = served(setup_of(self.dialect).server())
             url = self.url if self.url is not None else await stack.enter_async_context(ours)
@@ -81,7 +81,7 @@ class Watch:
             if self.jitter:
                 slow = await stack.enter_async_context(proxied(url, _route, Jitter(self.jitter, self.seed)))
                 yield told(f"run with up to {self.jitter * 1000:g} ms of delay", await self.examine(slow))
-        for server in self.liberal():
+        for server in self.variations():
             async with served(server) as url:
                 yield told(f"run on {type(server).__name__}", await self.examine(url), with_shoulds=False)
 
@@ -94,14 +94,14 @@ class Watch:
         setup = setup_of(self.dialect)
         return setup.profile(self.suite, setup.server_type) if is_ours else self.suite.read_profile(self.profile)
 
-    def liberal(self) -> Iterator[Servable]:
-        """The servers that use every freedom, each made when its turn comes."""
-        if self.url is None and self.with_liberties:
-            yield from map(setup_of(self.dialect).make, setup_of(self.dialect).liberties)
+    def variations(self) -> Iterator[Servable]:
+        """The correct servers that differ from the reference, each made when its turn comes."""
+        if self.url is None and self.with_variations:
+            yield from map(setup_of(self.dialect).make, setup_of(self.dialect).variations)
 
 
 def told(name: str, report: Report, with_shoulds: bool = True) -> Round:
-    """What a report holds against a correct server; a liberal one may do without what is only a SHOULD."""
+    """What a report holds against a correct server; a variation may do without what is only a SHOULD."""
     is_must = {item.requirement.id: item.requirement.level is Level.MUST for item in report.findings}
     alarms = [
         f"{result.name} ({', '.join(result.requirements)}): {result.outcome}: {result.remark}"

@@ -1,12 +1,29 @@
-"""Faults: ways of being wrong, each with a name, a sentence, and the requirements that must catch it."""
+"""Faults: ways in which a server can be wrong, read from conformance/faults/<dialect>/faults.yaml.
+
+Each row has an id, the requirements that must fail, the cases that must notice it, and either `wrong`, a sentence, with
+`mutate`, what goes wrong in which step of the reference server, or `program`, a class in the dialect's programs.py.
+"""
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
 from types import ModuleType
-from typing import Any, TypeVar
+from typing import Annotated, Any
 
-Server = TypeVar("Server", bound=type[Any])
+from pydantic import BaseModel, BeforeValidator, ConfigDict
+
+import conformance.faults
+from conformance.faults.compiler import Tally, mutated
+from conformance.faults.mutation import Change, Names, problems
+from conformance.kit.documents import DocumentError, line_of, nearest, read_document
+from conformance.kit.suite import load_suite
+
+ID = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+Changes = Annotated[tuple[Change, ...], BeforeValidator(lambda given: [given] if isinstance(given, dict) else given)]
 
 
 @dataclass(frozen=True)
@@ -18,21 +35,107 @@ class Fault:
     requirements: tuple[str, ...]
     cases: tuple[str, ...]
     server: type[Any]
+    changes: tuple[Change, ...] = ()
+    """What goes wrong; nothing is told of a program."""
+    tally: Tally = field(default_factory=Tally, compare=False)
+
+    @property
+    def unapplied(self) -> list[str]:
+        """The changes that have made no difference since the tally was cleared, and those that could not be made."""
+        unseen = [change.at for place, change in enumerate(self.changes) if place not in self.tally.seen]
+        return unseen + self.tally.troubles
 
 
-def fault(*requirements: str, cases: str) -> Callable[[Server], Server]:
-    """Make a fault of a server class: these requirements must fail on it, by (at least) these cases."""
+class Row(BaseModel):
+    """A row of faults.yaml."""
 
-    def mark(server: Server) -> Server:
-        name = re.sub(r"(?<!^)(?=[A-Z])|(?<=[a-z])(?=[0-9])", "-", server.__name__).lower()
-        sentence = " ".join((server.__doc__ or "").split())
-        server.fault = Fault(name, sentence, requirements, tuple(cases.split()), server)
-        return server
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
-    return mark
+    id: str
+    requirements: Names
+    cases: Names
+    wrong: str = ""
+    mutate: Changes = ()
+    program: str | None = None
 
 
-def faults_of(*modules: ModuleType) -> tuple[Fault, ...]:
-    """The faults these modules define, in the order they are written."""
-    found = [vars(item).get("fault") for module in modules for item in vars(module).values() if isinstance(item, type)]
-    return tuple(item for item in found if isinstance(item, Fault))
+class FaultTable(BaseModel):
+    """A file of faults."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    faults: tuple[Row, ...]
+
+
+@cache
+def load_faults(dialect: str) -> Mapping[str, Fault]:
+    """The faults of a dialect by their ids, in the order they are written; DocumentError names all that is wrong."""
+    places = [Path(folder) / dialect / "faults.yaml" for folder in conformance.faults.__path__]
+    return read_faults(next((place for place in places if place.is_file()), places[0]), dialect)
+
+
+def read_faults(path: Path, dialect: str) -> Mapping[str, Fault]:
+    """The faults in a file that are faults of this dialect's reference server."""
+    table = read_document(path, FaultTable)
+    reference = import_module(f"conformance.faults.{dialect}.server")
+    programs = classes(dialect)
+    ids = [row.id for row in table.faults]
+    found = [(place, at, words) for place, row in enumerate(table.faults) for at, words in _problems(row, dialect)]
+    found += [(place, ("id",), "this id was used before") for place, name in enumerate(ids) if name in ids[:place]]
+    used = {row.program for row in table.faults}
+    left = [name for name in programs if name not in used]
+    if found or left:
+        text = path.read_text(encoding="utf-8")
+        words = [f"{ids[place]}: {problem}" for place, _, problem in found]
+        words += [f"no row has `program: {name}`, which is in {programs[name].__module__}" for name in left]
+        raise DocumentError(path, words, [line_of(text, ("faults", place, *at)) for place, at, _ in found])
+    return {row.id: _fault(row, reference, programs) for row in table.faults}
+
+
+def classes(dialect: str) -> dict[str, type[Any]]:
+    """The programs of a dialect: the public classes of its programs.py, which a dialect of rows need not have."""
+    name = f"conformance.faults.{dialect}.programs"
+    own = vars(import_module(name)).values() if find_spec(name) else ()
+    kinds = (item for item in own if isinstance(item, type) and item.__module__ == name)
+    return {kind.__name__: kind for kind in kinds if not kind.__name__.startswith("_")}
+
+
+def _fault(row: Row, reference: ModuleType, programs: Mapping[str, type[Any]]) -> Fault:
+    if row.program is not None:
+        server: type[Any] = programs[row.program]
+        return Fault(row.id, " ".join((server.__doc__ or "").split()), row.requirements, row.cases, server)
+    tally = Tally()
+    server = mutated(reference.SERVER, row.mutate, reference.REFUSAL, _class_name(row.id), tally)
+    return Fault(row.id, " ".join(row.wrong.split()), row.requirements, row.cases, server, row.mutate, tally)
+
+
+def _class_name(name: str) -> str:
+    return "".join(part.capitalize() for part in name.split("-"))
+
+
+def _problems(row: Row, dialect: str) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """What is wrong with a row, and where in the row."""
+    if not ID.fullmatch(row.id):
+        yield ("id",), "an id is small letters and digits with hyphens, as `two-starts`"
+    suite = load_suite(dialect)
+    known = {"requirements": suite.catalogue.ids, "cases": {case.name for case in suite.cases}}
+    for kind, names in known.items():
+        given = getattr(row, kind)
+        unknown = [f"{kind}: there is no {name!r}; {nearest(name, names)}" for name in given if name not in names]
+        yield from (((kind,), problem) for problem in (unknown if given else [f"{kind}: name at least one"]))
+    if (row.program is None) == (not row.mutate):
+        yield (), "say `mutate` or `program`, and not both"
+    elif row.program is not None:
+        programs = classes(dialect)
+        if row.program not in programs:
+            yield ("program",), f"programs.py has no class {row.program!r}; {nearest(row.program, programs)}"
+        elif row.program != _class_name(row.id):
+            yield ("program",), f"the class has the name of the id: {_class_name(row.id)}"
+        if row.wrong:
+            yield ("wrong",), "wrong: the docstring of the program says it"
+    else:
+        if not row.wrong.strip().endswith("."):
+            yield ("wrong",), "wrong: say in a sentence what is wrong"
+        server = import_module(f"conformance.faults.{dialect}.server").SERVER
+        for number, change in enumerate(row.mutate):
+            yield from ((("mutate", number), f"mutate: {problem}") for problem in problems(change, server))

@@ -71,7 +71,7 @@ def words(text: str) -> tuple[str, ...]:
 
 
 def script(text: str) -> Script:
-    """What the agent does when told this."""
+    """What the agent does with this message."""
     moves, rest = [], text
     while found := DIRECTIVE.search(rest):
         after = rest[found.end() :]

@@ -1,7 +1,7 @@
 """YAML documents read into pydantic models, with every problem named at once, and its line."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
 from pathlib import Path
@@ -15,6 +15,8 @@ from .field_errors import words_of
 
 Model = TypeVar("Model", bound=BaseModel)
 Place = Sequence[int | str]
+FEW = 40
+"""As many names can be listed in one line of an error."""
 
 
 class DocumentError(Exception):
@@ -91,16 +93,19 @@ def _problem(place: Place, message: str) -> str:
 def _words(error: ErrorDetails, model: type[BaseModel]) -> str:
     """What is wrong; an unknown name gets the nearest that is known."""
     if error["type"] == "extra_forbidden":
-        return f"there is no such entry; {_nearest(str(error['loc'][-1]), _entries(model, error['loc'][:-1]))}"
+        return f"there is no such entry; {nearest(str(error['loc'][-1]), _entries(model, error['loc'][:-1]))}"
     if error["type"] == "literal_error":
         allowed = re.findall("'([^']*)'", error["ctx"]["expected"])
-        return f"there is no {error['input']!r}; {_nearest(str(error['input']), allowed)}"
+        return f"there is no {error['input']!r}; {nearest(str(error['input']), allowed)}"
     return words_of(error)
 
 
-def _nearest(name: str, known: Sequence[str]) -> str:
+def nearest(name: str, known: Collection[str]) -> str:
+    """A hint at what was meant: the nearest name that is known, or all of them if they are few."""
     near = get_close_matches(name, known, n=1)
-    return f"do you mean {near[0]!r}?" if near else f"there is: {', '.join(known)}"
+    if near:
+        return f"do you mean {near[0]!r}?"
+    return f"there is: {', '.join(known)}" if len(known) <= FEW else "nothing has a similar name"
 
 
 def _entries(model: type[BaseModel], place: Place) -> list[str]:

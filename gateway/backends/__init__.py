@@ -1,4 +1,4 @@
-"""Agents behind the port `Backend`, a package per kind, and what agents of users are made with."""
+"""Agents behind the port `Backend`, a package per kind; and the classes that users' agents are made with."""
 
 from gateway.client import EventWriter
 from gateway.old_imports import renamed

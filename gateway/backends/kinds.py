@@ -1,7 +1,4 @@
-"""What config.yaml can name as a backend: how it is made, what it may be told, and what clients are told of it.
-
-Agents of one's own: `backend: my_module:MyAgent` names a class, found beside config.yaml or among the installed.
-"""
+"""The kinds of backends that config.yaml can name: built-in ones by a word, a user's class as `module:Class`."""
 
 import importlib
 from collections.abc import Callable, Mapping
@@ -23,12 +20,12 @@ from .scripted import ScriptedSettings, _scripted
 from .user_modules import load_user_module
 
 BackendFactory = Callable[[Mapping[str, Any], Path], Backend]
-"""(the agent's settings, the folder its paths start from) → the agent."""
+"""(the agent's settings, the folder that its paths are relative to) → the agent."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class BackendKind:
-    """One kind of agent; `settings` is the shape of what config.yaml may say, where it is known beforehand."""
+    """One kind of agent; `settings` is the model of its settings, if they are known beforehand."""
 
     make: BackendFactory
     card: m.AgentCard
@@ -36,13 +33,13 @@ class BackendKind:
 
 
 def is_class_reference(word: str) -> bool:
-    """Whether the word names a class, not a kind of ours."""
+    """Whether the word names a class, not a built-in kind."""
     module, colon, name = word.partition(":")
     return bool(colon) and all(part.isidentifier() for part in (*module.split("."), name))
 
 
 def user_class_kind(word: str, base: Path) -> BackendKind:
-    """The kind of agent that the class makes; its attribute `card`, if it has one, is what clients are told."""
+    """The kind of a user's class; its attribute `card`, if there is one, is what clients see."""
     module_name, _, name = word.partition(":")
     with translate_exceptions({NotFound: Invalid, Problems: Invalid}):
         made = getattr(load_user_module(module_name, base).module, name, None)
@@ -65,24 +62,24 @@ KINDS: dict[str, BackendKind] = {
         make=_scripted, card=m.AgentCard(name="scripted", title="Scripted agent"), settings=ScriptedSettings,
     ),
 }
-"""The kinds of backends that need nothing to be imported, by the word config.yaml uses for them."""
+"""The kinds that are imported at start, by their word in config.yaml."""
 
 
 @cache
 def _packages() -> dict[str, str]:
-    """The packages below this one that have a `KIND`, by the word for it: the name of the package. None is imported."""
+    """The packages below this one that have a `KIND`, by their name; none of them is imported."""
     root = Path(__file__).parent
     found = (door.parent for door in root.rglob("__init__.py") if "\nKIND = " in door.read_text(encoding="utf-8"))
     return {folder.name: ".".join((__package__, *folder.relative_to(root).parts)) for folder in found}
 
 
 def known_kinds() -> list[str]:
-    """Every kind there is: those above, and the packages below this one that have a `KIND` of their own."""
+    """The names of all built-in kinds."""
     return sorted((*KINDS, *_packages()))
 
 
 def kind_of(word: str, base: Path) -> BackendKind:
-    """The kind a word of config.yaml stands for: one of ours, or a class of the user's as `module:Class`."""
+    """The kind for a word of config.yaml: a built-in one, or a user's class as `module:Class`."""
     if is_class_reference(word):
         return user_class_kind(word, base)
     if word not in known_kinds():

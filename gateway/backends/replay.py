@@ -1,4 +1,4 @@
-"""Replays: the turns of a recorded session happen again in a new one, at their own pace or faster."""
+"""Replays of recorded sessions: the turns of a session happen again in a new one, at the same or another speed."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
@@ -13,14 +13,14 @@ from gateway.time_slices import one_at_a_time
 ReplayListener = Callable[[str, ReplayState], Awaitable[None]]
 
 WAIT_SLICE_SECONDS, MAX_PAUSE_SECONDS, TURN_GAP_SECONDS = 0.25, 30.0, 1.0
-"""Seconds: how soon a new speed is felt, the longest silence that is kept, and how long turns are apart."""
+"""Seconds: the delay until a new speed takes effect, the longest pause that is kept, and the pause between turns."""
 MAX_REPLAYS, MAX_FINISHED_REPLAYS = 32, 1000
-"""How many replays there are at a time, and of how many it is known how they ended."""
+"""How many replays run at once, and of how many the end is remembered."""
 
 
 @dataclass(slots=True)
 class RecordedTurn:
-    """What somebody said, what the agent did, and after how many seconds each."""
+    """The command of a turn, its events, and the seconds before each of them."""
 
     command: m.SendMessage | m.Compact
     steps: list[tuple[float, BackendEvent]] = field(default_factory=list)
@@ -28,7 +28,7 @@ class RecordedTurn:
 
 
 def recorded_turns(records: Iterable[m.Record]) -> list[RecordedTurn]:
-    """The turns that ended; the time in which people were waited for is no part of them."""
+    """The turns that have ended; time in which a turn waited for people is left out."""
     commands: dict[str, m.SendMessage | m.Compact] = {}
     open_turns: dict[str, RecordedTurn] = {}
     done: list[RecordedTurn] = []
@@ -53,7 +53,7 @@ def recorded_turns(records: Iterable[m.Record]) -> list[RecordedTurn]:
 
 
 def _with_fault(turn: RecordedTurn, event: m.TurnEnded) -> RecordedTurn:
-    """A fault that ended the turn is raised again, and not merely told."""
+    """The last fault of the turn is raised again, and not only emitted."""
     if event.fault is not None:
         turn.fault = event.fault
         turn.steps = [step for step in turn.steps if step[1] != m.FaultRaised(fault=event.fault)]
@@ -61,7 +61,7 @@ def _with_fault(turn: RecordedTurn, event: m.TurnEnded) -> RecordedTurn:
 
 
 class RecordedFault(GatewayError):
-    """The fault of the recorded turn, once more."""
+    """The fault of the recorded turn."""
 
     def __init__(self, fault: m.Fault) -> None:
         super().__init__(fault.message, details=fault.details)
@@ -70,7 +70,7 @@ class RecordedFault(GatewayError):
 
 
 class ReplayBackend:
-    """Plays recorded turns in the agent's place, one for each turn that the replay itself begins."""
+    """Plays recorded turns as the agent, one for each turn that the replay starts."""
 
     def __init__(self, speed: int, sleep: Sleep) -> None:
         self.speed = speed
@@ -88,18 +88,18 @@ class ReplayBackend:
             raise RecordedFault(recorded.fault)
 
     async def wait(self, seconds: float) -> None:
-        """So long at the speed of then; a new speed is felt at once."""
+        """Wait so many seconds of recorded time; a new speed takes effect at once."""
         while seconds > 0:
             slept = min(seconds / self.speed, WAIT_SLICE_SECONDS)
             await self._sleep(slept)
             seconds -= slept * self.speed
 
     async def close(self) -> None:
-        """Nothing to put away."""
+        """There is nothing to close."""
 
 
 class Replay:
-    """One session being replayed in another."""
+    """One replay of a session in another session."""
 
     def __init__(self, view: m.SessionView, source: str, turns: Sequence[RecordedTurn], player: ReplayBackend) -> None:
         self.view = view
@@ -117,7 +117,7 @@ class Replay:
         )
 
     async def play(self, sessions: SessionService, on_change: ReplayListener) -> None:
-        """Turn by turn, until all are played or somebody interrupts one."""
+        """Play turn by turn, until the last one or until somebody interrupts."""
         owner, session_id = self.view.owner, self.view.session_id
         try:
             for turn in self.turns:
@@ -131,7 +131,7 @@ class Replay:
                 if self.view.ended is not None and self.view.ended.outcome == "interrupted":
                     break
             await self.end("completed" if self._turn == len(self.turns) else "stopped", sessions, on_change)
-        except GatewayError:  # the session was closed or deleted, or somebody else speaks in it
+        except GatewayError:  # the session was closed or deleted, or somebody else has started a turn
             self._status = "stopped"
 
     async def end(self, status: ReplayStatus, sessions: SessionService, on_change: ReplayListener) -> None:
@@ -141,7 +141,7 @@ class Replay:
 
 
 class SessionReplayer:
-    """All replays of one server; the way to wait is given, so that a test need not."""
+    """All replays of one server; `sleep` is given, so that tests need not wait."""
 
     def __init__(self, sessions: SessionService, sleep: Sleep = asyncio.sleep) -> None:
         self._sessions = sessions

@@ -1,8 +1,4 @@
-"""Keys in settings: written as they are, or better as `$NAME`, an environment variable that holds them.
-
-Commands that settings name: what is run, and whether it is there, which is better said before anybody needs it.
-What config.yaml says of any agent that is reached at an address: where it is, and how long it is waited for.
-"""
+"""Types of settings that kinds of agents share: secrets, executables, and the URL and timeouts of an upstream."""
 
 import os
 import shutil
@@ -37,19 +33,19 @@ def _from_environment(value: object) -> object:
 
 
 SecretSetting = Annotated[SecretStr, BeforeValidator(_from_environment)]
-"""A setting that nothing prints; `get_secret_value()` tells it."""
+"""A setting that is never printed; `get_secret_value()` returns it."""
 
 
 BASE_FOLDER = "base"
 
 
 def settings_context(base: Path) -> dict[str, Any]:
-    """The context in which settings are validated, if their commands are to be looked for."""
+    """The context for validation, if executables are to be looked up."""
     return {BASE_FOLDER: base}
 
 
 def _is_executable(command: str, info: ValidationInfo) -> str:
-    """Looked for as it will be: a path from the folder of the settings, a bare name on the PATH it will be given."""
+    """Look the command up as at run time: a path relative to the folder of the settings, a name on the agent's PATH."""
     base = (info.context or {}).get(BASE_FOLDER)
     if base is not None and (why := executable_problem(command, base, _path(info.data.get("env") or {}))):
         raise ValueError(why)
@@ -57,7 +53,7 @@ def _is_executable(command: str, info: ValidationInfo) -> str:
 
 
 def executable_problem(command: str, base: Path, path: str | None = None) -> str:
-    """Why the command cannot be run; nothing if it can."""
+    """Why the command cannot be run; empty if it can."""
     if "/" not in command:
         return "" if shutil.which(command, path=path) else (
             f"there is no program '{command}' on the PATH; install it, or write its path")
@@ -72,7 +68,7 @@ def _path(env: Mapping[str, Any]) -> str | None:
 
 
 Executable = Annotated[str, Field(min_length=1), AfterValidator(_is_executable)]
-"""A setting beside `env`, which comes before it: the PATH may be in there."""
+"""A setting that is validated after `env`, which may contain the PATH."""
 
 
 class UpstreamSettings(BaseModel):

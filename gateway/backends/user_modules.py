@@ -1,4 +1,4 @@
-"""Modules of the user's own: found beside config.yaml or among the installed, and read again when they have changed."""
+"""Modules of the user: found beside config.yaml or installed, and loaded again when their files have changed."""
 
 import ast
 import importlib
@@ -15,12 +15,12 @@ from gateway.errors import GatewayError, NotFound, translate_exceptions
 from gateway.yaml_positions import Position, Problem, Problems
 
 FileStamp = tuple[int, ...]
-"""What tells one state of a file from another; empty where there is none."""
+"""Identifies the state of a file; empty if the file does not exist."""
 
 
 @dataclass(frozen=True)
 class UserModule:
-    """A module, and the files it was read from as they were then: its own, and those beside it that it imports."""
+    """A module and its files with their state when they were read; files beside it that it imports are among them."""
 
     module: ModuleType
     file_stamps: Mapping[Path, FileStamp]
@@ -31,16 +31,16 @@ class UserModule:
 
     @property
     def is_stale(self) -> bool:
-        """Whether there is something new to read."""
+        """Whether a file has changed since it was read."""
         return any(_stamp(file) != stamp for file, stamp in self.file_stamps.items())
 
 
 _LOADED: dict[str, UserModule] = {}
-"""What was read here, by the names of the modules; only these are ever read a second time."""
+"""The modules that were loaded here, by name; only these are loaded again."""
 
 
 def user_module_of(backend: object) -> UserModule | None:
-    """Where a backend comes from, if it is made of a user's module."""
+    """The user module of a backend, if it has one."""
     named = getattr(backend, "source", None)
     return named if isinstance(named, UserModule) else _LOADED.get(type(backend).__module__)
 
@@ -52,13 +52,13 @@ def watched_files(backend: object) -> tuple[Path, ...]:
 
 
 def is_stale(backend: object) -> bool:
-    """Whether the files of a backend have changed since it was made, or a newer one was made of them."""
+    """Whether the files of a backend have changed since it was made, or have been loaded again."""
     source = user_module_of(backend)
     return source is not None and (source.is_stale or source is not _LOADED.get(source.module.__name__))
 
 
 def load_user_module(name: str, base: Path) -> UserModule:
-    """The module as its files are now. Raises `NotFound`, or `Problems` where its code cannot be run."""
+    """The module as its files are now. Raises `NotFound`, or `Problems` if its code cannot be run."""
     base = base.absolute()
     if str(base) not in sys.path:
         sys.path.insert(0, str(base))
@@ -79,20 +79,20 @@ def load_user_module(name: str, base: Path) -> UserModule:
 
 
 class _ModuleFailed(GatewayError):
-    """The code of a module raised something."""
+    """The code of a module raised an exception."""
 
 
 def _is_found_from(known: UserModule, name: str, base: Path) -> bool:
-    """Whether what was read is what would be found from this folder."""
+    """Whether the loaded module is the one that would be found from this folder."""
     beside = base / f"{name}.py"
     return not beside.is_file() or beside in known.file_stamps
 
 
 def _unload(known: UserModule, name: str) -> dict[str, ModuleType]:
-    """Forget the module and what it imports from beside it, so that they are read from their files."""
+    """Unload the module and the modules beside it that it imports, so that their files are read again."""
     package = name.rpartition(".")[0]
     for file in known.files:
-        with suppress(OSError):  # what was compiled is told from what is new by whole seconds only
+        with suppress(OSError):  # the time stamp in compiled files has whole seconds only
             Path(cache_from_source(str(file))).unlink(missing_ok=True)
     names = [name, *(f"{package}.{file.stem}".lstrip(".") for file in known.files[1:])]
     return {one: sys.modules.pop(one) for one in names if one in sys.modules}
@@ -122,7 +122,7 @@ def _find_spec(name: str) -> importlib.machinery.ModuleSpec:
 
 
 def _module_problem(error: BaseException | None, name: str) -> Exception:
-    """What is wrong with a module, at the line that is wrong."""
+    """The problem of a module, at the line that caused it."""
     if isinstance(error, NotFound):
         return error
     words = error.msg if isinstance(error, SyntaxError) else f"{type(error).__name__}: {error}"
@@ -130,7 +130,7 @@ def _module_problem(error: BaseException | None, name: str) -> Exception:
 
 
 def _place(error: BaseException | None, name: str) -> Position:
-    """Where it went wrong: the innermost line that is the user's."""
+    """The position of the exception: the innermost line of the user's code."""
     if isinstance(error, SyntaxError) and error.filename:
         return Position(error.filename, error.lineno or 1, error.offset or 1)
     steps = [(frame.f_code.co_filename, line) for frame, line in walk_tb(error.__traceback__ if error else None)]
@@ -142,9 +142,9 @@ def _place(error: BaseException | None, name: str) -> Position:
 # -- the files of a module --------------------------------------------------------------------------------------------
 
 def module_files(name: str, file: Path, base: Path) -> list[Path]:
-    """The module's file, and the files beside it that it imports, and those that they import.
+    """The module's file, and the files beside it that it imports, directly or indirectly.
 
-    Beside it means in its package, or, for a module without one, in the folder of the settings.
+    Beside it means in its package, or, for a module without a package, in the folder of the settings.
     """
     package, found, left = name.rpartition(".")[0], list[Path](), [file]
     while left:
@@ -169,7 +169,7 @@ def _imports(file: Path, package: str) -> Iterable[str]:
     try:
         tree = ast.parse(file.read_bytes())
     except (OSError, SyntaxError, ValueError):
-        return  # whoever imports it will hear why
+        return  # the import raises the error
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (name.name for name in node.names)

@@ -48,7 +48,7 @@ class ChatLoop:
 
     def __init__(
         self,
-        line: SyncClient,
+        client: SyncClient,
         screen: Screen,
         prompt: Prompt,
         session_id: str,
@@ -58,8 +58,8 @@ class ChatLoop:
         keeps_settings: bool = False,
     ) -> None:
         """Make a loop; `keeps_settings` says that the session existed before and its settings should not change."""
-        self._line, self._screen, self._prompt = line, screen, prompt
-        self._settings, self._is_patient = settings, is_interactive
+        self._client, self._screen, self._prompt = client, screen, prompt
+        self._settings, self._is_interactive = settings, is_interactive
         self._keeps_settings = keeps_settings
         self._asking = AskPrompter(screen, prompt)
         self._session_id = session_id
@@ -68,7 +68,7 @@ class ChatLoop:
     def run(self) -> int:
         """Run the conversation and return the exit code."""
         try:
-            while not self._failed or self._is_patient:
+            while not self._failed or self._is_interactive:
                 self._hear_person()
             return 1
         except ChatExit as left:
@@ -94,7 +94,7 @@ class ChatLoop:
 
     def _new(self) -> None:
         try:
-            self._session_id, self._keeps_settings = self._line.open(self._settings), False
+            self._session_id, self._keeps_settings = self._client.open(self._settings), False
             self._screen.note(f"a new session: {self._session_id}")
         except GatewayError as error:
             self._fail(error.message)
@@ -114,7 +114,7 @@ class ChatLoop:
         command = m.SendMessage(content=said, model=self._settings.model)
         self._screen.begin_turn()
         try:
-            stream: SyncStream | None = self._line.start_turn(
+            stream: SyncStream | None = self._client.start_turn(
                 self._session_id, command, None if self._keeps_settings else self._settings)
             while stream is not None:
                 asked = self._listen(stream)
@@ -152,15 +152,15 @@ class ChatLoop:
             return None
         except EOFError:
             self._interrupt(None)
-            raise ChatExit(0 if self._is_patient else 1) from None
-        return self._line.answer(self._session_id, answers)
+            raise ChatExit(0 if self._is_interactive else 1) from None
+        return self._client.answer(self._session_id, answers)
 
     def _interrupt(self, stream: SyncStream | None) -> None:
         """Ask the server to end its turn, and show how it ends; a second Ctrl-C leaves at once."""
         self._screen.end_output()
         self._screen.note("interrupting; Ctrl-C again leaves")
         try:
-            self._line.wait(self._line.interrupt(self._session_id), INTERRUPT_SECONDS)
+            self._client.wait(self._client.interrupt(self._session_id), INTERRUPT_SECONDS)
             while stream is not None and (heard := stream.next(INTERRUPT_SECONDS)) is not None:
                 self._take(heard)
             if stream is None:

@@ -25,11 +25,11 @@ class SyncClient:
     for the server goes through the interrupt watcher: Ctrl-C ends the wait with `InterruptPressed`.
     """
 
-    def __init__(self, remote: Remote, bell: InterruptWatcher) -> None:
-        self._remote, self._bell = remote, bell
+    def __init__(self, remote: Remote, interrupts: InterruptWatcher) -> None:
+        self._remote, self._interrupts = remote, interrupts
         self._ready: Future[None] = Future()
         self._left: Future[None] = Future()
-        self._thread = threading.Thread(target=self._run, name="line", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="client", daemon=True)
         self._streams: set[SyncStream] = set()
         self._loop: asyncio.AbstractEventLoop
         self._leaving: asyncio.Event
@@ -43,7 +43,7 @@ class SyncClient:
         """Close the remote; Ctrl-C ends the wait for the server."""
         self._loop.call_soon_threadsafe(self._leaving.set)
         with suppress(InterruptPressed, TimedOut):
-            self._bell.wait(self._left, CLOSE_SECONDS + 1)
+            self._interrupts.wait(self._left, CLOSE_SECONDS + 1)
             self._thread.join()
 
     def about(self) -> m.AgentCard:
@@ -84,7 +84,7 @@ class SyncClient:
 
     def wait(self, future: "Future[T]", seconds: float | None = None) -> T:
         """Return the result; a wait that Ctrl-C or a timeout ended can be repeated."""
-        return self._bell.wait(future, seconds)
+        return self._interrupts.wait(future, seconds)
 
     def _run(self) -> None:
         try:
@@ -108,34 +108,34 @@ class SyncClient:
 class SyncStream:
     """The items of a turn, one at a time."""
 
-    def __init__(self, line: SyncClient, heard: RemoteTurn) -> None:
-        self._line, self._heard = line, heard
+    def __init__(self, client: SyncClient, items: RemoteTurn) -> None:
+        self._client, self._items = client, items
         self._next: Future[DecodedItem | None] | None = None
         self._task: asyncio.Task[Any] | None = None
 
     def next(self, seconds: float | None = None) -> DecodedItem | None:
         """Return the next item, or None at the end; a call after an interrupted wait continues it."""
         if self._next is None:
-            self._next = self._line.start(self._one())
-        heard = self._line.wait(self._next, seconds)
+            self._next = self._client.start(self._one())
+        heard = self._client.wait(self._next, seconds)
         self._next = None
         return heard
 
     def close(self) -> None:
         """Stop reading the stream."""
-        self._line.start(self.end())
+        self._client.start(self.end())
 
     async def _one(self) -> DecodedItem | None:
         self._task = asyncio.current_task()
-        heard = await anext(self._heard, None)
+        heard = await anext(self._items, None)
         if heard is None:
-            self._line.is_over(self)
+            self._client.is_over(self)
         return heard
 
     async def end(self) -> None:
         """Cancel a pending read, then close the stream."""
-        self._line.is_over(self)
+        self._client.is_over(self)
         if self._task is not None and not self._task.done():
             self._task.cancel()
             await asyncio.wait([self._task])
-        await self._heard.aclose()
+        await self._items.aclose()

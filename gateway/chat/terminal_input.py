@@ -113,8 +113,8 @@ class Prompt(Protocol):
 class TerminalPrompt:
     """Reads lines of a person at a terminal, with line editing and history."""
 
-    def __init__(self, bell: InterruptWatcher) -> None:
-        self._bell = bell
+    def __init__(self, interrupts: InterruptWatcher) -> None:
+        self._interrupts = interrupts
         try:
             import readline
         except ImportError:
@@ -122,17 +122,17 @@ class TerminalPrompt:
         readline.parse_and_bind("set enable-bracketed-paste on")  # libedit does not know this setting and ignores it
 
     def read(self, label: str) -> str:
-        return self._bell.read_interruptibly(lambda: input(label))
+        return self._interrupts.read_interruptibly(lambda: input(label))
 
 
 class LinePrompt:
     """Reads lines of a file or a pipe."""
 
-    def __init__(self, bell: InterruptWatcher, lines: TextIO) -> None:
-        self._bell, self._lines = bell, lines
+    def __init__(self, interrupts: InterruptWatcher, lines: TextIO) -> None:
+        self._interrupts, self._lines = interrupts, lines
 
     def read(self, label: str) -> str:
-        line = self._bell.read_interruptibly(self._lines.readline)
+        line = self._interrupts.read_interruptibly(self._lines.readline)
         if not line:
             raise EOFError
         return line.rstrip("\r\n")

@@ -61,17 +61,17 @@ def chat(
     """
     from gateway.chat import InterruptWatcher
 
-    with InterruptWatcher(is_last=context.obj is OWN_PROCESS) as bell, report_errors():
+    with InterruptWatcher(is_last=context.obj is OWN_PROCESS) as interrupts, report_errors():
         server, code = resolve_server(url, dialect, key, timeout, agent), 0
         if session and system:
             fail("--system is for new sessions: an existing session keeps its system prompt")
         with explain_errors(server):
-            code = _converse_with(bell, server, session, system, model, tool or [], ask_before or [])
+            code = _converse_with(interrupts, server, session, system, model, tool or [], ask_before or [])
     raise typer.Exit(code)
 
 
 def _converse_with(
-    bell: "InterruptWatcher",
+    interrupts: "InterruptWatcher",
     server: RemoteServer,
     session: str | None,
     system: str | None,
@@ -92,19 +92,19 @@ def _converse_with(
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")  # a character that one side cannot encode must not stop the chat
     specs = tuple(map(_tool, own))
-    with SyncClient(server.connect(), bell) as line:
+    with SyncClient(server.connect(), interrupts) as client:
         if session:
-            _join(line, session, server)
-        card = line.about()
+            _join(client, session, server)
+        card = client.about()
         if specs and not card.capabilities.client_tools:
             fail(f"--tool {specs[0].name}: this server does not accept client tools")
         settings = m.Settings(system=system, model=model, client_tools=specs, tools=_permissions(card, careful))
-        opened = session or line.open(settings)
+        opened = session or client.open(settings)
         keeps = session is not None and not (specs or careful)
         if not is_terminal:
-            screen, prompt = PlainScreen(sys.stdout, sys.stderr), LinePrompt(bell, sys.stdin)
+            screen, prompt = PlainScreen(sys.stdout, sys.stderr), LinePrompt(interrupts, sys.stdin)
             return ChatLoop(
-                line, screen, prompt, opened, settings=settings, keeps_settings=keeps, is_interactive=False,
+                client, screen, prompt, opened, settings=settings, keeps_settings=keeps, is_interactive=False,
             ).run()
 
         from rich.console import Console
@@ -113,19 +113,20 @@ def _converse_with(
         terminal.note(f"talking with {card.title or card.name}; /help lists the commands")
         terminal.note(f"session {opened}")
         return ChatLoop(
-            line, terminal, TerminalPrompt(bell), opened, settings=settings, keeps_settings=keeps, is_interactive=True,
+            client, terminal, TerminalPrompt(interrupts), opened, settings=settings, keeps_settings=keeps,
+            is_interactive=True,
         ).run()
 
 
-def _join(line: "SyncClient", session: str, server: RemoteServer) -> None:
+def _join(client: "SyncClient", session: str, server: RemoteServer) -> None:
     from gateway.errors import GatewayError
 
     try:
-        line.join(session)
+        client.join(session)
     except GatewayError as error:
         if upstream_status(error) not in NO_SESSION_STATUSES:
             raise
-        line.about()  # raises a better error if this is a server of another kind
+        client.about()  # raises a better error if this is a server of another kind
         fail(f"there is no session '{session}' at {server.url}; `dragoman sessions {server.url}` lists those there are")
 
 

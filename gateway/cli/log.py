@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO
 
 import typer
 
+from gateway.private_files import private_opener
+
 from .help_text import CommandGroup
 from .options import ConfigFile, DataFolder, fail, load_settings, report_errors, setting_overrides
 
@@ -154,19 +156,13 @@ def _target(out: Path | None) -> Iterator[BinaryIO]:
         fail(f"{out} exists already; remove it, or choose another name")
     part = out.with_name(f"{out.name}.part")
     try:
-        with open(part, "wb", opener=_private_opener) as target:
+        with open(part, "wb", opener=private_opener) as target:
             yield target
         part.rename(out)
     except OSError as error:
         fail(f"{out} cannot be written: {error.strerror}")
     finally:
         part.unlink(missing_ok=True)
-
-
-def _private_opener(path: str, flags: int) -> int:
-    import os
-
-    return os.open(path, flags, 0o600)
 
 
 @contextmanager

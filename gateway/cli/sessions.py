@@ -40,14 +40,14 @@ def sessions(
     """
     from gateway.chat import InterruptWatcher
 
-    with InterruptWatcher(is_last=context.obj is OWN_PROCESS) as bell, report_errors():
+    with InterruptWatcher(is_last=context.obj is OWN_PROCESS) as interrupts, report_errors():
         rows: Sequence[tuple[str, ...]]
         if url is not None:
             from gateway.chat import SyncClient
 
             server: RemoteServer = resolve_server(url, dialect, key, timeout)
-            with explain_errors(server), SyncClient(server.connect(), bell) as line:
-                rows = [_row(one) for one in line.sessions(limit + 1)]
+            with explain_errors(server), SyncClient(server.connect(), interrupts) as client:
+                rows = [_row(one) for one in client.sessions(limit + 1)]
         else:
             rows = list(_stored_sessions(session_file(load_settings(config, setting_overrides(data=data))), limit + 1))
     for line_ in _table(rows[:limit]):

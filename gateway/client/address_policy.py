@@ -1,8 +1,8 @@
-"""Which network addresses clients may name: public http and https, and what the operator has allowed.
+"""Which network addresses clients may name: public http and https addresses, and those that the operator allows.
 
-A client-named address is checked twice: as text when the client names it, and as an IP address when a connection to
-it is opened. The second check sees what DNS answered, so a name that leads elsewhere by then is refused, too. What
-config.yaml names itself is the operator's and is never checked.
+An address of a client is checked twice: as text when the client names it, and as an IP address when a connection is
+opened. The second check sees the answer of DNS, so a name that resolves to another address by then is refused, too.
+Addresses in config.yaml belong to the operator and are never checked.
 """
 
 import asyncio
@@ -29,13 +29,13 @@ SocketFactory = Callable[[AddressInfo], socket.socket]
 
 SCHEMES = ("https", "http")
 LOCAL_NAMES = ("localhost", "localdomain", "local", "internal", "home.arpa")
-"""Domains that are reserved for the own machine or the own network; cloud metadata has names in `internal`."""
+"""Domains that are reserved for the own machine or network; cloud metadata services have names in `internal`."""
 LOOKUP_SECONDS = 3.0
 MAX_HOSTS = 256
-"""So many different hosts one message may name."""
+"""The number of different hosts that one message may name."""
 UNRESOLVABLE = "its host name cannot be looked up"
 MAX_LOOKUPS = 4
-"""Names are looked up in threads of their own: a slow name server must not hold up other work."""
+"""Threads for DNS lookups: a slow name server must not delay other work."""
 UNSAFE = re.compile(r"[\s\x00-\x20\x7f\\]")
 HOST_NAME = re.compile(r"[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*")
 ADVICE = ("a client may name public http:// and https:// addresses; others need `outbound: {allow: [...]}` in the "
@@ -44,7 +44,7 @@ ADVICE = ("a client may name public http:// and https:// addresses; others need 
 _PUBLIC_IPV6 = IPv6Network("2000::/3")
 _NAT64 = IPv6Network("64:ff9b::/96")
 _NOT_PUBLIC = (IPv4Network("192.0.0.0/24"), IPv4Network("168.63.129.16/32"))
-"""Protocol assignments, and the address at which one cloud answers its machines."""
+"""Networks for protocol assignments, and the metadata address of one cloud."""
 
 
 class AddressRefused(OSError):
@@ -70,12 +70,12 @@ class AddressPolicy:
     # -- as text --------------------------------------------------------------------------------------------------
 
     def check(self, url: str, field: str) -> None:
-        """Raise `Invalid`, with the field's name, for an address that the text alone shows to be out of bounds."""
+        """Raise `Invalid`, with the name of the field, for an address whose text is not allowed."""
         if (problem := self.problem(url)) is not None:
             raise Invalid(f"{field}: {problem}", param=field)
 
     def problem(self, url: str) -> str | None:
-        """Why a client may not name this address; None if nothing speaks against its text."""
+        """Return why a client may not name this address; None if its text is allowed."""
         try:
             parts = urlsplit(url)
             host, port = parts.hostname or "", parts.port
@@ -100,20 +100,20 @@ class AddressPolicy:
         return None
 
     def allows_name(self, host: str) -> bool:
-        """Whether the operator has listed this host name; then it may lead anywhere."""
+        """Say whether the operator allows this host name; it may then resolve to any address."""
         plain = _plain_host(host)
         return plain in self._names or any(plain.endswith(suffix) for suffix in self._suffixes)
 
     # -- as an IP address -----------------------------------------------------------------------------------------
 
     def permits(self, address: IP) -> bool:
-        """Whether a connection to this IP address may be opened for a client."""
+        """Say whether a connection to this IP address may be opened for a client."""
         return is_public(address) or any(
             one in network for network in self._networks for one in (address, embedded_ipv4(address)) if one is not None
         )
 
     def socket_factory(self, host: str) -> SocketFactory:
-        """The hook that opens sockets to this host: it sees the address that is connected to, after DNS."""
+        """Return the hook that opens sockets to this host; it sees the address after the DNS lookup."""
         is_listed = self.allows_name(host)
 
         def opened(info: AddressInfo) -> socket.socket:
@@ -125,7 +125,7 @@ class AddressPolicy:
         return opened
 
     async def problem_resolved(self, url: str) -> str | None:
-        """As `problem`, after the host name was looked up: for an address that somebody else will connect to."""
+        """Return the problem after a DNS lookup: for an address that another program will connect to."""
         if (problem := self.problem(url)) is not None:
             return problem
         return await self._problem_of_name(_plain_host(urlsplit(url).hostname or ""), UNRESOLVABLE)
@@ -149,7 +149,7 @@ class AddressPolicy:
                 raise Invalid(f"{field}: {problem}", param=field)
 
     async def _problem_of_name(self, host: str, if_unknown: str | None) -> str | None:
-        """Why clients may not name this host, by what it leads to."""
+        """Return why clients may not name this host, by the addresses that it resolves to."""
         if self.allows_name(host) or ip_literal(host) is not None:
             return None
         try:
@@ -160,7 +160,7 @@ class AddressPolicy:
         return None if is_fine else f"'{host}' resolves to an address that is not public; {ADVICE}"
 
     async def looked_up(self, host: str, port: int | None = None) -> list[AddressInfo]:
-        """What DNS answers for this host, in a few seconds or never; raises `OSError`."""
+        """Resolve a host within a few seconds; raises `OSError`."""
         if self._lookups is None:
             self._lookups = ThreadPoolExecutor(MAX_LOOKUPS, "dragoman-lookup")
         find = partial(socket.getaddrinfo, host, port, type=socket.SOCK_STREAM)
@@ -169,7 +169,7 @@ class AddressPolicy:
 
 
 class GuardedResolver(AbstractResolver):
-    """Looks names up for aiohttp within the limits of a policy; its socket factory looks at what was found."""
+    """A resolver for aiohttp within the limits of a policy; its socket factory checks the addresses."""
 
     def __init__(self, addresses: Addresses) -> None:
         self._addresses = addresses
@@ -184,7 +184,7 @@ class GuardedResolver(AbstractResolver):
         ]
 
     async def close(self) -> None:
-        """There is nothing to close."""
+        """Do nothing: there is nothing to close."""
 
 
 def _ip_of(info: AddressInfo) -> IP:
@@ -192,7 +192,7 @@ def _ip_of(info: AddressInfo) -> IP:
 
 
 def is_public(address: IP) -> bool:
-    """Whether the address is one of the Internet's: not this machine, a private or local network, or a group."""
+    """Say whether the address is public: not this machine, not a private or local network, not a group."""
     if isinstance(address, IPv4Address):
         return address.is_global and not address.is_multicast and not any(address in one for one in _NOT_PUBLIC)
     inner = embedded_ipv4(address)
@@ -200,7 +200,7 @@ def is_public(address: IP) -> bool:
 
 
 def embedded_ipv4(address: IP) -> IPv4Address | None:
-    """The IPv4 address that an IPv6 address stands for: mapped, by NAT64, 6to4 or Teredo."""
+    """Return the IPv4 address that an IPv6 address contains: mapped, NAT64, 6to4 or Teredo."""
     if isinstance(address, IPv4Address):
         return None
     if address in _NAT64:
@@ -209,7 +209,7 @@ def embedded_ipv4(address: IP) -> IPv4Address | None:
 
 
 def ip_literal(host: str) -> IP | None:
-    """The IP address that a host is written as, in any spelling that a resolver understands (`127.1`, `0x7f000001`)."""
+    """Return the IP address that a host is written as, in any form of resolvers (`127.1`, `0x7f000001`)."""
     try:
         return ip_address(host.partition("%")[0])
     except ValueError:
@@ -221,7 +221,7 @@ def ip_literal(host: str) -> IP | None:
 
 
 def parse_network(entry: str) -> IPv4Network | IPv6Network | None:
-    """The network that an entry of `allow` names (`10.0.0.0/8`, `127.0.0.1`, `[::1]`); None for a host name."""
+    """Return the network of an entry of `allow` (`10.0.0.0/8`, `127.0.0.1`, `[::1]`); None for a host name."""
     try:
         return ip_network(entry.strip("[]"), strict=False)
     except ValueError:
@@ -229,5 +229,5 @@ def parse_network(entry: str) -> IPv4Network | IPv6Network | None:
 
 
 def _plain_host(host: str) -> str:
-    """In lower case, without the final dot, in the characters that a resolver would make of it."""
+    """Return the host in lower case, without the final dot, in the characters that a resolver would use."""
     return normalize("NFKC", host).lower().rstrip(".")

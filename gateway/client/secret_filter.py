@@ -31,12 +31,6 @@ class SecretFilter:
         self._heads = tuple(secret[:MIN_MATCH] for secret in self._secrets)
         self._tails: dict[Hashable, _Tail] = {}
 
-    @classmethod
-    def for_secrets(cls, secrets: Iterable[str]) -> "SecretFilter | None":
-        """A filter, or None if no secret is long enough to be searched for."""
-        made = cls(secrets)
-        return made if made._secrets else None
-
     @property
     def keys(self) -> list[Hashable]:
         """The keys of the blocks that were filtered and not released."""

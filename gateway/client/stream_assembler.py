@@ -26,12 +26,11 @@ class _MintedIds:
 class _OpenBlock:
     """A block whose end was not emitted yet."""
 
-    __slots__ = ("call", "ended", "held", "kind", "said", "signature")
+    __slots__ = ("call", "ended", "held", "kind", "signature")
 
     def __init__(self, kind: m.BlockKind, call: m.ToolCall | None = None) -> None:
         self.kind, self.call = kind, call
         self.held: list[str] = []
-        self.said = 0
         self.ended = False
         self.signature: str | None = None
 
@@ -68,11 +67,11 @@ class StreamAssembler:
         outcome: m.Outcome = m.Outcome.COMPLETED,
     ) -> list[BackendEvent]:
         """End all that is open."""
-        said = [event for key in self._secret_filter.keys for event in self.end(key)] if self._secret_filter else []
-        said += [event for key in list(self._making) for event in self.end(key)]
+        events = [event for key in self._secret_filter.keys for event in self.end(key)] if self._secret_filter else []
+        events += [event for key in list(self._making) for event in self.end(key)]
         if self.writer.in_message:
-            said.append(self.writer.end_message(stop_reason=stop_reason, usage=usage, outcome=outcome))
-        return said
+            events.append(self.writer.end_message(stop_reason=stop_reason, usage=usage, outcome=outcome))
+        return events
 
     # -- words ----------------------------------------------------------------------------------------------------
 
@@ -86,24 +85,18 @@ class StreamAssembler:
         """Append several deltas that arrived in one read."""
         passes = self._secret_filter is None or self._secret_filter.passes_all(key, deltas)
         if passes and key in self._making and self._is_first(key):
-            self._making[key].said += sum(map(len, deltas))
             return self.writer.deltas([delta for delta in deltas if delta])
         if passes:
             return [event for delta in deltas if delta for event in self._grow(key, delta, m.BlockKind.TEXT)]
         return [event for delta in deltas for event in self.text_delta(key, delta)]
 
-    def text_so_far(self, key: BlockKey, whole: str, kind: m.BlockKind = m.BlockKind.TEXT) -> list[BackendEvent]:
-        """Append what a block of text or thinking has gained, given its text so far."""
-        making = self._making.get(key)
-        return self.text_delta(key, whole[making.said if making else 0:], kind)
-
     def sign(self, key: BlockKey, signature: str) -> list[BackendEvent]:
         """Add a piece of a thinking block's signature, which is emitted with the end of the block."""
         making = self._making.get(key)
         if making is None:
-            said = [*self.end(key), *self._begin(key, _OpenBlock(m.BlockKind.THINKING))]
+            events = [*self.end(key), *self._begin(key, _OpenBlock(m.BlockKind.THINKING))]
             self._making[key].signature = signature
-            return said
+            return events
         making.signature = (making.signature or "") + signature
         return []
 
@@ -127,8 +120,8 @@ class StreamAssembler:
 
     def whole_call(self, key: BlockKey, call: m.ToolCall) -> list[BackendEvent]:
         """A call whose input is known."""
-        said = [*self.call(key, call), *self.input_delta(key, encode(call.input).decode())]
-        return [*said, *self.end(key)]
+        events = [*self.call(key, call), *self.input_delta(key, encode(call.input).decode())]
+        return [*events, *self.end(key)]
 
     def status(self, call_id: str, status: m.ToolStatus) -> list[BackendEvent]:
         if call_id not in self.open_calls:
@@ -168,24 +161,24 @@ class StreamAssembler:
     def end(self, key: BlockKey) -> list[BackendEvent]:
         """The block is complete; ignored if no block has this key."""
         released = self._secret_filter.release(key) if self._secret_filter is not None else None
-        said = self._grow(key, *released) if released and self._may_grow(key, released[1]) else []
+        events = self._grow(key, *released) if released and self._may_grow(key, released[1]) else []
         making = self._making.get(key)
         if making is None:
-            return said
+            return events
         making.ended = True
         if self._is_first(key):
-            return [*said, *self._advance()]
+            return [*events, *self._advance()]
         # The end is emitted later; from now on the key stands for another block.
         self._making = {making if one is making else other: one for other, one in self._making.items()}
-        return said
+        return events
 
     def _may_grow(self, key: BlockKey, kind: m.BlockKind) -> bool:
         return kind is not m.BlockKind.TOOL_USE or key in self._making
 
     def end_texts(self) -> list[BackendEvent]:
         """End all blocks of text and thinking; calls stay open."""
-        words = [key for key, making in self._making.items() if making.call is None]
-        return [event for key in words for event in self.end(key)]
+        texts = [key for key, making in self._making.items() if making.call is None]
+        return [event for key in texts for event in self.end(key)]
 
     # -- the order of blocks --------------------------------------------------------------------------------------
 
@@ -194,21 +187,20 @@ class StreamAssembler:
 
     def _grow(self, key: BlockKey, delta: str, kind: m.BlockKind) -> list[BackendEvent]:
         making = self._making.get(key)
-        said: list[BackendEvent] = []
+        events: list[BackendEvent] = []
         if making is None:
             making = _OpenBlock(kind)
-            said = self._begin(key, making)
-        making.said += len(delta)
+            events = self._begin(key, making)
         if self._is_first(key):
-            said.append(self.writer.delta(delta))
+            events.append(self.writer.delta(delta))
         else:
             making.held.append(delta)
-        return said
+        return events
 
     def _begin(self, key: BlockKey, making: _OpenBlock) -> list[BackendEvent]:
-        said = [] if self.writer.in_message else self.begin()
+        events = [] if self.writer.in_message else self.begin()
         self._making[key] = making
-        return [*said, self._start(making)] if self._is_first(key) else said
+        return [*events, self._start(making)] if self._is_first(key) else events
 
     def _start(self, making: _OpenBlock) -> BackendEvent:
         call = making.call
@@ -221,15 +213,15 @@ class StreamAssembler:
 
     def _advance(self) -> list[BackendEvent]:
         """End the first block and emit the held deltas of the next ones, up to a block that has not ended."""
-        said: list[BackendEvent] = []
+        events: list[BackendEvent] = []
         while self._making:
             key, first = next(iter(self._making.items()))
             if not first.ended:
                 break
-            said.append(self._close(first))
+            events.append(self._close(first))
             del self._making[key]
-            said += self._take_up()
-        return said
+            events += self._take_up()
+        return events
 
     def _take_up(self) -> list[BackendEvent]:
         for making in self._making.values():
@@ -248,5 +240,5 @@ class StreamAssembler:
         return event
 
     def _between(self) -> list[BackendEvent]:
-        said = [] if self.writer.in_message else self.begin()
-        return [*said, *(event for key in list(self._making) for event in self.end(key))]
+        events = [] if self.writer.in_message else self.begin()
+        return [*events, *(event for key in list(self._making) for event in self.end(key))]

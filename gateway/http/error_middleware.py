@@ -3,19 +3,18 @@
 from collections.abc import Callable
 from typing import Any
 
-import structlog
 from aiohttp import web
 
 import gateway.model as m
 from gateway.errors import DISK_FULL, GatewayError, Overloaded, is_disk_full
-from gateway.logging import SampledLogger
+from gateway.logging import SampledLogger, get_logger
 
 from .backpressure import RETRY_SECONDS
 from .json_io import json_response
 from .request_id import request_id_of
 from .security import Handler, retry_after_seconds
 
-log = structlog.get_logger("dragoman.http")
+log = get_logger("dragoman.http")
 
 ErrorEncoder = Callable[[str, GatewayError], tuple[int, Any]]
 """(path, error) → status and body of the dialect that is mounted at the path."""

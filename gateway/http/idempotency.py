@@ -6,17 +6,17 @@ from dataclasses import dataclass, field
 from functools import wraps
 from hashlib import sha256
 
-import structlog
 from aiohttp import web
 
 from gateway.errors import Conflict, GatewayError, Invalid
+from gateway.logging import get_logger
 from gateway.ports import ANONYMOUS, IdempotencyKey, ResponseStore, StoredResponse
 
 from .file_transfer import FORM_DIGEST, digest_form
 from .json_io import read_bytes
-from .security import OWNER, Handler
+from .security import OWNER, Handler, mark, policy_of
 
-log = structlog.get_logger("dragoman.idempotency")
+log = get_logger("dragoman.idempotency")
 
 KEY_HEADERS = ("Idempotency-Key", "X-Idempotency-Key")
 REPLAYED_HEADER = "Idempotent-Replayed"
@@ -57,7 +57,7 @@ class Idempotency:
         """Return the routes; those that change something are wrapped, unless they are wrapped already."""
         return [
             web.RouteDef(route.method, route.path, self.wrap(route.handler), route.kwargs)
-            if route.method in METHODS_WITH_KEY and not hasattr(route.handler, "repeats") else route
+            if route.method in METHODS_WITH_KEY and not policy_of(route.handler).is_idempotent else route
             for route in routes
         ]
 
@@ -70,13 +70,12 @@ class Idempotency:
             place = (request.get(OWNER, ANONYMOUS), request.method, request.rel_url.raw_path, key)
             return await self._once(place, request, handler)
 
-        wrapped.repeats = True  # type: ignore[attr-defined]
-        return wrapped
+        return mark(wrapped, is_idempotent=True)
 
     # -- the first request and its repetitions --------------------------------------------------------------------
 
     async def _once(self, place: IdempotencyKey, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Execute a multipart request once; it is too large to be read before it is known whether it is the first."""
+        """Execute a request once; a multipart body is too large to be read before it is known to be the first."""
         digest = "" if _is_multipart(request) else await _digest(request)
         while (entry := self._going.get(place)) is not None:
             digest = digest or await digest_form(request)

@@ -18,6 +18,7 @@ from gateway.json_values import EncodedArray, JsonLimitExceeded, read_json_in_st
 from gateway.time_slices import SLICE_BYTES, next_slice, run_in_slices
 
 from .request_body import read_body
+from .security import Handler
 
 M = TypeVar("M", bound=BaseModel)
 ENCODING_COST_BYTES = 8 * 1024
@@ -49,12 +50,11 @@ def limit_body_size(routes: Iterable[web.RouteDef], most: Callable[[], int]) -> 
     ]
 
 
-def _with_body_limit(handler: Any, most: Callable[[], int]) -> Any:
+def _with_body_limit(handler: Handler, most: Callable[[], int]) -> Handler:
     @wraps(handler)
     async def within(request: web.Request) -> web.StreamResponse:
         request[BODY_LIMIT] = most()
-        response: web.StreamResponse = await handler(request)
-        return response
+        return await handler(request)
 
     return within
 

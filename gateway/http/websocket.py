@@ -205,7 +205,7 @@ async def _serve(
     talk = OpenWebSocket(ws, hearing)
     request.app[OPEN_SOCKETS].add(talk)
     if (admission := request.get(OPEN_REQUEST)) is not None:
-        admission.abort = partial(close_revoked, ws, request.transport)
+        admission.on_revoked(partial(close_revoked, ws, request.transport))
     try:
         async for message in ws:
             if admission is not None and admission.is_revoked:

@@ -1,7 +1,4 @@
-"""What a translation cannot carry: counted by feature, as the tables declare it, and told with their notes.
-
-What is to be said of a translation beside its losses: what was cut off, what could not be read.
-"""
+"""The losses of a translation by feature, as the tables declare them, and notes on what was cut or unreadable."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -14,32 +11,32 @@ LOST_LEVELS = (SupportLevel.DROPPED, SupportLevel.REJECTED)
 
 
 class LossCounter:
-    """The losses of one translation; records of the house itself lose nothing, on either side."""
+    """Counts the losses of one translation; canonical records lose nothing, on either side."""
 
     def __init__(self, source: Table | None, target: Table | None) -> None:
         self._source, self._target = source, target
         self._counts: Counter[str] = Counter()
 
     def count(self, record: m.Record, frames: int) -> None:
-        """The target had so many frames for this record."""
+        """The target has so many frames for this record."""
         if self._target is None or type(record.event) is m.BlockDelta:
             return
         feature = feature_of(record.event)
         if feature is None or (
             isinstance(record.event, m.TurnEnded) and record.event.stop_reason is m.StopReason.END_TURN
         ):
-            return  # the plain end of a turn is an end in every dialect
+            return  # every dialect has an end of a turn
         level = self._target.support[feature]
         if (level in LOST_LEVELS and not frames) or level in (SupportLevel.PARTIAL, SupportLevel.FALLBACK):
             self._counts[feature] += 1
 
     @property
     def is_lossy(self) -> bool:
-        """Whether anything did not arrive at all."""
+        """Whether anything was lost completely."""
         return any(self._level(feature) in LOST_LEVELS for feature in self._counts)
 
     def lines(self) -> Iterator[str]:
-        """`3 × tool_output: dropped`, what is lost before what only looks different; then what never was there."""
+        """Lines such as `3 × tool_output: dropped`, losses before changes of form; then what the source never had."""
         for feature in sorted(
             self._counts, key=lambda name: (self._level(name) not in LOST_LEVELS, [*FEATURES].index(name))
         ):
@@ -58,15 +55,15 @@ class LossCounter:
 
 @dataclass
 class TranslationNotes:
-    """Counted while it goes on, told at its end."""
+    """Notes that are collected during a translation and reported at its end."""
 
     records: int = 0
     torn: int = 0
-    """Sessions whose last turn was in the middle when the recording ended."""
+    """Sessions whose last turn was cut by the end of the recording."""
     is_cut: bool = False
-    """Whether the last thing in the recording was cut off."""
+    """Whether the last item of the recording was cut."""
     unread: Counter[str] = field(default_factory=Counter)
-    """What clients said and could not be read, by its name."""
+    """Frames of clients that could not be read, by name."""
 
     def lines(self) -> Iterator[str]:
         if self.is_cut:

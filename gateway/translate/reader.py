@@ -1,4 +1,4 @@
-"""Recorded streams read as they come: bytes in, pieces out; what kind of recording it is shows in its first line."""
+"""Reads recorded streams: bytes in, recorded items out; the first line shows the kind of the recording."""
 
 import re
 from collections.abc import Iterator
@@ -26,27 +26,27 @@ from .recorded_frames import (
 from .recording_format import RecordingParser
 
 MAX_LINE_BYTES = 16 * 1024 * 1024
-"""A line of more bytes than this is nobody's to write."""
+"""A line has at most so many bytes."""
 SSE_LINE = re.compile(rb"(event|data|id|retry|)\s*:|(event|data|id|retry)\s*$")
 KNOWN_FORMATS = ("server-sent events, JSON frames (one a line), packets of Socket.IO, or what `dragoman record` writes")
 
 
 class LineParser(Protocol):
-    """One kind of recording, line by line."""
+    """Reads one kind of recording, line by line."""
 
     def take(self, number: int, line: bytes) -> Iterator[AnyRecordedItem]: ...
     def end(self) -> Iterator[AnyRecordedItem]:
-        """Nothing follows: what can still be made of the last lines."""
+        """The recording has ended: the items in the last lines."""
     @property
     def torn(self) -> bool:
-        """Whether the last thing was cut off."""
+        """Whether the last item was cut."""
 
 
 class RecordingReader:
-    """Bytes in, pieces out, however the bytes are cut; `UnreadableRecording` names the line that cannot be read."""
+    """Bytes in, items out, wherever the bytes are cut; `UnreadableRecording` has the line that cannot be read."""
 
     def __init__(self, dialect: str | None) -> None:
-        """The dialect that was recorded; None for records of the house's own."""
+        """The dialect of the recording; None for canonical records."""
         self._dialect = dialect
         self._lines: LineParser | None = None
         self._buffer = bytearray()
@@ -54,12 +54,12 @@ class RecordingReader:
 
     @property
     def is_recognised(self) -> bool:
-        """Whether it is known what kind of recording this is."""
+        """Whether the kind of the recording is known."""
         return self._lines is not None
 
     @property
     def torn(self) -> bool:
-        """Whether the recording ends in the middle of something."""
+        """Whether the recording ends in the middle of an item."""
         return self._lines is not None and self._lines.torn
 
     def feed(self, chunk: bytes) -> Iterator[AnyRecordedItem]:
@@ -74,7 +74,7 @@ class RecordingReader:
             raise UnreadableRecording(self._number + 1, f"it has more than {MAX_LINE_BYTES} bytes")
 
     def end(self) -> Iterator[AnyRecordedItem]:
-        """The last line, if it is whole without its end, and whatever else is complete now."""
+        """The last line, if it is complete without a line end, and all other items that are complete now."""
         rest = bytes(self._buffer)
         self._buffer.clear()
         if rest.strip():
@@ -114,7 +114,7 @@ class RecordingReader:
 
 
 class SseParser:
-    """Server-sent events, as a program that reads streams has saved them."""
+    """Server-sent events, as a client has saved them."""
 
     def __init__(self) -> None:
         self._decoder = SseDecoder()
@@ -133,7 +133,7 @@ class SseParser:
             yield self._told(event)
 
     def end(self) -> Iterator[AnyRecordedItem]:
-        """Files are often saved without their last empty line; half an event is none."""
+        """Files often lack their last empty line; half an event is ignored."""
         was_open, told = self._open, 0
         for event in self._decoder.feed(b"\n"):
             if event.data.strip():
@@ -146,7 +146,7 @@ class SseParser:
 
 
 def frame_of_event(event: SseEvent, line: int) -> ParsedFrame:
-    """An event's data is JSON in every dialect; a bare mark that says that it is over is not."""
+    """An event's data is JSON in every dialect, except for a bare end mark."""
     if not event.data.strip() or event.data.strip() == "[DONE]":
         return ParsedFrame(event.name, {}, event.id)
     try:
@@ -156,7 +156,7 @@ def frame_of_event(event: SseEvent, line: int) -> ParsedFrame:
 
 
 class FrameParser:
-    """The frames of a socket, one a line: JSON, or packets of Socket.IO."""
+    """The frames of a socket, one per line: JSON, or packets of Socket.IO."""
 
     def __init__(self) -> None:
         self.torn = False
@@ -176,7 +176,7 @@ class FrameParser:
 
 
 class RecordParser:
-    """Records, as `dragoman log export` and `dragoman replay --json` write them; the first has a line before them."""
+    """Records as `dragoman log export` and `dragoman replay --json` write them; the former begin with a header."""
 
     def __init__(self) -> None:
         self.torn = False

@@ -1,7 +1,4 @@
-"""From the text of a socket's frame, or of a line, to what it says: JSON, Socket.IO events and their packets.
-
-What can be read out of recorded streams, piece by piece, each with the place it stands at.
-"""
+"""The items of a recording, and the parsing of socket frames: JSON, and packets of Socket.IO."""
 
 import re
 from typing import Any
@@ -15,20 +12,20 @@ from gateway.json_values import read_exact_json
 from gateway.ports import ParsedFrame
 
 PACKET = re.compile(r"42(?:/[^,\[]*,)?\d*(?=\[)")
-"""How an event of Socket.IO begins on the wire: its kind, perhaps a namespace, perhaps the number of a receipt."""
+"""The beginning of a Socket.IO event: its kind, an optional namespace, and an optional number for the ack."""
 CONTROL_PACKET = re.compile(r"[0-6].*", re.DOTALL)
-"""Everything else that such a connection carries: openings, pings, receipts, farewells."""
+"""The other packets of such a connection: connects, pings, acks, disconnects."""
 SEPARATOR = "\x1e"
-"""Stands between packets that came with one answer."""
+"""The separator of packets in one response."""
 ENVELOPE_FIELDS = frozenset(("event", "data", "id"))
 
 
 class InvalidFrame(Exception):
-    """This text is nothing that a server of any dialect says."""
+    """The text is no frame of any dialect."""
 
 
 def parse_frames(text: str) -> list[ParsedFrame]:
-    """All that one text says; nothing for what only keeps a connection alive."""
+    """The frames in one text; empty for packets that only keep a connection open."""
     return [frame for packet in text.split(SEPARATOR) if (frame := _parse_packet(packet.strip())) is not None]
 
 
@@ -44,7 +41,7 @@ def _parse_packet(text: str) -> ParsedFrame | None:
 
 
 def to_frame(said: Any) -> ParsedFrame:
-    """A frame by its name: `["name", body]`, `{"event": name, "data": body}`, or an object that says it inside."""
+    """A frame with its name: `["name", body]`, `{"event": name, "data": body}`, or an object that contains its name."""
     if isinstance(said, list) and said and isinstance(said[0], str):
         return ParsedFrame(said[0], said[1] if len(said) > 1 else None)
     if not isinstance(said, dict):
@@ -63,7 +60,7 @@ def parse_json(text: str | bytes) -> Any:
 
 
 class RecordedItem(Struct, frozen=True, kw_only=True):
-    """Something that was recorded: in which line, when (if that is known), and on which stream."""
+    """An item of a recording: its line, its time if known, and its stream."""
 
     line: int
     at: float | None = None
@@ -71,31 +68,31 @@ class RecordedItem(Struct, frozen=True, kw_only=True):
 
 
 class ServerFrame(RecordedItem, frozen=True, kw_only=True):
-    """The server said this."""
+    """A frame of the server."""
 
     frame: ParsedFrame
     connection: str = ""
-    """The name of the connection that begins here: what follows may have been told before on another of this name."""
+    """The name of the connection that begins here; it may repeat frames of an earlier connection of that name."""
 
 
 class ClientFrame(RecordedItem, frozen=True, kw_only=True):
-    """The client said this: a frame on a socket, or the body of a request, which is named `METHOD /path`."""
+    """A frame of the client on a socket, or the body of a request, which is named `METHOD /path`."""
 
     frame: ParsedFrame
 
 
 class ResponseBody(RecordedItem, frozen=True, kw_only=True):
-    """The server answered a request, not on a stream; what it says tells at least which session it is about."""
+    """The body of a response that is no stream; it shows at least which session the stream belongs to."""
 
     frame: ParsedFrame
 
 
 class RejectedRequest(RecordedItem, frozen=True, kw_only=True):
-    """What the client sent last on this stream was not taken."""
+    """The server has rejected the client's last frame of this stream."""
 
 
 class StoredRecord(RecordedItem, frozen=True, kw_only=True):
-    """A record, as a log keeps it."""
+    """A record of a log."""
 
     record: m.Record
 
@@ -104,7 +101,7 @@ AnyRecordedItem = ServerFrame | ClientFrame | ResponseBody | RejectedRequest | S
 
 
 class UnreadableRecording(Invalid):
-    """What was recorded cannot be read from this line on."""
+    """The recording cannot be read from this line on."""
 
     def __init__(self, line: int, why: str) -> None:
         super().__init__(f"line {line}: {why}")

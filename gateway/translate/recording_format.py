@@ -1,4 +1,4 @@
-"""What `dragoman record` wrote, read: what both sides said, in the order in which it crossed the wire."""
+"""Reads the files of `dragoman record`: the frames of both sides, in the order in which they were sent."""
 
 import base64
 import binascii
@@ -28,25 +28,25 @@ from .recorded_frames import (
 
 VERSION = 1
 MAX_EXCHANGES = 4096
-"""So many exchanges may be open at once; of older ones nothing more is expected."""
+"""So many exchanges may be open at once; the oldest is dropped."""
 POLLING_QUERY = "EIO="
-"""In the query of requests that carry packets of Socket.IO."""
+"""A query parameter of requests that carry packets of Socket.IO."""
 
 
 class RecordedExchange:
-    """One request and what came of it; a socket is one exchange for as long as it is open."""
+    """One request and its response; a socket is one exchange for as long as it is open."""
 
     __slots__ = ("decoder", "is_polling", "name", "started")
 
-    def __init__(self, told: dict[str, Any]) -> None:
-        self.name = f"{told.get('method', '')} {told.get('path', '')}"
-        self.is_polling = POLLING_QUERY in str(told.get("query") or "")
+    def __init__(self, entry: dict[str, Any]) -> None:
+        self.name = f"{entry.get('method', '')} {entry.get('path', '')}"
+        self.is_polling = POLLING_QUERY in str(entry.get("query") or "")
         self.decoder = SseDecoder()
         self.started = False
 
 
 class RecordingParser:
-    """The lines of one file; those of unknown types say nothing."""
+    """Reads the lines of one file; lines of unknown types are ignored."""
 
     def __init__(self, dialect: str) -> None:
         self._dialect = dialect
@@ -58,64 +58,65 @@ class RecordingParser:
         if not line.strip():
             return
         try:
-            told = read_exact_json(line)
+            entry = read_exact_json(line)
         except orjson.JSONDecodeError as error:
             raise UnreadableRecording(number, f"this is not JSON: {error}") from None
-        if not isinstance(told, dict):
+        if not isinstance(entry, dict):
             raise UnreadableRecording(number, "a line of a recording is an object")
         try:
-            yield from self._follow(number, told)
+            yield from self._follow(number, entry)
         except (KeyError, TypeError, ValueError, binascii.Error) as error:
-            raise UnreadableRecording(number, f"this line of type '{told.get('type')}' is not whole: {error}") from None
+            why = f"this line of type '{entry.get('type')}' is not whole: {error}"
+            raise UnreadableRecording(number, why) from None
 
     def end(self) -> Iterator[AnyRecordedItem]:
         yield from ()
 
-    def _follow(self, number: int, told: dict[str, Any]) -> Iterator[AnyRecordedItem]:
-        kind = told.get("type")
+    def _follow(self, number: int, entry: dict[str, Any]) -> Iterator[AnyRecordedItem]:
+        kind = entry.get("type")
         if kind == "recording":
-            self._begin(number, told)
+            self._begin(number, entry)
         elif kind in LINE_HANDLERS:
-            name = int(told["exchange"])
+            name = int(entry["exchange"])
             if kind == "request":
-                self._exchanges[name] = RecordedExchange(told)
+                self._exchanges[name] = RecordedExchange(entry)
                 if len(self._exchanges) > MAX_EXCHANGES:
                     del self._exchanges[next(iter(self._exchanges))]
             exchange = self._exchanges.get(name)
             if exchange is not None:
-                place = {"line": number, "at": self._started_at + float(told.get("at", 0.0)), "stream": str(name)}
-                yield from LINE_HANDLERS[kind](self, exchange, told, place)
+                place = {"line": number, "at": self._started_at + float(entry.get("at", 0.0)), "stream": str(name)}
+                yield from LINE_HANDLERS[kind](self, exchange, entry, place)
                 if kind == "end":
                     del self._exchanges[name]
 
-    def _begin(self, number: int, told: dict[str, Any]) -> None:
-        if told.get("version") != VERSION:
+    def _begin(self, number: int, entry: dict[str, Any]) -> None:
+        if entry.get("version") != VERSION:
             raise UnreadableRecording(
-                number, f"this is version {told.get('version')!r} of recordings; {VERSION} is read here"
+                number, f"this is version {entry.get('version')!r} of recordings; {VERSION} is read here"
             )
-        if told.get("dialect") != self._dialect:
+        if entry.get("dialect") != self._dialect:
             raise UnreadableRecording(
-                number, f"this was recorded from '{told.get('dialect')}', not from '{self._dialect}'"
+                number, f"this was recorded from '{entry.get('dialect')}', not from '{self._dialect}'"
             )
-        started = told.get("started")
+        started = entry.get("started")
         self._started_at = datetime.fromisoformat(started).timestamp() if isinstance(started, str) else 0.0
 
     # -- one kind of line each ------------------------------------------------------------------------------------
 
     def _request(
-        self, exchange: RecordedExchange, told: dict[str, Any], place: dict[str, Any]
+        self, exchange: RecordedExchange, entry: dict[str, Any], place: dict[str, Any]
     ) -> Iterator[AnyRecordedItem]:
-        """A request that changes something and has no body says all it says by its name."""
-        names = {str(name).lower(): value for name, value in told.get("headers", [])}
-        if told["method"] in ("POST", "DELETE") and "transfer-encoding" not in names and (
+        """A request that changes something and has no body is a frame with a name only."""
+        names = {str(name).lower(): value for name, value in entry.get("headers", [])}
+        if entry["method"] in ("POST", "DELETE") and "transfer-encoding" not in names and (
                 names.get("content-length", "0") == "0"):
             yield ClientFrame(frame=ParsedFrame(exchange.name, {}), **place)
 
     def _event(
-        self, exchange: RecordedExchange, told: dict[str, Any], place: dict[str, Any]
+        self, exchange: RecordedExchange, entry: dict[str, Any], place: dict[str, Any]
     ) -> Iterator[AnyRecordedItem]:
         try:
-            events = exchange.decoder.feed(_bytes(told))
+            events = exchange.decoder.feed(_bytes(entry))
         except GatewayError as error:
             raise UnreadableRecording(place["line"], error.message) from None
         for event in events:
@@ -123,49 +124,49 @@ class RecordingParser:
             exchange.started = True
 
     def _frame(
-        self, exchange: RecordedExchange, told: dict[str, Any], place: dict[str, Any]
+        self, exchange: RecordedExchange, entry: dict[str, Any], place: dict[str, Any]
     ) -> Iterator[AnyRecordedItem]:
-        if "text" not in told:
-            return  # nobody speaks in bytes
-        for frame in _frames(str(told["text"]), place["line"]):
-            if told.get("from") == "client":
+        if "text" not in entry:
+            return  # no dialect uses binary frames
+        for frame in _frames(str(entry["text"]), place["line"]):
+            if entry.get("from") == "client":
                 yield ClientFrame(frame=frame, **place)
             else:
                 yield ServerFrame(frame=frame, connection="" if exchange.started else exchange.name, **place)
                 exchange.started = True
 
     def _body(
-        self, exchange: RecordedExchange, told: dict[str, Any], place: dict[str, Any]
+        self, exchange: RecordedExchange, entry: dict[str, Any], place: dict[str, Any]
     ) -> Iterator[AnyRecordedItem]:
-        if exchange.is_polling and "text" in told:
-            for frame in _frames(str(told["text"]), place["line"]):
+        if exchange.is_polling and "text" in entry:
+            for frame in _frames(str(entry["text"]), place["line"]):
                 yield ServerFrame(frame=frame, **place)
-        elif "text" in told:
+        elif "text" in entry:
             with suppress(InvalidFrame):
-                yield ResponseBody(frame=ParsedFrame("", parse_json(told["text"])), **place)
+                yield ResponseBody(frame=ParsedFrame("", parse_json(entry["text"])), **place)
 
     def _request_body(
-        self, exchange: RecordedExchange, told: dict[str, Any], place: dict[str, Any]
+        self, exchange: RecordedExchange, entry: dict[str, Any], place: dict[str, Any]
     ) -> Iterator[AnyRecordedItem]:
-        if "text" not in told:
+        if "text" not in entry:
             return
         if exchange.is_polling:
-            for frame in _frames(str(told["text"]), place["line"]):
+            for frame in _frames(str(entry["text"]), place["line"]):
                 yield ClientFrame(frame=frame, **place)
             return
-        with suppress(InvalidFrame):  # an upload, a form
-            yield ClientFrame(frame=ParsedFrame(exchange.name, parse_json(told["text"])), **place)
+        with suppress(InvalidFrame):  # an upload or a form
+            yield ClientFrame(frame=ParsedFrame(exchange.name, parse_json(entry["text"])), **place)
 
     def _response(
-        self, exchange: RecordedExchange, told: dict[str, Any], place: dict[str, Any]
+        self, exchange: RecordedExchange, entry: dict[str, Any], place: dict[str, Any]
     ) -> Iterator[AnyRecordedItem]:
-        if int(told["status"]) >= 400:
+        if int(entry["status"]) >= 400:
             yield RejectedRequest(**place)
 
     def _ended(
-        self, exchange: RecordedExchange, told: dict[str, Any], place: dict[str, Any]
+        self, exchange: RecordedExchange, entry: dict[str, Any], place: dict[str, Any]
     ) -> Iterator[AnyRecordedItem]:
-        if told.get("ending") == "refused":
+        if entry.get("ending") == "refused":
             yield RejectedRequest(**place)
 
 
@@ -182,8 +183,8 @@ LINE_HANDLERS: dict[
 }
 
 
-def _bytes(told: dict[str, Any]) -> bytes:
-    return base64.b64decode(told["base64"]) if "base64" in told else str(told["text"]).encode()
+def _bytes(entry: dict[str, Any]) -> bytes:
+    return base64.b64decode(entry["base64"]) if "base64" in entry else str(entry["text"]).encode()
 
 
 def _frames(text: str, line: int) -> list[ParsedFrame]:
@@ -194,7 +195,7 @@ def _frames(text: str, line: int) -> list[ParsedFrame]:
 
 
 def _frame(event: SseEvent) -> ParsedFrame:
-    """What is no JSON is nothing a hearing wants: the recorder keeps what passed, whatever it was."""
+    """A body that is no JSON is ignored: the recorder keeps everything that passed."""
     try:
         return ParsedFrame(event.name, parse_json(event.data), event.id)
     except InvalidFrame:

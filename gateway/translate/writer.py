@@ -1,4 +1,4 @@
-"""Records told in the target: the frames of a dialect as they stand on its wire, or the records themselves."""
+"""Writes records as the frames of a dialect, or as records."""
 
 from typing import Protocol
 
@@ -14,20 +14,20 @@ from .loss_report import LossCounter
 
 
 class TranslationWriter(Protocol):
-    """One translation's output."""
+    """The output of one translation."""
 
     def take(self, record: m.Record) -> bytes:
-        """What this record is."""
+        """The bytes for this record."""
     def flush(self, now: float | None = None) -> bytes:
-        """What was held back and is due by then; all of it, where no time is given."""
+        """Held output that is due by then; all held output if no time is given."""
     @property
     def deadline(self) -> float | None: ...
     def forget(self, session_id: str) -> None:
-        """Nothing follows of this session."""
+        """The session has no more records."""
 
 
 class DialectWriter:
-    """Every session through a projector of its own."""
+    """Writes every session with a projector of its own."""
 
     def __init__(self, dialect: Dialect, table: Table, losses: LossCounter) -> None:
         self._dialect, self._table, self._losses = dialect, table, losses
@@ -55,7 +55,7 @@ class DialectWriter:
         self._projectors.pop(session_id, None)
 
     def _due(self, projector: Projector, now: float | None) -> bytes:
-        """What a timer would have let go by then."""
+        """The output that a timer would have released by then."""
         said, before = b"", None
         while (due := projector.deadline) not in (None, before) and (now is None or due <= now):
             said += self._recorded(projector.flush(due))
@@ -68,7 +68,7 @@ class DialectWriter:
 
 
 class RecordWriter:
-    """Lines that `dragoman log import` takes, and this reads."""
+    """Writes lines that `dragoman log import` and this room read."""
 
     deadline: float | None = None
 
@@ -88,11 +88,11 @@ class RecordWriter:
         return b""
 
     def forget(self, session_id: str) -> None:
-        """Nothing is kept of any."""
+        """There is nothing to forget."""
 
 
 def as_recorded_bytes(frame: Frame, framing: Framing) -> bytes:
-    """A server-sent event as it is; a socket's frame as a line, an event of Socket.IO as `["name", payload]`."""
+    """A server-sent event unchanged; a socket frame as a line; an event of Socket.IO as `["name", payload]`."""
     if framing == "sse":
         return frame.body
     if framing == "socketio":

@@ -1,4 +1,4 @@
-"""The language of the tables: read, shape, check, compile; what a dialect calls things is data."""
+"""The language of the tables: it reads, checks and compiles them."""
 
 from .encoder import NO_BINDINGS, FrameEncoder
 from .features import FEATURES, Feature, SupportLevel, feature_of

@@ -1,4 +1,4 @@
-"""Is everything said that must be said, and nothing that nobody knows? Finds all that is not so."""
+"""Checks a table: every event and enum member is mapped, and every name is known. Reports all problems."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable
@@ -24,6 +24,7 @@ from .scopes import (
     NameSource,
     Scope,
     ScopedName,
+    TypeHint,
     Vocabulary,
     cue_scope,
     event_scope,
@@ -44,7 +45,7 @@ def check_table(draft: ParsedTable, vocabulary: Vocabulary, findings: ProblemCol
 
 
 def scope_of(cue: str, vocabulary: Vocabulary) -> Scope | None:
-    """The names a cue's frames may use; None for a cue nobody raises."""
+    """The names that a cue's frames may use; None for a cue that no code raises."""
     if cue in vocabulary.cues:
         return cue_scope(cue, vocabulary)
     return event_scope(*EVENT_CUES[cue], vocabulary) if cue in EVENT_CUES else None
@@ -71,7 +72,7 @@ class _TableCheck:
         self.slots.report_missing()
 
     def _unsaid(self) -> set[str]:
-        """Sections that must be there and are not: told in one line each."""
+        """Report each section that is missing."""
         needed = {"frames", "errors", "support", *(("inputs",) if self.vocabulary.messages else ()),
                   *(("objects",) if self.vocabulary.objects else ())}
         return needed - self.draft.shape.model_fields_set - self.draft.broken
@@ -283,7 +284,7 @@ class _TableCheck:
 
 
 class SlotChecker:
-    """Looks at slots in their scopes; what is unknown in several cues is told once."""
+    """Checks slots in their scopes; a name that is unknown in several cues is reported once."""
 
     def __init__(self, draft: ParsedTable, findings: ProblemCollector) -> None:
         self._broken = draft.broken
@@ -304,7 +305,7 @@ class SlotChecker:
                 self._findings.add(slot.path, "only the value of a key can be optional")
 
     def report_missing(self) -> None:
-        """What was unknown, and where."""
+        """The unknown names, and where they are used."""
         for (_, name), misses in self._missing.items():
             path, _, hint = misses[0]
             if name in (WIRE, BODY):
@@ -313,8 +314,8 @@ class SlotChecker:
                 where = _cue_list([where for _, where, _ in misses])
                 self._findings.add(path, f"there is no name '${name}' in {where}", hint)
 
-    def _step(self, slot: Slot, name: ScopedName) -> Any:
-        """The type at the end of the dots; None where it is unknown or wrong."""
+    def _step(self, slot: Slot, name: ScopedName) -> TypeHint | None:
+        """The type after the last dot; None if it is unknown or wrong."""
         if name.source is NameSource.ENVELOPE and (slot.steps or slot.filters):
             self._findings.add(slot.path, f"'${slot.name}' stands alone")
         said, hint = "$" + slot.name, name.type
@@ -328,7 +329,7 @@ class SlotChecker:
             said, hint = f"{said}.{step}", known[step]
         return hint
 
-    def _filters(self, slot: Slot, hint: Any, inputs: bool) -> None:
+    def _filters(self, slot: Slot, hint: TypeHint | None, inputs: bool) -> None:
         maps, others = (self._reads, self._enums) if inputs else (self._enums, self._reads)
         for name in slot.filters:
             if name in FILTERS or name in maps or (name in (CONTENT_FILTER, PARTS_FILTER) and not inputs):
@@ -340,19 +341,19 @@ class SlotChecker:
             elif ("reads" if inputs else "enums") not in self._broken:
                 known = [*FILTERS, *maps, *(() if inputs else (CONTENT_FILTER, PARTS_FILTER))]
                 self._findings.add(slot.path, f"there is no filter '{name}'", suggest(name, known))
-            hint = None  # what a filter gives is no business of the next one's
+            hint = None  # the type of a filter's result is not checked
 
 
-def _attribute_hint(step: str, known: dict[str, Any], hint: Any) -> str:
+def _attribute_hint(step: str, known: dict[str, TypeHint], hint: TypeHint) -> str:
     having = [kind for kind in union_members(hint) if step in (known_attributes(kind) or ())]
     if having and len(having) < len(union_members(hint)):
-        kinds = ", ".join(str(getattr(kind, "kind", kind.__name__)) for kind in having)
+        kinds = ", ".join(str(getattr(kind, "kind", None) or getattr(kind, "__name__", kind)) for kind in having)
         return f"only {kinds} {'has' if len(having) == 1 else 'have'} it"
     return suggest(step, known)
 
 
-def _filter_mismatch(name: str, hint: Any) -> str:
-    """What the filter is for, if what it is given is surely something else."""
+def _filter_mismatch(name: str, hint: TypeHint | None) -> str:
+    """What the filter is for, if its input certainly has another type."""
     kinds = union_members(hint)
     if hint is None or Any in kinds:
         return ""

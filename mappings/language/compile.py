@@ -8,13 +8,19 @@ from collections.abc import Callable, Mapping, Sequence
 from keyword import iskeyword
 from typing import Any
 
+import gateway.model as m
+
 from .expressions import SPLICE, Array, Constant, Node, Object, Slot
 from .filters import Filter, optional, to_builtins, to_json
 from .scopes import NameSource, Scope
 
-Getter = Callable[[Any, Any, Mapping[str, Any]], Any]
-"""(record, its event or a part, extra bindings) → the value of an expression."""
-Encoder = Callable[[Any, Any, Mapping[str, Any]], bytes]
+Subject = m.Event | m.AnyPart | None
+"""What the fields of an expression are of: the record's event, or a part of its content."""
+Bindings = Mapping[str, object]
+"""The values of the names that the dialect's code adds."""
+Getter = Callable[[m.Record | None, Subject, Bindings], Any]
+"""(record, subject, bindings) → the value of an expression."""
+Encoder = Callable[[m.Record | None, Subject, Bindings], bytes]
 Segment = bytes | Encoder
 
 
@@ -64,7 +70,7 @@ class ExpressionCompiler:
         written = {key for key, _ in fields if key != SPLICE}
         values = self.values([self.source(child) for _, child in node.items])
 
-        def build(record: Any, subject: Any, extra: Mapping[str, Any]) -> dict[str, Any]:
+        def build(record: m.Record | None, subject: Subject, extra: Bindings) -> dict[str, Any]:
             built: dict[str, Any] = {}
             for (key, is_optional), value in zip(fields, values(record, subject, extra), strict=True):
                 if key == SPLICE:
@@ -96,7 +102,7 @@ class ExpressionCompiler:
         return _attribute("record" if source is NameSource.RECORD else "subject", name)
 
     def field_of_subject(self, segment_node: Node) -> str | None:
-        """The field, if the node is nothing but one field of the event: the case worth a shorter way."""
+        """The field, if the node is only one field of the event, which has a faster path."""
         if isinstance(segment_node, Slot) and not segment_node.steps and not segment_node.filters:
             is_field = self._scope[segment_node.name].source is NameSource.SUBJECT
             return segment_node.name if is_field else None
@@ -105,7 +111,7 @@ class ExpressionCompiler:
     # -- bytes --------------------------------------------------------------------------------------------------------
 
     def segments(self, node: Node) -> list[Segment]:
-        """The node as JSON: what never changes as bytes, the rest as encoders."""
+        """The node as JSON: constants as bytes, the rest as encoders."""
         if isinstance(node, Constant):
             return [to_json(node.value)]
         if isinstance(node, Array):
@@ -137,7 +143,7 @@ class DumpedValue:
         self.source = compiler.source(node)
         self.get = compiler.function(self.source)
 
-    def __call__(self, record: Any, subject: Any, extra: Mapping[str, Any]) -> bytes:
+    def __call__(self, record: m.Record | None, subject: Subject, extra: Bindings) -> bytes:
         return to_json(self.get(record, subject, extra))
 
 
@@ -156,7 +162,7 @@ class OptionalField(DumpedValue):
 
 
 def join_constants(segments: list[Segment]) -> list[Segment]:
-    """Neighbouring constants made one."""
+    """Merge neighbouring constants."""
     found: list[Segment] = []
     for segment in segments:
         if found and isinstance(segment, bytes) and isinstance(found[-1], bytes):
@@ -171,7 +177,7 @@ def _between(inner: list[list[Segment]]) -> list[Segment]:
 
 
 def _has_fixed_keys(node: Object) -> bool:
-    """Can the object be written key by key? Not with a splice, nor when the first key may be missing."""
+    """Whether the object can be written key by key: it has no splice, and its first key is always there."""
     first = node.items[0][1] if node.items else None
     return all(key != SPLICE for key, _ in node.items) and not (isinstance(first, Slot) and first.is_optional)
 

@@ -1,4 +1,4 @@
-"""The right-hand sides of a table, parsed: constants, slots, objects and lists, each knowing its place."""
+"""Parses the right-hand sides of a table: constants, slots, objects and lists, each with its position."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -23,7 +23,7 @@ class Constant:
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """`$name.attribute | filter`: what is filled in when the frame is made."""
+    """`$name.attribute | filter`: a value that is filled in when the frame is made."""
 
     name: str
     steps: tuple[str, ...]
@@ -56,7 +56,7 @@ Node = Constant | Slot | Object | Array
 
 
 def parse_expression(value: Any, path: NodePath, report: ReportProblem) -> Node:
-    """What a YAML value says; whatever is wrong with it is reported and stands as null."""
+    """Parse a YAML value; an invalid part is reported and replaced by null."""
     if isinstance(value, dict):
         return _object(value, path, report)
     if isinstance(value, list):
@@ -91,7 +91,7 @@ def _slot(text: str, path: NodePath, report: ReportProblem) -> Node:
 
 
 def _inline_splices(items: list[tuple[str, Node]]) -> tuple[tuple[str, Node], ...]:
-    """Splices of what is already known become ordinary keys."""
+    """Splices of constants become ordinary keys."""
     flat = [pair for key, node in items for pair in _expand_splice(key, node)]
     written = {key for key, _ in items if key != SPLICE}
     return tuple({
@@ -112,7 +112,7 @@ def _expand_splice(key: str, node: Node) -> Iterator[tuple[str, Node, bool]]:
 
 
 def wrap_in_envelope(envelope: Node, wire: str, body: Node) -> Node:
-    """The envelope with `$wire` and `$body` put in."""
+    """The envelope with `$wire` and `$body` filled in."""
     if isinstance(envelope, Slot):
         return {WIRE: Constant(wire, envelope.path), BODY: body}.get(envelope.name, envelope)
     if isinstance(envelope, Object):
@@ -125,7 +125,7 @@ def wrap_in_envelope(envelope: Node, wire: str, body: Node) -> Node:
 
 
 def slots(node: Node) -> Iterator[tuple[Slot, str | None]]:
-    """Every slot, with the key whose value it is; None where it is no key's value."""
+    """Every slot, with the key whose value it is; None if it is not the value of a key."""
     if isinstance(node, Slot):
         yield node, None
     elif isinstance(node, Object):
@@ -137,7 +137,7 @@ def slots(node: Node) -> Iterator[tuple[Slot, str | None]]:
 
 
 def splices_body(node: Node) -> bool:
-    """Does the envelope take the body apart, rather than hold it?"""
+    """Whether the envelope uses fields of the body, rather than the body as a whole."""
     if isinstance(node, Object):
         return any((key == SPLICE and isinstance(child, Slot) and child.name == BODY) or splices_body(child)
                    for key, child in node.items)

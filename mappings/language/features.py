@@ -1,4 +1,4 @@
-"""What a dialect can carry or lose: the closed list of features, and which event is an instance of which."""
+"""The features that a dialect can carry or lose, and the events that are instances of them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,15 +12,15 @@ class SupportLevel(StrEnum):
     """How well a dialect carries a feature."""
 
     FULL = "full"  # nothing is lost
-    PARTIAL = "partial"  # some of it arrives, in its own form
-    FALLBACK = "fallback"  # it arrives as something else: a picture as a link, a question as a tool call
-    DROPPED = "dropped"  # a client of this dialect never learns of it
-    REJECTED = "rejected"  # asking for it is refused
+    PARTIAL = "partial"  # a part of it arrives, in its own form
+    FALLBACK = "fallback"  # it arrives in another form: an image as a link, a question as a tool call
+    DROPPED = "dropped"  # clients of this dialect do not see it
+    REJECTED = "rejected"  # a request for it is rejected
 
 
 @dataclass(frozen=True)
 class Feature:
-    """One thing an agent conversation can have; `carriers` are the events that each bring one instance of it."""
+    """A feature of agent conversations; each event of `carriers` is one instance of it."""
 
     meaning: str
     carriers: tuple[str, ...] = ()

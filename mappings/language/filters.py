@@ -1,4 +1,4 @@
-"""The closed list of filters, and maps of words; every one of them lets null pass."""
+"""The filters of the table language, and maps of words; every filter passes null on."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -18,7 +18,7 @@ ANY_OTHER = "*"
 
 
 class UnknownWord(ValueError):
-    """A word came that the table does not map."""
+    """A word that the table does not map."""
 
     def __init__(self, word: Any, known: Mapping[str, Any]) -> None:
         super().__init__(f"{word!r} is not one of {', '.join(known)}")
@@ -26,9 +26,9 @@ class UnknownWord(ValueError):
         self.known = tuple(known)
 
 
-@lru_cache(maxsize=256)  # the same moment is spelled in several fields, frames and dialects
+@lru_cache(maxsize=256)  # several fields, frames and dialects need the same time
 def iso(seconds: float | None) -> str | None:
-    """Seconds since the epoch as `2026-01-31T12:00:00.000Z`."""
+    """Seconds since 1970 as `2026-01-31T12:00:00.000Z`."""
     if seconds is None:
         return None
     rounded = datetime.fromtimestamp(round(seconds, 3), UTC)
@@ -36,7 +36,7 @@ def iso(seconds: float | None) -> str | None:
 
 
 def naive(seconds: float | None) -> str | None:
-    """Seconds since the epoch as `2026-01-31T12:00:00.000000`: UTC, and without saying so."""
+    """Seconds since 1970 as `2026-01-31T12:00:00.000000`: UTC without a zone."""
     if seconds is None:
         return None
     second, micros = divmod(round(seconds * 1_000_000), 1_000_000)
@@ -57,7 +57,7 @@ def json_text(value: Any) -> str | None:
 
 
 def text(value: Any) -> str | None:
-    """The words of a content; of anything else its JSON."""
+    """The text of a content; JSON for anything else."""
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, tuple | list):
@@ -66,7 +66,7 @@ def text(value: Any) -> str | None:
 
 
 def optional(value: Any) -> Any:
-    """Says nothing here: a key whose value it filters is left out where the value is null."""
+    """Marks a key that is left out if its value is null."""
     return value
 
 
@@ -103,11 +103,11 @@ INVERSES: dict[str, tuple[str, Filter]] = {
 }
 """By filter: the type of its value on the wire, and what gives back the value that was filtered."""
 CONTENT_FILTER, PARTS_FILTER = "content", "parts"
-"""Spelled by the table's own `parts`: `content` keeps a bare string as it is, `parts` makes it a part."""
+"""Filters that use the table's `parts`: `content` keeps a string as it is, `parts` makes it a part."""
 
 
 def word_filter(words: Mapping[str, Any]) -> Filter:
-    """A look-up; `*` catches what is not listed."""
+    """A lookup; `*` is for words that are not listed."""
     plain = {key: value for key, value in words.items() if key != ANY_OTHER}
 
     def look(value: Any) -> Any:
@@ -128,7 +128,7 @@ def word_reader(meanings: Mapping[str, StrEnum]) -> Filter:
 
 
 def content_filters(spelled: Mapping[type[Any], Callable[[Any], Any] | None]) -> dict[str, Filter]:
-    """The two filters that spell parts; a kind spelled None is left out."""
+    """The two filters that use `parts`; a kind that is mapped to None is left out."""
 
     def as_parts(value: Any) -> Any:
         if value is None:
@@ -143,7 +143,7 @@ def content_filters(spelled: Mapping[type[Any], Callable[[Any], Any] | None]) ->
 
 
 def enum_reader(enum: type[StrEnum]) -> Filter:
-    """A word of the house, as the member it names."""
+    """A canonical word as the enum member that it names."""
     return lambda value: None if value is None else enum(value)
 
 
@@ -151,7 +151,7 @@ ENCODED = (orjson.Fragment, EncodedArray)
 
 
 def to_builtins(value: Any) -> Any:
-    """What orjson does not know by itself, in terms it does; what is encoded already stays as it is."""
+    """Values that orjson does not know, as ones that it does; encoded JSON stays as it is."""
     return msgspec.to_builtins(value, str_keys=True, builtin_types=ENCODED)
 
 
@@ -163,5 +163,5 @@ def to_json(value: Any) -> bytes:
 
 
 def to_json_slowly(value: Any) -> bytes:
-    """The slow way, for what orjson refuses: keys that are enum members, huge integers, lone surrogates."""
+    """The slow path, for values that orjson rejects: enum members as keys, huge integers, lone surrogates."""
     return json.dumps(to_builtins(value), separators=(",", ":")).encode()

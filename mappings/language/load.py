@@ -1,4 +1,4 @@
-"""From a file to a table: read, lay overrides over it, shape, check, compile; all problems are told together."""
+"""Loads a table from a file: read, apply overrides, shape, check, compile; all problems are reported together."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -23,7 +23,7 @@ def builtin_path(dialect: str) -> Path:
 
 
 def builtin_table(dialect: Dialect) -> Table:
-    """The table of a dialect as it comes with the gateway, whatever a deployment has changed of it."""
+    """The built-in table of a dialect, without overrides."""
     return load_table(builtin_path(dialect.name), Vocabulary.of(dialect))
 
 
@@ -52,7 +52,7 @@ DROP = "$drop"
 
 
 def apply_override(base: YamlDocument, override: YamlDocument) -> YamlDocument:
-    """The table as the override wants it; everything knows in which of the two files it is written."""
+    """The table with the override applied; every part keeps the position in its own file."""
     merged = YamlDocument(base.file)
     merged.keys, merged.values = dict(base.keys), dict(base.values)
     merged.problems = [*base.problems, *override.problems]
@@ -78,7 +78,7 @@ class _OverrideMerge:
         self._override = override
 
     def mapping(self, base: dict[Any, Any], over: dict[Any, Any], path: NodePath, source: NodePath) -> dict[Any, Any]:
-        """Key by key; `path` is where it will stand, `source` where the override has it."""
+        """Merge key by key; `path` is the place in the table, `source` the place in the override."""
         result = dict(base)
         for written, value in over.items():
             key = SPLICE if written == MERGE and isinstance(value, str) else written
@@ -114,12 +114,12 @@ class _OverrideMerge:
     def _drop(self, result: dict[Any, Any], key: Any, path: NodePath, source: NodePath) -> None:
         if key not in result:
             self._problem(source, f"there is no '{key}' to drop", suggest(key, result))
-        elif path:  # what is missed from now on is missing because of this line
+        elif path:  # a problem of the removed key is a problem of this line
             self._merged.keys[path] = self._override.position(source, key=True)
         result.pop(key, None)
 
     def _taken(self, value: Any, path: NodePath, source: NodePath) -> Any:
-        """The value as the override has it, with its places."""
+        """The value of the override, with its positions."""
         for ours, theirs in ((self._merged.keys, self._override.keys), (self._merged.values, self._override.values)):
             for old in [old for old in ours if old[: len(path)] == path]:
                 del ours[old]

@@ -1,10 +1,10 @@
-"""Which names an expression may use, where each is found, and what is known of its type."""
+"""The names that an expression may use, where their values come from, and their types."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, StrEnum, auto
 from types import NoneType, UnionType
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Any, TypeAlias, Union, get_args, get_origin, get_type_hints
 
 from msgspec import Struct
 
@@ -15,13 +15,15 @@ from .expressions import BODY, WIRE
 
 Names = Mapping[str, tuple[str, ...]]
 EVERYWHERE = "*"
+TypeHint: TypeAlias = object
+"""What `get_type_hints` returns: a class, a union, or `Any` if nothing is known."""
 
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """What a dialect's code promises its table: cues, extra names, client messages, objects, and what each binds.
+    """What a dialect's code provides for its table: cues, extra names, client messages, objects, and their bindings.
 
-    `names` is by event, or by event and variant; what stands under `*` is bound for every event and cue.
+    `names` is by event, or by event and variant; names under `*` are bound for every event and cue.
     """
 
     cues: Names = field(default_factory=dict)
@@ -35,18 +37,18 @@ class Vocabulary:
 
 
 class NameSource(Enum):
-    """Where a name's value is found when a frame is made."""
+    """Where the value of a name comes from when a frame is made."""
 
     RECORD = auto()
-    SUBJECT = auto()  # the record's event; where parts are spelled, the part
+    SUBJECT = auto()  # the record's event, or the part for `parts`
     EXTRA = auto()
-    ENVELOPE = auto()  # `$wire` and `$body`, put in before anything is compiled
+    ENVELOPE = auto()  # `$wire` and `$body`, filled in before compilation
 
 
 @dataclass(frozen=True)
 class ScopedName:
     source: NameSource
-    type: Any = Any
+    type: TypeHint = Any
 
 
 Scope = Mapping[str, ScopedName]
@@ -70,7 +72,6 @@ MODEL_ENUMS: dict[str, type[StrEnum]] = {
     "trigger": m.CompactionTrigger,
 }
 PART_TYPES: dict[str, type[Struct]] = {part.__struct_config__.tag: part for part in get_args(m.AnyPart)}
-BY_NAME: dict[str, type[m.Event]] = {event.name: event for event in m.EVENTS}
 EVENT_CUES: dict[str, tuple[type[m.Event], str]] = {
     cue: (event, variant)
     for event in m.EVENTS
@@ -86,7 +87,7 @@ _RECORD: Scope = {
 
 
 def event_scope(event: type[m.Event], variant: str, vocabulary: Vocabulary) -> Scope:
-    """The record's names, the event's fields, and what the dialect adds; the later win."""
+    """The names of the record, of the event's fields, and of the dialect; later ones win."""
     hints = get_type_hints(event)
     fields = {
         name: ScopedName(NameSource.SUBJECT, _narrow_to_variant(hints[name], variant))
@@ -110,21 +111,21 @@ def part_scope(part: type[Struct]) -> Scope:
     return {name: ScopedName(NameSource.SUBJECT, hints[name]) for name in part.__struct_fields__}
 
 
-def _narrow_to_variant(hint: Any, variant: str) -> Any:
-    """Of several structs told apart by their kind, the one this variant is about."""
+def _narrow_to_variant(hint: TypeHint, variant: str) -> TypeHint:
+    """The struct of a tagged union that this variant is about."""
     fitting = [member for member in union_members(hint) if getattr(member, "kind", None) == variant]
     return fitting[0] if variant and len(fitting) == 1 else hint
 
 
-def union_members(hint: Any) -> tuple[Any, ...]:
-    """The types a value may have, None left out."""
+def union_members(hint: TypeHint) -> tuple[TypeHint, ...]:
+    """The types that a value may have, without None."""
     if get_origin(hint) in (Union, UnionType):
         return tuple(member for member in get_args(hint) if member is not NoneType)
     return (hint,)
 
 
-def known_attributes(hint: Any) -> dict[str, Any] | None:
-    """What can follow a dot, with types; None where anything may."""
+def known_attributes(hint: TypeHint) -> dict[str, TypeHint] | None:
+    """The names that can follow a dot, with their types; None if any name can."""
     kinds = union_members(hint)
     if any(kind is Any or (get_origin(kind) or kind) is dict for kind in kinds):
         return None
@@ -137,7 +138,7 @@ def known_fields(hint: Any) -> set[str]:
     return set.intersection(*(set(kind.__struct_fields__) for kind in kinds)) if kinds else set()
 
 
-def _attributes(kind: Any) -> dict[str, Any]:
+def _attributes(kind: TypeHint) -> dict[str, TypeHint]:
     if not (isinstance(kind, type) and issubclass(kind, Struct)):
         return {}
     hints = get_type_hints(kind)
@@ -147,8 +148,8 @@ def _attributes(kind: Any) -> dict[str, Any]:
     return {**found, **({"kind": str} if "kind" in hints and "kind" not in found else {})}
 
 
-def _common_attributes(each: list[dict[str, Any]]) -> dict[str, Any]:
-    """Only what all the types have; its type is known where they agree."""
+def _common_attributes(each: list[dict[str, TypeHint]]) -> dict[str, TypeHint]:
+    """The names that all types have; with a type if they agree."""
     first, *rest = each
     return {
         name: hint if all(other[name] == hint for other in rest) else Any

@@ -1,4 +1,4 @@
-"""What a table file must look like, before anybody asks what it means."""
+"""The shape of a table file, as pydantic models, and the parsed draft of a table."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
@@ -60,7 +60,7 @@ class InputShape(_StrictModel):
 
 
 class ErrorShape(_StrictModel):
-    """How a refusal looks; without a status, the fault's own."""
+    """The body of an error response; without a status, the fault's own."""
 
     status: int | None = Field(default=None, ge=100, le=599)
     body: Any
@@ -89,7 +89,7 @@ class TableShape(_StrictModel):
 
 
 SECTIONS = tuple(TableShape.model_fields)
-# What stands in for an entry of the wrong shape, so that the rest of the table can still be checked.
+# Placeholders for entries of the wrong shape, so that the rest of the table can still be checked.
 _STAND_INS: dict[str, Any] = {
     "enums": {"*": ""}, "meanings": {}, "reads": {"*": ""}, "types": "any", "envelopes": {}, "frames": [], "events": [],
     "inputs": {"command": "interrupt"},
@@ -98,7 +98,7 @@ _STAND_INS: dict[str, Any] = {
 
 
 class ShapedTable:
-    """A table of the right shape; `broken` names the sections that had to be left out to get there."""
+    """A table of the right shape; `broken` names the sections that were left out."""
 
     def __init__(self, table: TableShape, broken: set[str], problems: list[Problem]) -> None:
         self.table = table
@@ -139,7 +139,7 @@ def _keys_of(section: str) -> Iterable[str]:
 
 
 def _with_stand_ins(value: dict[str, Any], places: Iterable[tuple[Any, ...]]) -> tuple[TableShape, set[str]]:
-    """The table with stand-ins for its broken entries, and the sections that were broken as a whole."""
+    """The table with placeholders for its invalid entries, and the sections that were invalid as a whole."""
     mended: dict[str, Any] = {key: dict(item) if isinstance(item, dict) else item for key, item in value.items()}
     broken: set[str] = set()
     for section, *rest in places:
@@ -159,7 +159,7 @@ DEFAULT_ENVELOPE = "default"
 
 
 class ProblemCollector:
-    """Collects problems at their places in the file."""
+    """Collects problems with their positions in the file."""
 
     def __init__(self, marked: YamlDocument) -> None:
         self._marked = marked
@@ -170,7 +170,7 @@ class ProblemCollector:
 
     def add(self, path: NodePath, message: str, hint: str = "", *, key: bool = False) -> None:
         problem = Problem(self._marked.position(path, key=key), message, hint)
-        if problem not in self.problems:  # an anchor is written once and stands in several places
+        if problem not in self.problems:  # an anchor is written once and used in several places
             self.problems.append(problem)
 
     def add_message(self, path: NodePath, message: str) -> None:
@@ -203,7 +203,7 @@ class ErrorTemplate:
 
 @dataclass
 class ParsedTable:
-    """Every section, ready to be looked at; `broken` sections could not be read and stay empty."""
+    """All sections, parsed; `broken` sections stay empty."""
 
     shape: TableShape
     broken: set[str]

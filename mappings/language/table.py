@@ -1,4 +1,4 @@
-"""One dialect's table, compiled: frames, REST bodies, refusals and commands by their names."""
+"""The compiled table of one dialect: frames, REST bodies, errors and commands by their names."""
 
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
@@ -36,7 +36,7 @@ Member = TypeVar("Member", bound=StrEnum)
 
 
 class Table:
-    """What one dialect calls things. Made by `load_table`, from a draft without mistakes."""
+    """The names that one dialect uses; made by `load_table` from a draft without problems."""
 
     def __init__(self, draft: ParsedTable, vocabulary: Vocabulary, marked: YamlDocument) -> None:
         self.dialect = draft.shape.dialect
@@ -46,7 +46,7 @@ class Table:
             **self.support,
             **{name: SupportLevel(level) for name, level in draft.shape.heard.items()},
         }
-        """What our own client gets back from a server of the dialect: it reads what is told as something else."""
+        """Features that our own client gets back from a server of the dialect, since it reads their other form."""
         self.notes = dict(draft.shape.notes)
         self._draft = draft
         self._vocabulary = vocabulary
@@ -64,7 +64,7 @@ class Table:
     # -- what is said -------------------------------------------------------------------------------------------------
 
     def encoder(self, framing: Framing) -> FrameEncoder:
-        """The compiled frames in one framing, made once; raises `Problems` where an envelope does not fit it."""
+        """The compiled frames in one framing, made once; raises `Problems` if an envelope does not fit it."""
         if framing not in self._encoders:
             self._encoders[framing] = self._compile(framing)
         return self._encoders[framing]
@@ -77,25 +77,25 @@ class Table:
         return not cues and not self._draft.frames.get(self._cue_of(type(event), event.variant))
 
     def object(self, name: str, /, **bindings: Any) -> Any:
-        """A REST body, as plain JSON-able values."""
+        """A REST body, as plain JSON values."""
         return to_builtins(self._objects[name](None, None, bindings))
 
     def error(self, code: m.FaultCode, /, **bindings: Any) -> tuple[int, Any]:
-        """The status and body of a refusal; what is not bound is null."""
+        """The status and the body of an error; names without a binding are null."""
         status, body = self._errors[code if code in self._errors else ANY_OTHER]
         status = code.status if status is None else status
         known = {**dict.fromkeys(ERROR_NAMES), "code": code, "status": status, **bindings}
         return status, to_builtins(body(None, None, known))
 
     def word(self, enum_map: str, value: StrEnum | str) -> str:
-        """How the dialect calls a member of one of the house's enums."""
+        """The dialect's word for a member of an enum."""
         return str(self._words[enum_map](value))
 
     def meanings(self, enum_map: str, kind: type[Member], *preferred: Member) -> dict[str, Member]:
-        """The same read back: what each word stands for.
+        """The reverse: the member that each word stands for.
 
-        Of several members that share a word the preferred one is meant, else the one that is called so itself, else
-        the first.
+        If several members share a word, the preferred one counts, else the one whose own value is the word, else the
+        first.
         """
         found: dict[str, Member] = {}
         namesakes = (member for member in kind if self.word(enum_map, member) == member)
@@ -106,7 +106,7 @@ class Table:
     # -- what is heard ------------------------------------------------------------------------------------------------
 
     def command(self, message: str, /, **bindings: Any) -> m.AnyCommand:
-        """The command a client message stands for; raises `UnknownWord` for a word the table cannot read."""
+        """The command for a client message; raises `UnknownWord` for a word that the table cannot read."""
         command, given = self._inputs[message]
         made: m.AnyCommand = command(**given(None, None, bindings))
         return made
@@ -198,5 +198,5 @@ class Table:
             raise Problems(Problem(self._marked.position(path, key=True), message) for path, message in mistakes)
 
 
-def _say_nothing(record: Any, event: Any, extra: Mapping[str, Any], cursor: FrameCursor = None) -> Frames:
+def _say_nothing(record: Any, event: Any, extra: Any, cursor: FrameCursor = None, /) -> Frames:
     return NO_FRAMES

@@ -19,7 +19,7 @@ ROOMS = ("adapters", "bench", "conformance", "docs", "gateway", "mappings", "tes
 CHECKS = "tests/support/fifth_dialect/test_taken_up.py"
 """One small thing of each: it is served, listed, paired, recorded, killed, examined, worked and translated."""
 RUN_OVER_DIALECTS = (
-    "tests/contract/test_dialect_parts.py", "tests/contract/test_dialects.py",
+    "tests/contract/test_dialect_parts.py", "tests/contract/test_dialects.py", "tests/conformance/test_mutation.py",
     "tests/conformance/test_kill_sample.py", "tests/conformance/test_reference.py",
     "tests/conformance/test_offline_judging.py", "tests/pairs/test_brought.py", "tests/property/test_resuming.py",
     "tests/property/test_translation.py", "tests/security/test_hostile_json.py", "tests/security/test_tenants.py",

@@ -19,6 +19,7 @@ TESTED_BY = {
     "gateway/cli/options.py": "tests/cli/test_commands.py",
     "gateway/backends/demo/*_directives.py": "tests/backends/demo/test_directives.py",
     "gateway/backends/agui/state_events.py": "tests/backends/agui/test_decoder.py",
+    "gateway/backends/remote/turn_reader.py": "tests/backends/remote/test_held_calls.py",
     "gateway/cli/help_text.py": "tests/cli/test_commands.py",
     "gateway/cli/remote_server.py": "tests/cli/test_chat.py",
     "gateway/client/json_readers.py": "tests/adapters/blade/client/test_readers.py",

@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page
 
-from conformance.faults.aap import FAULTS
+from conformance.faults.fault import load_faults
 from conformance.faults.serving import served
-from conformance.faults.zenflux.catalogue import FAULTS as ZENFLUX_FAULTS
 from conformance.kit.reports import write_report
 from conformance.kit.runner import Runner
 from conformance.kit.suite import Target, load_suite
@@ -65,7 +64,7 @@ def apart(work: Coroutine[Any, Any, Report]) -> Report:
 @pytest.fixture(scope="module")
 def report() -> Report:
     """A server that fails in several ways, one of them known, held against a baseline that says too much."""
-    found = apart(_examined("aap", FAULTS["results-not-told"]))
+    found = apart(_examined("aap", load_faults("aap")["results-not-told"]))
     failed = [item.requirement.id for item in found.findings if item.outcome == "failed"]
     assert len(failed) > 1
     return found.compared(Standing({failed[0]: "It is being mended."}, ("known.yaml:7: AAP-SSE-01 passes",)))
@@ -214,7 +213,7 @@ def test_what_a_server_says_is_never_taken_for_markup(look: Look, report: Report
 
 
 def test_a_dialect_of_many_sections_and_sockets_is_no_wider(look: Look, tmp_path: Path) -> None:
-    found = apart(_examined("zenflux", ZENFLUX_FAULTS["other-ids"]))
+    found = apart(_examined("zenflux", load_faults("zenflux")["other-ids"]))
     write_report(found, "html", tmp_path / "zenflux.html")
     page = look(390, path=tmp_path / "zenflux.html")
     unfold(page)

@@ -16,7 +16,7 @@ OTHER = "another-secret-of-some-length"
 
 
 def redacting(secrets: tuple[str, ...]) -> StreamAssembler:
-    return StreamAssembler(make_mint("t"), secret_filter=SecretFilter.for_secrets(secrets))
+    return StreamAssembler(make_mint("t"), secret_filter=SecretFilter(secrets))
 
 
 def taken_down(*pieces: str, kind: m.BlockKind = m.BlockKind.TEXT) -> tuple[list[str], str]:

@@ -102,18 +102,6 @@ def test_the_first_block_is_told_while_it_grows() -> None:
     assert wholes(hand.finish()) == [(m.BlockKind.TEXT, "Two")]
 
 
-def test_a_text_that_is_told_whole_again_and_again_grows_by_what_is_new() -> None:
-    hand = scribe()
-    said = [
-        *hand.text_so_far("a", "Hello"),
-        *hand.text_so_far("a", "Hello"),
-        *hand.text_so_far("a", "Hello, world"),
-        *hand.finish(),
-    ]
-    assert [one.delta for one in said if isinstance(one, m.BlockDelta)] == ["Hello", ", world"]
-    lawful(said)
-
-
 # -- calls -------------------------------------------------------------------------------------------------------------
 
 def test_two_calls_with_one_id_are_two_calls() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from conformance.faults.reference import ReferenceServer
+from conformance.faults.aap.server import AapServer
 from conformance.faults.serving import served
 from conformance.kit.suite import Suite, load_suite
 from conformance.kit.verdict import Report
@@ -44,7 +44,7 @@ def blade() -> Suite:
 def examine(aap: Suite) -> Examine:
     """Put the suite, or the named requirements of it, to a server or an address."""
 
-    async def run(server: ReferenceServer | str, *ids: str, within: float = WITHIN, **more: Any) -> Report:
+    async def run(server: AapServer | str, *ids: str, within: float = WITHIN, **more: Any) -> Report:
         if not isinstance(server, str):
             return await examine_server("aap", server, *ids, within=within, **more)
         profile = more.pop("profile", None) or aap.read_profile()
@@ -72,11 +72,11 @@ def examine_blade() -> Examine:
 
 
 @pytest.fixture
-def in_background() -> Iterator[Callable[[ReferenceServer], str]]:
+def in_background() -> Iterator[Callable[[AapServer], str]]:
     """Serve from another thread, for commands that run a loop of their own."""
     loop, done = asyncio.new_event_loop(), []
 
-    def serve(server: ReferenceServer) -> str:
+    def serve(server: AapServer) -> str:
         ready, leaving, found = threading.Event(), asyncio.Event(), []
 
         async def main() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from conformance.aap.examination import AapExamination, enabled
 from conformance.aap.profile import AapProfile, Options
-from conformance.faults.reference import ReferenceServer
+from conformance.faults.aap.server import AapServer
 from conformance.faults.serving import served
 from conformance.kit.expect import Failed, NotTestable
 from conformance.kit.suite import Suite, Target
@@ -15,12 +15,12 @@ from conformance.kit.transcript import Transcript
 
 
 @pytest.fixture
-def server() -> ReferenceServer:
-    return ReferenceServer()
+def server() -> AapServer:
+    return AapServer()
 
 
 @pytest.fixture
-async def exam(aap: Suite, server: ReferenceServer) -> AsyncIterator[AapExamination]:
+async def exam(aap: Suite, server: AapServer) -> AsyncIterator[AapExamination]:
     async with (
         served(server) as url,
         aap.examination(Target(url, None, 1.0), aap.read_profile(), Transcript()) as examination,
@@ -62,7 +62,7 @@ async def test_a_refused_session_is_not_testable_unless_it_is_what_is_examined(e
         await exam.admit(**wrong)
 
 
-async def test_sessions_are_cleared_away(aap: Suite, server: ReferenceServer) -> None:
+async def test_sessions_are_cleared_away(aap: Suite, server: AapServer) -> None:
     async with served(server) as url:
         async with aap.examination(Target(url, None, 1.0), aap.read_profile(), Transcript()) as exam:
             for _ in range(3):

@@ -1,6 +1,6 @@
-"""No false alarms: how they are looked for. Slow and liberal servers of every dialect: `test_liberties`.
+"""No false alarms: how they are looked for. Slow servers, and the variations of every dialect: `test_variations`.
 
-Again and again, and with each liberty alone: `make prove ARGS="--only alarms"`.
+Again and again, and with each variation alone: `make prove ARGS="--only alarms"`.
 """
 
 from dataclasses import replace
@@ -10,7 +10,7 @@ import typer
 from typer.testing import CliRunner
 
 from conformance.faults.alarms import Round, Watch, alarms
-from conformance.faults.cas import CasServer
+from conformance.faults.cas.server import CasServer
 from conformance.faults.kill.setups import KEY, SETUPS
 from conformance.faults.serving import served
 from conformance.kit.suite import load_suite
@@ -24,20 +24,20 @@ async def test_nothing_is_held_against_correct_servers(monkeypatch: pytest.Monke
     suite = load_suite("aap")
     some = replace(suite, cases=suite.cases[::5])
     monkeypatch.setattr("conformance.faults.alarms.load_suite", lambda dialect: some)
-    rounds = await heard(Watch("aap", runs=1, jitter=0.02, within=30.0, with_liberties=False, at_once=16))
+    rounds = await heard(Watch("aap", runs=1, jitter=0.02, within=30.0, with_variations=False, at_once=16))
     assert [item.name for item in rounds] == ["run 1", "run with up to 20 ms of delay"]
     assert [f"{item.name}: {words}" for item in rounds for words in item.alarms] == []
     assert rounds[0].seconds < rounds[1].seconds
 
 
 @pytest.mark.parametrize("dialect", SETUPS)
-def test_every_dialect_has_liberal_servers(dialect: str) -> None:
-    names = [type(server).__name__ for server in Watch(dialect).liberal()]
+def test_every_dialect_has_variations(dialect: str) -> None:
+    names = [type(server).__name__ for server in Watch(dialect).variations()]
     assert len(set(names)) == len(names) >= 5
 
 
-def test_a_server_of_ones_own_has_no_liberal_variants() -> None:
-    assert list(Watch("cas", url="http://127.0.0.1:9").liberal()) == []
+def test_a_server_of_ones_own_has_no_variations() -> None:
+    assert list(Watch("cas", url="http://127.0.0.1:9").variations()) == []
 
 
 async def test_what_is_held_against_the_server_at_an_address_is_told() -> None:

@@ -8,8 +8,8 @@ import typer
 from typer.testing import CliRunner
 
 from conformance.command import conform
-from conformance.faults.blade.every import FAULTS
-from conformance.faults.blade.reference import BladeServer
+from conformance.faults.blade.server import BladeServer
+from conformance.faults.fault import load_faults
 
 KEY = "the-key-of-the-examiners"
 
@@ -31,7 +31,7 @@ def test_a_blade_server_is_examined_at_its_origin(in_background: Callable[[Blade
 
 
 def test_a_wrong_blade_server_gives_one(in_background: Callable[[BladeServer], str]) -> None:
-    url = in_background(FAULTS["history-backwards"].server(key=KEY))
+    url = in_background(load_faults("blade")["history-backwards"].server(key=KEY))
     code, said = run("blade", url, "--key", KEY, "--only", "BL-FLOW-31")
     assert code == 1
     assert "failed BL-FLOW-31" in said

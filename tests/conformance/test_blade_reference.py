@@ -4,8 +4,8 @@ Before every MUST: `make prove ARGS="--only alarms"`."""
 from collections.abc import Awaitable, Callable
 
 from conformance.blade.profile import BladeProfile
-from conformance.faults.blade.bare import SeedsOnly
-from conformance.faults.blade.reference import BladeServer
+from conformance.faults.blade.minimal import SeedsOnly
+from conformance.faults.blade.server import BladeServer
 from conformance.kit.requirement import Level
 from conformance.kit.suite import Suite
 from conformance.kit.verdict import Outcome, Report

@@ -9,7 +9,7 @@ import typer
 from typer.testing import CliRunner
 
 from conformance.command import conform
-from conformance.faults.cas import CasServer
+from conformance.faults.cas.server import CasServer
 
 
 def test_conform_cas(in_background: Callable[[Any], str], tmp_path: Path) -> None:

@@ -7,8 +7,8 @@ from aiohttp import web
 
 from conformance.cas.examination import CasExamination
 from conformance.cas.profile import CasProfile
-from conformance.faults.cas import CasServer
-from conformance.faults.ledger import Refusal
+from conformance.faults.cas.server import CasServer
+from conformance.faults.refusal import Refusal
 from conformance.faults.serving import served
 from conformance.kit.expect import Failed, NotTestable
 from conformance.kit.suite import Suite, Target
@@ -32,8 +32,8 @@ async def exam(cas: Suite, server: CasServer) -> AsyncIterator[CasExamination]:
 async def test_agent_and_environment_are_made_once(exam: CasExamination, server: CasServer) -> None:
     for _ in range(2):
         await exam.open()
-    assert len(server.agents) == len(server.shelves["environments"]) == 1
-    assert len(server.talks) == 2
+    assert len(server.agents) == len(server.things["environments"]) == 1
+    assert len(server.sessions) == 2
 
 
 async def test_a_session_is_talked_in(exam: CasExamination) -> None:

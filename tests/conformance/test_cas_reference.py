@@ -5,8 +5,8 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from conformance.cas.profile import CasProfile
-from conformance.faults.cas import CasServer
-from conformance.faults.cas.freedoms import Sparing
+from conformance.faults.cas.server import CasServer
+from conformance.faults.cas.variations import Sparing
 from conformance.kit.requirement import Level
 from conformance.kit.suite import Suite
 from conformance.kit.verdict import Outcome, Report, Verdict
@@ -49,18 +49,18 @@ async def test_an_existing_agent_and_environment_are_used_and_kept(examine_cas: 
     agent = {"id": "agent_1", "type": "agent", "name": "A", "model": "reference", "tools": [], "version": 1}
     agent |= {"created_at": "2026-01-01T00:00:00Z", "updated_at": "2026-01-01T00:00:00Z", "archived_at": None}
     server.agents["agent_1"] = [agent]
-    environment = server.put_down("environments", "env", "environment", {"name": "E", "config": {"type": "cloud"}})
+    environment = server.create("environments", "env", "environment", {"name": "E", "config": {"type": "cloud"}})
     update = {"agent": "agent_1", "environment": environment["id"], "heartbeat": 0.2}
     report = await examine_cas(server, "CAS-SESS-01", profile=cas.read_profile().model_copy(update=update))
     assert troubles(report) == []
     assert list(server.agents) == ["agent_1"]
-    assert list(server.shelves["environments"]) == [environment["id"]]
+    assert list(server.things["environments"]) == [environment["id"]]
 
 
 async def test_settings_of_the_server_can_be_told(examine_cas: Examine, cas: Suite) -> None:
     class Merging(CasServer):
-        def new_metadata(self, talk: object, given: dict[str, object]) -> dict[str, object]:
-            merged = talk.view["metadata"] | given  # type: ignore[attr-defined]
+        def new_metadata(self, session: object, given: dict[str, object]) -> dict[str, object]:
+            merged = session.view["metadata"] | given  # type: ignore[attr-defined]
             return {name: value for name, value in merged.items() if value is not None}
 
     update = {"metadata_update": "merge", "heartbeat": 0.2}

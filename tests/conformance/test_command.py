@@ -11,13 +11,14 @@ import typer
 from typer.testing import CliRunner, Result
 
 from conformance.command import conform
-from conformance.faults.aap import FAULTS
-from conformance.faults.blade.reference import BladeServer
-from conformance.faults.reference import ReferenceServer
+from conformance.faults.aap.server import AapServer
+from conformance.faults.blade.server import BladeServer
+from conformance.faults.fault import load_faults
 from conformance.kit.suite import dialects, load_suite
 
+FAULTS = load_faults("aap")
 KEY = "the-key-of-the-examiners"
-Serve = Callable[[ReferenceServer], str]
+Serve = Callable[[AapServer], str]
 
 
 def run(*arguments: str) -> Result:
@@ -27,7 +28,7 @@ def run(*arguments: str) -> Result:
 
 
 def test_a_server_that_conforms_gives_zero_and_all_reports(in_background: Serve, tmp_path: Path) -> None:
-    url = in_background(ReferenceServer(key=KEY))
+    url = in_background(AapServer(key=KEY))
     wire, page, xml, told = (tmp_path / name for name in ("wire", "a.html", "a.txt", "deep/a.json"))
     reports = [f"--report={page}", f"--report=junit={xml}", f"--report={told}", f"--transcripts={wire}"]
     result = run("aap", url, "--key", KEY, "--only", "AAP-META-*,AAP-SESS-*", *reports)
@@ -58,7 +59,7 @@ def test_a_server_that_fails_gives_one(in_background: Serve) -> None:
 def test_a_server_that_cannot_be_tested_gives_three(in_background: Serve, tmp_path: Path) -> None:
     profile = tmp_path / "profile.yaml"
     profile.write_text("prompts: {text: Hello}\n")
-    url = in_background(ReferenceServer())
+    url = in_background(AapServer())
     result = run("aap", url, "--profile", str(profile), "--only", "AAP-SSE-09")
     assert result.exit_code == 3
     assert "the profile has no entry `prompts.fail`" in result.output
@@ -79,7 +80,7 @@ def test_the_level_bounds_what_is_asked(in_background: Serve) -> None:
 
 
 def test_requirements_are_named_by_pattern_or_in_a_row(in_background: Serve) -> None:
-    url = in_background(ReferenceServer())
+    url = in_background(AapServer())
     result = run("aap", url, "--only", "AAP-META-*,AAP-SESS-01")
     assert result.exit_code == 0
     assert "meta.meta_is_version_three" in result.output and "sessions.a_session_is_created" in result.output
@@ -98,11 +99,11 @@ known_failures:
     [
         (FAULTS["version-as-text"].server, "2931-01-31", 0, "1 known: AAP-META-01; as the baseline says"),
         (FAULTS["version-as-text"].server, "2020-01-31", 1, "known.yaml:3: the entry for AAP-META-01 expired on"),
-        (ReferenceServer, "2931-01-31", 1, "known.yaml:3: AAP-META-01 passes; take it out of the baseline"),
+        (AapServer, "2931-01-31", 1, "known.yaml:3: AAP-META-01 passes; take it out of the baseline"),
     ],
 )
 def test_a_baseline_holds_or_fails_the_run(
-    in_background: Serve, tmp_path: Path, server: type[ReferenceServer], expires: str, code: int, words: str
+    in_background: Serve, tmp_path: Path, server: type[AapServer], expires: str, code: int, words: str
 ) -> None:
     (tmp_path / "known.yaml").write_text(BASELINE % expires)
     url = in_background(server())
@@ -124,7 +125,7 @@ def test_reports_get_names_of_their_own(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     kinds = [f"--report={kind}" for kind in ("html", "junit", "json", "markdown", "badge")]
-    assert run("aap", in_background(ReferenceServer()), "--only", "AAP-META-01", *kinds).exit_code == 0
+    assert run("aap", in_background(AapServer()), "--only", "AAP-META-01", *kinds).exit_code == 0
     names = ["badge-aap.svg", "report-aap.html", "report-aap.json", "report-aap.md", "report-aap.xml"]
     assert sorted(path.name for path in tmp_path.iterdir()) == names
     assert json.loads((tmp_path / "report-aap.json").read_text())["requirementSet"] == "2026-11"
@@ -132,7 +133,7 @@ def test_reports_get_names_of_their_own(
 
 def test_the_key_may_come_from_the_environment(in_background: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CONFORM_KEY", KEY)
-    result = run("aap", in_background(ReferenceServer(key=KEY)), "--only", "AAP-SESS-01")
+    result = run("aap", in_background(AapServer(key=KEY)), "--only", "AAP-SESS-01")
     assert result.exit_code == 0
     assert KEY not in result.output
 
@@ -168,7 +169,7 @@ def test_what_cannot_begin_gives_two_and_says_why(arguments: tuple[str, ...], wo
 
 
 def test_a_wrong_address_is_told_in_one_line(in_background: Serve, tmp_path: Path) -> None:
-    url = in_background(ReferenceServer(key=KEY))
+    url = in_background(AapServer(key=KEY))
     origin = url.removesuffix("/aap")
     result = run("aap", origin, "--key", KEY, "--report", str(tmp_path / "report.html"))
     assert result.exit_code == 2
@@ -218,7 +219,7 @@ def test_a_key_of_one_letter_blots_nothing(in_background: Serve, tmp_path: Path)
 
 def test_a_report_that_cannot_be_written_gives_two(in_background: Serve, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    url = in_background(ReferenceServer())
+    url = in_background(AapServer())
     result = run("aap", url, "--only", "AAP-META-01", "--report", str(tmp_path / "file" / "a.json"))
     assert result.exit_code == 2
     assert f"cannot write the report: the folder {tmp_path / 'file'} cannot be made: " in result.stderr

@@ -5,9 +5,11 @@ Those whose recordings are judged too: `test_offline_judging`; by all cases: `ma
 
 import pytest
 
-from conformance.faults.aap import FAULTS
+from conformance.faults.fault import load_faults
 from conformance.kit.suite import Suite
 from tests.support.conformance.wrong_servers import assert_caught, unrecorded
+
+FAULTS = load_faults("aap")
 
 
 @pytest.mark.parametrize("name", unrecorded("aap"))

@@ -31,7 +31,7 @@ async def test_flaws_are_noticed(dialect: str) -> None:
 
 
 @pytest.mark.parametrize("dialect", EXAMINED)
-async def test_liberties_are_tolerated(dialect: str) -> None:
+async def test_what_the_protocol_allows_is_tolerated(dialect: str) -> None:
     hunter, chosen = Hunter(bench_of(dialect), read_orders(dialect)), flaws(dialect, "tolerated")
     assert [alarm for flaw, case in chosen for alarm in await hunter.alarms([flaw], case)] == []
     assert len(chosen) > 1

@@ -9,7 +9,7 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from conformance.faults.aap import FAULTS
+from conformance.faults.fault import load_faults
 from conformance.faults.kill.setups import setup_of
 from conformance.faults.serving import served
 from conformance.kit.presence import Absent, locate, plain
@@ -116,7 +116,7 @@ async def test_a_password_in_the_address_is_not_shown() -> None:
 
 
 async def test_a_server_that_answers_wrongly_is_examined() -> None:
-    async with served(FAULTS["version-as-text"].server(key=KEY)) as url:
+    async with served(load_faults("aap")["version-as-text"].server(key=KEY)) as url:
         assert (await found("aap", url)).url == url
 
     async def broken(request: web.Request) -> web.Response:

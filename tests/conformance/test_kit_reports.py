@@ -15,8 +15,7 @@ import pytest
 from rich.console import Console
 
 from conformance.aap.profile import AapProfile
-from conformance.faults.aap import FAULTS
-from conformance.faults.blade.every import FAULTS as BLADE_FAULTS
+from conformance.faults.fault import load_faults
 from conformance.kit import reports
 from conformance.kit.reports import badge, console, html, jsonfile, junit, markdown
 from conformance.kit.requirement import Requirement
@@ -92,7 +91,7 @@ def test_the_schema_notices_what_is_wrong(report: Report, damage: dict[str, obje
 
 
 async def test_the_report_of_a_real_examination_fits_the_schema(examine: Callable[..., Awaitable[Report]]) -> None:
-    wrong = await examine(FAULTS["version-as-text"].server(), profile=AapProfile())
+    wrong = await examine(load_faults("aap")["version-as-text"].server(), profile=AapProfile())
     assert {item.outcome for item in wrong.findings} == {P, F, N}
     assert problems(wrong.judged_by("2026-11")) == []
 
@@ -328,7 +327,7 @@ def test_transcripts_are_a_file_per_case(report: Report, tmp_path: Path) -> None
 
 
 async def test_a_key_that_the_server_returns_is_in_no_report(examine_blade: Examine, tmp_path: Path) -> None:
-    server = BLADE_FAULTS["plaintext-twice"].server(key=KEY)
+    server = load_faults("blade")["plaintext-twice"].server(key=KEY)
     minted: list[str] = []
     keep, server.tokens = server.tokens, Kept(minted)
     assert keep == {}

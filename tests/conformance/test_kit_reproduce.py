@@ -6,8 +6,8 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
-from conformance.faults.aap import FAULTS
-from conformance.faults.reference import ReferenceServer
+from conformance.faults.aap.server import AapServer
+from conformance.faults.fault import load_faults
 from conformance.kit.http import HttpClient
 from conformance.kit.reproduce import steps
 from conformance.kit.secrets import Redactor
@@ -17,7 +17,7 @@ from conformance.kit.verdict import Outcome, Report
 
 KEY = "the-key-of-the-examiners"
 Examine = Callable[..., Awaitable[Report]]
-Serve = Callable[[ReferenceServer], str]
+Serve = Callable[[AapServer], str]
 
 
 def told(*entries: tuple[str, str]) -> str:
@@ -86,7 +86,7 @@ async def _everything(suite: Suite, url: str) -> str:
 
 
 def test_the_commands_run_and_find_their_own_ids(in_background: Serve, aap: Suite, tmp_path: Path) -> None:
-    url = in_background(ReferenceServer(key=KEY))
+    url = in_background(AapServer(key=KEY))
     script = "\n".join(steps(asyncio.run(_everything(aap, url)), url))
     assert KEY not in script
     done = subprocess.run(["bash", "-euo", "pipefail", "-c", script], capture_output=True, text=True, timeout=120,
@@ -102,7 +102,8 @@ async def _is_sound(script: str) -> bool:
 
 
 async def test_every_failure_can_be_reproduced(examine: Examine) -> None:
-    report = await examine(FAULTS["results-not-told"].server(key=KEY), "AAP-SSE-05", "AAP-SSE-08", "AAP-TOOL-04")
+    wrong = load_faults("aap")["results-not-told"].server(key=KEY)
+    report = await examine(wrong, "AAP-SSE-05", "AAP-SSE-08", "AAP-TOOL-04")
     failed = [result for result in report.results if result.outcome is Outcome.FAILED]
     assert len(failed) > 1
     for result in failed:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from conformance.faults.reference import ReferenceServer
+from conformance.faults.aap.server import AapServer
 from conformance.kit.case import Case
 from conformance.kit.expect import NotTestable
 from conformance.kit.runner import GIVE_UP_AFTER, Runner, obstacle
@@ -80,7 +80,7 @@ async def test_a_server_of_web_pages_is_examined_to_the_end(examine: Examine, aa
 JUNK: list[Any] = [None, 7, "x", [], {}, {"agents": [{}]}, {"agents": [{"name": "a"}], "version": 3}]
 
 
-class JunkServer(ReferenceServer):
+class JunkServer(AapServer):
     """Answers everything with the same piece of JSON."""
 
     junk: Any = None
@@ -98,7 +98,7 @@ async def test_a_server_of_junk_makes_no_examiner_stumble(examine: Examine, junk
     assert stumbled(report) == []
 
 
-class DyingServer(ReferenceServer):
+class DyingServer(AapServer):
     """Works for a while, then cuts every connection."""
 
     left = 60
@@ -119,7 +119,7 @@ async def test_a_server_that_dies_midway_is_reported(examine: Examine, aap: Suit
     assert stumbled(report) == []
 
 
-class MuteServer(ReferenceServer):
+class MuteServer(AapServer):
     """Answers everything but turns."""
 
     async def post_turn(self, request: web.Request) -> web.StreamResponse:
@@ -135,10 +135,10 @@ async def test_a_server_whose_turns_hang_is_still_asked_everything(examine: Exam
     assert {"AAP-NONE-01", "AAP-SSE-01", "AAP-TOOL-04"} & passed == set()
 
 
-class EndlessServer(ReferenceServer):
+class EndlessServer(AapServer):
     """Its streams send comments for ever."""
 
-    async def tell(self, request: web.Request, mode: str, happenings: Any) -> web.StreamResponse:
+    async def answer_turn(self, request: web.Request, turn: Any, happened: Any) -> web.StreamResponse:
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
         await response.prepare(request)
         with suppress(ConnectionResetError):

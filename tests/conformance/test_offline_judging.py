@@ -6,7 +6,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from conformance.faults.reference import ReferenceServer
+from conformance.faults.aap.server import AapServer
 from conformance.kit.suite import dialects, load_suite
 from conformance.kit.verdict import Outcome, Report, Verdict
 from conformance.offline.har import read_har
@@ -41,7 +41,7 @@ async def test_a_wrong_server_is_caught_in_a_har_file(record_run: RecordRun) -> 
 
 
 async def test_what_was_not_seen_is_not_testable(record_run: RecordRun) -> None:
-    path, _ = await record_run("aap", ReferenceServer(key=KEY), "AAP-META-01")
+    path, _ = await record_run("aap", AapServer(key=KEY), "AAP-META-01")
     report = judged("aap", path)
     passed = {item.requirement.id for item in report.of(Outcome.PASSED)}
     assert report.verdict is Verdict.INCOMPLETE
@@ -56,14 +56,14 @@ async def test_what_was_not_seen_is_not_testable(record_run: RecordRun) -> None:
 
 async def test_half_the_evidence_is_not_enough(record_run: RecordRun) -> None:
     """AAP-SESS-10 speaks of deleting and of what comes after: a recording of deletions alone leaves it open."""
-    path, _ = await record_run("aap", ReferenceServer(key=KEY), "AAP-SESS-01")
+    path, _ = await record_run("aap", AapServer(key=KEY), "AAP-SESS-01")
     (found,) = [item for item in judged("aap", path).findings if item.requirement.id == "AAP-SESS-10"]
     assert {result.outcome for result in found.results} == {Outcome.PASSED, Outcome.NOT_TESTABLE}
     assert found.outcome is Outcome.NOT_TESTABLE
 
 
 async def test_a_recording_of_another_dialect_is_refused(record_run: RecordRun) -> None:
-    path, _ = await record_run("aap", ReferenceServer(key=KEY), "AAP-META-01")
+    path, _ = await record_run("aap", AapServer(key=KEY), "AAP-META-01")
     with pytest.raises(Unusable, match=r"recording of aap, not of cas; try: dragoman conform aap --transcript"):
         mounted(read(path), "cas")
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from conformance.faults.aap import FAULTS
-from conformance.faults.reference import ReferenceServer
+from conformance.faults.aap.server import AapServer
+from conformance.faults.fault import load_faults
 
 pytest_plugins = ["pytester"]
 KEY = "the-key-of-the-examiners"
-Serve = Callable[[ReferenceServer], str]
+Serve = Callable[[AapServer], str]
 QUIET = ("-p", "no:cacheprovider", "-o", "asyncio_default_fixture_loop_scope=function")
 LEAN = ("-p", "no:hypothesispytest", "-p", "no:aiohttp", "-p", "no:asyncio", "-p", "no:anyio", "-p", "no:timeout")
 """For processes of their own: without the plugins that have nothing to do with it, half of their imports."""
@@ -35,7 +35,7 @@ Run = Callable[..., pytest.RunResult]
 
 
 def test_every_requirement_is_a_test(in_background: Serve, run: Run) -> None:
-    result = run(in_background(ReferenceServer(key=KEY)))
+    result = run(in_background(AapServer(key=KEY)))
     result.assert_outcomes(passed=40)
     assert result.ret == pytest.ExitCode.OK
     result.stdout.fnmatch_lines(["conforms: Agent Application Protocol, version 3 at http*, requirements 2026-11"])
@@ -43,7 +43,7 @@ def test_every_requirement_is_a_test(in_background: Serve, run: Run) -> None:
 
 
 def test_a_failure_tells_what_was_expected_and_seen_and_how_to_see_it_again(in_background: Serve, run: Run) -> None:
-    result = run(in_background(FAULTS["version-as-text"].server(key=KEY)), "-k", "META")
+    result = run(in_background(load_faults("aap")["version-as-text"].server(key=KEY)), "-k", "META")
     result.assert_outcomes(failed=1, passed=4)
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     result.stdout.fnmatch_lines(
@@ -71,7 +71,7 @@ def poor(tmp_path: Path) -> str:
 def test_a_must_that_cannot_be_tested_is_skipped_and_the_session_fails(
     in_background: Serve, run: Run, poor: str
 ) -> None:
-    url = in_background(ReferenceServer(key=KEY))
+    url = in_background(AapServer(key=KEY))
     result = run(url, "-k", "SSE-09 or META-01", "--conform-profile", poor, "-rs")
     result.assert_outcomes(passed=1, skipped=1)
     assert result.ret == pytest.ExitCode.TESTS_FAILED
@@ -81,14 +81,14 @@ def test_a_must_that_cannot_be_tested_is_skipped_and_the_session_fails(
 
 
 def test_an_incomplete_examination_can_be_let_pass(in_background: Serve, run: Run, poor: str) -> None:
-    url = in_background(ReferenceServer(key=KEY))
+    url = in_background(AapServer(key=KEY))
     result = run(url, "-k", "SSE-09 or META-01", "--conform-profile", poor, "--conform-allow-incomplete")
     assert result.ret == pytest.ExitCode.OK
     result.stdout.fnmatch_lines(["incomplete: *"])
 
 
 def test_a_failed_should_is_an_expected_failure(in_background: Serve, run: Run) -> None:
-    url = in_background(FAULTS["blocks-refused"].server(key=KEY))
+    url = in_background(load_faults("aap")["blocks-refused"].server(key=KEY))
     result = run(url, "-k", "TOOL-06 or META-01", "-rx")
     result.assert_outcomes(passed=1, xfailed=1)
     assert result.ret == pytest.ExitCode.OK
@@ -105,7 +105,7 @@ known_failures:
 
 def test_known_failures_are_expected(in_background: Serve, run: Run, tmp_path: Path) -> None:
     (tmp_path / "known.yaml").write_text(BASELINE % "AAP-META-01")
-    url = in_background(FAULTS["version-as-text"].server(key=KEY))
+    url = in_background(load_faults("aap")["version-as-text"].server(key=KEY))
     result = run(url, "-k", "META or baseline", "--conform-baseline", str(tmp_path / "known.yaml"), "-rx")
     result.assert_outcomes(passed=5, xfailed=1)
     assert result.ret == pytest.ExitCode.OK
@@ -114,7 +114,7 @@ def test_known_failures_are_expected(in_background: Serve, run: Run, tmp_path: P
 
 def test_a_baseline_that_says_too_much_fails(in_background: Serve, run: Run, tmp_path: Path) -> None:
     (tmp_path / "known.yaml").write_text(BASELINE % "AAP-META-01")
-    url = in_background(ReferenceServer(key=KEY))
+    url = in_background(AapServer(key=KEY))
     result = run(url, "-k", "META or baseline", "--conform-baseline", str(tmp_path / "known.yaml"))
     result.assert_outcomes(passed=5, failed=1)
     result.stdout.fnmatch_lines(["*known.yaml:3: AAP-META-01 passes; take it out of the baseline"])
@@ -122,13 +122,13 @@ def test_a_baseline_that_says_too_much_fails(in_background: Serve, run: Run, tmp
 
 def test_tests_beside_it_run_if_they_are_named(in_background: Serve, run: Run, pytester: pytest.Pytester) -> None:
     pytester.makepyfile(test_ours="def test_ours(): pass")
-    url = in_background(ReferenceServer(key=KEY))
+    url = in_background(AapServer(key=KEY))
     run(url, "-k", "META or ours").assert_outcomes(passed=5)
     run(url, "-k", "META or ours", "test_ours.py").assert_outcomes(passed=6)
 
 
 def test_reports_are_written(in_background: Serve, run: Run, tmp_path: Path) -> None:
-    url = in_background(ReferenceServer(key=KEY))
+    url = in_background(AapServer(key=KEY))
     reports = (f"--conform-report=html={tmp_path / 'a.html'}", f"--conform-report={tmp_path / 'a.md'}")
     run(url, "-k", "META", *reports)
     assert "<h1>Agent Application Protocol, version 3</h1>" in (tmp_path / "a.html").read_text()
@@ -139,13 +139,13 @@ def test_the_key_may_come_from_the_environment(
     in_background: Serve, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CONFORM_KEY", KEY)
-    url = in_background(ReferenceServer(key=KEY))
+    url = in_background(AapServer(key=KEY))
     about = ("--conform-dialect", "aap", "--conform-url", url, "-k", "SESS-01")
     pytester.runpytest_subprocess(*LEAN, *about, timeout=HANG).assert_outcomes(passed=1)
 
 
 def test_workers_examine_each_requirement_in_turn(in_background: Serve, run: Run, poor: str) -> None:
-    url = in_background(ReferenceServer(key=KEY))
+    url = in_background(AapServer(key=KEY))
     result = run(url, "-k", "SSE-09 or META", "-n", "2", "--conform-profile", poor, *LEAN)
     result.assert_outcomes(passed=4, failed=2)
     result.stdout.fnmatch_lines_random(

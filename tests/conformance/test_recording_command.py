@@ -16,7 +16,7 @@ from typer import Typer
 from typer.testing import CliRunner, Result
 
 from conformance.command import conform
-from conformance.faults.reference import ReferenceServer
+from conformance.faults.aap.server import AapServer
 from conformance.kit.verdict import Report
 from conformance.recording.command import record
 
@@ -90,9 +90,9 @@ async def _get(address: str) -> int:
 
 
 def test_a_recording_ends_cleanly_and_can_be_judged(
-    tmp_path: Path, in_background: Callable[[ReferenceServer], str]
+    tmp_path: Path, in_background: Callable[[AapServer], str]
 ) -> None:
-    url, path = in_background(ReferenceServer(key=KEY)), tmp_path / "a.jsonl"
+    url, path = in_background(AapServer(key=KEY)), tmp_path / "a.jsonl"
     command = [sys.executable, "-m", "conformance", "record", "aap", url, "--out", str(path), "--listen", "127.0.0.1:0"]
     environment = os.environ | {"PYTHONUNBUFFERED": "1"}
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
@@ -115,7 +115,7 @@ def test_a_recording_ends_cleanly_and_can_be_judged(
 
 
 async def test_a_transcript_is_judged_with_every_report(record_run: RecordRun, tmp_path: Path) -> None:
-    path, _ = await record_run("aap", ReferenceServer(key=KEY), "AAP-META-01", "AAP-SSE-01")
+    path, _ = await record_run("aap", AapServer(key=KEY), "AAP-META-01", "AAP-SSE-01")
     kinds = {"json": "r.json", "junit": "r.xml", "html": "r.html", "markdown": "r.md"}
     reports = [word for kind, name in kinds.items() for word in ("--report", f"{kind}={tmp_path / name}")]
     result = await asyncio.to_thread(run, conform, "aap", "--transcript", str(path), *reports)

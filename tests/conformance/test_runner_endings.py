@@ -107,10 +107,10 @@ async def test_a_server_of_garbage_is_examined_to_the_end(dialect: str, talk: Ta
 SERVER = """
 import asyncio
 from conformance.faults.serving import served
-from conformance.faults.reference import ReferenceServer
+from conformance.faults.aap.server import AapServer
 
 async def main():
-    async with served(ReferenceServer()) as url:
+    async with served(AapServer()) as url:
         print(url, flush=True)
         await asyncio.Event().wait()
 

@@ -1,8 +1,8 @@
-"""The correct ZenFlux server with other profiles; see `test_reference` and `test_liberties` for whole examinations."""
+"""The correct ZenFlux server with other profiles; see `test_reference` and `test_variations` for whole examinations."""
 
 from collections.abc import Awaitable, Callable
 
-from conformance.faults.zenflux.bad_rooms import OneMessage
+from conformance.faults.fault import load_faults
 from conformance.faults.zenflux.server import ZenfluxServer
 from conformance.kit.suite import Suite
 from conformance.kit.verdict import Outcome, Report, Verdict
@@ -46,6 +46,6 @@ async def test_no_heartbeat_in_the_profile_means_that_nobody_waits_for_one(
 
 
 async def test_what_was_expected_of_listed_messages_is_what_was_said(examine_zenflux: Examine) -> None:
-    report = await examine_zenflux(OneMessage(), "ZF-HTTP-3.2-06")
+    report = await examine_zenflux(load_faults("zenflux")["one-message"].server(), "ZF-HTTP-3.2-06")
     failed = [(result.expected, result.seen) for result in report.results if result.outcome is Outcome.FAILED]
     assert ('what the user said: ["Message 0","Message 1"]', "[]") in failed

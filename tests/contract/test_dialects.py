@@ -19,8 +19,9 @@ def projections() -> list[tuple[str, StreamOptions]]:
 
 
 def _tried(name: str) -> tuple[StreamOptions, ...]:
-    default = (dialect(name).default_options,)
-    return tuple(part(name, "stream_options").TRIED) if has_part(name, "stream_options") else default
+    if not has_part(name, "stream_options"):
+        return (dialect(name).default_options,)
+    return tuple(part(name, "stream_options").TRIED)
 
 
 @pytest.mark.parametrize("name", DIALECTS)

@@ -25,7 +25,7 @@ from gateway.engine.streams import cursor as cursor_module
 from gateway.engine.streams import feed as feed_module
 from gateway.engine.streams.cursor import Cursor
 from gateway.http import ResumedSubscription
-from gateway.ports import Frame, Projector, Subscription
+from gateway.ports import Frame, Subscription
 from gateway.quotas import Quotas
 from gateway.storage.log import MemoryLog
 from tests.support.dialect_parts import live_options
@@ -65,7 +65,7 @@ class Library:
         if records:
             self.commit(len(records))
 
-    def projector(self, name: str, options: str) -> Projector:
+    def projector(self, name: str, options: ports.StreamOptions) -> ports.Projector:
         return dialect(name).projector(table(name), options)
 
     def replays_turn(self, name: str) -> bool:

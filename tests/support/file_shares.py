@@ -14,7 +14,7 @@ SECONDS = {
     "tests/browser/test_report.py": 5,
     "tests/cluster/test_fleet.py": 5,
     "tests/conformance/test_kill_matrix.py": 4,
-    "tests/conformance/test_liberties.py": 5,
+    "tests/conformance/test_variations.py": 5,
     "tests/conformance/test_offline_judging.py": 7,
     "tests/conformance/test_plugin.py": 9,
     "tests/conformance/test_reference.py": 23,

@@ -3,9 +3,8 @@
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
-from typing import Any
 from urllib.parse import quote
 
 import structlog
@@ -27,6 +26,7 @@ from gateway.ports import (
 
 from .ask_readers import SessionTools, _open_calls, _session_tools, session_tools_of
 from .decoder import Decoder
+from .missing_frames import missing_frames
 from .readers import (
     CreatedBody,
     HistoryBody,
@@ -46,7 +46,7 @@ from .requests import (
     settings_to_send,
     turn_messages,
 )
-from .turn_stream import ReceivedPieces, StreamInterrupted, TurnStream, missing_frames
+from .turn_stream import StreamInterrupted, TurnPost, TurnStream
 
 log = structlog.get_logger("dragoman.remote")
 NO_TURN_STATUSES = (404, 405, 409, 501)
@@ -70,21 +70,6 @@ class RemoteSessionState:
     """How many messages of people the history has."""
     was_abandoned: bool = False
     """Whether we hung up while a turn ran, which its server may not have noticed yet."""
-
-
-@dataclass(kw_only=True, repr=False)
-class TurnPost:
-    """One POST that starts or continues a turn, and what is known of its session once the server has accepted it."""
-
-    stream: TurnStream
-    messages: Sequence[Any]
-    decoder: Decoder
-    sent_settings: SentSettings | None
-    user_messages: int | None
-    before: int | None = None
-    """How many messages of people the history had before; None if that is not known."""
-    secrets: tuple[str, ...] = ()
-    received: ReceivedPieces = field(default_factory=ReceivedPieces)
 
 
 class Remote:

@@ -1,23 +1,24 @@
-"""The stream of one turn over as many connections as it takes, and what is missing of a turn that was cut."""
+"""The stream of one turn, read over as many connections as it takes."""
 
 import asyncio
 import random
 import re
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from itertools import groupby
+from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
 
-import gateway.model as m
 from gateway.client import REDACTED, Http1Connection, HttpClient, SseDecoder, SseEvent, long_secrets
 from gateway.errors import BackendFailed, ConnectionLost, GatewayError, Overloaded, RateLimited, ServerUnreachable
 from gateway.json_values import read_exact_json
 from gateway.ports import ParsedFrame
 
-from .decoder import frame_decoder
-from .readers import MessageBody, TurnBody, read_body, read_content
+from .decoder import Decoder, frame_decoder
+from .missing_frames import ReceivedPieces
+from .readers import MessageBody, TurnBody, read_body
+from .requests import SentSettings
 
 EVENT_ID = re.compile(r"[0-9]{1,15}\.([0-9]{1,9})", re.ASCII)
 """The id of an event: its turn, and its number in the turn."""
@@ -269,95 +270,16 @@ _FRAME_OF_BLOCK = {"text": "text", "thinking": "thinking", "tool_use": "tool_cal
 """The block of a message, and the frame of that block."""
 
 
-TEXT, CALL, RESULT = "text_delta", "tool_call", "tool_result"
-Piece = tuple[str, str, ParsedFrame | None]
-"""The kind of a piece, its text or the id of its call, and its frame; text has none."""
+@dataclass(kw_only=True, repr=False)
+class TurnPost:
+    """One POST that starts or continues a turn, and what is known of its session once the server has accepted it."""
 
-
-class ReceivedPieces:
-    """What the stream of one POST gave, as far as histories have it: texts, calls and results, in order."""
-
-    def __init__(self) -> None:
-        self._heard: list[Piece] = []
-
-    def add(self, frame: ParsedFrame) -> None:
-        found = frame_decoder().find(frame.name, frame.body)
-        name, body = found.wire if found else "", frame.body if isinstance(frame.body, dict) else {}
-        if name in ("text", TEXT):
-            self._heard.append((TEXT, str(body.get("delta", body.get("text", ""))), None))
-        elif name in (CALL, RESULT):
-            self._heard.append((name, str(body.get("toolCallId")), frame))
-
-    @property
-    def pieces(self) -> list[Piece]:
-        return _joined_texts(self._heard)
-
-
-def missing_frames(
-    messages: Sequence[MessageBody], heard: ReceivedPieces, answered: Sequence[str]
-) -> list[ParsedFrame] | None:
-    """The frames that a stream did not send, up to its `turn_stop`; None if the history has no finished turn.
-
-    The turn began with the last message of a person or, if it was continued, with the results of the `answered` calls.
-    It is over if the last message is the agent's. What the stream gave must be the beginning of what the history has.
-    """
-    said = _messages_of_turn(messages, answered)
-    if not said or said[-1].role != "assistant":
-        return None
-    known = _joined_texts(piece for message in said for piece in _pieces_of_message(message))
-    told = [piece for piece in heard.pieces if piece[0] != RESULT or piece[1] not in answered]
-    if (missing := _missing_pieces(known, told)) is None:
-        return None
-    back = {piece[1] for piece in known if piece[0] == RESULT}
-    is_waiting = any(piece[0] == CALL and piece[1] not in back for piece in known)
-    frames = [ParsedFrame(TEXT, {"delta": text}) if frame is None else frame for _, text, frame in missing]
-    return [*frames, ParsedFrame("turn_stop", {"stopReason": "tool_use" if is_waiting else "end_turn"})]
-
-
-def _messages_of_turn(messages: Sequence[MessageBody], answered: Sequence[str]) -> Sequence[MessageBody]:
-    """The messages after those that started or continued the turn; none if one of those is missing."""
-    results = [place for place, message in enumerate(messages) if message.tool_call_id in answered]
-    if answered:
-        return messages[results[-1] + 1:] if len(results) == len(answered) else ()
-    people = [place for place, message in enumerate(messages) if message.role == "user"]
-    return messages[people[-1] + 1:] if people else ()
-
-
-def _missing_pieces(known: Sequence[Piece], heard: Sequence[Piece]) -> list[Piece] | None:
-    """What the history has beyond what the stream gave; None if the stream gave something else."""
-    if len(heard) > len(known) or any(mine[:2] != theirs[:2] for mine, theirs in zip(heard[:-1], known, strict=False)):
-        return None
-    if not heard:
-        return list(known)
-    (kind, value, _), (known_kind, known_value, _) = heard[-1], known[len(heard) - 1]
-    rest = list(known[len(heard):])
-    if (kind, value) == (known_kind, known_value):
-        return rest
-    is_begun = kind == known_kind == TEXT and known_value.startswith(value)
-    return [(TEXT, known_value[len(value):], None), *rest] if is_begun else None
-
-
-def _pieces_of_message(message: MessageBody) -> Iterator[Piece]:
-    if message.role == "tool":
-        body = {"toolCallId": message.tool_call_id, "content": message.content}
-        yield RESULT, message.tool_call_id or "", ParsedFrame(RESULT, body)
-    elif message.role == "assistant":
-        content = read_content(message.content)
-        for part in (content,) if isinstance(content, str) else content:
-            if isinstance(part, m.ToolUsePart):
-                call = part.call
-                given = {"toolCallId": call.call_id, "name": call.name, "input": call.input}
-                yield CALL, call.call_id, ParsedFrame(CALL, given)
-            else:
-                yield TEXT, part if isinstance(part, str) else m.text_of((part,)), None
-
-
-def _joined_texts(pieces: Iterable[Piece]) -> list[Piece]:
-    """Texts that follow each other are one text: a stream does not mark where a message ends."""
-    joined: list[Piece] = []
-    for kind, group in groupby(pieces, key=lambda piece: piece[0]):
-        if kind != TEXT:
-            joined += group
-        elif text := "".join(piece[1] for piece in group):
-            joined.append((TEXT, text, None))
-    return joined
+    stream: TurnStream
+    messages: Sequence[Any]
+    decoder: Decoder
+    sent_settings: SentSettings | None
+    user_messages: int | None
+    before: int | None = None
+    """How many messages of people the history had before; None if that is not known."""
+    secrets: tuple[str, ...] = ()
+    received: ReceivedPieces = field(default_factory=ReceivedPieces)

@@ -1,1 +1,1 @@
-"""A small correct Blade server, and everything that can be wrong with one."""
+"""Blade: a small correct server, the faults that make it wrong, and the variations that the protocol allows."""

@@ -1,4 +1,4 @@
-"""The Blade reference server's REST front: who may ask, how bodies are read, and how answers leave."""
+"""The REST side of the Blade reference server: keys, bodies that are read, answers and refusals."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
@@ -6,15 +6,15 @@ from typing import Any
 import orjson
 from aiohttp import web
 
-from conformance.faults.blade.chats import Chats
-from conformance.faults.blade.ledger import Body, Refusal, Session, copied
+from conformance.faults.blade.socket import Socket
+from conformance.faults.blade.state import Body, Refusal, Session, copied
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 OPEN = ("/api/version", "/api/health", "/healthz", "/api/share/", "/socket.io/")
 USER = "user_reference"
 
 
-class Front(Chats):
+class Front(Socket):
     """What all REST handlers share."""
 
     async def answer(self, request: web.Request, handler: Handler) -> web.StreamResponse:

@@ -1,4 +1,4 @@
-"""The Blade reference server's agent: directives in, moves out. Deterministic, offline, no clock."""
+"""The script of the Blade reference agent: the directives in a message become moves, without a clock or a network."""
 
 import re
 from collections.abc import Iterator

@@ -2,9 +2,8 @@
 
 from typing import Any
 
-from conformance.faults.blade.every import FAULTS
-from conformance.faults.blade.liberties import LIBERTIES
-from conformance.faults.blade.reference import BladeServer
+from conformance.faults.blade.server import BladeServer
+from conformance.faults.blade.variations import VARIATIONS
 from conformance.faults.kill.setups import Setup
 
 
@@ -15,4 +14,4 @@ def _name(name: str, json: Any) -> str:
     return f"{name}({kind}{', whole' if is_whole else ''})" if kind else name
 
 
-SETUP = Setup(server_type=BladeServer, faults=FAULTS, liberties=LIBERTIES, naming=_name)
+SETUP = Setup(dialect="blade", server_type=BladeServer, variations=VARIATIONS, naming=_name)

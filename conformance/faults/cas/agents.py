@@ -5,9 +5,9 @@ from typing import Any
 from aiohttp import web
 
 from conformance.faults.cas.front import reply
-from conformance.faults.cas.memory import Body, mint, now
-from conformance.faults.cas.shelves import Shelves
-from conformance.faults.ledger import Refusal
+from conformance.faults.cas.resources import Resources
+from conformance.faults.cas.state import Body, mint, now
+from conformance.faults.refusal import Refusal
 
 DEFAULTS: Body = {
     "system": "",
@@ -21,7 +21,7 @@ FIELDS = ("name", "model", *DEFAULTS)
 TOOLSET = "agent_toolset_20260401"
 
 
-class Agents(Shelves):
+class Agents(Resources):
     """Agents, and what their tools may do."""
 
     def __init__(self, key: str | None = None) -> None:
@@ -59,12 +59,12 @@ class Agents(Shelves):
             if not body.get(name):
                 raise Refusal(400, f"{name} is required.")
         at = now()
-        agent = {"id": mint("agent"), "type": "agent", **DEFAULTS, **self.told(body), "version": 1}
+        agent = {"id": mint("agent"), "type": "agent", **DEFAULTS, **self.fields_of(body), "version": 1}
         agent |= {"archived_at": None, "created_at": at, "updated_at": at}
         self.agents[agent["id"]] = [agent]
         return reply(agent, 201)
 
-    def told(self, body: Body) -> Body:
+    def fields_of(self, body: Body) -> Body:
         return {name: body[name] for name in FIELDS if name in body}
 
     async def get_agents(self, request: web.Request) -> web.StreamResponse:
@@ -78,7 +78,7 @@ class Agents(Shelves):
         body, name = await self.read(request), request.match_info["id"]
         agent = self.version(name)
         self.check_version(agent, body)
-        changed = agent | self.told(body) | {"version": agent["version"] + 1, "updated_at": now()}
+        changed = agent | self.fields_of(body) | {"version": agent["version"] + 1, "updated_at": now()}
         self.agents[name].append(changed)
         return reply(changed)
 

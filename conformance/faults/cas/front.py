@@ -6,8 +6,8 @@ from typing import Any
 import orjson
 from aiohttp import web
 
-from conformance.faults.cas.memory import Body, mint
-from conformance.faults.ledger import Refusal
+from conformance.faults.cas.state import Body, mint
+from conformance.faults.refusal import Refusal
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 ERRORS = {
@@ -81,9 +81,12 @@ class Front:
 
     def again(self, key: str, asked: Any) -> web.Response:
         before, status, body = self.first_answers[key]
-        if before != asked:
+        if not self.is_repeated(before, asked):
             raise Refusal(409, "The idempotency key was used for another request.")
         return web.Response(body=body, status=status, content_type="application/json")
+
+    def is_repeated(self, before: Any, asked: Any) -> bool:
+        return bool(before == asked)
 
     # -- bodies and pages ----------------------------------------------------------------------------------------------
 
@@ -101,14 +104,20 @@ class Front:
         given = request.query.get("limit", "20")
         if not given.isdigit() or not int(given):
             raise Refusal(400, f"limit must be from 1 to {LARGEST_PAGE}.")
-        return min(int(given), LARGEST_PAGE)
+        return self.clamped(int(given))
+
+    def clamped(self, limit: int) -> int:
+        return min(limit, LARGEST_PAGE)
 
     def cursor(self, request: web.Request) -> tuple[str, str] | None:
         """The one cursor given, if any."""
         given = [(name, request.query[name]) for name in CURSORS if name in request.query]
-        if len(given) > 1:
-            raise Refusal(400, f"{' and '.join(name for name, _ in given)} exclude each other.")
+        self.check_cursors([name for name, _ in given])
         return given[0] if given else None
+
+    def check_cursors(self, names: list[str]) -> None:
+        if len(names) > 1:
+            raise Refusal(400, f"{' and '.join(names)} exclude each other.")
 
     def page(self, request: web.Request, items: list[Body]) -> Body:
         """One page of these items, in the order given."""
@@ -117,9 +126,13 @@ class Front:
         if cursor is not None and cursor[1] not in places:
             raise Refusal(400, f"{cursor[0]} names nothing in this list.")
         place = places[cursor[1]] if cursor else -1
-        start = max(0, place - limit) if cursor and cursor[0] == "before_id" else place + 1
+        start = max(0, place - limit) if cursor and cursor[0] == "before_id" else self.place_after(place)
         stop = place if cursor and cursor[0] == "before_id" else start + limit
         return self.envelope(items[start:stop], has_more=stop < len(items))
+
+    def place_after(self, place: int) -> int:
+        """Where a page begins that comes after this place; the place before the list is -1."""
+        return place + 1
 
     def envelope(self, data: list[Body], has_more: bool) -> Body:
         first, last = (data[0]["id"], data[-1]["id"]) if data else (None, None)

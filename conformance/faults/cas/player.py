@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
-from conformance.faults.cas.memory import Body, Item, Talk, mint, now
 from conformance.faults.cas.sessions import Sessions
+from conformance.faults.cas.state import Body, Item, Session, mint, now
 from conformance.faults.script import Break, Call, Fork, Move, Speak, Stop, words
 
 USAGE = {"input_tokens": 3, "output_tokens": 5, "cache_read_input_tokens": 0, "cache_creation_input_tokens": 0}
@@ -20,180 +20,181 @@ class Broken(Exception):
 class Player(Sessions):
     """One turn after the other, event by event."""
 
-    def event(self, talk: Talk, kind: str, **told: Any) -> Body:
+    def event(self, session: Session, kind: str, **told: Any) -> Body:
         """A new event of the session."""
         at = now()
-        about: Body = {"id": mint("evt"), "type": kind, "session_id": talk.view["id"]}
+        about: Body = {"id": mint("evt"), "type": kind, "session_id": session.view["id"]}
         if kind.startswith("user."):
             about["schema_version"] = "1.0"
-        if talk.turn_id is not None:
-            about["turn_id"] = talk.turn_id
+        if session.turn_id is not None:
+            about["turn_id"] = session.turn_id
         return about | {"created_at": at, "processed_at": at} | told
 
-    def emit(self, talk: Talk, kind: str, **told: Any) -> Body:
-        event = self.event(talk, kind, **told)
-        self.store(talk, event)
+    def emit(self, session: Session, kind: str, **told: Any) -> Body:
+        event = self.event(session, kind, **told)
+        self.store(session, event)
         return event
 
-    def store(self, talk: Talk, event: Body) -> None:
-        talk.add(Item(event))
+    def store(self, session: Session, event: Body) -> None:
+        session.add(Item(event))
 
     # -- turns ---------------------------------------------------------------------------------------------------------
 
-    async def play(self, talk: Talk, moves: Sequence[Move]) -> None:
+    async def play(self, session: Session, moves: Sequence[Move]) -> None:
         """A whole turn."""
         try:
-            self.go(talk)
-            reason = await self.perform(talk, moves)
+            self.go(session)
+            reason = await self.perform(session, moves)
         except asyncio.CancelledError:
-            self.finish(talk, {"type": "cancelled"})
+            self.finish(session, {"type": "cancelled"})
         except Broken:
-            self.emit(talk, "session.error", error=self.error())
-            self.finish(talk, {"type": "error"})
+            self.emit(session, "session.error", error=self.error())
+            self.finish(session, {"type": "error"})
         else:
-            self.finish(talk, {"type": reason})
+            self.finish(session, {"type": reason})
 
     def error(self) -> Body:
         return {"type": "model_error", "message": "The agent broke.", "retry_status": {"type": "exhausted"}}
 
-    def go(self, talk: Talk) -> None:
-        talk.is_waiting = False
-        talk.show(status="running", turn_status="running")
-        self.emit(talk, "session.status_running", status="running")
+    def go(self, session: Session) -> None:
+        session.is_waiting = False
+        session.show(status="running", turn_status="running")
+        self.emit(session, "session.status_running", status="running")
 
-    def finish(self, talk: Talk, reason: Body) -> None:
-        talk.pending.clear()
-        talk.is_waiting = False
-        self.close_span(talk)
-        talk.show(status="idle", turn_status="idle")
-        idle = self.idle(talk, reason)
-        talk.turn_id = None
-        self.store(talk, idle)
+    def finish(self, session: Session, reason: Body) -> None:
+        session.pending.clear()
+        session.is_waiting = False
+        self.close_span(session)
+        session.show(status="idle", turn_status="idle")
+        idle = self.idle(session, reason)
+        session.turn_id = None
+        self.store(session, idle)
 
-    def idle(self, talk: Talk, reason: Body) -> Body:
-        return self.event(talk, "session.status_idle", status="idle", stop_reason=reason, usage=dict(USAGE))
+    def idle(self, session: Session, reason: Body) -> Body:
+        return self.event(session, "session.status_idle", status="idle", stop_reason=reason, usage=dict(USAGE))
 
-    async def perform(self, talk: Talk, moves: Sequence[Move]) -> str:
+    async def perform(self, session: Session, moves: Sequence[Move]) -> str:
         """Make the moves; the reason why they end."""
         for place, move in enumerate(moves):
             match move:
                 case Speak():
-                    await self.speak(talk, move, is_broken=isinstance(moves[place + 1], Break))
+                    await self.speak(session, move, is_broken=isinstance(moves[place + 1], Break))
                 case Call(tools):
-                    await self.call(talk, tools)
+                    await self.call(session, tools)
                 case Fork(asking):
-                    await self.fork(talk, asking)
+                    await self.fork(session, asking)
                 case Break():
-                    self.close_span(talk, is_error=True)
+                    self.close_span(session, is_error=True)
                     raise Broken
                 case Stop(reason):
                     return reason
         return "end_turn"
 
-    async def fork(self, talk: Talk, asking: bool) -> None:
+    async def fork(self, session: Session, asking: bool) -> None:
         raise NotImplementedError
 
-    def open_span(self, talk: Talk) -> None:
-        if talk.span_id is None:
-            talk.span_id = self.emit(talk, "span.model_request_start", model="reference")["id"]
+    def open_span(self, session: Session) -> None:
+        if session.span_id is None:
+            session.span_id = self.emit(session, "span.model_request_start", model="reference")["id"]
 
-    def close_span(self, talk: Talk, is_error: bool = False) -> None:
-        if talk.span_id is not None:
-            told = {"model_request_start_id": talk.span_id, "is_error": is_error}
-            talk.span_id = None
-            self.emit(talk, "span.model_request_end", **told, model_usage=dict(USAGE), usage=dict(USAGE))
+    def close_span(self, session: Session, is_error: bool = False) -> None:
+        if session.span_id is not None:
+            told = {"model_request_start_id": session.span_id, "is_error": is_error}
+            session.span_id = None
+            self.emit(session, "span.model_request_end", **told, model_usage=dict(USAGE), usage=dict(USAGE))
 
     # -- speaking ------------------------------------------------------------------------------------------------------
 
-    async def speak(self, talk: Talk, move: Speak, is_broken: bool = False, **about: Any) -> None:
+    async def speak(self, session: Session, move: Speak, is_broken: bool = False, **about: Any) -> None:
         """Say or think something: pieces for those who asked for them, then the whole."""
-        self.open_span(talk)
-        final = self.spoken(talk, move.kind, "".join(move.pieces), **about)
-        self.begin(talk, final)
+        self.open_span(session)
+        final = self.spoken(session, move.kind, "".join(move.pieces), **about)
+        self.begin(session, final)
         for piece in move.pieces:
             await asyncio.sleep(PACE if move.pause else 0)
-            self.piece(talk, final, move.kind, piece)
+            self.piece(session, final, move.kind, piece)
         if not is_broken:
-            self.end(talk, final)
-            self.store(talk, final | {"created_at": now(), "processed_at": now()})
+            self.end(session, final)
+            self.store(session, final | {"created_at": now(), "processed_at": now()})
 
-    def spoken(self, talk: Talk, kind: str, text: str, **about: Any) -> Body:
+    def spoken(self, session: Session, kind: str, text: str, **about: Any) -> Body:
         if kind == "thinking":
-            return self.event(talk, "agent.thinking", thinking=text, **about)
-        return self.event(talk, "agent.message", content=[{"type": "text", "text": text}], **about)
+            return self.event(session, "agent.thinking", thinking=text, **about)
+        return self.event(session, "agent.message", content=[{"type": "text", "text": text}], **about)
 
-    def begin(self, talk: Talk, final: Body) -> None:
-        self.offer(talk, "deltas", final, {"type": "event_start", "event": {"id": final["id"], "type": final["type"]}})
+    def begin(self, session: Session, final: Body) -> None:
+        about = {"id": final["id"], "type": final["type"]}
+        self.offer(session, "deltas", final, {"type": "event_start", "event": about})
         if final["type"] == "agent.message":
-            self.raw(talk, final, "agent.message_start", message={"role": "assistant", "content": []})
-            self.raw(talk, final, "agent.content_block_start", index=0, content_block={"type": "text", "text": ""})
+            self.raw(session, final, "agent.message_start", message={"role": "assistant", "content": []})
+            self.raw(session, final, "agent.content_block_start", index=0, content_block={"type": "text", "text": ""})
 
-    def piece(self, talk: Talk, final: Body, kind: str, text: str) -> None:
+    def piece(self, session: Session, final: Body, kind: str, text: str) -> None:
         delta = {"type": "content_delta", "index": 0, "content": {"type": "text", "text": text}}
-        self.offer(talk, "deltas", final, {"type": "event_delta", "event_id": final["id"], "delta": delta})
+        self.offer(session, "deltas", final, {"type": "event_delta", "event_id": final["id"], "delta": delta})
         if kind == "text":
-            self.raw(talk, final, "agent.content_block_delta", index=0, delta={"type": "text_delta", "text": text})
+            self.raw(session, final, "agent.content_block_delta", index=0, delta={"type": "text_delta", "text": text})
 
-    def end(self, talk: Talk, final: Body) -> None:
+    def end(self, session: Session, final: Body) -> None:
         if final["type"] == "agent.message":
-            self.raw(talk, final, "agent.content_block_stop", index=0)
-            self.raw(talk, final, "agent.message_delta", delta={"stop_reason": "end_turn"}, usage=dict(USAGE))
-            self.raw(talk, final, "agent.message_stop")
+            self.raw(session, final, "agent.content_block_stop", index=0)
+            self.raw(session, final, "agent.message_delta", delta={"stop_reason": "end_turn"}, usage=dict(USAGE))
+            self.raw(session, final, "agent.message_stop")
 
-    def raw(self, talk: Talk, final: Body, kind: str, **told: Any) -> None:
-        if talk.is_incremental:
-            self.offer(talk, "raw", final, {"type": kind, **told})
+    def raw(self, session: Session, final: Body, kind: str, **told: Any) -> None:
+        if session.is_incremental:
+            self.offer(session, "raw", final, {"type": kind, **told})
 
-    def offer(self, talk: Talk, form: str, final: Body, body: Body) -> None:
-        talk.add(Item(body, form, final["id"]))
+    def offer(self, session: Session, form: str, final: Body, body: Body) -> None:
+        session.add(Item(body, form, final["id"]))
 
     # -- tools ---------------------------------------------------------------------------------------------------------
 
-    async def call(self, talk: Talk, tools: Sequence[tuple[str | None, Body]], **about: Any) -> None:
+    async def call(self, session: Session, tools: Sequence[tuple[str | None, Body]], **about: Any) -> None:
         """Call the tools there are, all at once, and wait for the client where it must answer."""
-        self.open_span(talk)
-        calls = [event for name, given in tools if (event := self.called(talk, name, given, **about))]
+        self.open_span(session)
+        calls = [event for name, given in tools if (event := self.called(session, name, given, **about))]
         if not calls:
-            await self.speak(talk, Speak("text", words("I have no such tool.")), **about)
-        self.close_span(talk)
+            await self.speak(session, Speak("text", words("I have no such tool.")), **about)
+        self.close_span(session)
         for event in calls:
             if event.get("evaluated_permission") in ("allow", "deny"):
-                self.settle(talk, event, is_allowed=event["evaluated_permission"] == "allow")
-        if talk.pending:
-            await self.wait(talk)
+                self.settle(session, event, is_allowed=event["evaluated_permission"] == "allow")
+        if session.pending:
+            await self.wait(session)
 
-    def called(self, talk: Talk, name: str | None, given: Body, **about: Any) -> Body | None:
-        policies, custom = self.policies(talk.view["agent"]), self.custom_tools(talk.view["agent"])
+    def called(self, session: Session, name: str | None, given: Body, **about: Any) -> Body | None:
+        policies, custom = self.policies(session.view["agent"]), self.custom_tools(session.view["agent"])
         if name in policies:
-            permission = EVALUATED[policies[name]]
-            event = self.emit(talk, "agent.tool_use", name=name, input=given, evaluated_permission=permission, **about)
+            about["evaluated_permission"] = EVALUATED[policies[name]]
+            event = self.emit(session, "agent.tool_use", name=name, input=given, **about)
         elif name is None and custom:
-            event = self.emit(talk, "agent.custom_tool_use", name=custom[0], input=given, **about)
+            event = self.emit(session, "agent.custom_tool_use", name=custom[0], input=given, **about)
         else:
             return None
         if event.get("evaluated_permission", "ask") == "ask":
-            talk.pending[event["id"]] = event
+            session.pending[event["id"]] = event
         return event
 
-    def settle(self, talk: Talk, call: Body, is_allowed: bool, words: str = "") -> None:
+    def settle(self, session: Session, call: Body, is_allowed: bool, words: str = "") -> None:
         """The result of a server tool, or the news that it was not run."""
         text = f"{call['name']} says {sorted(map(str, call['input'].values()))}" if is_allowed else f"Denied. {words}"
         about = {"session_thread_id": call["session_thread_id"]} if "session_thread_id" in call else {}
-        content = [{"type": "text", "text": text}]
-        self.emit(talk, "agent.tool_result", tool_use_id=call["id"], content=content, is_error=not is_allowed, **about)
+        about |= {"content": [{"type": "text", "text": text}], "is_error": not is_allowed}
+        self.emit(session, "agent.tool_result", tool_use_id=call["id"], **about)
 
-    async def wait(self, talk: Talk) -> None:
+    async def wait(self, session: Session) -> None:
         """Idle until every pending call is answered; then go on in the same turn."""
-        talk.answers.clear()
-        talk.answered.clear()
-        talk.is_waiting = True
-        talk.show(status="idle", turn_status="idle")
-        self.store(talk, self.idle(talk, {"type": "requires_action", "event_ids": list(talk.pending)}))
-        await talk.answered.wait()
-        pending = dict(talk.pending)
-        talk.pending.clear()
-        self.go(talk)
+        session.answers.clear()
+        session.answered.clear()
+        session.is_waiting = True
+        session.show(status="idle", turn_status="idle")
+        self.store(session, self.idle(session, {"type": "requires_action", "event_ids": list(session.pending)}))
+        await session.answered.wait()
+        pending = dict(session.pending)
+        session.pending.clear()
+        self.go(session)
         for name, call in pending.items():
-            answer = talk.answers[name]
-            if answer["type"] == "user.tool_confirmation":
-                self.settle(talk, call, answer["result"] == "allow", answer.get("deny_message") or "")
+            answer = session.answers.get(name, {})
+            if answer.get("type") == "user.tool_confirmation":
+                self.settle(session, call, answer.get("result") == "allow", answer.get("deny_message") or "")

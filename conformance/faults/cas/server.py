@@ -1,9 +1,10 @@
-"""The CAS reference server: small, correct, in memory, written for being broken rule by rule."""
+"""The CAS reference server: small, correct, in memory, whose every rule is a step that a fault can change."""
 
 from aiohttp import web
 
-from conformance.faults.cas.following import Threads
 from conformance.faults.cas.front import LARGEST_BODY, Handler
+from conformance.faults.cas.streams import Threads
+from conformance.faults.refusal import Refusal
 
 
 class CasServer(Threads):
@@ -16,7 +17,7 @@ class CasServer(Threads):
 
         app = web.Application(middlewares=[answering], client_max_size=LARGEST_BODY)
         app.on_response_prepare.append(self.stamp)
-        parts = (self.agent_routes, self.session_routes, self.event_routes, self.stream_routes, self.shelf_routes)
+        parts = (self.agent_routes, self.session_routes, self.event_routes, self.stream_routes, self.resource_routes)
         for route in (route for part in parts for route in part()):
             app.router.add_route(route.method, self.mount + route.path, route.handler)
         return app
@@ -24,4 +25,7 @@ class CasServer(Threads):
     @property
     def is_clean(self) -> bool:
         """Whether nothing is left of what clients made."""
-        return not self.talks and not self.agents and not any(self.shelves.values())
+        return not self.sessions and not self.agents and not any(self.things.values())
+
+
+SERVER, REFUSAL = CasServer, Refusal

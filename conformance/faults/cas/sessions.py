@@ -8,9 +8,9 @@ from typing import Any
 from aiohttp import web
 
 from conformance.faults.cas.front import given_list, reply
-from conformance.faults.cas.memory import Body, Item, Talk, mint, now
+from conformance.faults.cas.state import Body, Item, Session, mint, now
 from conformance.faults.cas.variables import Mounts
-from conformance.faults.ledger import Refusal
+from conformance.faults.refusal import Refusal
 
 COMPARISONS: dict[str, Callable[[str, str], bool]] = {
     "gt": operator.gt,
@@ -25,7 +25,7 @@ class Sessions(Mounts):
 
     def __init__(self, key: str | None = None) -> None:
         super().__init__(key)
-        self.talks: dict[str, Talk] = {}
+        self.sessions: dict[str, Session] = {}
 
     def session_routes(self) -> list[web.RouteDef]:
         return [
@@ -41,21 +41,21 @@ class Sessions(Mounts):
             web.delete("/sessions/{id}/resources/{resource}", self.delete_resource),
         ]
 
-    def find(self, request: web.Request) -> Talk:
+    def find(self, request: web.Request) -> Session:
         name = request.match_info["id"]
         try:
-            return self.talks[name]
+            return self.sessions[name]
         except KeyError:
             raise Refusal(404, f"Session '{name}' was not found.") from None
 
     # -- making --------------------------------------------------------------------------------------------------------
 
     async def post_session(self, request: web.Request) -> web.StreamResponse:
-        talk = self.new(await self.read(request))
-        self.talks[talk.view["id"]] = talk
-        return reply(self.shown(talk), 201)
+        session = self.new(await self.read(request))
+        self.sessions[session.view["id"]] = session
+        return reply(self.shown(session), 201)
 
-    def new(self, body: Body) -> Talk:
+    def new(self, body: Body) -> Session:
         agent, environment = self.agent_of(body), self.environment_of(body)
         at = now()
         view = {
@@ -79,7 +79,7 @@ class Sessions(Mounts):
             "created_at": at,
             "updated_at": at,
         }
-        return Talk(view, is_incremental=bool(body.get("incremental_streaming_enabled")))
+        return Session(view, is_incremental=bool(body.get("incremental_streaming_enabled")))
 
     def agent_of(self, body: Body) -> Body:
         match body.get("agent"):
@@ -105,7 +105,7 @@ class Sessions(Mounts):
     def inline(self, given: Body) -> Body:
         if not isinstance(given.get("config"), dict):
             raise Refusal(400, "environment.config is required.")
-        return self.put_down("environments", "env", "environment", given | {"name": self.environment_name(given)})
+        return self.create("environments", "env", "environment", given | {"name": self.environment_name(given)})
 
     def environment_name(self, given: Body) -> str:
         return str(given.get("name") or "").strip() or "Session Environment"
@@ -120,19 +120,19 @@ class Sessions(Mounts):
 
     # -- reading and listing -------------------------------------------------------------------------------------------
 
-    def shown(self, talk: Talk) -> Body:
-        return talk.view
+    def shown(self, session: Session) -> Body:
+        return session.view
 
     async def get_session(self, request: web.Request) -> web.StreamResponse:
         return reply(self.shown(self.find(request)))
 
     async def get_sessions(self, request: web.Request) -> web.StreamResponse:
-        views = [self.listed(talk) for talk in self.talks.values()]
+        views = [self.listed(session) for session in self.sessions.values()]
         found = [view for view in views if self.is_wanted(request, view)]
         return reply(self.page(request, self.ordered(request, found)))
 
-    def listed(self, talk: Talk) -> Body:
-        return self.shown(talk)
+    def listed(self, session: Session) -> Body:
+        return self.shown(session)
 
     def ordered(self, request: web.Request, found: list[Body]) -> list[Body]:
         return found if request.query.get("order") == "asc" else found[::-1]
@@ -142,9 +142,12 @@ class Sessions(Mounts):
         return (
             (view["archived_at"] is None or request.query.get("include_archived") == "true")
             and agent in (None, view["agent_id"])
-            and (not statuses or view["status"] in statuses)
+            and self.is_of_status(statuses, view)
             and self.is_of_time(request, view)
         )
+
+    def is_of_status(self, statuses: list[str], view: Body) -> bool:
+        return not statuses or view["status"] in statuses
 
     def is_of_time(self, request: web.Request, view: Body) -> bool:
         bounds = [(holds, request.query.get(f"created_at[{name}]")) for name, holds in COMPARISONS.items()]
@@ -153,36 +156,39 @@ class Sessions(Mounts):
     # -- changing ------------------------------------------------------------------------------------------------------
 
     async def update_session(self, request: web.Request) -> web.StreamResponse:
-        talk, body = self.find(request), await self.read(request)
-        if "title" in body:
-            talk.show(title=body["title"])
-        if "metadata" in body:
-            talk.show(metadata=self.new_metadata(talk, body["metadata"]))
-        return reply(self.shown(talk))
+        session = self.find(request)
+        self.update(session, await self.read(request))
+        return reply(self.shown(session))
 
-    def new_metadata(self, talk: Talk, given: Body) -> Body:
+    def update(self, session: Session, body: Body) -> None:
+        if "title" in body:
+            session.show(title=body["title"])
+        if "metadata" in body:
+            session.show(metadata=self.new_metadata(session, body["metadata"]))
+
+    def new_metadata(self, session: Session, given: Body) -> Body:
         return self.metadata(given)
 
     async def archive_session(self, request: web.Request) -> web.StreamResponse:
-        talk = self.find(request)
-        talk.show(archived_at=talk.view["archived_at"] or now())
-        return reply(self.shown(talk))
+        session = self.find(request)
+        session.show(archived_at=session.view["archived_at"] or now())
+        return reply(self.shown(session))
 
     async def delete_session(self, request: web.Request) -> web.StreamResponse:
-        talk = self.find(request)
-        del self.talks[talk.view["id"]]
-        if talk.task is not None:
-            talk.task.cancel()
-        self.close(talk)
-        return reply({"id": talk.view["id"], "type": "session_deleted"})
+        session = self.find(request)
+        del self.sessions[session.view["id"]]
+        if session.task is not None:
+            session.task.cancel()
+        self.close(session)
+        return reply({"id": session.view["id"], "type": "session_deleted"})
 
-    def close(self, talk: Talk) -> None:
+    def close(self, session: Session) -> None:
         """Tell whoever follows the session that it is gone."""
         at = now()
-        told: dict[str, Any] = {"id": mint("evt"), "type": "session.deleted", "session_id": talk.view["id"]}
-        talk.feed.append(Item(told | {"created_at": at, "processed_at": at}))
-        talk.is_closed = True
-        talk.wake()
+        told: dict[str, Any] = {"id": mint("evt"), "type": "session.deleted", "session_id": session.view["id"]}
+        session.feed.append(Item(told | {"created_at": at, "processed_at": at}))
+        session.is_closed = True
+        session.wake()
 
     # -- resources -----------------------------------------------------------------------------------------------------
 
@@ -194,9 +200,12 @@ class Sessions(Mounts):
         raise Refusal(404, f"Resource '{name}' was not found.")
 
     async def post_resource(self, request: web.Request) -> web.StreamResponse:
-        talk, resource = self.find(request), self.mounted(await self.read(request))
-        talk.show(resources=[*talk.view["resources"], resource])
+        session, resource = self.find(request), self.mounted(await self.read(request))
+        self.attach(session, resource)
         return reply(resource, 201)
+
+    def attach(self, session: Session, resource: Body) -> None:
+        session.show(resources=[*session.view["resources"], resource])
 
     async def get_resources(self, request: web.Request) -> web.StreamResponse:
         return reply(self.page(request, self.find(request).view["resources"]))
@@ -205,6 +214,9 @@ class Sessions(Mounts):
         return reply(self.resource(request))
 
     async def delete_resource(self, request: web.Request) -> web.StreamResponse:
-        talk, gone = self.find(request), self.resource(request)
-        talk.show(resources=[item for item in talk.view["resources"] if item["id"] != gone["id"]])
+        session, gone = self.find(request), self.resource(request)
+        self.detach(session, gone)
         return reply({"id": gone["id"], "type": "session_resource_deleted"})
+
+    def detach(self, session: Session, gone: Body) -> None:
+        session.show(resources=[item for item in session.view["resources"] if item["id"] != gone["id"]])

@@ -4,8 +4,8 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from conformance.faults.cas import FAULTS, CasServer
-from conformance.faults.cas.liberties import LIBERTIES
+from conformance.faults.cas.server import CasServer
+from conformance.faults.cas.variations import VARIATIONS
 from conformance.faults.kill.setups import Setup
 from conformance.kit.suite import Suite
 
@@ -14,4 +14,4 @@ def _profile(suite: Suite, server: Any) -> BaseModel:
     return suite.read_profile().model_copy(update={"heartbeat": server.heartbeat})
 
 
-SETUP = Setup(server_type=CasServer, faults=FAULTS, liberties=LIBERTIES, profile=_profile)
+SETUP = Setup(dialect="cas", server_type=CasServer, variations=VARIATIONS, profile=_profile)

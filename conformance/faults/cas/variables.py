@@ -5,8 +5,8 @@ import re
 from typing import Any
 
 from conformance.faults.cas.agents import Agents
-from conformance.faults.cas.memory import Body, mint, now
-from conformance.faults.ledger import Refusal
+from conformance.faults.cas.state import Body, mint, now
+from conformance.faults.refusal import Refusal
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 RESERVED_NAMES = ("SERVER_ENDPOINT", "USER_ID", "WORK_DIR")
@@ -76,9 +76,12 @@ class Variables(Agents):
     def check_all(self, found: dict[str, str]) -> None:
         total = 0
         for name, value in found.items():
-            total += size(name) + size(value)
+            total += self.weight(name, value)
             if total > LARGEST_ALL:
                 raise Refusal(400, f"With {name} the variables are larger than {LARGEST_ALL} bytes.")
+
+    def weight(self, name: str, value: str) -> int:
+        return size(name) + size(value)
 
 
 class Mounts(Variables):
@@ -105,7 +108,7 @@ class Mounts(Variables):
         return {"type": "file", "file_id": name, "path": self.path(given, name)}
 
     def check_file(self, name: str) -> None:
-        if name not in self.shelves["files"]:
+        if name not in self.things["files"]:
             raise Refusal(400, f"The file {name!r} is not ready.")
 
     def path(self, given: Body, name: str) -> str:

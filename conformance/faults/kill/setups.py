@@ -1,7 +1,7 @@
 """The dialects of the kill matrix: how correct and wrong servers of each are made, and how they are examined quickly.
 
-A dialect is in the matrix if it has a suite, and its folder here has a module `setup` with a `SETUP`. Its `orders.yaml`
-and `survivors.yaml` are beside its requirements.
+A dialect is in the matrix if it has a suite, and its folder in conformance/faults has a module `setup` with a `SETUP`.
+Its `faults.yaml` is beside that module; its `orders.yaml` and `survivors.yaml` are beside its requirements.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -15,7 +15,7 @@ from aiohttp import web
 from pydantic import BaseModel
 
 import conformance.faults
-from conformance.faults.fault import Fault
+from conformance.faults.fault import Fault, load_faults
 from conformance.faults.serving import Servable
 from conformance.kit.suite import Suite, dialects
 
@@ -31,12 +31,11 @@ def usual_profile(suite: Suite, server: Any) -> BaseModel:
 class Setup:
     """How one dialect's correct and wrong servers are made, and how they are examined quickly."""
 
+    dialect: str
     server_type: Callable[..., Servable]
     """The correct server."""
-    faults: Mapping[str, Fault]
-    """The wrong servers, by name."""
-    liberties: Sequence[Callable[..., Servable]] = ()
-    """Servers that are correct in other ways."""
+    variations: Sequence[Callable[..., Servable]] = ()
+    """Correct servers that differ from it in ways the protocol allows."""
     profile: Callable[[Suite, Any], BaseModel] = usual_profile
     """(the suite, a server or its type) → the profile that fits."""
     has_keys: bool = True
@@ -45,6 +44,11 @@ class Setup:
     """Shortens the waits of a server, unless they are what is wrong with it."""
     naming: Callable[[str, Any], str] = lambda name, json: name
     """A finer name for a message, where one name stands for several shapes."""
+
+    @property
+    def faults(self) -> Mapping[str, Fault]:
+        """The wrong servers by their ids: the rows of the dialect's `faults.yaml`."""
+        return load_faults(self.dialect)
 
     def make(self, kind: Callable[..., Servable], key: str = KEY) -> Servable:
         """A server of this kind, correct or wrong."""

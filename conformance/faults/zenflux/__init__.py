@@ -1,1 +1,1 @@
-"""A small correct ZenFlux server written for being broken, the ways of breaking it, and the liberties it may take."""
+"""ZenFlux: a small correct server, the faults that make it wrong, and the variations that the protocol allows."""

@@ -6,8 +6,8 @@ from typing import Any
 import orjson
 from aiohttp import web
 
-from conformance.faults.zenflux.memory import Body, Conversation, Refusal, Request, Session
 from conformance.faults.zenflux.player import Player
+from conformance.faults.zenflux.state import Body, Conversation, Refusal, Request, Session
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 AGENTS = ("reference",)

@@ -10,8 +10,8 @@ from uuid import uuid4
 import orjson
 
 from conformance.faults.script import Break, Speak
-from conformance.faults.zenflux.agent import PIXEL, Ask, Change, LongRun, Note, Rollback, Show, Use, moves
-from conformance.faults.zenflux.memory import Body, Request, Session, Stopped, event_time, object_time
+from conformance.faults.zenflux.script import PIXEL, Ask, Change, LongRun, Note, Rollback, Show, Use, moves
+from conformance.faults.zenflux.state import Body, Request, Session, Stopped, event_time, object_time
 
 IN_JSON = ("recommended", "confirmation_request")
 
@@ -33,7 +33,7 @@ Telling = AsyncIterator[Told]
 
 
 class Player:
-    """Every rule of the order and of the contents is a method that a fault can override."""
+    """Plays runs; every rule of their order and contents is a step that a fault can change."""
 
     async def play(self, session: Session) -> Telling:
         """A whole run."""

@@ -1,4 +1,4 @@
-"""The ZenFlux reference server: small, correct, in memory, written for being broken rule by rule."""
+"""The ZenFlux reference server: small, correct, in memory, whose every rule is a step that a fault can change."""
 
 from pathlib import PureWindowsPath
 from typing import Any
@@ -7,9 +7,9 @@ from uuid import uuid4
 
 from aiohttp import web
 
+from conformance.faults.zenflux.conversations import Conversations
 from conformance.faults.zenflux.front import Handler
-from conformance.faults.zenflux.memory import Body, Refusal, object_time
-from conformance.faults.zenflux.rooms import Rooms
+from conformance.faults.zenflux.state import Body, Refusal, object_time
 
 BASE = "/api/v1"
 LARGEST = 4 * 1024 * 1024
@@ -20,7 +20,7 @@ MODELS: list[Body] = [
 ]
 
 
-class ZenfluxServer(Rooms):
+class ZenfluxServer(Conversations):
     """All of ZenFlux, with an agent that knows the directives."""
 
     mount = ""
@@ -79,3 +79,6 @@ class ZenfluxServer(Rooms):
     def is_clean(self) -> bool:
         """Whether nothing is left of what clients made."""
         return not self.conversations and not self.sessions
+
+
+SERVER, REFUSAL = ZenfluxServer, Refusal

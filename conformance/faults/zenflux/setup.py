@@ -5,9 +5,8 @@ from typing import Any
 from pydantic import BaseModel
 
 from conformance.faults.kill.setups import Setup
-from conformance.faults.zenflux.catalogue import FAULTS
-from conformance.faults.zenflux.liberties import LIBERTIES
 from conformance.faults.zenflux.server import ZenfluxServer
+from conformance.faults.zenflux.variations import VARIATIONS
 from conformance.kit.suite import Suite
 
 TICK = 0.8
@@ -27,5 +26,6 @@ def _profile(suite: Suite, server: Any) -> BaseModel:
 
 
 SETUP = Setup(
-    server_type=ZenfluxServer, faults=FAULTS, liberties=LIBERTIES, profile=_profile, has_keys=False, quicken=_quicken,
+    dialect="zenflux", server_type=ZenfluxServer, variations=VARIATIONS, profile=_profile, has_keys=False,
+    quicken=_quicken,
 )

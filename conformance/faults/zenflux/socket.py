@@ -10,8 +10,8 @@ import orjson
 from aiohttp import WSMsgType, web
 
 from conformance.faults.zenflux.front import Front
-from conformance.faults.zenflux.memory import Body, Refusal, Session, event_time
 from conformance.faults.zenflux.player import Telling, Told
+from conformance.faults.zenflux.state import Body, Refusal, Session, event_time
 
 THROTTLE = 0.15
 
@@ -31,7 +31,7 @@ class Line:
 
 
 class Sockets(Front):
-    """Everything on the socket; each rule is a method that a fault can override."""
+    """Answers the frames of a socket; every rule is a step that a fault can change."""
 
     tick_every = 30.0
 

@@ -5,9 +5,9 @@ from contextlib import suppress
 import orjson
 from aiohttp import web
 
-from conformance.faults.zenflux.memory import Body, Refusal, Session, event_time, object_time
 from conformance.faults.zenflux.player import Telling
 from conformance.faults.zenflux.socket import Sockets
+from conformance.faults.zenflux.state import Body, Refusal, Session, event_time, object_time
 
 SPELLINGS = {
     "userId": "user_id",

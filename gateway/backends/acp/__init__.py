@@ -1,4 +1,4 @@
-"""Any agent of the Agent Client Protocol: a child process, spoken to over its standard input and output."""
+"""The `acp` kind: an agent of the Agent Client Protocol, as a child process."""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -3,6 +3,7 @@
 import asyncio
 from collections import OrderedDict
 from collections.abc import Coroutine, Sequence
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -78,11 +79,10 @@ class AcpAgent:
             settings.command, settings.args, env=env, folder=base, secrets=settings.secrets
         )
         agent = cls(child, settings)
-        try:
+        async with AsyncExitStack() as undo:
+            undo.push_async_callback(agent.close)
             await agent._initialize()
-        except BaseException:
-            await agent.close()
-            raise
+            undo.pop_all()
         return agent
 
     @property
@@ -104,8 +104,8 @@ class AcpAgent:
             "clientCapabilities": CLIENT_CAPABILITIES,
             "clientInfo": CLIENT_INFO,
         }
-        told = await self._peer.request("initialize", hello, self._settings.start_seconds)
-        self.capabilities = decode_as("initialize", told, InitializeResult)
+        result = await self._peer.request("initialize", hello, self._settings.start_seconds)
+        self.capabilities = decode_as("initialize", result, InitializeResult)
         if self.capabilities.protocol_version != PROTOCOL_VERSION:
             raise BackendFailed(f"the agent speaks version {self.capabilities.protocol_version} of the protocol,"
                                 f" not {PROTOCOL_VERSION}")
@@ -122,8 +122,8 @@ class AcpAgent:
         self, gateway_session_id: str, folder: SessionFolder, mcp_servers: Sequence[dict[str, Any]]
     ) -> AcpSession:
         wanted = {"cwd": str(folder.path), "mcpServers": list(mcp_servers)}
-        told = await self._peer.request("session/new", wanted, self._settings.answer_seconds)
-        made = decode_as("session/new", told, NewSessionResult)
+        result = await self._peer.request("session/new", wanted, self._settings.answer_seconds)
+        made = decode_as("session/new", result, NewSessionResult)
         return self._remember(AcpSession(made.session_id, gateway_session_id, folder))
 
     async def load_session(
@@ -259,8 +259,8 @@ def decode_as(method: str, raw: msgspec.Raw, shape: type[Shape]) -> Shape:
         raise _InvalidMessage(f"the agent said something in {method} that cannot be read: {error}") from None
 
 
-def _prompt_result(told: RpcMessage | GatewayError) -> PromptResult | GatewayError:
+def _prompt_result(result: RpcMessage | GatewayError) -> PromptResult | GatewayError:
     try:
-        return decode_as("session/prompt", result_or_raise("session/prompt", told), PromptResult)
+        return decode_as("session/prompt", result_or_raise("session/prompt", result), PromptResult)
     except GatewayError as error:
         return error

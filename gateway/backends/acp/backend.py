@@ -110,8 +110,8 @@ class AcpBackend:
             )
             blocks = await asyncio.to_thread(prompt_blocks, command, place.folder, how)
             prompt = [*(opening_blocks(turn) if is_new else ()), *blocks]
-            async with AcpTurn(turn, agent, place, prompt, self._settings.cancel_seconds) as talk:
-                while events := await talk.read():
+            async with AcpTurn(turn, agent, place, prompt, self._settings.cancel_seconds) as acp_turn:
+                while events := await acp_turn.read():
                     yield events
 
     async def _refused(self, command: m.SendMessage) -> frozenset[str]:

@@ -1,7 +1,4 @@
-"""An agent's session updates, heard: what it says, thinks, plans and does becomes lawful events. No clock, no wire.
-
-What came of a tool call, as the agent tells it: words, pictures, changes to files, or raw output.
-"""
+"""Decodes the session updates of an ACP agent into canonical events. No clock, no I/O."""
 
 from difflib import unified_diff
 from typing import Any
@@ -10,6 +7,7 @@ import msgspec
 import structlog
 
 import gateway.model as m
+from gateway.backends.tool_executor import CALL_DENIED
 from gateway.client import StreamAssembler
 from gateway.ids import Mint
 from gateway.ports import BackendEvent
@@ -25,11 +23,10 @@ STOP_REASONS = {
     "cancelled": m.StopReason.INTERRUPTED,
 }
 NO_RESULT_TEXT = "The agent ended its turn without telling what came of this call."
-DENIED_TEXT = "Tool call denied"
 
 
 class ToolCallState:
-    """A tool call as far as the agent has told it."""
+    """A tool call as far as the agent has reported it."""
 
     def __init__(self) -> None:
         self.title = ""
@@ -39,7 +36,7 @@ class ToolCallState:
         self.content: Any = None
         self.raw_output: Any = None
         self.call: m.ToolCall | None = None
-        """What was said of it here, once it was."""
+        """The call that was emitted, once it was."""
         self.printed = ""
         self.denied = False
 
@@ -53,7 +50,7 @@ class ToolCallState:
 
     @property
     def has_begun(self) -> bool:
-        """Whether its input can be taken for complete: work is being done."""
+        """Whether its input is complete: the call has started or ended."""
         return bool(self.content) or self.status not in ("", "pending")
 
     @property
@@ -62,29 +59,29 @@ class ToolCallState:
 
 
 class AcpDecoder:
-    """One turn of an agent's. A message ends where the first result comes; what is said after that is in the next.
+    """Decodes one turn. A message ends before the first result of its calls; later text is in the next message.
 
-    A call that waits to be begun is held: its input may still change, and a permission may be wanted for it.
+    The start of a call is held until the call runs: its input may still change, and the agent may ask permission.
     """
 
     def __init__(self, mint: Mint) -> None:
-        self._scribe, self._mint = StreamAssembler(mint), mint
+        self._assembler, self._mint = StreamAssembler(mint), mint
         self._works: dict[str, ToolCallState] = {}
         self._speaking: tuple[m.BlockKind, str | None] | None = None
 
     def begin(self) -> list[BackendEvent]:
-        """The agent was asked; its first word may be long in coming."""
-        return self._scribe.begin()
+        """Start the message when the prompt is sent: the first update may take long."""
+        return self._assembler.begin()
 
     @property
     def holds(self) -> bool:
-        """Whether a call with an input has not been told."""
+        """Whether a call that has an input was not emitted yet."""
         return any(work.call is None and work.input for work in self._works.values())
 
     def release_held(self) -> list[BackendEvent]:
-        """The agent has moved on, or takes its time: calls with an input are told as they are."""
+        """Emit the held calls that have an input: the agent has moved on, or takes its time."""
         held = [work for work in self._works.values() if work.call is None and work.input]
-        return [event for work in held for event in self._tell(work)]
+        return [event for work in held for event in self._emit_call(work)]
 
     def feed(self, update: SessionUpdate) -> list[BackendEvent]:
         match update.session_update:
@@ -95,7 +92,7 @@ class AcpDecoder:
             case "tool_call" | "tool_call_update" if update.tool_call_id:
                 return self._work(update)
             case "plan":
-                return [*self.release_held(), *self._block(self._scribe.data(_plan(update)))]
+                return [*self.release_held(), *self._block(self._assembler.data(_plan(update)))]
             case "session_info_update" if update.title:
                 return [m.SessionUpdated(title=update.title)]
         return []
@@ -105,13 +102,13 @@ class AcpDecoder:
     def _chunk(self, update: SessionUpdate, kind: m.BlockKind) -> list[BackendEvent]:
         said = self.release_held()
         if (image := block_image(update.content)) is not None:
-            return [*said, *self._block(self._scribe.image(image))]
+            return [*said, *self._block(self._assembler.image(image))]
         key, text = (kind, update.message_id), block_text(update.content)
         if not text:
             return said
-        said += self._scribe.end_texts() if key != self._speaking else []
+        said += self._assembler.end_texts() if key != self._speaking else []
         self._speaking = key
-        return [*said, *self._scribe.text_delta(key, text, kind)]
+        return [*said, *self._assembler.text_delta(key, text, kind)]
 
     def _block(self, said: list[BackendEvent]) -> list[BackendEvent]:
         self._speaking = None
@@ -123,80 +120,80 @@ class AcpDecoder:
         work = self._works.setdefault(update.tool_call_id, ToolCallState())
         before = work.status
         work.take(update)
-        said = self._tell(work) if work.has_begun else []
+        said = self._emit_call(work) if work.has_begun else []
         if work.call is None:
             return said
         if work.status in ("completed", "failed"):
             del self._works[update.tool_call_id]
             return [*said, *self._return(work, work.call)]
         if work.status == "in_progress" and before != work.status:
-            said += self._scribe.status(work.call.call_id, m.ToolStatus.RUNNING)
+            said += self._assembler.status(work.call.call_id, m.ToolStatus.RUNNING)
         return [*said, *self._print(work, work.call)]
 
-    def _tell(self, work: ToolCallState, permission: m.Permission = m.Permission.ALLOW) -> list[BackendEvent]:
-        """The call itself, once."""
+    def _emit_call(self, work: ToolCallState, permission: m.Permission = m.Permission.ALLOW) -> list[BackendEvent]:
+        """Emit the call, once."""
         if work.call is not None:
             return []
         work.call = m.ToolCall(
             call_id=self._mint("call"), name=work.kind or "other", input=work.input, display_name=work.title or None,
             permission=permission,
         )
-        ends = self._block(self._scribe.end_texts())
-        return [*ends, *self._scribe.whole_call(work.call.call_id, work.call)]
+        ends = self._block(self._assembler.end_texts())
+        return [*ends, *self._assembler.whole_call(work.call.call_id, work.call)]
 
     def _print(self, work: ToolCallState, call: m.ToolCall) -> list[BackendEvent]:
-        """What the tool has printed since; a text that was exchanged for another is left to the result."""
+        """Emit the new output of the tool; if earlier output was replaced, only the result has it."""
         text = tool_call_content(work.content, None)
         if not isinstance(text, str) or not text.startswith(work.printed):
             return []
         fresh, work.printed = text[len(work.printed):], text
-        return self._scribe.output(call.call_id, fresh)
+        return self._assembler.output(call.call_id, fresh)
 
     def _return(self, work: ToolCallState, call: m.ToolCall) -> list[BackendEvent]:
         failed = work.status == "failed"
-        result = work.result or (DENIED_TEXT if work.denied else "")
-        ends = self._block(self._scribe.finish(m.StopReason.TOOL_USE))
-        return [*ends, *self._scribe.returned(call.call_id, result, is_error=failed)]
+        result = work.result or (CALL_DENIED if work.denied else "")
+        ends = self._block(self._assembler.finish(m.StopReason.TOOL_USE))
+        return [*ends, *self._assembler.returned(call.call_id, result, is_error=failed)]
 
     # -- permission -----------------------------------------------------------------------------------------------
 
     def permission_requested(self, update: SessionUpdate) -> tuple[m.ToolCall, list[BackendEvent]]:
-        """The call that the agent wants a permission for, and what is to be said of it first."""
+        """The call that the agent asks permission for, and the events to emit first."""
         work = self._works.setdefault(update.tool_call_id, ToolCallState())
         work.take(update)
-        said = self._tell(work, m.Permission.ASK)
+        said = self._emit_call(work, m.Permission.ASK)
         assert work.call is not None, "it was told just now"
         return work.call, said
 
     def pause(self, calls: list[m.ToolCall]) -> list[BackendEvent]:
-        """People are about to be asked: no message stays open."""
-        ends = self._block(self._scribe.finish(m.StopReason.TOOL_USE))
-        waiting = [self._scribe.status(call.call_id, m.ToolStatus.AWAITING_INPUT) for call in calls]
+        """End the message before people are asked."""
+        ends = self._block(self._assembler.finish(m.StopReason.TOOL_USE))
+        waiting = [self._assembler.status(call.call_id, m.ToolStatus.AWAITING_INPUT) for call in calls]
         return [*ends, *(event for events in waiting for event in events)]
 
     def denied(self, call: m.ToolCall) -> None:
-        """Nobody lets the agent do it; what comes of that is the agent's to tell."""
+        """The call was denied; the agent reports what comes of it."""
         for work in self._works.values():
             work.denied = work.denied or work.call is call
 
     # -- the end --------------------------------------------------------------------------------------------------
 
     def end(self, prompted: PromptResult) -> list[BackendEvent]:
-        """The agent's turn is over; whatever it left open is closed."""
+        """The agent's turn has ended: close what is open."""
         stop, usage = STOP_REASONS.get(prompted.stop_reason, m.StopReason.END_TURN), _usage(prompted)
         if prompted.stop_reason not in STOP_REASONS:
             log.warning("unknown_stop_reason", reason=prompted.stop_reason[:100])
-        said = self._scribe.end_texts()
-        said += [event for work in self._works.values() for event in self._tell(work)]
+        said = self._assembler.end_texts()
+        said += [event for work in self._works.values() for event in self._emit_call(work)]
         for work in self._works.values():
             if work.call is not None:
-                content = work.result or (DENIED_TEXT if work.denied else NO_RESULT_TEXT)
-                said += self._scribe.returned(work.call.call_id, content, is_error=True)
+                content = work.result or (CALL_DENIED if work.denied else NO_RESULT_TEXT)
+                said += self._assembler.returned(work.call.call_id, content, is_error=True)
         self._works = {}
-        if not self._scribe.writer.in_message and (stop is not m.StopReason.END_TURN or usage != m.Usage()):
-            said += self._scribe.begin()
+        if not self._assembler.writer.in_message and (stop is not m.StopReason.END_TURN or usage != m.Usage()):
+            said += self._assembler.begin()
         outcome = m.Outcome.INTERRUPTED if stop is m.StopReason.INTERRUPTED else m.Outcome.COMPLETED
-        return [*said, *self._block(self._scribe.finish(stop, usage, outcome))]
+        return [*said, *self._block(self._assembler.finish(stop, usage, outcome))]
 
 
 def _plan(update: SessionUpdate) -> m.DataPart:
@@ -219,11 +216,11 @@ def _usage(prompted: PromptResult) -> m.Usage:
 
 
 MAX_DIFF_CHARS = 200_000
-"""Texts of more characters than this are not compared line by line."""
+"""Longer texts are not compared line by line."""
 
 
 def tool_call_content(content: Any, raw_output: Any) -> m.Content:
-    """The content of a call where there is any, its raw output otherwise."""
+    """The content of a call, or else its raw output."""
     parts = [part for piece in content or () if (part := _part(piece)) is not None] if isinstance(content, list) else []
     if any(isinstance(part, m.ImagePart) for part in parts):
         return tuple(parts)
@@ -232,7 +229,7 @@ def tool_call_content(content: Any, raw_output: Any) -> m.Content:
 
 
 def block_text(block: Any) -> str | None:
-    """The words of a content block; None where it has none."""
+    """The text of a content block; None if it has none."""
     if not isinstance(block, dict):
         return None
     match block.get("type"):
@@ -246,7 +243,7 @@ def block_text(block: Any) -> str | None:
 
 
 def block_image(block: Any) -> m.ImagePart | None:
-    """The picture of a content block, if it is one."""
+    """The image of a content block, if it is one."""
     if not isinstance(block, dict) or block.get("type") != "image":
         return None
     media_type = str(block.get("mimeType") or "image/png")

@@ -1,4 +1,4 @@
-"""One side of a JSON-RPC talk with a child process: requests both ways, in order, until one of the two is gone."""
+"""A JSON-RPC peer over the pipes of a child process: requests in both directions, until the process ends."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -15,9 +15,9 @@ from .wire import LineSplitter, RpcError, RpcId, RpcMessage, decode_line, encode
 log = structlog.get_logger("dragoman.acp")
 
 WRITE_SECONDS = 30.0
-"""An agent that takes nothing from its standard input for so long is as good as gone."""
+"""If the agent does not read its standard input for so long, it counts as failed."""
 MAX_INVALID_LINES = 1000
-"""So many lines in a row that are no messages are passed over."""
+"""So many lines in a row that are no messages are ignored."""
 
 
 class RequestRefused(BackendFailed):
@@ -29,12 +29,12 @@ class RequestRefused(BackendFailed):
 
 
 ResponseCallback = Callable[[RpcMessage | GatewayError], None]
-"""Told once: the answer to a request, or why there is none."""
+"""Receives the response to a request, or the reason why there is none; called once."""
 MessageHandler = Callable[[RpcMessage], Awaitable[None]]
 
 
 class JsonRpcPeer:
-    """The agent as one that can be asked and told; what it asks and tells goes to `on_message`, one after the other."""
+    """Sends requests and notifications to the agent; those of the agent go to `on_message`, one after the other."""
 
     def __init__(self, child: ChildProcess, longest: int, on_message: MessageHandler) -> None:
         self._child, self._on_message = child, on_message
@@ -43,9 +43,9 @@ class JsonRpcPeer:
         self._number = 0
         self._writing = asyncio.Lock()
         self._garbage = 0
-        """So many lines in a row were no messages."""
+        """The number of lines in a row that were no messages."""
         self.broken: GatewayError | None = None
-        """Why nothing more will be heard."""
+        """Why no more messages will arrive."""
         self._reading = asyncio.create_task(self._read(), name=f"reading from {child.pid}")
 
     async def close(self) -> None:
@@ -57,9 +57,9 @@ class JsonRpcPeer:
     # -- telling --------------------------------------------------------------------------------------------------
 
     async def request(self, method: str, params: Any, seconds: float) -> msgspec.Raw:
-        """The result; raises `RequestRefused`, `TimedOut`, or what broke the agent."""
+        """The result of a request; raises `RequestRefused`, `TimedOut`, or the failure of the agent."""
         answer: asyncio.Future[RpcMessage | GatewayError] = asyncio.get_running_loop().create_future()
-        number = self._register(lambda told: None if answer.done() else answer.set_result(told))
+        number = self._register(lambda response: None if answer.done() else answer.set_result(response))
         try:
             async with asyncio.timeout(seconds):
                 await self._write(encode_line(id=number, method=method, params=params))
@@ -70,7 +70,7 @@ class JsonRpcPeer:
             self._waiting.pop(number, None)
 
     async def begin(self, method: str, params: Any, answered: ResponseCallback) -> None:
-        """Send a request whose answer is told in its place among what else is heard."""
+        """Send a request; its response is passed on in order with the other messages."""
         number = self._register(answered)
         await self._write(encode_line(id=number, method=method, params=params))
 
@@ -99,7 +99,7 @@ class JsonRpcPeer:
                 await self._child.stdin.drain()
         except TimeoutError:
             self._break(TimedOut("the agent does not read its standard input"))
-        except (ConnectionError, RuntimeError):  # most likely it ended, and the reader finds out why
+        except (ConnectionError, RuntimeError):  # probably the process has ended; the reader finds out why
             await asyncio.wait([self._reading], timeout=2 * EXIT_REASON_SECONDS)
             self._break(BackendFailed("the agent closed its standard input"))
         if self.broken is not None:
@@ -129,7 +129,7 @@ class JsonRpcPeer:
         await self._child.end()
 
     def _odd(self) -> str:
-        """What a program that speaks something else, or logs to the wrong place, should be told."""
+        """The error message for a program that speaks another protocol, or logs to standard output."""
         return ", but wrote lines that are no messages; is it an agent of the protocol?" if self._garbage else ""
 
     async def _take(self, message: RpcMessage) -> None:
@@ -147,10 +147,10 @@ class JsonRpcPeer:
             answered(error)
 
 
-def result_or_raise(method: str, told: RpcMessage | GatewayError) -> msgspec.Raw:
-    """The result in an answer; raises where there is none."""
-    if isinstance(told, GatewayError):
-        raise told
-    if told.error is not None:
-        raise RequestRefused(method, told.error)
-    return told.result
+def result_or_raise(method: str, response: RpcMessage | GatewayError) -> msgspec.Raw:
+    """The result in a response; raises if there is none."""
+    if isinstance(response, GatewayError):
+        raise response
+    if response.error is not None:
+        raise RequestRefused(method, response.error)
+    return response.result

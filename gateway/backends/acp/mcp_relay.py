@@ -1,8 +1,7 @@
-"""MCP servers that clients named, behind an address of this machine: the agent connects here, the relay connects there.
+"""A local relay to the MCP servers that clients named: the agent connects to the relay, the relay to the server.
 
-An agent resolves names by itself, so an address that was checked before can lead elsewhere when the agent connects.
-The relay opens the connection in the agent's place, and sees which address it opens.
-The MCP servers of a session as the protocol spells them; an agent is told of those it can reach.
+An agent resolves host names by itself, so an address that was checked before can lead elsewhere when the agent
+connects. The relay opens the connection instead, and checks the address that it opens.
 """
 
 import asyncio
@@ -24,7 +23,7 @@ from gateway.ports import Addresses
 log = structlog.get_logger("dragoman.acp")
 HOST = "127.0.0.1"
 MAX_SERVERS = 10_000
-"""So many addresses are remembered; the one that was named longest ago is forgotten first."""
+"""So many servers are remembered; the one that was named longest ago is forgotten first."""
 CONNECT_SECONDS = 10.0
 MAX_BODY_BYTES = 16 * 1024 * 1024
 METHODS = ("GET", "POST", "DELETE")
@@ -32,11 +31,11 @@ DROPPED_HEADERS = frozenset((
     "connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "te", "trailer", "transfer-encoding",
     "upgrade", "host", "content-length", "location", "www-authenticate",
 ))
-"""Headers of one connection, and those of an answer that name further addresses to ask."""
+"""Hop-by-hop headers, and headers of a response that name further addresses."""
 
 
 class McpRelay:
-    """One listener for all servers; each has a path that cannot be guessed."""
+    """One listener for all servers; the path of each server cannot be guessed."""
 
     def __init__(self, addresses: Addresses) -> None:
         self._addresses = addresses
@@ -48,7 +47,7 @@ class McpRelay:
         self._origin = ""
 
     async def address(self, url: str) -> str:
-        """Where the agent reaches this server."""
+        """The URL at which the agent reaches this server."""
         async with self._starting:
             if self._runner is None:
                 await self._start()
@@ -106,7 +105,7 @@ class McpRelay:
 
 
 async def _stream_response(request: web.Request, answer: aiohttp.ClientResponse) -> web.StreamResponse:
-    """The answer as it comes, piece by piece: an MCP server may answer with a stream."""
+    """Pass the response on chunk by chunk: an MCP server may answer with a stream."""
     headers = [(name, value) for name, value in answer.headers.items() if name.lower() not in DROPPED_HEADERS]
     response = web.StreamResponse(status=answer.status, headers=dict(headers))
     await response.prepare(request)
@@ -114,7 +113,7 @@ async def _stream_response(request: web.Request, answer: aiohttp.ClientResponse)
         async for chunk in answer.content.iter_any():
             await response.write(chunk)
         await response.write_eof()
-    except (aiohttp.ClientError, OSError):  # the server broke off, or the agent has gone
+    except (aiohttp.ClientError, OSError):  # the server aborted its response, or the agent has gone
         if request.transport is not None:
             request.transport.abort()
     return response
@@ -123,10 +122,10 @@ async def _stream_response(request: web.Request, answer: aiohttp.ClientResponse)
 async def mcp_server_params(
     given: Iterable[Mapping[str, Any]], transports: frozenset[str], addresses: Addresses, relay: McpRelay,
 ) -> list[dict[str, Any]]:
-    """Those with an address, over a transport that the agent has; a client's commands are never run here.
+    """The session's MCP servers with a URL, as parameters for the agent; a client's commands are never run here.
 
-    A host that the operator has listed is told as it is. Any other is behind the relay, which can carry the transport
-    `http` alone: `sse` has the server name a second address.
+    The URL of a host that the operator has listed is passed on. Other servers are behind the relay, which supports
+    the transport `http` only: with `sse` the server names a second address.
     """
     told = []
     for one in given:

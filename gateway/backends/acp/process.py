@@ -1,7 +1,4 @@
-"""A child process with three pipes: in a group of its own, heard on standard error, ended with all it started.
-
-Keeps an agent running: started with the first prompt, anew after it died, and not too often.
-"""
+"""A child process in a group of its own, and a supervisor that starts it on demand and again after it has failed."""
 
 import asyncio
 import os
@@ -21,18 +18,18 @@ from gateway.ports import Clock
 
 log = structlog.get_logger("dragoman.acp")
 INHERITED_VARIABLES = ("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "TMPDIR", "TERM")
-"""Of the gateway's own environment an agent is given this, and no keys."""
+"""The variables of the gateway's environment that an agent gets; no keys are among them."""
 GRACE_SECONDS = 3.0
-"""So long a process may take to end before it is ended."""
+"""How long a process may take to end after each signal."""
 EXIT_REASON_SECONDS = 2.0
 MAX_QUOTED_CHARS = 300
-"""So much of a line of standard error is kept."""
+"""At most so many characters of a line of standard error are kept."""
 MAX_LOGGED_LINES = 10_000
-"""So many lines of standard error are told to the journal."""
+"""At most so many lines of standard error are logged."""
 
 
 class ChildProcess:
-    """A running process; make one with `start`, and end it once."""
+    """A running process; made by `start`, and ended by `stop`."""
 
     def __init__(self, process: asyncio.subprocess.Process, secrets: Sequence[str]) -> None:
         self._process, self._secrets = process, secrets
@@ -69,7 +66,7 @@ class ChildProcess:
         return self._process.stdout
 
     async def exit_reason(self) -> str:
-        """How it ended, and the last line it wrote to standard error, without secrets."""
+        """How the process ended, and the last line of its standard error, without secrets."""
         with suppress(TimeoutError):
             async with asyncio.timeout(EXIT_REASON_SECONDS):
                 await self._process.wait()
@@ -79,7 +76,7 @@ class ChildProcess:
         return f"{how}: {self._last_line}" if self._last_line else how
 
     async def end(self) -> None:
-        """Ask the process to end, then make it, with everything it has started."""
+        """Terminate the process, then kill it, with all processes that it started."""
         self.stdin.close()
         if self._process.returncode is None:
             self._signal(signal.SIGTERM)
@@ -90,16 +87,16 @@ class ChildProcess:
         await self._process.wait()
         self._listening.cancel()
         await asyncio.gather(self._listening, return_exceptions=True)
-        # a grandchild that left the group may hold the pipes open: they are closed here, not waited for
+        # a grandchild that left the group may hold the pipes open: they are closed, and not waited for
         self._process._transport.close()  # type: ignore[attr-defined]  # there is no public way
 
     def _signal(self, number: signal.Signals) -> None:
-        """To the whole group, which may outlive its first process."""
+        """Send a signal to the whole group, which may outlive its first process."""
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, number)
 
     async def _listen(self) -> None:
-        """Standard error, line by line, to the journal; whatever is too long or too much is cut off."""
+        """Log standard error line by line; long lines are cut, and lines beyond the limit are dropped."""
         assert self._process.stderr is not None, "it was started with a pipe"
         rest, told = "", 0
         while chunk := await self._process.stderr.read(65536):
@@ -121,7 +118,7 @@ MINUTE = 60.0
 
 
 class SupervisedProcess(Protocol):
-    """Something that runs, and may break."""
+    """A running agent that may fail."""
 
     @property
     def broken(self) -> GatewayError | None: ...
@@ -132,7 +129,7 @@ Running = TypeVar("Running", bound=SupervisedProcess)
 
 
 class ProcessSupervisor(Generic[Running]):
-    """One at a time; whoever comes while it is being started waits for the same one."""
+    """Runs one agent at a time; callers that come during its start wait for the same agent."""
 
     def __init__(self, start: Callable[[], Awaitable[Running]], per_minute: int, clock: Clock = time.monotonic) -> None:
         self._start, self._per_minute, self._clock = start, per_minute, clock
@@ -143,11 +140,11 @@ class ProcessSupervisor(Generic[Running]):
 
     @property
     def running(self) -> Running | None:
-        """The one that runs; none is started."""
+        """The running agent; None if there is none."""
         return self._running if self._running is not None and self._running.broken is None else None
 
     async def ready(self) -> Running:
-        """The one that runs, or a new one in the place of one that broke."""
+        """The running agent, or a new one if it has failed."""
         async with self._lock:
             if self.running is not None:
                 return self.running

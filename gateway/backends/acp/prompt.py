@@ -1,4 +1,4 @@
-"""What a person says, as content blocks: words, pictures where the agent takes them, files as links."""
+"""A message as ACP content blocks: text, images if the agent takes them, and files as links."""
 
 import base64
 import binascii
@@ -17,7 +17,7 @@ from gateway.ports import Turn
 from .session_folder import SessionFolder
 
 MAX_HISTORY_CHARS = 100_000
-"""So many characters of an earlier conversation are told to an agent that was not there; the latest count."""
+"""At most so many characters of the earlier conversation are sent to a new session of the agent, the latest ones."""
 ROLE_NAMES = {m.Role.USER: "User", m.Role.ASSISTANT: "Assistant", m.Role.TOOL: "Tool result", m.Role.SYSTEM: "Summary"}
 
 ContentBlock = dict[str, Any]
@@ -25,17 +25,17 @@ ContentBlock = dict[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class PromptOptions:
-    """How a message is told: whether the agent takes pictures, and what is not passed on as the client sent it."""
+    """How a message is converted: whether the agent takes images, and what is not passed on."""
 
     images: bool
     refused: Collection[str] = ()
-    """Addresses that the agent is not told."""
+    """Addresses that are not passed on."""
     trust_uploads: bool = False
-    """Whether an uploaded file keeps the name of a file that agents read as configuration."""
+    """Whether an uploaded file may keep the name of a file that agents read as configuration."""
 
 
 def prompt_blocks(command: m.SendMessage, folder: SessionFolder, how: PromptOptions) -> list[ContentBlock]:
-    """The message as the agent is told it; files that came with it are put into the session's folder."""
+    """The content blocks of a message; its files are written into the session's folder."""
     said = [block for part in m.parts_of(command.content) for block in _blocks(part, folder, how)]
     if command.output_schema is not None:
         schema = msgspec.json.encode(command.output_schema).decode()
@@ -44,13 +44,13 @@ def prompt_blocks(command: m.SendMessage, folder: SessionFolder, how: PromptOpti
 
 
 def addresses_in(command: m.SendMessage) -> set[str]:
-    """The addresses that the message names; a `data:` URI leads nowhere."""
+    """The addresses in the message; `data:` URLs are none."""
     urls = {part.url for part in m.parts_of(command.content) if isinstance(part, m.ImagePart | m.FilePart) and part.url}
     return {url for url in urls if not url.startswith("data:")}
 
 
 def opening_blocks(turn: Turn) -> list[ContentBlock]:
-    """What an agent needs to know that meets a session for the first time."""
+    """What a new session of the agent must know: the system prompt and the earlier conversation."""
     system, before = turn.settings.system, _transcript(turn.history[:-1])
     said = [_text(system)] if system else []
     return [*said, _text(f"Earlier in this conversation:\n\n{before}")] if before else said
@@ -105,7 +105,7 @@ def _link(name: str, uri: str, media_type: str | None = None, size: int | None =
 
 
 def _decode_data_url(url: str) -> tuple[bytes, str]:
-    """The bytes and the media type in a `data:` address."""
+    """The bytes and the media type in a `data:` URL."""
     head, comma, body = url.removeprefix("data:").partition(",")
     media_type, _, encoding = head.rpartition(";") if head.endswith(";base64") else (head, "", "")
     try:

@@ -1,4 +1,4 @@
-"""A session's working folder: what an agent reads and writes through us stays inside it, links or no links."""
+"""A session's working folder: files that an agent reads and writes through the gateway stay inside, despite links."""
 
 import os
 import stat
@@ -11,18 +11,18 @@ from gateway.errors import Forbidden, Invalid, NotFound, TooLarge
 from gateway.private_files import make_private_folder
 
 MAX_FILE_BYTES = 10 * 1024 * 1024
-"""A file of more bytes than this is neither read nor written."""
+"""A larger file is neither read nor written."""
 
 
 class SessionFolder:
-    """Files below one folder, by whole paths as agents name them; each refusal is a `GatewayError`."""
+    """Files below one folder, by absolute paths; every refusal is a `GatewayError`."""
 
     def __init__(self, path: Path) -> None:
         make_private_folder(path)
         self.path = path.resolve()
 
     def read(self, path: str, line: int | None = None, limit: int | None = None) -> str:
-        """The text of a file, from a line on (the first is 1) and so many lines."""
+        """The text of a file, optionally from a line on (the first is 1) and with a limited number of lines."""
         with self._opened(path, os.O_RDONLY) as file:
             if os.fstat(file).st_size > MAX_FILE_BYTES:
                 raise TooLarge(f"{path} has more than {MAX_FILE_BYTES} bytes")
@@ -38,7 +38,7 @@ class SessionFolder:
         return "".join(islice(text.splitlines(keepends=True), first, None if limit is None else first + max(0, limit)))
 
     def write(self, path: str, content: str | bytes) -> Path:
-        """Put the content in the place of the file's, which is made where it was not; tells where it is."""
+        """Replace or create a file; returns its path."""
         content = content.encode() if isinstance(content, str) else content
         if len(content) > MAX_FILE_BYTES:
             raise TooLarge(f"{path} would have more than {MAX_FILE_BYTES} bytes")
@@ -49,12 +49,12 @@ class SessionFolder:
         return self._inside(path)
 
     def _inside(self, path: str) -> Path:
-        """Where the path leads, links followed; refused where that is elsewhere."""
+        """The target of a path after its links; raises if it is outside."""
         if "\0" in path:
             raise Invalid("a path has no zero bytes")
         try:
             found = (self.path / path).resolve()
-        except (OSError, RuntimeError):  # links that lead in a circle
+        except (OSError, RuntimeError):  # links that form a circle
             raise Forbidden(f"{path} leads nowhere") from None
         if found == self.path or not found.is_relative_to(self.path):
             raise Forbidden(f"{path} is outside the session's folder")
@@ -62,7 +62,7 @@ class SessionFolder:
 
     @contextmanager
     def _opened(self, path: str, flags: int, *, make: bool = False) -> Iterator[int]:
-        """Folder by folder and without following links, so that nothing changed meanwhile can lead out."""
+        """Open the file folder by folder without following links, so that a concurrent change cannot lead outside."""
         *folders, name = self._inside(path).relative_to(self.path).parts
         with _naming_os_errors(path):
             at = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)
@@ -81,7 +81,7 @@ class SessionFolder:
 
 
 def _enter_folder(at: int, folder: str, make: bool) -> int:
-    """One folder further down; the one we come from is let go."""
+    """Open a folder inside another one, which is closed."""
     try:
         if make:
             with suppress(FileExistsError):
@@ -93,7 +93,7 @@ def _enter_folder(at: int, folder: str, make: bool) -> int:
 
 @contextmanager
 def _naming_os_errors(path: str) -> Iterator[None]:
-    """What the operating system says, in our words."""
+    """Turn errors of the operating system into a `GatewayError`."""
     try:
         yield
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""What config.yaml may say of an agent that is a child process: its command, where it works, how long to wait."""
+"""The settings of an ACP agent in config.yaml."""
 
 from pathlib import Path
 
@@ -23,5 +23,5 @@ class AcpSettings(BaseModel):
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """What must not be seen in a complaint of the agent's."""
+        """The secrets that are removed from messages of the agent."""
         return tuple(value.get_secret_value() for value in self.env.values())

@@ -1,4 +1,4 @@
-"""The protocol's lines: JSON-RPC messages in and out, and what agents tell, in the protocol's spelling."""
+"""The messages of the Agent Client Protocol as structs, and the lines that they are sent in."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -14,14 +14,14 @@ RpcId = int | str
 
 
 class RpcError(Struct, frozen=True):
-    """Why a request was refused."""
+    """Error codes of JSON-RPC."""
 
     code: int = INTERNAL
     message: str = ""
 
 
 class RpcMessage(Struct, frozen=True):
-    """One line: a request (method and id), a notification (method), or an answer (id)."""
+    """One line: a request (method and id), a notification (method), or a response (id)."""
 
     id: RpcId | None = None
     method: str | None = None
@@ -31,11 +31,11 @@ class RpcMessage(Struct, frozen=True):
 
 
 class _CamelStruct(Struct, frozen=True, kw_only=True, rename="camel"):
-    """As the protocol spells it; what may be missing may be null."""
+    """A struct in the protocol's spelling; optional fields may be null."""
 
 
 class SessionUpdate(_CamelStruct, frozen=True, kw_only=True):
-    """What a session update tells; which fields it has depends on its kind."""
+    """A session update; its kind decides which fields it has."""
 
     session_update: str = ""
     content: Any = None
@@ -50,14 +50,14 @@ class SessionUpdate(_CamelStruct, frozen=True, kw_only=True):
 
 
 class SessionUpdateParams(_CamelStruct, frozen=True, kw_only=True):
-    """The body of `session/update`."""
+    """The parameters of `session/update`."""
 
     session_id: str
     update: SessionUpdate
 
 
 class PermissionOption(_CamelStruct, frozen=True, kw_only=True):
-    """One answer a person may give to a request for permission."""
+    """One option of a request for permission."""
 
     option_id: str
     name: str = ""
@@ -65,7 +65,7 @@ class PermissionOption(_CamelStruct, frozen=True, kw_only=True):
 
 
 class PermissionParams(_CamelStruct, frozen=True, kw_only=True):
-    """The body of `session/request_permission`."""
+    """The parameters of `session/request_permission`."""
 
     session_id: str
     tool_call: SessionUpdate
@@ -73,7 +73,7 @@ class PermissionParams(_CamelStruct, frozen=True, kw_only=True):
 
 
 class ReadFileParams(_CamelStruct, frozen=True, kw_only=True):
-    """The body of `fs/read_text_file`."""
+    """The parameters of `fs/read_text_file`."""
 
     session_id: str
     path: str
@@ -82,7 +82,7 @@ class ReadFileParams(_CamelStruct, frozen=True, kw_only=True):
 
 
 class WriteFileParams(_CamelStruct, frozen=True, kw_only=True):
-    """The body of `fs/write_text_file`."""
+    """The parameters of `fs/write_text_file`."""
 
     session_id: str
     path: str
@@ -110,11 +110,10 @@ class AcpCapabilities(_CamelStruct, frozen=True, kw_only=True):
 
 
 class InitializeResult(_CamelStruct, frozen=True, kw_only=True):
-    """What an agent answers to `initialize`."""
+    """The result of `initialize`."""
 
     protocol_version: int = 0
     agent_capabilities: AcpCapabilities | None = None
-    auth_methods: list[dict[str, Any]] | None = None
 
     @property
     def can_load(self) -> bool:
@@ -122,23 +121,23 @@ class InitializeResult(_CamelStruct, frozen=True, kw_only=True):
 
     @property
     def can_close(self) -> bool:
-        """Any object says so, an empty one too."""
-        told = self.agent_capabilities and self.agent_capabilities.session_capabilities
-        return isinstance(told and told.close, dict)
+        """A capability is declared by any object, even an empty one."""
+        declared = self.agent_capabilities and self.agent_capabilities.session_capabilities
+        return isinstance(declared and declared.close, dict)
 
     @property
     def takes_images(self) -> bool:
-        told = self.agent_capabilities and self.agent_capabilities.prompt_capabilities
-        return bool(told and told.image)
+        declared = self.agent_capabilities and self.agent_capabilities.prompt_capabilities
+        return bool(declared and declared.image)
 
     @property
     def mcp_transports(self) -> frozenset[str]:
-        told = self.agent_capabilities and self.agent_capabilities.mcp_capabilities
-        return frozenset(name for name in ("http", "sse") if told and getattr(told, name))
+        declared = self.agent_capabilities and self.agent_capabilities.mcp_capabilities
+        return frozenset(name for name in ("http", "sse") if declared and getattr(declared, name))
 
 
 class NewSessionResult(_CamelStruct, frozen=True, kw_only=True):
-    """What an agent answers to `session/new`."""
+    """The result of `session/new`."""
 
     session_id: str
 
@@ -152,7 +151,7 @@ class AcpUsage(_CamelStruct, frozen=True, kw_only=True):
 
 
 class PromptResult(_CamelStruct, frozen=True, kw_only=True):
-    """What an agent answers to `session/prompt`, when its turn is over."""
+    """The result of `session/prompt`, at the end of the turn."""
 
     stop_reason: str = "end_turn"
     usage: AcpUsage | None = None
@@ -163,7 +162,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 def decode_line(line: bytes) -> RpcMessage | None:
-    """The message of a line; None where it is none."""
+    """The message of a line; None if the line is no message."""
     try:
         message = _decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -176,7 +175,7 @@ def encode_line(**message: Any) -> bytes:
 
 
 class LineSplitter:
-    """Bytes in, whole lines out, wherever the bytes were cut; empty lines are nothing."""
+    """Splits bytes into lines, wherever the bytes were cut; empty lines are ignored."""
 
     def __init__(self, longest: int) -> None:
         self._longest = longest
@@ -184,7 +183,7 @@ class LineSplitter:
         self._size = 0
 
     def feed(self, chunk: bytes) -> Iterator[bytes]:
-        """Raises `OverflowError` where a line is longer than it may be."""
+        """Raises `OverflowError` if a line is too long."""
         *whole, rest = chunk.split(b"\n")
         for piece in whole:
             self._hold(piece)

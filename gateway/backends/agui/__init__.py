@@ -1,4 +1,4 @@
-"""Any agent behind an AG-UI address: a request per run, and a stream of events as the answer."""
+"""The `agui` kind: an agent behind an AG-UI URL."""
 
 from collections.abc import Mapping
 from pathlib import Path

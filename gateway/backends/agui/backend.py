@@ -32,56 +32,56 @@ class AguiBackend:
 
     async def _events(self, turn: Turn, answers: Sequence[m.Answer] | None) -> BackendOutputs:
         """Run the agent until a run leaves no asks; `answers` are those to the asks of an earlier run."""
-        talk = AguiTurn(turn, AguiSessionState.of(turn, self._settings.url))
+        state = AguiTurn(turn, AguiSessionState.of(turn, self._settings.url))
         if answers is not None:
-            talk.take_up()
-            if results := talk.settle(talk.stored_asks(), answers):
+            state.take_up()
+            if results := state.settle(state.stored_asks(), answers):
                 yield results
         elif not isinstance(turn.command, m.SendMessage):
             raise Unsupported("the agent is sent the whole conversation, which cannot be compacted from here")
         for _ in range(self._settings.max_runs):
             body = run_input(
-                turn, talk.entries, thread_id=talk.memory.thread_id, state=talk.decoder.shared.state, ids=talk.ids,
-                forward=self._settings.forward, resume=talk.resume,
+                turn, state.entries, thread_id=state.memory.thread_id, state=state.decoder.shared.state, ids=state.ids,
+                forward=self._settings.forward, resume=state.resume,
             )
-            if started := talk.note(talk.decoder.start()):
+            if started := state.note(state.decoder.start()):
                 yield started
             async with self._upstream.stream("POST", "", body) as stream:
-                response = RunResponse(stream, talk, self._upstream.name, self._settings.secrets)
+                response = RunResponse(stream, state, self._upstream.name, self._settings.secrets)
                 while events := await response.read():
                     yield events
-            if ends := talk.note(talk.decoder.finish()):
+            if ends := state.note(state.decoder.finish()):
                 yield ends
-            if talk.is_cancelled:
+            if state.is_cancelled:
                 raise Interrupted("the agent's run was cancelled")
-            pending = talk.pending()
-            if paused := talk.pause(pending):
+            pending = state.pending()
+            if paused := state.pause(pending):
                 yield paused
             if not pending:
                 return
-            if results := talk.settle(pending, await turn.ask(*(ask for ask, _ in pending))):
+            if results := state.settle(pending, await turn.ask(*(ask for ask, _ in pending))):
                 yield results
-        yield talk.give_up()
+        yield state.give_up()
 
 
 class RunResponse:
     """The response to one run, as canonical events; the end of its last message is left to the caller."""
 
-    def __init__(self, stream: EventStream, talk: AguiTurn, server: str, secrets: Sequence[str]) -> None:
-        self._stream, self._talk, self._server, self._secrets = stream, talk, server, secrets
+    def __init__(self, stream: EventStream, state: AguiTurn, server: str, secrets: Sequence[str]) -> None:
+        self._stream, self._turn, self._server, self._secrets = stream, state, server, secrets
         self._failure: BackendFailed | None = None
 
     async def read(self) -> list[BackendEvent]:
         """All events that have arrived, at least one; an empty list once the run has an outcome."""
-        while self._failure is None and self._talk.decoder.outcome is None:
+        while self._failure is None and self._turn.decoder.outcome is None:
             received = await self._stream.read()
             if not received:
                 raise BackendFailed(f"{self._server} stopped without finishing its run")
             events: list[BackendEvent] = []
             try:
                 for event in received:
-                    events += self._talk.note(self._talk.decoder.feed(decode_event(event.data)))
-                    if self._talk.decoder.outcome is not None:
+                    events += self._turn.note(self._turn.decoder.feed(decode_event(event.data)))
+                    if self._turn.decoder.outcome is not None:
                         break
             except BackendFailed as error:
                 self._failure = BackendFailed(redact(error.message, self._secrets), details=error.details)

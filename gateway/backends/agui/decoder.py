@@ -1,4 +1,4 @@
-"""A run of an AG-UI agent, heard: its events become lawful events of the house. No clock, no wire."""
+"""Decodes the events of an AG-UI agent into canonical events. No clock, no I/O."""
 
 from collections.abc import Callable, Container
 from typing import Any
@@ -6,6 +6,7 @@ from typing import Any
 import structlog
 
 import gateway.model as m
+from gateway.backends.tool_executor import CALL_DENIED
 from gateway.errors import BackendFailed
 from gateway.ids import Mint
 from gateway.ports import BackendEvent
@@ -18,47 +19,45 @@ from .wire import AguiEvent, RunInterrupt, RunOutcome
 
 log = structlog.get_logger("dragoman.agui")
 
-DENIED_TEXT = "Tool call denied"
-"""What came of a call that people have not allowed, where the agent does not say."""
 OUTCOMES = ("success", "interrupt", "cancelled")
 MAX_QUOTED_CHARS = 500
-"""So much of an agent's complaint is passed on."""
+"""At most so many characters of an agent's error message are quoted."""
 OTHER_ROLES = ("user", "system", "developer")
 """Texts of these roles are not the agent's."""
 CHUNK_KINDS = {"TEXT_MESSAGE_CHUNK": TEXT, "TOOL_CALL_CHUNK": CALL}
 NEUTRAL_EVENTS = ("RAW", "CUSTOM", "STATE_SNAPSHOT", "STATE_DELTA", "STEP_STARTED", "STEP_FINISHED")
-"""What may come between the chunks of one text or call."""
+"""Events that may come between the chunks of one text or call."""
 
 
 class AguiDecoder:
-    """The runs of one turn, one after the other; calls may stay open from one run to the next."""
+    """Decodes the runs of one turn; calls may stay open from one run to the next."""
 
     def __init__(self, mint: Mint, client_tools: frozenset[str], state: Any = None) -> None:
         self.shared = SharedState(state)
         self.thread_id: str | None = None
         self.outcome: RunOutcome | None = None
-        """How the run ended; None while it goes on."""
+        """The outcome of the run; None while it goes on."""
         self.usage = m.Usage()
-        self.voices = ScopeWriters(mint, client_tools)
-        self._root = self.voices.root
+        self.scopes = ScopeWriters(mint, client_tools)
+        self._root = self.scopes.root
         self._chunk: tuple[ScopeWriter, str, str] | None = None
         self._silent: set[str] = set()
         self._announced: list[AguiEvent] = []
         self.denied: set[str] = set()
-        """The calls that people have not allowed."""
+        """The calls that people have denied."""
 
     @property
     def ids(self) -> dict[str, str]:
-        """The agent's ids of its own messages, by ours."""
+        """The agent's ids of its messages, by ours."""
         return self._root.ids
 
     @property
     def open_calls(self) -> dict[str, tuple[ScopeWriter, m.ToolCall]]:
-        """The calls that have not come back, whoever made them."""
-        return self.voices.open_calls
+        """The calls without a result, of the agent and its sub-agents."""
+        return self.scopes.open_calls
 
     def take_up(self, call: m.ToolCall) -> None:
-        """A call that was made before the server stopped."""
+        """Continue with a call that was made before the gateway stopped."""
         self._root.assembler.open_calls[call.call_id] = call
 
     # -- a run ----------------------------------------------------------------------------------------------------
@@ -66,137 +65,137 @@ class AguiDecoder:
     def start(self) -> list[BackendEvent]:
         self.outcome, self.usage, self._chunk, self._root.texts = None, m.Usage(), None, []
         self._announced = []
-        for voice in self.voices.inner_first:
-            voice.carried = set(self.open_calls)
-        return [] if self.open_calls else self._root.begin()  # a call that was waited for is told of first
+        for scope in self.scopes.inner_first:
+            scope.carried = set(self.open_calls)
+        return [] if self.open_calls else self._root.begin()  # first comes the result of an open call
 
     def feed(self, event: AguiEvent) -> list[BackendEvent]:
         handler = _HANDLERS.get(event.type)
         if handler is None or self.outcome is not None:
             return []
         if event.type == "CUSTOM" and event.name == INTERRUPT_EVENT:
-            self._announced.append(event)  # whether the run waits for an answer is known when it has finished
+            self._announced.append(event)  # only the end of the run shows whether it waits for an answer
             return []
-        said = [] if event.type in CHUNK_KINDS or event.type in NEUTRAL_EVENTS else self._end_chunk()
-        voice, opened = self.voices.of(event)
-        return [*said, *opened, *handler(self, voice, event)]
+        events = [] if event.type in CHUNK_KINDS or event.type in NEUTRAL_EVENTS else self._end_chunk()
+        scope, opened = self.scopes.of(event)
+        return [*events, *opened, *handler(self, scope, event)]
 
     def finish(self) -> list[BackendEvent]:
-        """The run is over: every message ends, whoever's it is."""
-        voices, said = self.voices.inner_first, self._end_chunk()
-        for voice in voices:
-            said += [*voice.end_thoughts(), *voice.end_calls()]
+        """The run has ended: end all messages."""
+        scopes, events = self.scopes.inner_first, self._end_chunk()
+        for scope in scopes:
+            events += [*scope.end_thoughts(), *scope.end_calls()]
         stop = m.StopReason.TOOL_USE if self.waiting_calls or self.interrupts else m.StopReason.END_TURN
         if self.usage != m.Usage():
-            said += self._root.begin()
-        for voice in voices:
-            said += voice.finish(stop, self.usage if voice is self._root else m.Usage())
-        return said
+            events += self._root.begin()
+        for scope in scopes:
+            events += scope.finish(stop, self.usage if scope is self._root else m.Usage())
+        return events
 
     def leave(self, waits_for: Container[str]) -> list[BackendEvent]:
-        """Calls of which nothing more will be heard are over; those that are waited for stay open."""
-        left = [(voice, call_id) for call_id, (voice, _) in self.open_calls.items() if call_id not in waits_for]
-        return [event for voice, call_id in left for event in voice.assembler.returned(
-            call_id, DENIED_TEXT if call_id in self.denied else NO_RESULT_TEXT, is_error=call_id in self.denied,
+        """End the calls that get no result any more; those that are waited for stay open."""
+        left = [(scope, call_id) for call_id, (scope, _) in self.open_calls.items() if call_id not in waits_for]
+        return [event for scope, call_id in left for event in scope.assembler.returned(
+            call_id, CALL_DENIED if call_id in self.denied else NO_RESULT_TEXT, is_error=call_id in self.denied,
         )]
 
     @property
     def interrupts(self) -> tuple[RunInterrupt, ...]:
-        """What the run waits for."""
+        """The interrupts that the run waits for."""
         return self.outcome.interrupts if self.outcome is not None and self.outcome.type == "interrupt" else ()
 
     @property
     def waiting_calls(self) -> list[m.ToolCall]:
-        """The client's own tools that the run has called and left to it."""
+        """The calls of client tools that the run left to the client."""
         return [call for _, call in self.open_calls.values() if call.origin is m.ToolOrigin.CLIENT]
 
     def end_scopes(self) -> list[BackendEvent]:
-        """Sub-agents that have not ended, end."""
-        return self.voices.end_subagents()
+        """End the sub-agents that have not ended."""
+        return self.scopes.end_subagents()
 
     # -- runs -----------------------------------------------------------------------------------------------------
 
-    def _run_started(self, voice: ScopeWriter, event: AguiEvent) -> list[BackendEvent]:
+    def _run_started(self, scope: ScopeWriter, event: AguiEvent) -> list[BackendEvent]:
         self.thread_id = event.thread_id or self.thread_id
         return []
 
-    def _run_finished(self, voice: ScopeWriter, event: AguiEvent) -> list[BackendEvent]:
-        told = event.outcome
-        self.outcome = RunOutcome(type=told) if isinstance(told, str) else told or self._unnamed_outcome()
+    def _run_finished(self, scope: ScopeWriter, event: AguiEvent) -> list[BackendEvent]:
+        reported = event.outcome
+        self.outcome = RunOutcome(type=reported) if isinstance(reported, str) else reported or self._unnamed_outcome()
         if self.outcome.type not in OUTCOMES:
             log.warning("unknown_run_outcome", reason=self.outcome.type[:100])
         self.usage = _usage(event)
-        return [] if self.interrupts else [said for one in self._announced for said in custom_event(voice, one)]
+        return [] if self.interrupts else [events for one in self._announced for events in custom_event(scope, one)]
 
     def _unnamed_outcome(self) -> RunOutcome:
-        """A run that announced interrupts waits for them; one that does not tell them apart waits for the first."""
+        """A run that announced interrupts waits for them; if their ids are not distinct, only for the first."""
         interrupts = [interrupt_from_event(event) for event in self._announced]
         known = {interrupt.id for interrupt in interrupts}
         if len(known) < len(interrupts) or "" in known:
             interrupts = interrupts[:1]
         return RunOutcome(type="interrupt", interrupts=tuple(interrupts)) if interrupts else RunOutcome()
 
-    def _run_failed(self, voice: ScopeWriter, event: AguiEvent) -> list[BackendEvent]:
+    def _run_failed(self, scope: ScopeWriter, event: AguiEvent) -> list[BackendEvent]:
         details = {"upstream_code": event.code} if event.code else None
         why = (event.message or "it does not say why")[:MAX_QUOTED_CHARS]
         raise BackendFailed(f"the agent's run failed: {why}", details=details)
 
     # -- words ----------------------------------------------------------------------------------------------------
 
-    def _text_started(self, voice: ScopeWriter, event: AguiEvent) -> list[BackendEvent]:
+    def _text_started(self, scope: ScopeWriter, event: AguiEvent) -> list[BackendEvent]:
         if event.role in OTHER_ROLES:
             self._silent.add(event.message_id or "")
-        return voice.end_thoughts()
+        return scope.end_thoughts()
 
-    def _text(self, voice: ScopeWriter, event: AguiEvent) -> list[BackendEvent]:
+    def _text(self, scope: ScopeWriter, event: AguiEvent) -> list[BackendEvent]:
         message_id = event.message_id or ""
-        return [] if message_id in self._silent else voice.say(message_id, event.words)
+        return [] if message_id in self._silent else scope.say(message_id, event.words)
 
-    def _text_ended(self, voice: ScopeWriter, event: AguiEvent) -> list[BackendEvent]:
+    def _text_ended(self, scope: ScopeWriter, event: AguiEvent) -> list[BackendEvent]:
         self._silent.discard(event.message_id or "")
-        return voice.end(TEXT, event.message_id or "")
+        return scope.end(TEXT, event.message_id or "")
 
-    def _thought(self, voice: ScopeWriter, event: AguiEvent) -> list[BackendEvent]:
-        return voice.think(event.message_id or "", event.words)
+    def _thought(self, scope: ScopeWriter, event: AguiEvent) -> list[BackendEvent]:
+        return scope.think(event.message_id or "", event.words)
 
-    def _thoughts_ended(self, voice: ScopeWriter, event: AguiEvent) -> list[BackendEvent]:
-        return voice.end_thoughts()
+    def _thoughts_ended(self, scope: ScopeWriter, event: AguiEvent) -> list[BackendEvent]:
+        return scope.end_thoughts()
 
-    def _signed(self, voice: ScopeWriter, event: AguiEvent) -> list[BackendEvent]:
-        return voice.sign(event.entity_id or "", event.encrypted_value or "")
+    def _signed(self, scope: ScopeWriter, event: AguiEvent) -> list[BackendEvent]:
+        return scope.sign(event.entity_id or "", event.encrypted_value or "")
 
     # -- calls ----------------------------------------------------------------------------------------------------
 
-    def _call_started(self, voice: ScopeWriter, event: AguiEvent) -> list[BackendEvent]:
-        return voice.call(event.tool_call_id or "", event.tool_call_name or "", event.parent_message_id or "")
+    def _call_started(self, scope: ScopeWriter, event: AguiEvent) -> list[BackendEvent]:
+        return scope.call(event.tool_call_id or "", event.tool_call_name or "", event.parent_message_id or "")
 
-    def _arguments(self, voice: ScopeWriter, event: AguiEvent) -> list[BackendEvent]:
-        return voice.arguments(event.tool_call_id or "", event.words)
+    def _arguments(self, scope: ScopeWriter, event: AguiEvent) -> list[BackendEvent]:
+        return scope.arguments(event.tool_call_id or "", event.words)
 
-    def _call_ended(self, voice: ScopeWriter, event: AguiEvent) -> list[BackendEvent]:
-        return voice.end(CALL, event.tool_call_id or "")
+    def _call_ended(self, scope: ScopeWriter, event: AguiEvent) -> list[BackendEvent]:
+        return scope.end(CALL, event.tool_call_id or "")
 
-    def _call_returned(self, voice: ScopeWriter, event: AguiEvent) -> list[BackendEvent]:
+    def _call_returned(self, scope: ScopeWriter, event: AguiEvent) -> list[BackendEvent]:
         call_id = event.tool_call_id or ""
-        maker = self.open_calls[call_id][0] if call_id in self.open_calls else voice
+        maker = self.open_calls[call_id][0] if call_id in self.open_calls else scope
         return maker.returned(call_id, tool_content(event.content))
 
     # -- chunks ---------------------------------------------------------------------------------------------------
 
-    def _chunked(self, voice: ScopeWriter, event: AguiEvent) -> list[BackendEvent]:
-        """A text or a call without a start and an end: it lasts until something else comes."""
+    def _chunked(self, scope: ScopeWriter, event: AguiEvent) -> list[BackendEvent]:
+        """A text or a call without a start and an end: it ends with the next event of another kind."""
         kind = CHUNK_KINDS[event.type]
-        before = self._chunk[2] if self._chunk and self._chunk[:2] == (voice, kind) else ""
+        before = self._chunk[2] if self._chunk and self._chunk[:2] == (scope, kind) else ""
         name = (event.message_id if kind == TEXT else event.tool_call_id) or before
-        said: list[BackendEvent] = []
-        if self._chunk != (voice, kind, name):
-            said = self._end_chunk()
-            self._chunk = (voice, kind, name)
+        events: list[BackendEvent] = []
+        if self._chunk != (scope, kind, name):
+            events = self._end_chunk()
+            self._chunk = (scope, kind, name)
             if kind == CALL:
-                said += voice.call(name, event.tool_call_name or "", event.parent_message_id or "")
+                events += scope.call(name, event.tool_call_name or "", event.parent_message_id or "")
         if kind == CALL:
-            return [*said, *voice.arguments(name, event.words)]
-        return said if event.role in OTHER_ROLES else [*said, *voice.say(name, event.words)]
+            return [*events, *scope.arguments(name, event.words)]
+        return events if event.role in OTHER_ROLES else [*events, *scope.say(name, event.words)]
 
     def _end_chunk(self) -> list[BackendEvent]:
         chunk, self._chunk = self._chunk, None
@@ -218,15 +217,15 @@ Handler = Callable[[AguiDecoder, ScopeWriter, AguiEvent], list[BackendEvent]]
 
 
 def _on_state(change: Callable[[SharedState, ScopeWriter, AguiEvent], list[BackendEvent]]) -> Handler:
-    return lambda hearing, voice, event: change(hearing.shared, voice, event)
+    return lambda decoder, scope, event: change(decoder.shared, scope, event)
 
 
 def _on_scopes(speaks: Callable[[ScopeWriters, ScopeWriter, AguiEvent], list[BackendEvent]]) -> Handler:
-    return lambda hearing, voice, event: speaks(hearing.voices, voice, event)
+    return lambda decoder, scope, event: speaks(decoder.scopes, scope, event)
 
 
 def _on_scope(tell: Callable[[ScopeWriter, AguiEvent], list[BackendEvent]]) -> Handler:
-    return lambda hearing, voice, event: tell(voice, event)
+    return lambda decoder, scope, event: tell(scope, event)
 
 
 _HANDLERS: dict[str, Handler] = {

@@ -1,4 +1,4 @@
-"""Interrupts of a run: what is asked of people, and what their answers are to the agent that waits for them."""
+"""Interrupts of a run: the asks for them, and the answers as the agent expects them."""
 
 from collections.abc import Sequence
 from itertools import groupby
@@ -16,27 +16,27 @@ from .wire import RunInterrupt
 YES, NO = "Yes", "No"
 YES_WORDS = ("approve", "accept", "allow", "yes", "ok", "confirm", "grant")
 NO_WORDS = ("reject", "den", "no", "refuse", "decline", "cancel", "disallow")
-"""How the words begin that agents offer for a yes and a no."""
+"""The first letters of the words that agents offer for a yes and a no."""
 CANCELLED_FIELD = "__agui_cancelled__"
-"""By this field a graph of LangGraph's sees that its question was not answered."""
+"""The field that tells a LangGraph graph that its question was not answered."""
 
 Schema = dict[str, Any]
 JsonObject = dict[str, Any]
 SettledAsk = tuple[RunInterrupt, m.AnyAsk, m.Answer]
-"""An interrupt, what was asked about it, and what was answered."""
+"""An interrupt, its ask, and the answer."""
 
 
 class RunResume(Struct, frozen=True, kw_only=True):
-    """The answers as the agent is given them with the run that goes on."""
+    """The answers as the next run gets them."""
 
     entries: Sequence[JsonObject] = ()
     """For interrupts that the outcome of the run has named."""
     command: JsonObject | None = None
-    """For interrupts that were announced by a custom event, and for several of LangGraph's."""
+    """For interrupts that a custom event announced, and for several interrupts of LangGraph."""
 
 
 def asks_for(interrupt: RunInterrupt, calls: dict[str, m.ToolCall]) -> list[m.AnyAsk]:
-    """A permission where a call waits for it, a question otherwise; a call that is asked about leaves `calls`."""
+    """A permission ask if a call waits, a question otherwise; a call that is asked about is removed from `calls`."""
     if actions := actions_of(interrupt):
         return [_review(action, calls) for action in actions]
     words = question_text(interrupt)
@@ -48,7 +48,7 @@ def asks_for(interrupt: RunInterrupt, calls: dict[str, m.ToolCall]) -> list[m.An
 
 
 def _review(action: ReviewedCall, calls: dict[str, m.ToolCall]) -> m.AnyAsk:
-    """The permission for the call that was told before, or a question where none was."""
+    """A permission ask for the call if the agent has reported it, a question otherwise."""
     named = [call for call in calls.values() if call.name == action.name]
     same = next((call for call in named if call.input == action.args), named[0] if named else None)
     if same is not None:
@@ -70,7 +70,7 @@ def _question(words: str, labels: Sequence[str]) -> m.AnyAsk:
 # -- answers ----------------------------------------------------------------------------------------------------------
 
 def run_resume(settled: Sequence[SettledAsk]) -> RunResume:
-    """The answers of all asks, those about one interrupt together."""
+    """The answers to all asks, those about one interrupt together."""
     groups = [list(group) for _, group in groupby(settled, key=lambda one: one[0].id)]
     entries = [_entry(group) for group in groups]
     interrupts = [group[0][0] for group in groups]
@@ -81,12 +81,12 @@ def run_resume(settled: Sequence[SettledAsk]) -> RunResume:
 
 
 def _is_langgraphs(interrupts: Sequence[RunInterrupt]) -> bool:
-    """LangGraph takes the answers to several interrupts by their ids, as only the command can give them."""
+    """LangGraph takes the answers to several interrupts by their ids, which only the command can carry."""
     return len(interrupts) > 1 and all(value_of(one) is not None for one in interrupts)
 
 
 def _returned(entry: JsonObject) -> Any:
-    """What `interrupt()` returns in the graph: the answer, or the mark that there is none."""
+    """The value that `interrupt()` returns in the graph: the answer, or the mark that there is none."""
     if entry["status"] == "cancelled":
         return {CANCELLED_FIELD: True, "interrupt_id": entry["interruptId"]}
     return entry["payload"]
@@ -115,7 +115,7 @@ def _entry(group: Sequence[SettledAsk]) -> JsonObject:
 
 
 def _decision(ask: m.AnyAsk, answer: m.Answer) -> JsonObject:
-    """What becomes of a call that was reviewed; words that are no yes are the reason of a no."""
+    """The decision about a reviewed call; text that is no yes becomes the reason of a no."""
     match ask, answer:
         case _, m.DecidePermission(granted=granted, reason=reason):
             words = YES if granted else reason or ""
@@ -131,7 +131,7 @@ def _decision(ask: m.AnyAsk, answer: m.Answer) -> JsonObject:
 
 
 def _answer_field(schema: Schema | None) -> tuple[str | None, Schema]:
-    """The one field an answer is for, and its shape; no name where the answer is the payload itself."""
+    """The field that the answer is for, and its schema; no name if the answer is the payload itself."""
     if not schema:
         return None, {}
     fields = schema.get("properties")
@@ -143,7 +143,7 @@ def _answer_field(schema: Schema | None) -> tuple[str | None, Schema]:
 
 
 def _verdict(name: str | None, shape: Schema, granted: bool) -> tuple[str | None, Any]:
-    """A yes or a no, in the words that the agent offers for it, or as agents usually want it."""
+    """A yes or a no, as one of the offered words or in the usual form."""
     if shape.get("type") == "boolean":
         return name, granted
     offered = shape.get("enum")
@@ -161,7 +161,7 @@ def _labels(shape: Schema) -> list[str]:
 
 
 def _as_schema_value(shape: Schema, words: str) -> Any:
-    """The words as a value of the shape that is wanted, where they can be one."""
+    """The text as a value of the schema, if it can be one."""
     match shape.get("type"):
         case "boolean":
             return words.strip().lower() in ("yes", "true", "ok", "y", "1")

@@ -1,4 +1,4 @@
-"""JSON Patch, for state that changes bit by bit: the document with the operations applied, the old one untouched."""
+"""JSON Patch: a new document with the operations applied."""
 
 from collections.abc import Iterable, Mapping
 from copy import deepcopy
@@ -10,7 +10,7 @@ class PatchError(Exception):
 
 
 def apply_patch(document: Any, operations: Iterable[Mapping[str, Any]]) -> Any:
-    """Raises `PatchError` where an operation cannot be done, and then none has been."""
+    """Raises `PatchError` if an operation fails; then none was applied."""
     holder = {"": deepcopy(document)}
     for operation in operations:
         try:
@@ -45,7 +45,7 @@ def _apply(holder: Any, operation: Mapping[str, Any]) -> None:
 
 
 def _steps(pointer: str) -> list[str]:
-    """The whole document is the value of the empty name; `~1` is a slash in a name, `~0` a tilde."""
+    """The path of the whole document is empty; `~1` is a slash in a name, `~0` a tilde."""
     if pointer and not pointer.startswith("/"):
         raise ValueError("a path begins with a slash")
     return [step.replace("~1", "/").replace("~0", "~") for step in pointer.split("/")]

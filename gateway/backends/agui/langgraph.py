@@ -1,4 +1,4 @@
-"""LangGraph's interrupts: announced by a custom event or named by the run's outcome, with a value of any shape."""
+"""Interrupts of LangGraph, with a value of any shape: announced by a custom event, or named by the run's outcome."""
 
 from collections.abc import Container, Mapping
 from typing import Any
@@ -22,7 +22,7 @@ QUESTION_FIELDS = (
     "instructions",
     "title",
 )
-"""The fields in which graphs write what they want to know, the likeliest first."""
+"""The fields in which graphs put their question, the likeliest first."""
 CHOICE_FIELDS = ("options", "choices")
 HIDDEN_FIELDS = ("reason", "toolCallId", "tool_call_id", "responseSchema", "response_schema", "expiresAt", "expires_at")
 """Fields that are not meant for people."""
@@ -36,7 +36,7 @@ class RawInterrupt(msgspec.Struct):
 
 
 def interrupt_from_event(event: AguiEvent) -> RunInterrupt:
-    """The interrupt that a custom event announces; its id is empty where the event does not give one."""
+    """The interrupt that a custom event announces; its id is empty if the event has none."""
     value, named = _read(event.value), _named(event)
     fields = value if isinstance(value, dict) else {}
     call_id = fields.get("toolCallId") or fields.get("tool_call_id")
@@ -49,7 +49,7 @@ def interrupt_from_event(event: AguiEvent) -> RunInterrupt:
 
 
 def _read(value: Any) -> Any:
-    """A value that is no text is sent as JSON in a text."""
+    """A value that is no text arrives as JSON in a text."""
     if not isinstance(value, str) or value.lstrip()[:1] not in ("{", "["):
         return value
     try:
@@ -66,7 +66,7 @@ def _named(event: AguiEvent) -> RawInterrupt:
 
 
 def value_of(interrupt: RunInterrupt) -> Any:
-    """The value that the graph's `interrupt()` was given, where it is known."""
+    """The argument of the graph's `interrupt()`, if it is known."""
     if interrupt.announced is not None:
         return interrupt.announced
     told = interrupt.metadata.get("langgraph") if isinstance(interrupt.metadata, Mapping) else None
@@ -74,7 +74,7 @@ def value_of(interrupt: RunInterrupt) -> Any:
 
 
 def question_text(interrupt: RunInterrupt) -> str:
-    """What people are asked: the message, or what the value says, or the reason."""
+    """The question for people: the message, or the text of the value, or the reason."""
     return interrupt.message or _words(value_of(interrupt)) or interrupt.reason
 
 
@@ -97,7 +97,7 @@ def _plain(value: Any) -> str:
 
 
 def choices_of(interrupt: RunInterrupt) -> list[str]:
-    """The answers that the value offers."""
+    """The options that the value offers."""
     value = value_of(interrupt)
     offered = (value.get(name) for name in CHOICE_FIELDS) if isinstance(value, dict) else ()
     return next((labels for one in offered if (labels := _labels(one))), [])
@@ -119,13 +119,13 @@ class ReviewedCall(msgspec.Struct, kw_only=True):
 
 
 class ReviewRequest(msgspec.Struct, kw_only=True):
-    """The value of an interrupt that asks for a decision about each of several calls."""
+    """The value of an interrupt that wants a decision about each of several calls."""
 
     action_requests: list[ReviewedCall]
 
 
 def actions_of(interrupt: RunInterrupt) -> list[ReviewedCall]:
-    """The calls that the interrupt wants a decision about, in the order in which it wants the decisions."""
+    """The calls that the interrupt wants a decision about, in order."""
     try:
         return msgspec.convert(value_of(interrupt), ReviewRequest).action_requests
     except msgspec.ValidationError:

@@ -11,16 +11,14 @@ import orjson
 import gateway.model as m
 from gateway.ports import Turn
 
-from .interrupts import RunResume
-
-JsonObject = dict[str, Any]
+from .interrupts import JsonObject, RunResume
 
 
 def run_input(
     turn: Turn, entries: Iterable[m.HistoryEntry], *, thread_id: str, state: Any, ids: Mapping[str, str],
     forward: Mapping[str, Any], resume: RunResume = RunResume(),  # noqa: B008  # it is frozen
 ) -> JsonObject:
-    """The body of a request; `ids` are those under which the agent knows its own messages."""
+    """The body of a request; `ids` are the agent's ids of its messages."""
     system = turn.settings.system
     told = [{"id": "system", "role": "system", "content": system}] if system else []
     return {
@@ -48,7 +46,7 @@ def _context(command: m.SendMessage) -> list[JsonObject]:
 
 
 def entry_messages(entry: m.HistoryEntry, ids: Mapping[str, str]) -> list[JsonObject]:
-    """What one entry of the history is to the agent; thoughts go back only where they are signed."""
+    """The messages of one history entry; thinking is sent back only if it is signed."""
     known = ids.get(entry.message_id) or entry.message_id or f"entry-{entry.seq}"
     match entry.role:
         case m.Role.ASSISTANT:
@@ -64,7 +62,7 @@ def entry_messages(entry: m.HistoryEntry, ids: Mapping[str, str]) -> list[JsonOb
 
 
 def open_calls(entries: Iterable[m.HistoryEntry]) -> list[m.ToolCall]:
-    """The calls of the conversation that have not come back."""
+    """The calls of the conversation without a result."""
     made: dict[str, m.ToolCall] = {}
     for entry in entries:
         if entry.role is m.Role.TOOL:
@@ -97,7 +95,7 @@ def _part_as_text(part: m.AnyPart) -> str:
 
 
 def _parts(content: m.Content) -> str | list[JsonObject]:
-    """Words as words, and parts where there is more than words."""
+    """Text as a string, anything else as parts."""
     if all(isinstance(part, m.TextPart) for part in m.parts_of(content)):
         return m.text_of(content)
     return [told for part in m.parts_of(content) if (told := _part(part)) is not None]
@@ -126,7 +124,7 @@ def _source(url: str, media_type: str | None) -> JsonObject:
 
 
 def tool_content(content: Any) -> m.Content:
-    """What a tool gave back, as the agent tells it."""
+    """The content of a tool result."""
     if isinstance(content, str):
         return content
     if not isinstance(content, list):

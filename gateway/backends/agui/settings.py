@@ -1,4 +1,4 @@
-"""What config.yaml may say of an agent behind an AG-UI address: where it is, how to be let in, how long to wait."""
+"""The settings of an AG-UI agent in config.yaml."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ class AguiSettings(UpstreamSettings):
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """What must not be seen in a complaint of the agent's."""
+        """The secrets that are removed from messages of the agent."""
         return (self.key.get_secret_value(), *(value.get_secret_value() for value in self.headers.values()))
 
     @property

@@ -1,4 +1,4 @@
-"""What an AG-UI agent tells beside its words and calls: state, activities, steps, its own events, conversations."""
+"""AG-UI events beside text and calls: state, activities, steps, custom events, and snapshots of the conversation."""
 
 from typing import Any
 
@@ -13,29 +13,29 @@ from .wire import AguiEvent
 
 
 class SharedState:
-    """State and activities, which the agent changes bit by bit."""
+    """The state and the activities, which the agent changes step by step."""
 
     def __init__(self, state: Any) -> None:
         self.state = state
         self._activities: dict[str, Any] = {}
 
-    def snapshot(self, voice: ScopeWriter, event: AguiEvent) -> list[BackendEvent]:
+    def snapshot(self, scope: ScopeWriter, event: AguiEvent) -> list[BackendEvent]:
         self.state = event.snapshot
         return [m.CustomEvent(topic="agui.state", payload={"snapshot": event.snapshot})]
 
-    def change(self, voice: ScopeWriter, event: AguiEvent) -> list[BackendEvent]:
+    def change(self, scope: ScopeWriter, event: AguiEvent) -> list[BackendEvent]:
         operations = event.delta if isinstance(event.delta, list) else []
         self.state = _apply_patch("its state", self.state, operations)
         return [m.CustomEvent(topic="agui.state", payload={"delta": operations})]
 
-    def activity(self, voice: ScopeWriter, event: AguiEvent) -> list[BackendEvent]:
-        """An activity is a piece of the message, told anew whenever it changes."""
+    def activity(self, scope: ScopeWriter, event: AguiEvent) -> list[BackendEvent]:
+        """An activity is a data block of the message, emitted again after every change."""
         key = event.message_id or ""
         if event.type == "ACTIVITY_DELTA":
             self._activities[key] = _apply_patch("an activity", self._activities.get(key, {}), event.patch or [])
         else:
             self._activities[key] = event.content
-        return voice.data(m.DataPart(type=(event.activity_type or "activity").lower(), content=self._activities[key]))
+        return scope.data(m.DataPart(type=(event.activity_type or "activity").lower(), content=self._activities[key]))
 
 
 def _apply_patch(what: str, document: Any, operations: list[Any]) -> Any:
@@ -47,46 +47,46 @@ def _apply_patch(what: str, document: Any, operations: list[Any]) -> Any:
 
 # -- a whole conversation ---------------------------------------------------------------------------------------------
 
-def new_messages(voice: ScopeWriter, event: AguiEvent) -> list[BackendEvent]:
-    """What stands after the last user's message and was not heard before, is said."""
+def new_messages(scope: ScopeWriter, event: AguiEvent) -> list[BackendEvent]:
+    """Emit the messages after the last user message that were not received before."""
     told = event.messages or []
     last = max((at for at, one in enumerate(told) if one.get("role") == "user"), default=-1)
-    return [said for one in told[last + 1:] for said in _message(voice, one)]
+    return [events for one in told[last + 1:] for events in _message(scope, one)]
 
 
-def _message(voice: ScopeWriter, told: dict[str, Any]) -> list[BackendEvent]:
-    known, text, said = str(told.get("id") or ""), told.get("content"), list[BackendEvent]()
+def _message(scope: ScopeWriter, told: dict[str, Any]) -> list[BackendEvent]:
+    known, text, events = str(told.get("id") or ""), told.get("content"), list[BackendEvent]()
     if told.get("role") == "tool":
-        return voice.returned(str(told.get("toolCallId")), tool_content(text))
+        return scope.returned(str(told.get("toolCallId")), tool_content(text))
     if told.get("role") != "assistant":
         return []
-    if isinstance(text, str) and text and known not in voice.ids.values() and text not in voice.texts:
-        said += [*voice.say(known, text), *voice.end(TEXT, known)]
+    if isinstance(text, str) and text and known not in scope.ids.values() and text not in scope.texts:
+        events += [*scope.say(known, text), *scope.end(TEXT, known)]
     for call in told.get("toolCalls") or ():
-        said += _whole_call(voice, known, call)
-    return said
+        events += _whole_call(scope, known, call)
+    return events
 
 
-def _whole_call(voice: ScopeWriter, known: str, call: Any) -> list[BackendEvent]:
+def _whole_call(scope: ScopeWriter, known: str, call: Any) -> list[BackendEvent]:
     made = call.get("function") if isinstance(call, dict) else None
-    if not isinstance(made, dict) or not call.get("id") or call["id"] in voice.called:
+    if not isinstance(made, dict) or not call.get("id") or call["id"] in scope.called:
         return []
     call_id = str(call["id"])
-    return [*voice.call(call_id, str(made.get("name")), known),
-            *voice.arguments(call_id, str(made.get("arguments") or "")), *voice.end(CALL, call_id)]
+    return [*scope.call(call_id, str(made.get("name")), known),
+            *scope.arguments(call_id, str(made.get("arguments") or "")), *scope.end(CALL, call_id)]
 
 
 # -- events of its own ------------------------------------------------------------------------------------------------
 
-def step_event(voice: ScopeWriter, event: AguiEvent) -> list[BackendEvent]:
+def step_event(scope: ScopeWriter, event: AguiEvent) -> list[BackendEvent]:
     status = "started" if event.type == "STEP_STARTED" else "finished"
     return [m.CustomEvent(topic="agui.step", payload={"name": event.step_name, "status": status})]
 
 
-def custom_event(voice: ScopeWriter, event: AguiEvent) -> list[BackendEvent]:
+def custom_event(scope: ScopeWriter, event: AguiEvent) -> list[BackendEvent]:
     payload = event.value if isinstance(event.value, dict) else {"value": event.value}
     return [m.CustomEvent(topic=event.name or "agui.custom", payload=payload)]
 
 
-def raw_event(voice: ScopeWriter, event: AguiEvent) -> list[BackendEvent]:
+def raw_event(scope: ScopeWriter, event: AguiEvent) -> list[BackendEvent]:
     return [m.CustomEvent(topic="agui.raw", payload={"event": event.event, "source": event.source})]

@@ -1,4 +1,4 @@
-"""AG-UI's events as they come, in the protocol's spelling: one shape with every field that any of them may have."""
+"""The events of AG-UI as one struct with the fields of all of them."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from gateway.errors import BackendFailed
 
 
 class AguiUsage(Struct, frozen=True, kw_only=True, rename="camel"):
-    """Tokens of one model; the parts are contained in the totals."""
+    """Tokens of one model; the totals include the parts."""
 
     input_tokens: int | None = None
     output_tokens: int | None = None
@@ -20,7 +20,7 @@ class AguiUsage(Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class RunInterrupt(Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """Something a run needs from outside before it can go on."""
+    """Something that a run needs before it can go on."""
 
     id: str
     reason: str = ""
@@ -29,7 +29,7 @@ class RunInterrupt(Struct, frozen=True, kw_only=True, rename="camel", omit_defau
     response_schema: dict[str, Any] | None = None
     metadata: Any = None
     announced: Any = None
-    """The value of the custom event `on_interrupt` that announced it, where no outcome of the run names it."""
+    """The value of the custom event `on_interrupt` that announced it, if no outcome of the run names it."""
 
 
 class RunOutcome(Struct, frozen=True, kw_only=True):
@@ -38,7 +38,7 @@ class RunOutcome(Struct, frozen=True, kw_only=True):
 
 
 class AguiEvent(Struct, frozen=True, kw_only=True, rename="camel", gc=False):
-    """What happened; which fields there are depends on the type."""
+    """One event; its type decides which fields it has."""
 
     type: str
     thread_id: str | None = None
@@ -59,7 +59,7 @@ class AguiEvent(Struct, frozen=True, kw_only=True, rename="camel", gc=False):
     name: str | None = None
     value: Any = None
     raw_event: Raw = Raw()
-    """What the agent's framework calls the event; read only where an interrupt's id is looked for."""
+    """The framework's own event; only read for the id of an interrupt."""
     event: Any = None
     source: str | None = None
     message: str | None = None
@@ -73,7 +73,7 @@ class AguiEvent(Struct, frozen=True, kw_only=True, rename="camel", gc=False):
 
     @property
     def words(self) -> str:
-        """The fragment of a text, a thought or a call's arguments."""
+        """The delta of a text, a thought or a call's arguments."""
         return self.delta if isinstance(self.delta, str) else ""
 
 
@@ -81,7 +81,7 @@ _decode = msgspec.json.Decoder(AguiEvent).decode
 
 
 def decode_event(data: str) -> AguiEvent:
-    """One event; raises `BackendFailed` where it is none."""
+    """Decode one event; raises `BackendFailed` if it is invalid."""
     try:
         return _decode(data)
     except (msgspec.DecodeError, RecursionError) as error:

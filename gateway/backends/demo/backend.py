@@ -96,12 +96,12 @@ class DemoBackend:
         if isinstance(command, m.Compact):
             yield turn_module.compaction(turn)
             return
-        stage = DemoTurn(turn, command, self._tools, clock=self._clock, sleep=self._sleep, delay=self._delay)
-        for directive in stage.script.directives:
-            if (why := _skip_reason(stage, directive.name)) is not None:
-                stage.notes.append(why)
+        demo = DemoTurn(turn, command, self._tools, clock=self._clock, sleep=self._sleep, delay=self._delay)
+        for directive in demo.script.directives:
+            if (why := _skip_reason(demo, directive.name)) is not None:
+                demo.notes.append(why)
                 continue
-            made = HANDLERS[directive.name](stage, directive)
+            made = HANDLERS[directive.name](demo, directive)
             if isinstance(made, AsyncGenerator):
                 async with aclosing(made) as events:
                     async for event in events:
@@ -109,33 +109,33 @@ class DemoBackend:
             else:
                 for event in made:
                     yield event
-            if stage.has_ended:
+            if demo.has_ended:
                 return
-        for event in (*stage.open_message(), stage.writer.start()):
+        for event in (*demo.open_message(), demo.writer.start()):
             yield event
-        for piece in _split_json(stage) if stage.json else _split_reply(stage.reply()):
-            if stage.delay:
-                await stage.sleep(stage.delay)
-            yield stage.writer.delta(piece)
-        for event in (stage.writer.end(), *stage.close_message(m.StopReason.END_TURN)):
+        for piece in _split_json(demo) if demo.json else _split_reply(demo.reply()):
+            if demo.delay:
+                await demo.sleep(demo.delay)
+            yield demo.writer.delta(piece)
+        for event in (demo.writer.end(), *demo.close_message(m.StopReason.END_TURN)):
             yield event
 
     async def close(self) -> None:
         pass
 
 
-def _skip_reason(stage: DemoTurn, name: str) -> str | None:
+def _skip_reason(demo: DemoTurn, name: str) -> str | None:
     """Why a directive is skipped in this turn; None if it is obeyed."""
-    if name in NEEDS_TOOLS and is_planning(stage.turn):
+    if name in NEEDS_TOOLS and is_planning(demo.turn):
         return f"I only plan, and leave out /{name}."
-    if name in NEEDS_PEOPLE and is_headless(stage.turn):
+    if name in NEEDS_PEOPLE and is_headless(demo.turn):
         return f"I am on my own, and leave out /{name}."
     return None
 
 
-def _split_json(stage: DemoTurn) -> list[str]:
-    schema = stage.command.output_schema
-    value: Any = {"ok": True} if schema is None else sample(schema, stage.script.text or "sample")
+def _split_json(demo: DemoTurn) -> list[str]:
+    schema = demo.command.output_schema
+    value: Any = {"ok": True} if schema is None else sample(schema, demo.script.text or "sample")
     text = msgspec.json.encode(value).decode()
     return [text[at:at + INPUT_FRAGMENT_LENGTH] for at in range(0, len(text), INPUT_FRAGMENT_LENGTH)]
 

@@ -25,14 +25,14 @@ QUESTIONS = (
 )
 
 
-async def ask(stage: DemoTurn, directive: Directive) -> BackendEvents:
-    for said in (*stage.open_message(), *_question_call(stage.writer), *stage.close_message(m.StopReason.TOOL_USE)):
+async def ask(demo: DemoTurn, directive: Directive) -> BackendEvents:
+    for said in (*demo.open_message(), *_question_call(demo.writer), *demo.close_message(m.StopReason.TOOL_USE)):
         yield said
-    call = stage.writer.calls[-1]
+    call = demo.writer.calls[-1]
     yield m.ToolStatusChanged(call_id=call.call_id, status=m.ToolStatus.AWAITING_INPUT)
-    [answer] = await stage.turn.ask(m.QuestionAsk(questions=QUESTIONS, call=call))
+    [answer] = await demo.turn.ask(m.QuestionAsk(questions=QUESTIONS, call=call))
     statuses, result = _apply_answer(call, answer)
-    stage.note_result(call.name, result)
+    demo.note_result(call.name, result)
     for status in statuses:
         yield status
     yield result
@@ -66,26 +66,26 @@ def _choices(answer: m.AnswerQuestion) -> str:
 
 # -- sub-agents -------------------------------------------------------------------------------------------------------
 
-def fork(stage: DemoTurn, directive: Directive) -> BackendEvents:
-    return _fork(stage, asking=False)
+def fork(demo: DemoTurn, directive: Directive) -> BackendEvents:
+    return _fork(demo, asking=False)
 
 
-def fork_ask(stage: DemoTurn, directive: Directive) -> BackendEvents:
-    return _fork(stage, asking=True)
+def fork_ask(demo: DemoTurn, directive: Directive) -> BackendEvents:
+    return _fork(demo, asking=True)
 
 
-async def _fork(stage: DemoTurn, *, asking: bool) -> BackendEvents:
+async def _fork(demo: DemoTurn, *, asking: bool) -> BackendEvents:
     """Give the text to a sub-agent, which may ask, and report its result."""
-    task = stage.script.text or "nothing in particular"
+    task = demo.script.text or "nothing in particular"
     for said in (
-        *stage.open_message(),
-        *stage.writer.call("Agent", {"description": task}),
-        *stage.close_message(m.StopReason.TOOL_USE),
+        *demo.open_message(),
+        *demo.writer.call("Agent", {"description": task}),
+        *demo.close_message(m.StopReason.TOOL_USE),
     ):
         yield said
-    call, child = stage.writer.calls[-1], EventWriter(stage.turn, stage.turn.mint("scope"), clock=stage.clock)
+    call, child = demo.writer.calls[-1], EventWriter(demo.turn, demo.turn.mint("scope"), clock=demo.clock)
     yield m.ToolStatusChanged(call_id=call.call_id, status=m.ToolStatus.RUNNING)
-    yield child.emit(m.ScopeOpened(parent=m.ROOT, call_id=call.call_id, agent=stage.turn.agent.name, title="Helper"))
+    yield child.emit(m.ScopeOpened(parent=m.ROOT, call_id=call.call_id, agent=demo.turn.agent.name, title="Helper"))
     yield child.emit(m.ScopeStatusChanged(status=m.ScopeStatus.RUNNING))
     yield m.ScopeMessage(sender=m.ROOT, recipient=child.scope_id, content=task)
     report = f"I looked into: {task}"
@@ -93,7 +93,7 @@ async def _fork(stage: DemoTurn, *, asking: bool) -> BackendEvents:
         for said in _subagent_asks(call, child):
             yield said
         question = m.QuestionAsk(questions=QUESTIONS, call=child.calls[-1])
-        [answer] = await stage.turn.ask(question, scope_id=child.scope_id)
+        [answer] = await demo.turn.ask(question, scope_id=child.scope_id)
         statuses, answered = _apply_answer(child.calls[-1], answer)
         for said in _subagent_continues(call, child, statuses, answered):
             yield said
@@ -106,7 +106,7 @@ async def _fork(stage: DemoTurn, *, asking: bool) -> BackendEvents:
     yield child.emit(m.ScopeStatusChanged(status=m.ScopeStatus.IDLE, stop_reason=m.StopReason.END_TURN))
     yield child.emit(m.ScopeStatusChanged(status=m.ScopeStatus.ENDED, stop_reason=m.StopReason.END_TURN))
     back = m.ToolReturned(call_id=call.call_id, content=report)
-    stage.note_result(call.name, back)
+    demo.note_result(call.name, back)
     yield back
 
 
@@ -135,28 +135,28 @@ def _subagent_continues(
 
 # -- decisions about the turn -----------------------------------------------------------------------------------------
 
-async def ask_to_continue(stage: DemoTurn, directive: Directive) -> BackendEvents:
-    for said in stage.close_message(m.StopReason.NEEDS_INPUT):
+async def ask_to_continue(demo: DemoTurn, directive: Directive) -> BackendEvents:
+    for said in demo.close_message(m.StopReason.NEEDS_INPUT):
         yield said
-    [answer] = await stage.turn.ask(m.ContinuationAsk(turn=1, message="This may take long. Shall I go on?"))
+    [answer] = await demo.turn.ask(m.ContinuationAsk(turn=1, message="This may take long. Shall I go on?"))
     if isinstance(answer, m.ContinueTurn) and answer.proceed:
-        stage.notes.append("I went on.")
+        demo.notes.append("I went on.")
         return
-    stage.has_ended = True
-    for said in (*stage.open_message(), *stage.writer.text("I stopped."), *stage.close_message(m.StopReason.END_TURN)):
+    demo.has_ended = True
+    for said in (*demo.open_message(), *demo.writer.text("I stopped."), *demo.close_message(m.StopReason.END_TURN)):
         yield said
 
 
-async def rollback(stage: DemoTurn, directive: Directive) -> BackendEvents:
+async def rollback(demo: DemoTurn, directive: Directive) -> BackendEvents:
     """A step fails, and a person chooses the state to go back to."""
-    for said in stage.close_message(m.StopReason.NEEDS_INPUT):
+    for said in demo.close_message(m.StopReason.NEEDS_INPUT):
         yield said
     fault = m.Fault(code=m.FaultCode.BACKEND, message="The last step could not be finished.", retryable=True)
     yield m.FaultRaised(fault=fault)
-    [answer] = await stage.turn.ask(m.RollbackAsk(
-        task_id=stage.turn.mint("task"), error=fault.message, reason="A step failed.",
+    [answer] = await demo.turn.ask(m.RollbackAsk(
+        task_id=demo.turn.mint("task"), error=fault.message, reason="A step failed.",
         options=({"id": "step", "action": "undo_step", "target": "the last step"},
                  {"id": "all", "action": "undo_all", "target": "the beginning"}),
     ))
     option = answer.option if isinstance(answer, m.RollBack) else None
-    stage.notes.append(f"I rolled back to: {option}." if option else "I rolled nothing back.")
+    demo.notes.append(f"I rolled back to: {option}." if option else "I rolled nothing back.")

@@ -30,32 +30,32 @@ ERASE = m.ToolSpec(
 """The tool that needs permission unless a session trusts it."""
 
 
-def tool(stage: DemoTurn, directive: Directive) -> BackendEvents | NoEvents:
+def tool(demo: DemoTurn, directive: Directive) -> BackendEvents | NoEvents:
     """The named tool, or the first enabled one; a client's tool can be named, too."""
-    name = directive.word or next((name for name in DEFAULT_INPUTS if name in stage.enabled), "clock")
-    client = next((spec for spec in stage.settings.client_tools if spec.name == name), None)
+    name = directive.word or next((name for name in DEFAULT_INPUTS if name in demo.enabled), "clock")
+    client = next((spec for spec in demo.settings.client_tools if spec.name == name), None)
     if client is not None:
-        return _call_client(stage, client, directive.input)
-    if name not in DEFAULT_INPUTS or name not in stage.enabled:
-        return _note(stage, f"I do not have the tool {name}.")
+        return _call_client(demo, client, directive.input)
+    if name not in DEFAULT_INPUTS or name not in demo.enabled:
+        return _note(demo, f"I do not have the tool {name}.")
     input = DEFAULT_INPUTS[name] if directive.input is None else directive.input
-    return stage.call(name, input, stage.enabled[name])
+    return demo.call(name, input, demo.enabled[name])
 
 
-def client_tool(stage: DemoTurn, directive: Directive) -> BackendEvents | NoEvents:
-    if not stage.settings.client_tools:
-        return _note(stage, "The client has declared no tools.")
-    return _call_client(stage, stage.settings.client_tools[0], directive.input)
+def client_tool(demo: DemoTurn, directive: Directive) -> BackendEvents | NoEvents:
+    if not demo.settings.client_tools:
+        return _note(demo, "The client has declared no tools.")
+    return _call_client(demo, demo.settings.client_tools[0], directive.input)
 
 
-def _note(stage: DemoTurn, line: str) -> NoEvents:
-    stage.notes.append(line)
+def _note(demo: DemoTurn, line: str) -> NoEvents:
+    demo.notes.append(line)
     return iter(())
 
 
-def _call_client(stage: DemoTurn, spec: m.ToolSpec, input: dict[str, Any] | None) -> BackendEvents:
-    permission = stage.enabled.get(spec.name, m.Permission.ALLOW)
-    return stage.call(spec.name, _client_input(spec) if input is None else input, permission, m.ToolOrigin.CLIENT)
+def _call_client(demo: DemoTurn, spec: m.ToolSpec, input: dict[str, Any] | None) -> BackendEvents:
+    permission = demo.enabled.get(spec.name, m.Permission.ALLOW)
+    return demo.call(spec.name, _client_input(spec) if input is None else input, permission, m.ToolOrigin.CLIENT)
 
 
 def _client_input(spec: m.ToolSpec) -> dict[str, Any]:
@@ -63,35 +63,35 @@ def _client_input(spec: m.ToolSpec) -> dict[str, Any]:
     return made if isinstance(made, dict) else {}
 
 
-def permit(stage: DemoTurn, directive: Directive) -> BackendEvents | NoEvents:
-    name = _tool_that_asks(stage)
+def permit(demo: DemoTurn, directive: Directive) -> BackendEvents | NoEvents:
+    name = _tool_that_asks(demo)
     if name is None:
-        return _note(stage, "I have no tool that needs permission.")
-    return stage.call(name, DEFAULT_INPUTS[name], m.Permission.ASK)
+        return _note(demo, "I have no tool that needs permission.")
+    return demo.call(name, DEFAULT_INPUTS[name], m.Permission.ASK)
 
 
-def _tool_that_asks(stage: DemoTurn) -> str | None:
+def _tool_that_asks(demo: DemoTurn) -> str | None:
     """A tool that needs permission in this session; the calculator if the session has no tool settings."""
-    if stage.settings.tools is None:
+    if demo.settings.tools is None:
         return "calc"
-    asked = [name for name in ("calc", "clock", "search", "erase") if stage.enabled.get(name) is m.Permission.ASK]
+    asked = [name for name in ("calc", "clock", "search", "erase") if demo.enabled.get(name) is m.Permission.ASK]
     return asked[0] if asked else None
 
 
-def parallel(stage: DemoTurn, directive: Directive) -> BackendEvents | NoEvents:
+def parallel(demo: DemoTurn, directive: Directive) -> BackendEvents | NoEvents:
     """One message with three calls: one allowed, one that needs permission, one of a client's tool."""
-    asked = _tool_that_asks(stage)
-    allowed = (name for name in DEFAULT_INPUTS if stage.enabled.get(name) is m.Permission.ALLOW and name != asked)
-    client = stage.settings.client_tools[:1]
+    asked = _tool_that_asks(demo)
+    allowed = (name for name in DEFAULT_INPUTS if demo.enabled.get(name) is m.Permission.ALLOW and name != asked)
+    client = demo.settings.client_tools[:1]
     calls = [(name, DEFAULT_INPUTS[name], m.Permission.ALLOW, m.ToolOrigin.BUILTIN) for name in [*allowed][:1]]
     calls += [(asked, DEFAULT_INPUTS[asked], m.Permission.ASK, m.ToolOrigin.BUILTIN)] if asked else []
     calls += [(spec.name, _client_input(spec), m.Permission.ALLOW, m.ToolOrigin.CLIENT) for spec in client]
     if not calls:
-        return _note(stage, "I have no tools to call.")
-    written = stage.open_message()
+        return _note(demo, "I have no tools to call.")
+    written = demo.open_message()
     for call in calls:
-        written += stage.write_call(*call)
-    return stage.run_calls(written)
+        written += demo.write_call(*call)
+    return demo.run_calls(written)
 
 
 # -- the demo agent's own tools ---------------------------------------------------------------------------------------
@@ -118,9 +118,9 @@ DEMO_TOOLS = {
 """Sessions need not enable the last two; a page acts upon their results."""
 
 
-def bridge(stage: DemoTurn, directive: Directive) -> BackendEvents:
-    return stage.call("highlight", {"place": "Pera"})
+def bridge(demo: DemoTurn, directive: Directive) -> BackendEvents:
+    return demo.call("highlight", {"place": "Pera"})
 
 
-def ui(stage: DemoTurn, directive: Directive) -> BackendEvents:
-    return stage.call("show_card", {}, origin=m.ToolOrigin.MCP)
+def ui(demo: DemoTurn, directive: Directive) -> BackendEvents:
+    return demo.call("show_card", {}, origin=m.ToolOrigin.MCP)

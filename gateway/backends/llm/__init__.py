@@ -1,1 +1,1 @@
-"""Agents that are a model with tools: the model is asked, its calls are carried out, and it is asked again."""
+"""Agents that are a model with tools, behind a model service such as `openai` or `anthropic`."""

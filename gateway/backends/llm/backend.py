@@ -10,7 +10,7 @@ from msgspec.structs import replace
 import gateway.model as m
 from gateway.backends.tool_executor import ToolExecutor
 from gateway.backends.tools import builtin_tools, is_planning
-from gateway.client import BackendEvents, BackendOutputs, HttpClient, SecretFilter, StreamAssembler
+from gateway.client import BackendEvents, BackendOutputs, HttpClient, SecretFilter, StreamAssembler, long_secrets
 from gateway.errors import BackendFailed, Interrupted, Invalid
 from gateway.ports import BackendEvent, Clock, Turn
 
@@ -38,7 +38,7 @@ class LlmTurn:
     def __init__(self, turn: Turn, model: str, toolbox: LlmToolbox, secrets: tuple[str, ...]) -> None:
         self.turn, self.model, self.toolbox = turn, model, toolbox
         self.conversation = Conversation(turn)
-        self.assembler = StreamAssembler(turn.mint, secret_filter=SecretFilter.for_secrets(secrets))
+        self.assembler = StreamAssembler(turn.mint, secret_filter=SecretFilter(secrets) if secrets else None)
         self.executor = ToolExecutor(turn, self.assembler.writer, toolbox.tools)
 
     def remember(self, events: list[BackendEvent]) -> list[BackendEvent]:
@@ -90,12 +90,12 @@ class LlmBackend:
             m.AgentTool(spec=BUILTIN_SPECS[tool], permission=permission) for tool, permission in settings.tools.items()
             if permission is not m.Permission.DENY
         ))
-        self._settings, self._service, self._secrets = settings, service, settings.secrets
+        self._settings, self._service, self._secrets = settings, service, long_secrets(settings.secrets)
         self._own = {tool: own[tool] for tool in settings.tools}
         self._mcp = McpToolServers(settings.mcp, base)
         further = {header: value.get_secret_value() for header, value in settings.headers.items()}
         self._upstream = HttpClient(
-            str(settings.url), secrets=self._secrets, timeouts=settings.patience,
+            str(settings.url), secrets=settings.secrets, timeouts=settings.patience,
             headers=service.headers(settings) | further,
         )
 
@@ -117,43 +117,43 @@ class LlmBackend:
         for notice in notices:
             yield notice
         toolbox = LlmToolbox(turn, self._own, self._settings.tools, offers)
-        talk = LlmTurn(turn, self._model(turn), toolbox, self._secrets)
+        state = LlmTurn(turn, self._model(turn), toolbox, self._secrets)
         if answers:
-            async with aclosing(talk.executor.resume(talk.open_calls(answers), answers)) as events:
+            async with aclosing(state.executor.resume(state.open_calls(answers), answers)) as events:
                 async for event in events:
-                    yield talk.remember([event])
-        for step in range(talk.conversation.steps + 1, self._settings.max_steps + 1):
-            async with self._request(talk, talk.conversation.messages) as response:
-                yield talk.remember(talk.assembler.begin(model=talk.model))
+                    yield state.remember([event])
+        for step in range(state.conversation.steps + 1, self._settings.max_steps + 1):
+            async with self._request(state, state.conversation.messages) as response:
+                yield state.remember(state.assembler.begin(model=state.model))
                 while received := await response.read():
-                    yield talk.remember(received)
+                    yield state.remember(received)
             stop = stop_reason_of(response.decoder, is_last=step == self._settings.max_steps)
-            yield talk.remember(talk.assembler.finish(stop, response.decoder.usage))
+            yield state.remember(state.assembler.finish(stop, response.decoder.usage))
             if stop is not m.StopReason.TOOL_USE:
-                if skipped := list(talk.skip_calls(stop)):
+                if skipped := list(state.skip_calls(stop)):
                     yield skipped
                 return
-            talk.note_broken_calls()
-            async with aclosing(talk.executor.run(talk.calls)) as events:
+            state.note_broken_calls()
+            async with aclosing(state.executor.run(state.calls)) as events:
                 async for event in events:
-                    yield talk.remember([event])
-            talk.forget_calls()
+                    yield state.remember([event])
+            state.forget_calls()
 
     # -- one request ----------------------------------------------------------------------------------------------
 
     @asynccontextmanager
-    async def _request(self, talk: LlmTurn, messages: Sequence[ConversationMessage]) -> AsyncIterator[ModelResponse]:
+    async def _request(self, state: LlmTurn, messages: Sequence[ConversationMessage]) -> AsyncIterator[ModelResponse]:
         """The response to one request, which is sent at the first read."""
-        decoder = self._service.decoder(talk.assembler, talk.toolbox, talk.conversation.call_ids, self._upstream)
-        body = self._service.request_body(self._model_request(talk, messages), self._settings)
+        decoder = self._service.decoder(state.assembler, state.toolbox, state.conversation.call_ids, self._upstream)
+        body = self._service.request_body(self._model_request(state, messages), self._settings)
         async with self._upstream.stream("POST", self._service.path, body) as stream:
             yield ModelResponse(stream, decoder)
 
-    def _model_request(self, talk: LlmTurn, messages: Sequence[ConversationMessage]) -> ModelRequest:
-        settings, command = talk.turn.settings, talk.turn.command
-        works = isinstance(command, m.SendMessage) and not is_planning(talk.turn)
+    def _model_request(self, state: LlmTurn, messages: Sequence[ConversationMessage]) -> ModelRequest:
+        settings, command = state.turn.settings, state.turn.command
+        works = isinstance(command, m.SendMessage) and not is_planning(state.turn)
         return ModelRequest(
-            model=talk.model, exchanges=messages, toolbox=talk.toolbox,
+            model=state.model, exchanges=messages, toolbox=state.toolbox,
             system="\n\n".join(filter(None, (self._settings.system, settings.system))),
             provider_tools=self._settings.provider_tools if works else (),
             schema=command.output_schema if isinstance(command, m.SendMessage) else None,
@@ -171,14 +171,14 @@ class LlmBackend:
     async def _summarise(self, turn: Turn) -> BackendEvents:
         """Let the model write the summary that replaces the history; its message is not an event of the turn."""
         assert isinstance(turn.command, m.Compact)
-        talk = LlmTurn(turn, self._model(turn), LlmToolbox.empty(), self._secrets)
-        wanted = [*talk.conversation.messages, InputMessage(m.Role.USER, (m.TextPart(text=SUMMARY_PROMPT),))]
-        async with self._request(talk, wanted) as response:
-            talk.assembler.begin(model=talk.model)
+        state = LlmTurn(turn, self._model(turn), LlmToolbox.empty(), self._secrets)
+        wanted = [*state.conversation.messages, InputMessage(m.Role.USER, (m.TextPart(text=SUMMARY_PROMPT),))]
+        async with self._request(state, wanted) as response:
+            state.assembler.begin(model=state.model)
             while await response.read():
                 pass
-        talk.assembler.finish()
-        summary = "".join(text for kind, text in talk.assembler.writer.texts if kind is m.BlockKind.TEXT).strip()
+        state.assembler.finish()
+        summary = "".join(text for kind, text in state.assembler.writer.texts if kind is m.BlockKind.TEXT).strip()
         if not summary:
             raise BackendFailed("The model gave no summary.")
         cost = response.decoder.usage

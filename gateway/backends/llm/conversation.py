@@ -1,4 +1,4 @@
-"""What a model is reminded of: the history and what this turn has added, each call beside what it gave back."""
+"""The conversation as a model sees it: the history and the events of this turn, each call with its result."""
 
 from collections.abc import Iterator, Sequence
 
@@ -14,14 +14,14 @@ INVALID_ARGUMENTS_TEXT = (
 
 
 class InputMessage(Struct, frozen=True):
-    """Something a person or the house said."""
+    """A message of a person, or a system message."""
 
     role: m.Role
     parts: tuple[m.AnyPart, ...]
 
 
 class OutputMessage(Struct, frozen=True):
-    """What a model said, and what each of its calls gave back, by call id; a provider's own may be missing."""
+    """A message of the model, and the results of its calls by call id; results of provider tools may be missing."""
 
     parts: tuple[m.AnyPart, ...]
     results: dict[str, m.HistoryEntry]
@@ -36,7 +36,7 @@ ConversationMessage = InputMessage | OutputMessage
 
 
 class Conversation:
-    """A conversation while a turn runs: the fold of its history and of all that the turn says."""
+    """The conversation while a turn runs: the fold of the history and of the turn's events."""
 
     def __init__(self, turn: Turn) -> None:
         self._turn = turn
@@ -46,10 +46,10 @@ class Conversation:
             part.call.call_id for entry in turn.history if not isinstance(entry.content, str)
             for part in entry.content if isinstance(part, m.ToolUsePart)
         }
-        """Every id that a call has had; no other call may have it."""
+        """The ids of all calls so far; a new call must not reuse one."""
 
     def note(self, event: m.AnyEvent) -> None:
-        """Remember something that this turn said; deltas need not be told."""
+        """Add an event of this turn; deltas are not needed."""
         if isinstance(event, m.MessageStarted):
             self._message = event.message_id
         m.apply(self._view, m.Record(
@@ -57,7 +57,7 @@ class Conversation:
         ))
 
     def note_torn(self, call: m.ToolCall) -> None:
-        """Remember a call of the last message that history does not keep, and what the model is told of it."""
+        """Add a torn call of the last message, which the history does not keep, and an error as its result."""
         entry = next((e for e in reversed(self._view.entries) if e.message_id == self._message), None)
         if entry is None:
             entry = m.HistoryEntry(role=m.Role.ASSISTANT, content=(), seq=0, at=0.0, message_id=self._message)
@@ -71,13 +71,13 @@ class Conversation:
 
     @property
     def steps(self) -> int:
-        """How often the model was asked in this turn so far."""
+        """How many requests this turn has sent so far."""
         return sum(1 for entry in self._view.entries
                    if entry.role is m.Role.ASSISTANT and entry.turn_id == self._turn.turn_id)
 
     @property
     def open_calls(self) -> list[m.ToolCall]:
-        """The calls that this turn has made and that have not come back."""
+        """The calls of this turn without a result."""
         entries = [entry for entry in self._view.entries if entry.turn_id == self._turn.turn_id]
         back = {entry.call_id for entry in entries if entry.role is m.Role.TOOL}
         return [part.call for entry in entries for part in m.parts_of(entry.content)
@@ -90,7 +90,7 @@ class Conversation:
 
 
 def conversation_messages(entries: Sequence[m.HistoryEntry]) -> Iterator[ConversationMessage]:
-    """Entries as one says them to a model: results stand with the calls they belong to, wherever they came."""
+    """The entries as messages; each result is beside its call, wherever it came."""
     results, placed = _results(entries)
     for place, entry in enumerate(entries):
         if entry.role is m.Role.ASSISTANT:
@@ -105,7 +105,7 @@ def conversation_messages(entries: Sequence[m.HistoryEntry]) -> Iterator[Convers
 
 
 def _results(entries: Sequence[m.HistoryEntry]) -> tuple[dict[int, dict[str, m.HistoryEntry]], set[int]]:
-    """The results of each message, by its place; and the places of all results that belong to one."""
+    """The results of each message, by its place; and the places of all results that belong to a message."""
     calls: dict[str, int] = {}
     results: dict[int, dict[str, m.HistoryEntry]] = {}
     placed: set[int] = set()
@@ -122,7 +122,7 @@ def _results(entries: Sequence[m.HistoryEntry]) -> tuple[dict[int, dict[str, m.H
 # -- parts in words ---------------------------------------------------------------------------------------------------
 
 def content_as_text(content: m.Content) -> str:
-    """The content for those who only read: pictures and files by their addresses."""
+    """The content as text; images and files by their URLs."""
     return content if isinstance(content, str) else "\n".join(filter(None, map(_part_as_text, content)))
 
 
@@ -138,7 +138,7 @@ def _part_as_text(part: m.AnyPart) -> str:
 
 
 def file_as_text(file: m.FilePart) -> str:
-    """What a file says, where it is a text that came along; otherwise what it is called and where it is."""
+    """The text of an embedded text file, or else the name and the URL of the file."""
     kind, data = m.decode_data_url(file.url or "")
     if data is not None and kind.startswith("text/"):
         return f"[file {file.name}]\n{data.decode(errors='replace')}"
@@ -146,10 +146,8 @@ def file_as_text(file: m.FilePart) -> str:
     return f"[file {file.name}{where}]"
 
 
-
-
 def missing_result(call: m.ToolCall) -> m.HistoryEntry:
-    """What stands in for a result that nobody kept."""
+    """The text for a result that was not kept."""
     return m.HistoryEntry(
         role=m.Role.TOOL, content=MISSING_RESULT_TEXT, seq=0, at=0.0, call_id=call.call_id, is_error=True
     )

@@ -1,11 +1,11 @@
-"""The `mcp` package as far as it is used here: clients of servers, and what their tools give back."""
+"""Clients of MCP servers, made with the `mcp` package, and the results of their tools."""
 
 import asyncio
 import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec.structs import replace
@@ -16,16 +16,19 @@ from gateway.errors import Invalid
 
 from .settings import McpServerSettings
 
-Line = str
+if TYPE_CHECKING:  # the package takes a second to import, and is optional
+    from mcp import Client
+    from mcp.types import CallToolResult
+
 MAX_TOOL_PAGES = 50
 """A list of tools has at most so many pages."""
 MAX_LINE_BYTES = 64 * 1024
 _GONE_CODES = frozenset((-32000, -32600))
-"""The connection was closed; the server does not know our session any more."""
+"""Error codes: the connection was closed; the server does not know our session any more."""
 
 
 def check_installed() -> None:
-    """Refuse MCP servers where the package for them is missing."""
+    """Raise if the `mcp` package is not installed."""
     try:
         import mcp  # noqa: F401  # it takes a second, which no turn should have to wait for
     except ImportError:
@@ -36,7 +39,7 @@ def check_installed() -> None:
 
 
 def is_connection_lost(error: BaseException) -> bool:
-    """Whether nothing more can be had of the connection; a server's own complaint about a call leaves it whole."""
+    """Whether the connection is unusable; a server's error about a call leaves it usable."""
     from mcp import MCPError
 
     return not isinstance(error, MCPError) or error.code in _GONE_CODES
@@ -44,9 +47,9 @@ def is_connection_lost(error: BaseException) -> bool:
 
 @asynccontextmanager
 async def open_client(
-    settings: McpServerSettings, base: Path, gone: asyncio.Event, say: Callable[[Line], None],
-) -> AsyncIterator[Any]:
-    """A client that is connected; `gone` is set when the server has ended by itself, `say` is told what it prints."""
+    settings: McpServerSettings, base: Path, gone: asyncio.Event, say: Callable[[str], None],
+) -> "AsyncIterator[Client]":
+    """A connected client; `gone` is set when the server ends by itself, `say` gets the lines that it prints."""
     from mcp import Client
 
     async with AsyncExitStack() as stack:
@@ -59,7 +62,7 @@ async def open_client(
 
 
 async def _stdio_transport(
-    settings: McpServerSettings, base: Path, say: Callable[[Line], None], stack: AsyncExitStack,
+    settings: McpServerSettings, base: Path, say: Callable[[str], None], stack: AsyncExitStack,
 ) -> Any:
     from mcp import StdioServerParameters, stdio_client
 
@@ -84,7 +87,7 @@ async def _http_transport(settings: McpServerSettings, stack: AsyncExitStack) ->
 
 @asynccontextmanager
 async def _watch_for_exit(transport: Any, gone: asyncio.Event) -> AsyncIterator[Any]:
-    """The same transport; that its server has ended is noticed at once, not at the next call."""
+    """The stdio transport; the end of the server process is noticed at once, not at the next call."""
     import anyio
 
     async with transport as (read, write), anyio.create_task_group() as group:
@@ -103,8 +106,8 @@ async def _watch_for_exit(transport: Any, gone: asyncio.Event) -> AsyncIterator[
 
 
 @asynccontextmanager
-async def _stderr_pipe(say: Callable[[Line], None]) -> AsyncIterator[Any]:
-    """A file to print into; each line of it is told."""
+async def _stderr_pipe(say: Callable[[str], None]) -> AsyncIterator[Any]:
+    """A file whose lines go to a function."""
     reading, writing = os.pipe()
     reader = asyncio.StreamReader(limit=MAX_LINE_BYTES)
     transport, _ = await asyncio.get_running_loop().connect_read_pipe(
@@ -119,11 +122,11 @@ async def _stderr_pipe(say: Callable[[Line], None]) -> AsyncIterator[Any]:
         await asyncio.wait((listening,))
 
 
-async def _forward_lines(reader: asyncio.StreamReader, say: Callable[[Line], None]) -> None:
+async def _forward_lines(reader: asyncio.StreamReader, say: Callable[[str], None]) -> None:
     while True:
         try:
             line = await reader.readline()
-        except ValueError:  # longer than anybody would read; what is left of it is a line of its own
+        except ValueError:  # a longer line is divided
             continue
         if not line:
             return
@@ -132,8 +135,8 @@ async def _forward_lines(reader: asyncio.StreamReader, say: Callable[[Line], Non
 
 # -- results ----------------------------------------------------------------------------------------------------------
 
-def mcp_result_content(result: Any) -> m.Content:
-    """What a tool gave back; a bare string where it is nothing but words."""
+def mcp_result_content(result: "CallToolResult") -> m.Content:
+    """The result of a tool; a string if it is only text."""
     parts = [part for block in result.content if (part := _part(block)) is not None]
     if not parts and result.structured_content is not None:
         return msgspec.json.encode(result.structured_content).decode()
@@ -143,7 +146,7 @@ def mcp_result_content(result: Any) -> m.Content:
 
 
 def redact_content(content: m.Content, secrets: tuple[str, ...]) -> m.Content:
-    """The content without those of our secrets that cannot be mistaken for anything else."""
+    """The content without our long secrets."""
     if isinstance(content, str):
         for secret in long_secrets(secrets):
             content = content.replace(secret, REDACTED)

@@ -1,9 +1,9 @@
-"""MCP servers as tools of an agent: connected at first use, again when one has died, and put away at the end."""
+"""MCP servers as tools of an agent: connected at first use, connected again after a failure, and closed at the end."""
 
 import asyncio
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import structlog
 
@@ -12,26 +12,30 @@ from gateway.backends.tools import OutputSink, Tool, ToolCallResult, ToolFailed
 from gateway.client import redact
 from gateway.errors import BackendFailed, GatewayError, TimedOut
 
-from .mcp_client import MAX_TOOL_PAGES, Line, is_connection_lost, mcp_result_content, open_client, redact_content
+from .mcp_client import MAX_TOOL_PAGES, is_connection_lost, mcp_result_content, open_client, redact_content
 from .settings import McpServerSettings
 from .toolbox import McpTool
+
+if TYPE_CHECKING:  # the package takes a second to import, and is optional
+    from mcp import Client
+    from mcp.types import CallToolResult
 
 log = structlog.get_logger("dragoman.mcp")
 
 CLOSE_SECONDS = 15.0
-"""How long a server may take to go when it is let go."""
+"""How long a server may take to stop."""
 MAX_QUOTED_CHARS = 500
-"""So much of what a server says of its failure is passed on."""
+"""At most so many characters of a server's error message are quoted."""
 
 
 class McpToolServers:
-    """All the servers of one agent."""
+    """All MCP servers of one agent."""
 
     def __init__(self, servers: Mapping[str, McpServerSettings], base: Path = Path()) -> None:
         self._servers = [McpToolServer(name, settings, base) for name, settings in servers.items()]
 
     async def tools(self) -> tuple[list[McpTool], list[m.NoticePosted]]:
-        """What they offer; a server that cannot be used is told of and done without."""
+        """The tools of all servers; a server that cannot be used is reported with a notice and skipped."""
         if not self._servers:
             return [], []
         found = await asyncio.gather(*(server.list_tools() for server in self._servers))
@@ -42,14 +46,14 @@ class McpToolServers:
 
 
 class McpToolServer:
-    """One server, through all its lives."""
+    """One server, across its connections."""
 
     def __init__(self, name: str, settings: McpServerSettings, base: Path = Path()) -> None:
         self.name = name
         self._settings, self._base = settings, base
         self._life: McpConnection | None = None
         self._leaving: list[McpConnection] = []
-        """Those whose start nobody waited for; they are on their way out."""
+        """Connections that nobody waits for any more; they are closing."""
         self._lock = asyncio.Lock()
 
     async def list_tools(self) -> tuple[list[McpTool], m.NoticePosted | None]:
@@ -87,7 +91,7 @@ class McpToolServer:
         raise ToolFailed(f"{name} failed: {self._told(came)}")
 
     async def _alive(self) -> "McpConnection":
-        """The life there is, or a new one."""
+        """The open connection, or a new one."""
         async with self._lock:
             if self._life is not None and not self._life.has_ended:
                 return self._life
@@ -98,7 +102,7 @@ class McpToolServer:
             return self._life
 
     async def _started(self, life: "McpConnection") -> "McpConnection":
-        """The life as soon as it can be used; one that cannot, or that nobody waits for any more, is let go."""
+        """The connection once it is usable; one that is not, or that nobody waits for any more, is closed."""
         try:
             error = await life.wait_until_ready()
         except asyncio.CancelledError:
@@ -119,7 +123,7 @@ class McpToolServer:
         await life.end()
 
     def _told(self, error: BaseException) -> str:
-        """Why something failed, in one line, without secrets; of several reasons the first."""
+        """The reason of a failure in one line, without secrets; the first one of several."""
         while isinstance(error, BaseExceptionGroup):
             error = error.exceptions[0]
         words = " ".join(str(error).split()) or type(error).__name__
@@ -127,12 +131,12 @@ class McpToolServer:
 
 
 class McpConnection:
-    """A server from its start to its death: a task of its own holds it, as what it is made of belongs to one task."""
+    """One connection, held by a task of its own, since the `mcp` package must open and close it in the same task."""
 
     def __init__(self, name: str, settings: McpServerSettings, base: Path) -> None:
         self.specs: list[m.ToolSpec] = []
         self._name, self._settings, self._base = name, settings, base
-        self._client: Any = None
+        self._client: Client | None = None
         self._ready, self._let_go, self._gone = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self._task = asyncio.create_task(self._hold(), name=f"mcp {name}")
 
@@ -141,7 +145,7 @@ class McpConnection:
         return self._gone.is_set() or self._task.done()
 
     async def wait_until_ready(self) -> BaseException | None:
-        """Wait until its tools are known; why they are not, otherwise."""
+        """Wait until the tools are known; the error if they are not."""
         ready = asyncio.create_task(self._ready.wait())
         try:
             await asyncio.wait((ready, self._task), timeout=self._settings.start_seconds,
@@ -153,12 +157,13 @@ class McpConnection:
         return self._failure() if self._task.done() else TimeoutError()
 
     async def call(self, name: str, input: dict[str, Any], out: OutputSink) -> ToolCallResult | BaseException:
-        """What a tool gave back, or why it did not."""
-        async def progress(done: float, total: float | None, message: str | None) -> None:
+        """The result of a tool call, or the reason of its failure."""
+        async def report(progress: float, total: float | None, message: str | None) -> None:
             if message:
                 out(f"{message}\n")
 
-        asked = asyncio.ensure_future(self._client.call_tool(name, input, progress_callback=progress))
+        assert self._client is not None, "the connection is ready"
+        asked = asyncio.ensure_future(self._client.call_tool(name, input, progress_callback=report))
         try:
             await asyncio.wait((asked, self._task), return_when=asyncio.FIRST_COMPLETED)
             if asked.done() and not asked.cancelled():
@@ -171,7 +176,7 @@ class McpConnection:
     def request_stop(self) -> None:
         self._let_go.set()
         if not self._ready.is_set():
-            self._task.cancel()  # nobody waits for a start that is not wanted
+            self._task.cancel()  # nobody waits for this start any more
 
     async def end(self) -> None:
         self.request_stop()
@@ -197,7 +202,7 @@ class McpConnection:
                 for task in going:
                     task.cancel()
 
-    async def _listed(self, client: Any) -> list[m.ToolSpec]:
+    async def _listed(self, client: "Client") -> list[m.ToolSpec]:
         specs, cursor = [], None
         for _ in range(MAX_TOOL_PAGES):
             page = await client.list_tools(cursor=cursor)
@@ -209,10 +214,10 @@ class McpConnection:
                 break
         return specs
 
-    def _result(self, result: Any) -> ToolCallResult:
+    def _result(self, result: "CallToolResult") -> ToolCallResult:
         return ToolCallResult(
             content=redact_content(mcp_result_content(result), self._settings.secrets), is_error=bool(result.is_error)
         )
 
-    def _say(self, line: Line) -> None:
+    def _say(self, line: str) -> None:
         log.info("mcp_server_stderr", server=self._name, line=redact(line, self._settings.secrets)[:MAX_QUOTED_CHARS])

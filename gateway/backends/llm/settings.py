@@ -1,4 +1,4 @@
-"""What config.yaml may say of an agent that is a model behind an address, whichever service it is."""
+"""The settings that all model services share in config.yaml."""
 
 from typing import Annotated, Any
 
@@ -13,7 +13,7 @@ BUILTIN_SPECS = {spec.name: spec for spec in (CLOCK, CALC, SEARCH)}
 
 
 def _names_as_allowed(value: object) -> object:
-    """A list of names is a list of what is allowed."""
+    """A list of names allows these tools."""
     return dict.fromkeys(value, m.Permission.ALLOW) if isinstance(value, list) else value
 
 
@@ -29,7 +29,7 @@ class _StrictSettings(BaseModel):
 
 
 class McpServerSettings(_StrictSettings):
-    """One MCP server: a command to run, or an address to ask; and what the agent may do with its tools."""
+    """One MCP server, by command or by URL, and the permissions of its tools."""
 
     env: dict[str, SecretSetting] = {}
     command: Executable | None = None
@@ -59,7 +59,7 @@ class McpServerSettings(_StrictSettings):
 
 
 class LlmSettings(_StrictSettings):
-    """Where the model is, how it is asked, what it may use, and how long it is waited for."""
+    """The URL of the service, the model, its tools, and the timeouts."""
 
     url: HttpUrl
     key: SecretSetting | None = None
@@ -86,7 +86,7 @@ class LlmSettings(_StrictSettings):
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """All that must never be repeated."""
+        """The secrets that are removed from all output."""
         own = (*self.headers.values(), *((self.key,) if self.key else ()))
         return (
             *(secret.get_secret_value() for secret in own),
@@ -94,5 +94,5 @@ class LlmSettings(_StrictSettings):
         )
 
     def with_extra(self, body: dict[str, Any]) -> dict[str, Any]:
-        """The body of a request with the fields of `extra` in it; one that is null is left out."""
+        """The body of a request with the fields of `extra`; fields that are null are removed."""
         return {name: value for name, value in (body | self.extra).items() if value is not None}

@@ -1,4 +1,4 @@
-"""The tools of one turn: what a model is told of them, and what a call of one of them is."""
+"""The tools of one turn: as the model service gets them, and as the calls of the model name them."""
 
 import re
 from collections import Counter
@@ -17,26 +17,26 @@ ANY_OBJECT_SCHEMA = {"type": "object", "properties": {}}
 
 
 class McpTool(Struct, frozen=True, kw_only=True):
-    """A tool of an MCP server, and what the agent may do with it where the session says nothing."""
+    """A tool of an MCP server, and its permission if the session has none for it."""
 
     server: str
     spec: m.ToolSpec
     tool: Tool
-    """Without parameters: the server itself holds a call's input to them."""
+    """Without parameters: the server validates the input of a call."""
     permission: m.Permission
 
 
 class LlmToolbox:
-    """What one turn has: tools of the house, of its MCP servers and of its client, each under a name of its own."""
+    """The tools of one turn: built-in ones, those of MCP servers and those of the client, each with a unique name."""
 
     def __init__(
         self, turn: Turn | None, own: Mapping[str, Tool], permissions: Mapping[str, m.Permission],
         mcp: Sequence[McpTool] = (),
     ) -> None:
         self.tools: dict[str, Tool] = {}
-        """Those that are carried out here, by the names clients know."""
+        """The tools that are executed here, by the names that clients see."""
         self.specs: list[m.ToolSpec] = []
-        """What the model is told, under names that any service takes."""
+        """The tools for the request, under names that every service accepts."""
         self._calls: dict[str, m.ToolCall] = {}
         self._offered: dict[str, str] = {}
         if turn is not None and not is_planning(turn):
@@ -44,16 +44,16 @@ class LlmToolbox:
 
     @classmethod
     def empty(cls) -> "LlmToolbox":
-        """For a turn in which nothing is to be done, only told."""
+        """For a turn without tools."""
         return cls(None, {}, {})
 
     def call(self, offered: str, call_id: str) -> m.ToolCall:
-        """A call as it begins; of a tool nobody has, too: that it is missing is its result."""
+        """The start of a call; a call of an unknown tool is made, too, and its result is an error."""
         call = self._calls.get(offered)
         return replace(call, call_id=call_id) if call else m.ToolCall(call_id=call_id, name=offered)
 
     def service_name(self, name: str) -> str:
-        """What the model knows a tool by, be it of this turn or of an earlier one."""
+        """The name of a tool for the service, whether it is of this turn or of an earlier one."""
         return self._offered.get(name) or _service_name(name)
 
     # -- filling --------------------------------------------------------------------------------------------------
@@ -99,7 +99,7 @@ class LlmToolbox:
 
 
 def _permission(turn: Turn, name: str, default: m.Permission) -> m.Permission:
-    """What the operator denies stays denied; otherwise the session decides, and what it leaves out it does not have."""
+    """The operator's denial counts first, then the session's choice; a tool that is not listed there is denied."""
     if default is m.Permission.DENY:
         return default
     if turn.settings.tools is None:
@@ -108,5 +108,5 @@ def _permission(turn: Turn, name: str, default: m.Permission) -> m.Permission:
 
 
 def _service_name(name: str) -> str:
-    """A name that every service takes for a tool."""
+    """The name with only those characters that every service accepts."""
     return re.sub(r"[^A-Za-z0-9_-]", "_", name)[:MAX_NAME_CHARS] or "_"

@@ -46,7 +46,9 @@ class TurnReader:
             if received is None:
                 items = self._pass(release_all=False)
             elif received:
-                items = self._filtered(received)
+                items = received
+                for each in self._filters:
+                    items = each.feed(items)
             else:
                 self._is_over, items = True, self._pass(release_all=True)
             if items:
@@ -76,11 +78,6 @@ class TurnReader:
     @property
     def _is_holding(self) -> bool:
         return True in [each.is_holding for each in self._filters]
-
-    def _filtered(self, items: Sequence[DecodedItem]) -> Sequence[DecodedItem]:
-        for each in self._filters:
-            items = each.feed(items)
-        return items
 
     def _pass(self, *, release_all: bool) -> Sequence[DecodedItem]:
         """The items that filters release, after the filters behind them."""

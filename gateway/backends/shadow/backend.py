@@ -54,7 +54,7 @@ class ShadowBackend:
         except (GeneratorExit, asyncio.CancelledError):
             shadow.cancel()  # a turn that was interrupted is not compared
             raise
-        except BaseException as error:
+        except Exception as error:
             recording.agent.fail(error)
             raise
         finally:

@@ -31,13 +31,13 @@ class Decompressor:
         """Some decompressed bytes; empty if more must be fed first."""
         while self._packed or self._has_more:
             try:
-                said = self._step(most)
+                plain = self._step(most)
             except zlib.error:
                 raise ConnectionLost(
                     f"the connection to {self._name} broke (its compressed data are malformed)"
                 ) from None
-            if said:
-                return said
+            if plain:
+                return plain
         return b""
 
     def _step(self, most: int) -> bytes:
@@ -46,12 +46,12 @@ class Decompressor:
                 self._packed = b""
                 return b""
             self._stream = zlib.decompressobj(_window(self._packed[0]))
-        said = self._stream.decompress(self._packed, most)
-        self._packed, self._has_more = self._stream.unconsumed_tail, len(said) == most
+        plain = self._stream.decompress(self._packed, most)
+        self._packed, self._has_more = self._stream.unconsumed_tail, len(plain) == most
         if self._stream.eof:
             self._packed, self._stream = self._stream.unused_data, None
             self._has_more, self._is_over = False, True
-        return said
+        return plain
 
     def end(self) -> None:
         """The body has ended; raises `ConnectionLost` if it is incomplete."""

@@ -86,34 +86,27 @@ class Http1Connection(asyncio.Protocol):
 
     async def read_body(self) -> bytes:
         """The bytes of the body that have arrived since the last call; empty at the end of the body."""
-        body = self._decompressor
-        if body is not None and (plain := body.take()):
-            return plain
-        while True:
-            while not self._answer.parts:
+        body, parts = self._decompressor, self._answer.parts
+        while body is None or not (plain := body.take()):
+            while not parts:
                 if self._answer.is_complete:
                     if body is not None:
                         body.end()
                     return b""
                 await self._next_data()
-            received = self._take_parts(self._answer.parts)
+            received = parts[0] if len(parts) == 1 else b"".join(parts)
+            parts.clear()
+            if not self._taken:  # from now on the timeout is that of a pause
+                self._timeout = self._idle
+                self._set_timer(self._loop.time())
+            self._taken = self.received
+            if self._is_paused and self._transport is not None and self.is_open:
+                self._is_paused = False
+                self._transport.resume_reading()
             if body is None:
                 return received
             body.feed(received)
-            if plain := body.take():
-                return plain
-
-    def _take_parts(self, parts: list[bytes]) -> bytes:
-        received = parts[0] if len(parts) == 1 else b"".join(parts)
-        parts.clear()
-        if not self._taken:  # from now on the timeout is that of a pause
-            self._timeout = self._idle
-            self._set_timer(self._loop.time())
-        self._taken = self.received
-        if self._is_paused and self._transport is not None and self.is_open:
-            self._is_paused = False
-            self._transport.resume_reading()
-        return received
+        return plain
 
     def finish(self) -> None:
         """End the exchange: the connection becomes idle if it can take another request, and is closed otherwise."""

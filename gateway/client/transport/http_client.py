@@ -182,7 +182,7 @@ class EventStream:
     ) -> None:
         self._client, self._method, self._path, self._body = client, method, path, body
         self._headers, self._query = headers, query
-        self._decoder = SseDecoder(name=client.name)
+        self._decoder: SseDecoder
         self._connection: Http1Connection | None = None
         self._open = AsyncExitStack()
         self._attempt = 0

@@ -10,10 +10,8 @@ from .auth import (
     Handler,
     OpenRequest,
     OpenRequests,
-    admins_only,
     bearer_token,
     current_caller,
-    public,
     set_current_caller,
 )
 from .connection_limits import (
@@ -25,8 +23,9 @@ from .connection_limits import (
     connection_of,
     mark_authenticated,
 )
-from .origin_policy import OriginPolicy, accepts_any_content_type, add_cors_headers
+from .origin_policy import OriginPolicy, add_cors_headers
 from .rate_limits import WRONG_KEY_LIMITER, RateLimiter, WrongKeyLimiter, retry_after_seconds
+from .route_policy import accepts_any_content_type, admins_only, mark, policy_of, public
 from .trusted_proxies import TrustedProxies
 
 __all__ = [
@@ -55,7 +54,9 @@ __all__ = [
     "client_network_of",
     "connection_of",
     "current_caller",
+    "mark",
     "mark_authenticated",
+    "policy_of",
     "public",
     "retry_after_seconds",
     "set_current_caller",

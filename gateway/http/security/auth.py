@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Collection, Iterable
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 from aiohttp import web
 
@@ -14,6 +14,7 @@ from gateway.errors import Forbidden, Unauthenticated
 from gateway.ports import ANONYMOUS, Caller, Clock
 
 from .connection_limits import mark_authenticated
+from .route_policy import policy_of
 
 __all__ = [
     "ANONYMOUS",
@@ -21,15 +22,12 @@ __all__ = [
     "OWNER",
     "Authenticator",
     "Handler",
-    "admins_only",
     "bearer_token",
     "current_caller",
-    "public",
     "set_current_caller",
 ]
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
-H = TypeVar("H")
 CALLER = web.RequestKey("caller", Caller)
 OWNER = web.RequestKey("owner", str)
 """The user of the caller."""
@@ -59,18 +57,6 @@ class TokenVerifier(Protocol):
     async def verify(self, token: str) -> Caller: ...
 
 
-def public(handler: H) -> H:
-    """Mark a handler that needs no credential."""
-    handler.public = True  # type: ignore[attr-defined]
-    return handler
-
-
-def admins_only(handler: H) -> H:
-    """Mark a handler that shows or changes data of all users: only admins may call it."""
-    handler.for_admins = True  # type: ignore[attr-defined]
-    return handler
-
-
 def current_caller() -> Caller | None:
     """Return the caller of the running task; None for work of the server itself."""
     return _CURRENT.get()
@@ -78,13 +64,17 @@ def current_caller() -> Caller | None:
 
 @dataclass(eq=False, slots=True)
 class OpenRequest:
-    """One open request or socket of an authenticated client; `end` cuts it."""
+    """One open request or socket of an authenticated client; `abort` ends it when the credential is revoked."""
 
     credential: str
     abort: Callable[[], None]
     expiry: asyncio.TimerHandle | None = None
     is_revoked: bool = False
     """Whether the credential was revoked; further input of the client is ignored."""
+
+    def on_revoked(self, abort: Callable[[], None]) -> None:
+        """End the request in another way, such as with a close frame."""
+        self.abort = abort
 
 
 class OpenRequests:
@@ -164,10 +154,11 @@ class Authenticator:
 
     @web.middleware
     async def middleware(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        if request.match_info.http_exception is not None or getattr(request.match_info.handler, "public", False):
+        policy = policy_of(request.match_info.handler)
+        if request.match_info.http_exception is not None or policy.is_public:
             return await handler(request)
         caller = await self.authenticate(bearer_token(request), request.remote or "")
-        if not caller.is_admin and getattr(request.match_info.handler, "for_admins", False):
+        if not caller.is_admin and policy.for_admins:
             raise Forbidden(f"only admins may do this: list the user '{caller.user}' under `admins:` in config.yaml")
         request[CALLER], request[OWNER] = caller, caller.user
         set_current_caller(caller)

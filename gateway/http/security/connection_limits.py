@@ -5,19 +5,18 @@ aiohttp has no interface for this: `LimitedConnection` reads private attributes 
 
 import asyncio
 import resource
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from ipaddress import ip_address, ip_network
-from typing import Any, Protocol, cast
+from typing import Any, Generic, Protocol, TypeVar, cast
 
 import orjson
-import structlog
 from aiohttp import HttpVersion11, web
 from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.web_protocol import RequestPayloadError
 
-from gateway.logging import SampledLogger
+from gateway.logging import SampledLogger, get_logger
 
-log = structlog.get_logger("dragoman.connections")
+log = get_logger("dragoman.connections")
 
 RESERVED_FILES = 128
 """Open files that are reserved for the log, for uploads and for agents."""
@@ -48,22 +47,28 @@ class ConnectionLimits(Protocol):
     def max_unauthenticated_per_address(self) -> int: ...
 
 
-GetConnectionLimits = Callable[[], ConnectionLimits]
-CONNECTION_LIMITS: web.AppKey[GetConnectionLimits] = web.AppKey("limits", Callable)  # type: ignore[arg-type]
+class GetConnectionLimits(Protocol):
+    """Returns the limits that hold now."""
+
+    def __call__(self) -> ConnectionLimits: ...
 
 
-class UnauthenticatedClients:
+CONNECTION_LIMITS = web.AppKey[GetConnectionLimits]("limits")
+T = TypeVar("T", bound=Hashable)
+
+
+class UnauthenticatedClients(Generic[T]):
     """Clients without a credential: limited in all and per address; the oldest is closed for a new one."""
 
     def __init__(self, limits: GetConnectionLimits) -> None:
         self._limits = limits
-        self._all: dict[Any, str] = {}
-        self._by_address: dict[str, dict[Any, None]] = {}
+        self._all: dict[T, str] = {}
+        self._by_address: dict[str, dict[T, None]] = {}
 
     def __len__(self) -> int:
         return len(self._all)
 
-    def add(self, one: Any, address: str) -> Any | None:
+    def add(self, one: T, address: str) -> T | None:
         """Add a client; return the client that must be closed for it."""
         limits = self._limits()
         neighbours = self._by_address.setdefault(address, {})
@@ -79,10 +84,10 @@ class UnauthenticatedClients:
         return oldest
 
     @property
-    def oldest(self) -> Any | None:
+    def oldest(self) -> T | None:
         return next(iter(self._all), None)
 
-    def discard(self, one: Any) -> None:
+    def discard(self, one: T) -> None:
         address = self._all.pop(one, None)
         if address is not None:
             neighbours = self._by_address[address]
@@ -97,7 +102,7 @@ class ConnectionLimiter:
     def __init__(self, limits: GetConnectionLimits) -> None:
         self.limits = limits
         self.sampled = SampledLogger(log)
-        self.unauthenticated = UnauthenticatedClients(limits)
+        self.unauthenticated = UnauthenticatedClients["LimitedConnection"](limits)
         self._open = 0
         self._by_address: dict[str, int] = {}
         self._most_files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
@@ -263,13 +268,14 @@ class LimitedAppRunner(web.AppRunner):
     @property
     def server(self) -> Any:
         """The factory of protocols."""
-        return None if super().server is None else ConnectionFactory(self.limiter, super().server)
+        server = super().server
+        return None if server is None else ConnectionFactory(self.limiter, server)
 
 
 class ConnectionFactory:
     """The server of aiohttp as far as listening sockets and tests need it; connections pass the limiter."""
 
-    def __init__(self, door: ConnectionLimiter, server: Any) -> None:
+    def __init__(self, door: ConnectionLimiter, server: web.Server) -> None:
         self._door = door
         self._server = server
 
@@ -277,7 +283,7 @@ class ConnectionFactory:
         return LimitedConnection(self._door, self._server)
 
     @property
-    def connections(self) -> list[Any]:
+    def connections(self) -> list[web.RequestHandler]:
         return list(self._server.connections)
 
 

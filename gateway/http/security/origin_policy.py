@@ -1,7 +1,6 @@
 """Refuses requests by Host and Origin before their body is read, and answers CORS requests of allowed pages."""
 
 import re
-from typing import TypeVar
 
 from aiohttp import hdrs, web
 
@@ -11,17 +10,11 @@ from gateway.http.request_id import request_id_of
 
 from .allow_list import AllowList, is_same_origin
 from .auth import Handler
+from .route_policy import policy_of
 from .trusted_proxies import ExternalAddress, TrustedProxies
 
-H = TypeVar("H")
 SITE, MODE, DEST = "Sec-Fetch-Site", "Sec-Fetch-Mode", "Sec-Fetch-Dest"
 """Headers that only browsers add, and that no page can set."""
-
-
-def accepts_any_content_type(handler: H) -> H:
-    """Mark a handler that accepts a body of any content type."""
-    handler.takes_any_type = True  # type: ignore[attr-defined]
-    return handler
 
 
 class OriginPolicy:
@@ -88,14 +81,10 @@ def _check_type(request: web.Request) -> None:
         return
     kind = request.content_type if hdrs.CONTENT_TYPE in headers else "none"
     is_json = kind == "application/json" or (kind.startswith("application/") and kind.endswith("+json"))
-    if not is_json and kind != "multipart/form-data" and not _accepts_any_content_type(request):
+    if not is_json and kind != "multipart/form-data" and not policy_of(request.match_info.handler).any_content_type:
         raise web.HTTPUnsupportedMediaType(reason=(
             f"Content-Type: a browser must send application/json or multipart/form-data, not {quote_value(kind)}"
         ))
-
-
-def _accepts_any_content_type(request: web.Request) -> bool:
-    return getattr(request.match_info.handler, "takes_any_type", False)
 
 
 def _with_external_address(request: web.Request, reached: ExternalAddress) -> web.Request:

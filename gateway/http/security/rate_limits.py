@@ -7,16 +7,16 @@ from contextlib import contextmanager
 from ipaddress import IPv6Address, ip_network
 from typing import Protocol
 
-import structlog
 from aiohttp import web
 
 from gateway.errors import GatewayError, RateLimited, Unauthenticated
+from gateway.logging import get_logger
 from gateway.ports import TokenBuckets
 from gateway.quotas import LimitRefusals
 
 from .auth import OWNER, Handler, bearer_token
 
-log = structlog.get_logger("dragoman.rates")
+log = get_logger("dragoman.rates")
 
 SHARED_GRANT_SECONDS = 0.05
 """If several servers share a bucket, a server takes the tokens of so many seconds at once."""

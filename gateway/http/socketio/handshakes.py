@@ -23,7 +23,7 @@ class PendingHandshakes:
         self._limits = limits
         self._cut = cut
         self._sampled = sampled
-        self._room = UnauthenticatedClients(limits)
+        self._room = UnauthenticatedClients[str](limits)
         self._deadlines: dict[str, asyncio.TimerHandle] = {}
         self._packets: dict[str, int] = {}
         self._cutting: set[asyncio.Task[None]] = set()

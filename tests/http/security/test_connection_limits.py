@@ -96,7 +96,7 @@ async def test_where_there_is_no_room_a_stranger_gives_way_and_a_member_does_not
 
 
 async def test_one_address_does_not_push_out_the_strangers_of_another() -> None:
-    room = UnauthenticatedClients(limits(max_unauthenticated=10, max_unauthenticated_per_address=2))
+    room = UnauthenticatedClients[str](limits(max_unauthenticated=10, max_unauthenticated_per_address=2))
     assert room.add("friend", "203.0.113.1") is None
     assert [room.add(number, "203.0.113.2") for number in range(5)] == [None, None, 0, 1, 2]
     assert len(room) == 3

@@ -1,11 +1,11 @@
-"""Correct servers are examined again and again: slowly, with each liberty alone, and with many liberties slowly."""
+"""Correct servers are examined again and again: slowly, each variation alone, and many variations slowly."""
 
 from pathlib import Path
 
 import pytest
 
 from conformance.faults.alarms import Watch
-from conformance.faults.cas.freedoms import Sparing
+from conformance.faults.cas.variations import Sparing
 from conformance.faults.kill.setups import SETUPS
 from conformance.faults.serving import Servable
 from conformance.kit.requirement import Level
@@ -29,23 +29,23 @@ EACH = [(dialect, kind) for dialect, kinds in ALONE.items() for kind in kinds]
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("dialect", SETUPS)
 async def test_nothing_is_held_against_a_slow_server(dialect: str, seed: int) -> None:
-    watch = Watch(dialect, runs=0, jitter=0.02 * seed, seed=seed, within=PATIENT, with_liberties=False, at_once=16)
+    watch = Watch(dialect, runs=0, jitter=0.02 * seed, seed=seed, within=PATIENT, with_variations=False, at_once=16)
     rounds = [item async for item in watch.rounds()]
     assert [(item.name, item.alarms) for item in rounds] == [(f"run with up to {20 * seed} ms of delay", ())]
 
 
 @pytest.mark.parametrize(("dialect", "group"), GROUPS)
-async def test_nothing_is_held_against_a_slow_and_liberal_server(dialect: str, group: str) -> None:
+async def test_nothing_is_held_against_slow_variations(dialect: str, group: str) -> None:
     assert held_against(await examined(dialect, made(dialect, together(dialect, group)), jitter=0.02)) == []
 
 
 @pytest.mark.parametrize(("dialect", "kind"), EACH, ids=[f"{dialect}-{kind.__name__}" for dialect, kind in EACH])
-async def test_nothing_is_held_against_each_liberty_alone(dialect: str, kind: type[Servable]) -> None:
+async def test_nothing_is_held_against_each_variation_alone(dialect: str, kind: type[Servable]) -> None:
     assert held_against(await examined(dialect, made(dialect, kind))) == []
 
 
 @pytest.mark.parametrize(("dialect", "group"), GROUPS)
-async def test_nothing_is_held_against_the_recording_of_a_liberal_server(
+async def test_nothing_is_held_against_the_recording_of_a_variation(
     dialect: str, group: str, tmp_path: Path
 ) -> None:
     path, bound = tmp_path / "recording.jsonl", binding(dialect)

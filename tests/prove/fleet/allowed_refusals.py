@@ -7,7 +7,7 @@ from tests.prove.crash.history import History, Violation, times_there
 
 UNREACHABLE = ("cannot be reached", "overloaded", "OVERLOADED")
 """For want of Redis, or of the server that holds the session."""
-UNKNOWN = ("it is not known whether", "cannot be told")
+UNKNOWN = ("it is not known whether", "has no result to return", "cannot be returned here")
 """Nobody can tell whether it was done: whoever did it, or did not, cannot be asked."""
 SETTLED = ("pending",)
 """An answer was given before, by a client whose ear was at a server that slept, or who was not told it was taken."""

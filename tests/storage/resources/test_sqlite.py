@@ -124,6 +124,6 @@ async def test_a_change_that_is_refused_leaves_no_trace(database: Database) -> N
 
 
 async def test_what_is_no_text_cannot_be_kept(store: SqliteResources) -> None:
-    with pytest.raises(Invalid, match="cannot be kept"):
+    with pytest.raises(Invalid, match="cannot be stored"):
         await store.create("agent", "ann", {"name": "\udcff"})
     assert await store.list("agent", "ann") == []

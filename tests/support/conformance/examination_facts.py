@@ -34,12 +34,12 @@ class ExaminationFacts:
     """Faults of servers that take what they should refuse, and must be left as they were found."""
     combined_faults: Sequence[str] = ()
     """Faults that are put together in one server, which is examined by the whole suite."""
-    liberties: Mapping[str, str] = field(default_factory=dict)
-    """Groups of liberties that do not stand in each other's way; those that do are in different groups."""
+    variations: Mapping[str, str] = field(default_factory=dict)
+    """Groups of variations that do not stand in each other's way; those that do are in different groups."""
     sparing: Collection[str] = ()
-    """Liberal servers that do without what is only a SHOULD: they are examined by themselves."""
-    liberties_keep_shoulds: bool = True
-    """Whether the other liberal servers do what is only a SHOULD."""
+    """Variations that do without what is only a SHOULD: they are examined by themselves."""
+    variations_keep_shoulds: bool = True
+    """Whether the other variations do what is only a SHOULD."""
     passed_offline: int = 1
     """How many requirements the recording of a correct server shows to be kept, at least."""
     needs_times: Collection[str] = ()

@@ -1,6 +1,8 @@
 """Servers with one fault each, before the cases that must notice it, and their recordings before the rules."""
 
-from collections.abc import Mapping
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +26,19 @@ def unrecorded(dialect: str) -> list[str]:
 
 
 async def assert_caught(dialect: str, name: str, recording: Path | None = None, *, by_all: bool = False) -> None:
-    """The cases that the fault names, or all of its requirements, fail and say why; so does the recording, if any."""
+    """The cases that the fault names, or all of its requirements, fail and say why; so does the recording, if any.
+
+    Every change of the fault has made a difference, and the server is wrong without breaking down: a handler that
+    raises would make every case fail, whatever the fault.
+    """
     fault = FAULTS[dialect][name]
+    with broken_handlers() as broken:
+        await _assert_caught(fault, dialect, recording, by_all=by_all)
+    assert broken == []
+
+
+async def _assert_caught(fault: Fault, dialect: str, recording: Path | None, *, by_all: bool) -> None:
+    fault.tally.clear()
     server, wanted = made(dialect, fault.server), fault.requirements
     cases, within = () if by_all else fault.cases, examination_facts(dialect).patience
     how: dict[str, Any] = {"within": within, "clears": by_all, "cases": cases}
@@ -34,6 +47,25 @@ async def assert_caught(dialect: str, name: str, recording: Path | None = None, 
     else:
         _assert_failed(fault, await record_server(dialect, server, recording, *wanted, **how))
         _assert_shown(fault, judged(dialect, recording))
+    assert fault.unapplied == []
+
+
+@contextmanager
+def broken_handlers() -> Iterator[list[str]]:
+    """What handlers of servers have raised, in words."""
+    raised: list[str] = []
+
+    class Listener(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            if record.exc_info and record.msg.startswith("Error handling request"):
+                raised.append(repr(record.exc_info[1]))
+
+    log, listener = logging.getLogger("aiohttp.server"), Listener()
+    log.addHandler(listener)
+    try:
+        yield raised
+    finally:
+        log.removeHandler(listener)
 
 
 def _assert_failed(fault: Fault, report: Report) -> None:

@@ -104,7 +104,7 @@ class Streams:
     make_projector: Callable[[str, str], Projector] = lambda dialect, options: PlainProjector()
     of_turns: Collection[str] = ()
 
-    def projector(self, dialect: str, options: str) -> Projector:
+    def projector(self, dialect: str, options: StreamOptions) -> Projector:
         return self.make_projector(dialect, options)
 
     def replays_turn(self, dialect: str) -> bool:
@@ -126,8 +126,8 @@ class EngineFixture:
 
     def __init__(
         self, play: Play, *, projector: Callable[[str, StreamOptions], Projector] | None = None,
-        of_turns: Collection[str] = (),
-        log: EventLog | None = None, cleanup: SessionCleanup | None = None, **limits: float,
+        of_turns: Collection[str] = (), log: EventLog | None = None, cleanup: SessionCleanup | None = None,
+        **limits: float,
     ) -> None:
         self.now = 1_700_000_000.0
         self.watchman = CountingMetrics()

@@ -1,4 +1,4 @@
-"""A model behind the Messages API of Anthropic, or behind an address that speaks it."""
+"""The `anthropic` kind: a model behind the Messages API, at Anthropic or elsewhere."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -23,14 +23,14 @@ VERSION = "2023-06-01"
 
 
 class AnthropicSettings(LlmSettings):
-    """Those of any model; the Messages API wants to know how long an answer may be."""
+    """The settings of a model; the Messages API requires `max_tokens`."""
 
     url: HttpUrl = HttpUrl("https://api.anthropic.com")
     max_tokens: PositiveInt | None = 8192
 
 
 class MessagesService:
-    """How the Messages API is asked and read."""
+    """Requests and responses of the Messages API."""
 
     path = "/v1/messages"
 
@@ -42,9 +42,9 @@ class MessagesService:
         return settings.with_extra(message_request(asking) | {"max_tokens": settings.max_tokens})
 
     def decoder(
-        self, scribe: StreamAssembler, toolbox: LlmToolbox, call_ids: set[str], upstream: HttpClient
+        self, assembler: StreamAssembler, toolbox: LlmToolbox, call_ids: set[str], upstream: HttpClient
     ) -> MessagesDecoder:
-        return MessagesDecoder(scribe, toolbox, call_ids, upstream)
+        return MessagesDecoder(assembler, toolbox, call_ids, upstream)
 
 
 CARD = m.AgentCard(

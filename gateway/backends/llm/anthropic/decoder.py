@@ -1,4 +1,4 @@
-"""An answer of the Messages API, event by event."""
+"""Decodes the events of a Messages API response."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -38,7 +38,7 @@ class ContentDelta(Struct):
 
 
 class ContentBlockDelta(Struct):
-    """The event of which there are most."""
+    """The most frequent event."""
 
     delta: ContentDelta
     index: int = 0
@@ -51,30 +51,32 @@ _decode_object = msgspec.json.Decoder(dict[str, Any]).decode
 class MessagesDecoder:
     """See `gateway.backends.llm.service.ResponseDecoder`."""
 
-    def __init__(self, scribe: StreamAssembler, toolbox: LlmToolbox, call_ids: set[str], upstream: HttpClient) -> None:
+    def __init__(
+        self, assembler: StreamAssembler, toolbox: LlmToolbox, call_ids: set[str], upstream: HttpClient
+    ) -> None:
         self.stop, self.usage = m.StopReason.END_TURN, m.Usage()
         self.has_calls = self.wants_continuation = self.is_complete = self.is_closed = False
-        self._scribe, self._toolbox, self._call_ids, self._upstream = scribe, toolbox, call_ids, upstream
+        self._assembler, self._toolbox, self._call_ids, self._upstream = assembler, toolbox, call_ids, upstream
         self._inputs: dict[int, dict[str, Any]] = {}
-        """The calls in the making, each with the input it began with."""
+        """The open calls, each with the input that it began with."""
 
     def feed(self, events: Sequence[SseEvent], said: list[BackendEvent]) -> None:
         for event in events:
             if not self.is_complete:
-                said += self._hear(event)
+                said += self._decode(event)
             elif not self.is_closed:
                 self.is_closed = event.name == "message_stop"
 
-    def _hear(self, event: SseEvent) -> Sequence[BackendEvent]:
+    def _decode(self, event: SseEvent) -> Sequence[BackendEvent]:
         try:
             if event.name == "content_block_delta":
                 return self._grow(_decode_delta(event.data))
             return self._happen(event)
         except (msgspec.DecodeError, RecursionError, KeyError, TypeError, AttributeError):
             if not event.data.strip():
-                return ()  # an event without words, which some send to keep the line open
+                return ()  # an empty event that keeps the connection open
             if (whole := replace_lone_surrogates(event.data)) != event.data:
-                return self._hear(SseEvent(event.name, whole, event.id))
+                return self._decode(SseEvent(event.name, whole, event.id))
             raise BackendFailed(f"{self._upstream.name} sent an event that cannot be read") from None
 
     def _happen(self, event: SseEvent) -> Sequence[BackendEvent]:
@@ -109,7 +111,7 @@ class MessagesDecoder:
         raise service_error(body.get("error"), self._upstream)
 
     def _count(self, usage: dict[str, Any] | None) -> None:
-        """Counts are of all so far; what is not told stays as it was."""
+        """Counts are cumulative; a count that is missing stays as it was."""
         given = {ours: usage[theirs] for theirs, ours in COUNTS.items() if usage and usage.get(theirs) is not None}
         thought = ((usage or {}).get("output_tokens_details") or {}).get("thinking_tokens")
         if thought is not None:
@@ -122,12 +124,12 @@ class MessagesDecoder:
         index, block = body["index"], body["content_block"]
         kind = block["type"]
         if kind == "text":
-            return self._scribe.text_delta(index, block.get("text") or "")
+            return self._assembler.text_delta(index, block.get("text") or "")
         if kind == "thinking":
-            signed = self._scribe.sign(index, block["signature"]) if block.get("signature") else []
-            return [*signed, *self._scribe.text_delta(index, block.get("thinking") or "", m.BlockKind.THINKING)]
+            signed = self._assembler.sign(index, block["signature"]) if block.get("signature") else []
+            return [*signed, *self._assembler.text_delta(index, block.get("thinking") or "", m.BlockKind.THINKING)]
         if kind == "redacted_thinking":
-            return self._scribe.sign(index, REDACTED_PREFIX + block["data"])
+            return self._assembler.sign(index, REDACTED_PREFIX + block["data"])
         if kind.endswith("tool_use"):
             return self._begin_call(index, block, own=kind == "tool_use")
         return self._returned(block) if "tool_use_id" in block else ()
@@ -136,47 +138,47 @@ class MessagesDecoder:
         name, id = str(block["name"]), str(block.get("id") or "")
         self._inputs[index] = block.get("input") or {}
         if not own:
-            return self._scribe.call(index, m.ToolCall(
+            return self._assembler.call(index, m.ToolCall(
                 call_id=id, name=name, origin=m.ToolOrigin.PROVIDER, server=block.get("server_name"),
             ))
         self.has_calls = True
-        fresh = "" if id in self._call_ids else id  # one that is taken is exchanged for a new one
+        fresh = "" if id in self._call_ids else id  # an id that is in use is replaced
         self._call_ids.add(fresh)
-        return self._scribe.call(index, self._toolbox.call(name, fresh))
+        return self._assembler.call(index, self._toolbox.call(name, fresh))
 
     def _grow(self, growth: ContentBlockDelta) -> Sequence[BackendEvent]:
         index, piece = growth.index, growth.delta
         if piece.text is not None:
-            return self._scribe.text_delta(index, piece.text)
+            return self._assembler.text_delta(index, piece.text)
         if piece.partial_json is not None:
             return self._write(index, piece.partial_json)
         if piece.thinking is not None:
-            return self._scribe.text_delta(index, piece.thinking, m.BlockKind.THINKING)
-        return self._scribe.sign(index, piece.signature) if piece.signature is not None else ()
+            return self._assembler.text_delta(index, piece.thinking, m.BlockKind.THINKING)
+        return self._assembler.sign(index, piece.signature) if piece.signature is not None else ()
 
     def _write(self, index: int, json: str) -> Sequence[BackendEvent]:
         if index not in self._inputs or not json:
             return ()
         self._inputs[index] = {}
-        return self._scribe.input_delta(index, json)
+        return self._assembler.input_delta(index, json)
 
     def _end(self, body: dict[str, Any]) -> Sequence[BackendEvent]:
         index = body["index"]
         given = self._inputs.pop(index, None)
-        whole = self._scribe.input_delta(index, msgspec.json.encode(given).decode()) if given else []
-        return [*whole, *self._scribe.end(index)]
+        whole = self._assembler.input_delta(index, msgspec.json.encode(given).decode()) if given else []
+        return [*whole, *self._assembler.end(index)]
 
     def _returned(self, block: dict[str, Any]) -> Sequence[BackendEvent]:
-        """What a tool of the service gave back: for people in words, for the service as it came."""
+        """The result of a provider tool: as text for people, and unchanged for the service."""
         content = block.get("content")
         failed = bool(block.get("is_error")) or (isinstance(content, dict) and "error_code" in content)
         words = m.TextPart(text=result_as_text(content))
-        return self._scribe.returned(
+        return self._assembler.returned(
             block["tool_use_id"], (words, m.DataPart(type=block["type"], content=block)), is_error=failed)
 
 
 def result_as_text(content: Any) -> str:
-    """What can be read of a result: texts, titles with their addresses, what a program printed, or an error's code."""
+    """The readable parts of a result: texts, titles with URLs, the output of a program, or an error code."""
     if isinstance(content, str):
         return content
     if isinstance(content, list):

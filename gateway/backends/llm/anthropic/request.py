@@ -1,4 +1,4 @@
-"""A conversation as the Messages API wants it told."""
+"""A conversation as the body of a Messages API request."""
 
 import base64
 import re
@@ -14,13 +14,13 @@ from gateway.backends.llm.toolbox import LlmToolbox
 
 Block = dict[str, Any]
 REDACTED_PREFIX = "redacted_thinking:"
-"""Stands before the signature of a thought whose words the service keeps to itself; a signature has no colon."""
+"""The prefix of a signature whose thinking the service keeps to itself; a signature has no colon."""
 PDF = "application/pdf"
 EARLIER_PLACEHOLDER, EMPTY_PLACEHOLDER = "(The conversation began before this.)", "(An empty message.)"
 
 
 def message_request(asking: ModelRequest) -> dict[str, Any]:
-    """The body of a streaming request; a field that is None is left out by whoever sends it."""
+    """The body of a streaming request; the sender removes fields that are None."""
     return {
         "model": asking.model,
         "system": "\n\n".join(_system(asking)) or None,
@@ -46,7 +46,7 @@ def _tool(spec: m.ToolSpec) -> dict[str, Any]:
 
 
 def _messages(asking: ModelRequest) -> list[dict[str, Any]]:
-    """Roles take turns: what follows in the same role is one message."""
+    """Merge messages of the same role that follow each other: roles must alternate."""
     messages: list[dict[str, Any]] = []
     last = len(asking.exchanges) - 1
     for place, exchange in enumerate(asking.exchanges):
@@ -113,7 +113,7 @@ def _output_blocks(spoken: OutputMessage, asking: ModelRequest, *, is_last: bool
 
 
 def _thought(text: str, signature: str) -> Block:
-    """Thoughts go back as they came, or not at all."""
+    """A thinking block is sent back as it came, or not at all."""
     if signature.startswith(REDACTED_PREFIX):
         return {"type": "redacted_thinking", "data": signature.removeprefix(REDACTED_PREFIX)}
     return {"type": "thinking", "thinking": text, "signature": signature}
@@ -124,12 +124,12 @@ def _call(call: m.ToolCall, toolbox: LlmToolbox) -> Block:
 
 
 def _id(call: m.ToolCall) -> str:
-    """Calls of other agents may have ids that the service does not take."""
+    """Replace ids of other agents' calls that the service does not accept."""
     return re.sub(r"[^A-Za-z0-9_-]", "_", call.call_id)
 
 
 def _provider_call(call: m.ToolCall, result: m.HistoryEntry | None, *, is_last: bool) -> Iterator[Block]:
-    """A call of the service's own with its result as it came; one whose result is lost is not told."""
+    """A provider call with its unchanged result; a call whose result is lost is left out."""
     kept = m.parts_of(result.content) if result is not None else ()
     block = next((part.content for part in kept if isinstance(part, m.DataPart)), None)
     if block is None and not (is_last and result is None):

@@ -1,4 +1,4 @@
-"""A model behind any OpenAI-compatible chat-completions address, a public one or one on this machine."""
+"""The `openai` kind: a model behind an OpenAI-compatible chat-completions URL."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -23,14 +23,14 @@ OPENAI_URL = HttpUrl("https://api.openai.com/v1")
 
 
 class OpenaiSettings(LlmSettings):
-    """Those of any model; and the field in which earlier thoughts are sent back, for services that want them."""
+    """The settings of a model, and the field in which thinking is sent back, for services that expect it."""
 
     url: HttpUrl = OPENAI_URL
     reasoning_field: str | None = None
 
 
 class ChatCompletionsService:
-    """How a chat-completions service is asked and read."""
+    """Requests and responses of a chat-completions service."""
 
     path = "/chat/completions"
 
@@ -44,9 +44,9 @@ class ChatCompletionsService:
         return settings.with_extra({**body, length: settings.max_tokens})
 
     def decoder(
-        self, scribe: StreamAssembler, toolbox: LlmToolbox, call_ids: set[str], upstream: HttpClient
+        self, assembler: StreamAssembler, toolbox: LlmToolbox, call_ids: set[str], upstream: HttpClient
     ) -> ChatCompletionsDecoder:
-        return ChatCompletionsDecoder(scribe, toolbox, call_ids, upstream)
+        return ChatCompletionsDecoder(assembler, toolbox, call_ids, upstream)
 
 
 CARD = m.AgentCard(

@@ -1,7 +1,4 @@
-"""One chunk of a chat-completions answer: its shape, the words it adds, and what it says of the cost.
-
-Which call a piece of one belongs to: services tell that in many ways, and some hardly at all.
-"""
+"""The chunks of a chat-completions response, and the assembly of tool calls from their pieces."""
 
 from typing import Any
 
@@ -11,7 +8,7 @@ from msgspec import Struct
 import gateway.model as m
 
 MAX_COUNT = 2 ** 53
-"""More than anybody counts to."""
+"""The largest token count that is accepted."""
 
 
 class FunctionPiece(Struct):
@@ -40,7 +37,7 @@ class TokenDetails(Struct):
 
 
 class ChunkUsage(Struct):
-    """Numbers in any shape: no answer is given up for what it has cost."""
+    """Token counts of any type: a response must not fail because of its usage."""
 
     prompt_tokens: Any = None
     completion_tokens: Any = None
@@ -67,8 +64,8 @@ decode_chunk = msgspec.json.Decoder(ChatChunk).decode
 EMPTY_CHUNK, NO_DETAILS = ChatChunk(), TokenDetails()
 
 
-def text_only_delta(chunk: ChatChunk, voice: str) -> str | None:
-    """What a chunk adds to the text or the thought that is being told, if it does nothing else."""
+def text_only_delta(chunk: ChatChunk, block_key: str) -> str | None:
+    """The text that a chunk adds to the open block, if it does nothing else."""
     choices = chunk.choices
     if choices is None or len(choices) != 1 or chunk.usage is not None:
         return None
@@ -77,12 +74,12 @@ def text_only_delta(chunk: ChatChunk, voice: str) -> str | None:
     if delta is None or choice.index or choice.finish_reason is not None or delta.tool_calls or delta.refusal:
         return None
     thought = delta.reasoning_content or delta.reasoning
-    words, other = (delta.content, thought) if voice == "text" else (thought, delta.content)
+    words, other = (delta.content, thought) if block_key == "text" else (thought, delta.content)
     return None if other or type(words) is not str else words
 
 
 def chunk_usage(cost: ChunkUsage) -> m.Usage:
-    """What was read from a cache, or written to one, is told apart from what was read anew, as the house has it."""
+    """The usage, with tokens that were read from or written to a cache apart from the other input tokens."""
     before, after = cost.prompt_tokens_details or NO_DETAILS, cost.completion_tokens_details or NO_DETAILS
     read, written = _count(before.cached_tokens), _count(before.cache_write_tokens)
     return m.Usage(
@@ -92,7 +89,7 @@ def chunk_usage(cost: ChunkUsage) -> m.Usage:
 
 
 def _count(told: Any) -> int:
-    """Some services count in fractions or in words; what is no number counts nothing."""
+    """The count as an integer; some services send fractions or strings. Anything else is 0."""
     try:
         return min(max(0, int(float(told))), MAX_COUNT)
     except (TypeError, ValueError, OverflowError):
@@ -100,7 +97,7 @@ def _count(told: Any) -> int:
 
 
 class PartialCall:
-    """A call in the making: what it is known by, upstream and to the scribe, and its input so far."""
+    """A call that is being assembled: its ids, and its input so far."""
 
     __slots__ = ("id", "input", "key", "name")
 
@@ -110,25 +107,25 @@ class PartialCall:
 
     @property
     def is_whole(self) -> bool:
-        """Whether nothing can be added to its input."""
+        """Whether its input is complete."""
         return _object("".join(self.input)) is not None
 
     def repeats(self, arguments: str) -> bool:
-        """Whether a piece says once more, and as a whole, what was said in pieces: some services end so."""
+        """Whether a piece repeats the whole input after the pieces, as some services do."""
         if not (self.input and arguments.startswith("{") and arguments.endswith("}")):
             return False
         return (whole := _object("".join(self.input))) is not None and whole == _object(arguments)
 
 
 class CallAssembler:
-    """The calls of one answer, in the order they began."""
+    """The calls of one response, in order."""
 
     def __init__(self) -> None:
         self._made: list[PartialCall] = []
         self._at: dict[int, PartialCall] = {}
 
     def take(self, piece: CallPiece) -> tuple[PartialCall, str, bool]:
-        """The call that a piece belongs to, what it adds to its input, and whether the call begins with it."""
+        """The call that a piece belongs to, what the piece adds to its input, and whether the call is new."""
         function = piece.function or FunctionPiece()
         name, arguments = function.name or "", function.arguments or ""
         if isinstance(arguments, dict):
@@ -156,7 +153,7 @@ class CallAssembler:
 
 
 def _begins_call(call: PartialCall, piece: CallPiece, name: str, arguments: str) -> bool:
-    """Whether a piece belongs to another call than the one its index, or the lack of one, points to.
+    """Whether a piece belongs to another call than the one that its index, or the lack of one, points to.
 
     Some servers give every call the index 0, some give none, some repeat ids and names with every piece, some
     give every piece an id of its own, some give two calls one id, and some give a name in pieces, before the input.
@@ -174,7 +171,7 @@ def _begins_call(call: PartialCall, piece: CallPiece, name: str, arguments: str)
 
 
 def _object(text: str) -> dict[str, Any] | None:
-    """The JSON object that a text is; None where it is none."""
+    """The JSON object in a text; None if there is none."""
     try:
         found = msgspec.json.decode(text)
     except (msgspec.DecodeError, RecursionError):

@@ -1,4 +1,4 @@
-"""An answer of a chat-completions service, chunk by chunk; lenient with what local servers leave out."""
+"""Decodes the chunks of a chat-completions response; lenient with what local servers leave out."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -35,17 +35,19 @@ STOP_REASONS = {
     "length": m.StopReason.MAX_TOKENS, "content_filter": m.StopReason.REFUSAL,
 }
 ERROR_REASON = "error"
-"""The finish reason of an answer that broke, at services that tell no more of it."""
+"""The finish reason of a failed response, at services that report nothing else."""
 
 
 class ChatCompletionsDecoder:
     """See `gateway.backends.llm.service.ResponseDecoder`."""
 
-    def __init__(self, scribe: StreamAssembler, toolbox: LlmToolbox, call_ids: set[str], upstream: HttpClient) -> None:
+    def __init__(
+        self, assembler: StreamAssembler, toolbox: LlmToolbox, call_ids: set[str], upstream: HttpClient
+    ) -> None:
         self.stop, self.usage = m.StopReason.END_TURN, m.Usage()
         self.has_calls = self.wants_continuation = self.is_complete = self.is_closed = False
-        self._scribe, self._toolbox, self._call_ids, self._upstream = scribe, toolbox, call_ids, upstream
-        self._voice = ""
+        self._assembler, self._toolbox, self._call_ids, self._upstream = assembler, toolbox, call_ids, upstream
+        self._block_key = ""
         self._begun = self._refused = False
         self._calls = CallAssembler()
 
@@ -60,16 +62,16 @@ class ChatCompletionsDecoder:
                     self._end()
                     continue
                 chunk = self._chunk(event.data)
-                if self._voice and (more := text_only_delta(chunk, self._voice)) is not None:
+                if self._block_key and (more := text_only_delta(chunk, self._block_key)) is not None:
                     words.append(more)  # nine chunks of ten
                     continue
                 if words:
-                    said += self._scribe.text_deltas(self._voice, words)
+                    said += self._assembler.text_deltas(self._block_key, words)
                     words = []
                 said += self._take(chunk)
         finally:
             if words:
-                said += self._scribe.text_deltas(self._voice, words)
+                said += self._assembler.text_deltas(self._block_key, words)
 
     def _end(self) -> None:
         if not self._begun:
@@ -102,7 +104,7 @@ class ChatCompletionsDecoder:
             chunk = decode_chunk(data)
         except (msgspec.DecodeError, RecursionError):
             if not data.strip():
-                return EMPTY_CHUNK  # an event without words, which some send to keep the line open
+                return EMPTY_CHUNK  # an empty event that keeps the connection open
             if (whole := replace_lone_surrogates(data)) != data:
                 return self._chunk(whole)
             raise BackendFailed(f"{self._upstream.name} sent a chunk that cannot be read") from None
@@ -138,7 +140,7 @@ class ChatCompletionsDecoder:
         return said
 
     def _content(self, content: str | list[Any]) -> list[BackendEvent]:
-        """Words; or pieces of them, as some services have it that think between their words."""
+        """The content: a string, or parts, at services that put thinking between texts."""
         if isinstance(content, str):
             return self._words("text", content)
         said: list[BackendEvent] = []
@@ -159,18 +161,18 @@ class ChatCompletionsDecoder:
     def _words(self, key: str, text: str, kind: m.BlockKind = m.BlockKind.TEXT) -> list[BackendEvent]:
         if not text:
             return []
-        ended = self._scribe.end(self._voice) if self._voice and self._voice != key else []
-        self._voice = key
-        return [*ended, *self._scribe.text_delta(key, text, kind)]
+        ended = self._assembler.end(self._block_key) if self._block_key and self._block_key != key else []
+        self._block_key = key
+        return [*ended, *self._assembler.text_delta(key, text, kind)]
 
     def _call(self, piece: CallPiece) -> list[BackendEvent]:
         call, arguments, is_new = self._calls.take(piece)
         said = self._begin(call) if is_new else []
-        return [*said, *self._scribe.input_delta(call.key, arguments)]
+        return [*said, *self._assembler.input_delta(call.key, arguments)]
 
     def _begin(self, call: PartialCall) -> list[BackendEvent]:
-        said = self._scribe.end_texts() if self._voice else []
-        self._voice, self.has_calls = "", True
-        fresh = call.id if call.id and call.id not in self._call_ids else ""  # one that is taken is exchanged
+        said = self._assembler.end_texts() if self._block_key else []
+        self._block_key, self.has_calls = "", True
+        fresh = call.id if call.id and call.id not in self._call_ids else ""  # an id that is in use is replaced
         self._call_ids.add(fresh)
-        return [*said, *self._scribe.call(call.key, self._toolbox.call(call.name, fresh))]
+        return [*said, *self._assembler.call(call.key, self._toolbox.call(call.name, fresh))]

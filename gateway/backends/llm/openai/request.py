@@ -1,4 +1,4 @@
-"""A conversation as chat-completions services want it told."""
+"""A conversation as the body of a chat-completions request."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -20,7 +20,7 @@ Message = dict[str, Any]
 
 
 def chat_request(asking: ModelRequest, reasoning_field: str | None = None) -> dict[str, Any]:
-    """The body of a streaming request; a field that is None is left out by whoever sends it."""
+    """The body of a streaming request; the sender removes fields that are None."""
     return {
         "model": asking.model,
         "messages": [*_system(asking.system), *(
@@ -69,7 +69,7 @@ def _messages(exchange: ConversationMessage, toolbox: LlmToolbox, reasoning_fiel
 
 
 def _reasoning(spoken: OutputMessage, field: str | None, called: bool) -> dict[str, str]:
-    """The thoughts, for services that want them; with calls such a service wants the field even if it is empty."""
+    """The thinking, for services that expect it; with calls such a service needs the field even if it is empty."""
     thoughts = "".join(part.text for part in spoken.parts if isinstance(part, m.ThinkingPart))
     return {field: thoughts} if field and (thoughts or called) else {}
 
@@ -86,7 +86,7 @@ def _result(call: m.ToolCall, entry: m.HistoryEntry) -> Message:
 
 
 def _content(parts: tuple[m.AnyPart, ...]) -> str | list[dict[str, Any]]:
-    """A bare string where there is nothing but words: every server takes that."""
+    """A string if there is only text: every server accepts that."""
     if not any(isinstance(part, m.ImagePart) for part in parts):
         return content_as_text(parts)
     return [piece for part in parts if (piece := _piece(part)) is not None]

@@ -8,8 +8,8 @@ import pytest
 from structlog.testing import capture_logs
 
 import gateway.model as m
+from adapters.aap.client.missing_frames import ReceivedPieces, missing_frames
 from adapters.aap.client.readers import MessageBody
-from adapters.aap.client.turn_stream import ReceivedPieces, missing_frames
 from gateway.errors import GatewayError
 from gateway.ports.remote import DecodedItem, ParsedFrame, RemoteTurnEnd
 from tests.support.client.byte_server import Answer, says, stream

@@ -7,10 +7,10 @@ import aiohttp
 import orjson
 
 import gateway.model as m
-from adapters.aap.server.stream_options import StreamOptions
 from tests.prove.crash.client_base import BROKEN, CrashRun, DialectClient, blocks
 from tests.prove.crash.expected_streams import projected_frames, start_of, turn_of
 from tests.prove.crash.history import Kind
+from tests.support.dialect_tables import dialect
 
 MINE = {"name": "mine", "description": "A tool of the client.", "parameters": {"type": "object"}}
 
@@ -104,7 +104,7 @@ def expected_lines(records: Sequence[m.Record], view: m.SessionView, mark: str, 
     if begins is None:
         return []
     pieces: list[list[str]] = [[]]
-    for record, frames in projected_frames("aap", StreamOptions(), records, begins):
+    for record, frames in projected_frames("aap", dialect("aap").default_options, records, begins):
         pieces[-1] += [frame.body.decode().strip() for frame in frames]
         if isinstance(record.event, m.TurnSuspended):
             pieces.append([])

@@ -4,12 +4,12 @@ from typing import Any
 
 from aiohttp import web
 
-from conformance.faults.reference import ReferenceServer
+from conformance.faults.aap.server import AapServer
 from tests.support.conformance.damage import Damage
 from tests.support.conformance.examination_facts import KEY, Ask, ExaminationFacts
 
 
-class DamagedServer(ReferenceServer):
+class DamagedServer(AapServer):
     """An AAP server that damages a share of its bodies and events."""
 
     def __init__(self, damage: Damage) -> None:
@@ -51,7 +51,7 @@ FACTS = ExaminationFacts(
         "option-without-default invented-reason calls-by-another-name",
         "one-id-for-all no-room-ever",
     ),
-    liberties={
+    variations={
         "wordy": "CommentsAndCarriageReturns ExtraMembers StringsAndBlocks LetterByLetter OtherRefusals ResultsAtOnce",
         "sparse": "SparseInfo ManyMessages NewestFirst ClockMovesOn NameIgnored",
     },

@@ -2,6 +2,6 @@
 
 from adapters.aap.server.stream_options import StreamOptions
 
-TRIED = (StreamOptions(), StreamOptions("message"), StreamOptions("none"), StreamOptions(has_ids=True))
 LIVE = StreamOptions()
 """Those of a stream that is read while it happens."""
+TRIED = (LIVE, StreamOptions(mode="message"), StreamOptions(mode="none"), StreamOptions(has_ids=True))

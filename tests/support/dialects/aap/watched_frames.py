@@ -2,13 +2,9 @@
 
 import re
 
-from adapters.aap.server.stream_options import StreamOptions
 from gateway.ports import Frame
 from tests.support.dialects.aap.reader import read_stream
 from tests.support.frames import bodies
-
-OPTIONS = StreamOptions()
-"""The options of its stream."""
 
 
 def spoken(frames: list[Frame]) -> tuple[str, list[str]]:

@@ -10,12 +10,11 @@ import orjson
 import socketio
 
 import gateway.model as m
-from adapters.blade.server.stream_options import StreamOptions
 from adapters.blade.server.turn_state import wire_call_id
-from gateway.ports import Frame
 from tests.prove.crash.client_base import BROKEN, PATIENCE, CrashRun, DialectClient
 from tests.prove.crash.expected_streams import projected_frames
 from tests.prove.crash.history import ConnectionHistory
+from tests.support.dialect_tables import dialect
 
 
 class CrashListener:
@@ -130,11 +129,8 @@ class CrashClient(DialectClient):
 
 def expected_lines(records: Sequence[m.Record], view: m.SessionView) -> list[str]:
     """What the room of a session is told."""
-    return [_line_of(frame) for _, frames in projected_frames("blade", StreamOptions(), records) for frame in frames]
-
-
-def _line_of(frame: Frame) -> str:
-    return _line(frame.name, orjson.loads(frame.body))
+    projected = projected_frames("blade", dialect("blade").default_options, records)
+    return [_line(frame.name, orjson.loads(frame.body)) for _, frames in projected for frame in frames]
 
 
 def _line(name: str, payload: Any) -> str:

@@ -4,8 +4,8 @@ from typing import Any
 
 from aiohttp import web
 
-from conformance.faults.blade.ledger import Session
-from conformance.faults.blade.reference import BladeServer
+from conformance.faults.blade.server import BladeServer
+from conformance.faults.blade.state import Session
 from tests.support.conformance.damage import Damage
 from tests.support.conformance.examination_facts import KEY, Ask, ExaminationFacts
 
@@ -54,7 +54,7 @@ FACTS = ExaminationFacts(
     "patches-uncounted created-by-id errors-by-another-name plaintext-twice key-without-time",
     lax=("any-task", "any-kind-of-memory", "long-memory", "memory-kept-with-200", "key-without-time"),
     combined_faults=("turn-without-window history-backwards content-is-the-delta", "created-by-id"),
-    liberties={
+    variations={
         "wordy": "ExtraMembers WholeTexts StatusPatches Chatter OtherWrappings ReorderedMembers ThinksFirst "
         "StreamedUsers ResultsAsText SeveralToolsInATurn",
         "sparse": "OtherNumbers SparseMembers EmptyDeltas SmallBlocks OneTurnForATool NoBlocksOfTools NullsInChatEnd "

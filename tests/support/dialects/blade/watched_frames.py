@@ -1,11 +1,7 @@
 """What a Blade client that watches a whole session gets of it."""
 
-from adapters.blade.server.stream_options import StreamOptions
 from gateway.ports import Frame
 from tests.support.dialects.blade.reader import Page
-
-OPTIONS = StreamOptions()
-"""The options of its stream."""
 
 
 def spoken(frames: list[Frame]) -> tuple[str, list[str]]:

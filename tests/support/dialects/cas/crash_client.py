@@ -115,6 +115,6 @@ def _settling(event: dict[str, Any]) -> dict[str, Any]:
 
 def expected_lines(records: Sequence[m.Record], view: m.SessionView) -> list[str]:
     """What the stream of a session tells."""
-    reading = session_stream_options(view, None, as_list=False)
-    frames = projected_frames("cas", reading, records)
+    options = session_stream_options(view, None, as_list=False)
+    frames = projected_frames("cas", options, records)
     return [frame.body.decode().strip() for _, some in frames for frame in some]

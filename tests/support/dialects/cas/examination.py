@@ -6,8 +6,8 @@ import aiohttp
 import orjson
 from aiohttp import web
 
-from conformance.faults.cas import CasServer
-from conformance.faults.cas.memory import Body
+from conformance.faults.cas.server import CasServer
+from conformance.faults.cas.state import Body
 from tests.support.conformance.damage import Damage
 from tests.support.conformance.examination_facts import KEY, Ask, ExaminationFacts
 
@@ -62,7 +62,7 @@ FACTS = ExaminationFacts(
         "endless-metadata",
     ),
     combined_faults=("bare-errors one-turn-for-all", "closed-after-turns pages-overlap"),
-    liberties={
+    variations={
         "wordy": "ExtraFields SmallPieces ManySpans OtherStatuses Prologue Company ThreadsNamed OtherWords",
         "sparse": "Chatty ObjectsRefused PiecesReplayed PlainResults OtherSpelling OpaquePages ManyMessages "
         "ProcessedLater OtherEndings",

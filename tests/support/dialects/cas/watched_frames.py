@@ -1,12 +1,8 @@
 """What a CAS client that watches a whole session gets of it."""
 
-from adapters.cas.server.stream_options import StreamOptions
 from gateway.ports import Frame
 from tests.support.dialects.cas.reader import read_stream
 from tests.support.frames import bodies
-
-OPTIONS = StreamOptions()
-"""The options of its stream."""
 
 
 def spoken(frames: list[Frame]) -> tuple[str, list[str]]:

@@ -54,12 +54,12 @@ FACTS = ExaminationFacts(
     "stray-deltas input-in-python stream-as-text code-is-zero errors-with-data",
     lax=("message-not-needed", "any-agent", "always-new", "no-payload", "other-session"),
     combined_faults=("no-done without-user",),
-    liberties={
+    variations={
         "wordy": "Generous InTheBackground",
         "sparse": "OneMessage OtherBytes RefusesWhenBusy OtherWords",
         "terse": "Terse",
     },
-    liberties_keep_shoulds=False,
+    variations_keep_shoulds=False,
     passed_offline=194,
     needs_times=("ZF-WS-24",),
     has_destructive_cases=True,

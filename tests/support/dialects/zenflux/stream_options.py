@@ -2,9 +2,9 @@
 
 from adapters.zenflux.server.stream_options import StreamOptions
 
-TRIED = (
-    StreamOptions(), StreamOptions(multi_message=False), StreamOptions(whole=True),
-    StreamOptions(framing="sse", multi_message=False, throttle=0.0),
-)
 LIVE = StreamOptions()
 """Those of a stream that is read while it happens."""
+TRIED = (
+    LIVE, StreamOptions(multi_message=False), StreamOptions(whole=True),
+    StreamOptions(framing="sse", multi_message=False, throttle=0.0),
+)

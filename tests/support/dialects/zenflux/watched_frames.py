@@ -1,12 +1,8 @@
 """What a ZenFlux client that watches a whole session gets of it."""
 
-from adapters.zenflux.server.stream_options import StreamOptions
 from gateway.ports import Frame
 from tests.support.dialects.zenflux.reader import payloads, read_stream
 from tests.support.frames import bodies
-
-OPTIONS = StreamOptions()
-"""The options of its stream."""
 
 
 def spoken(frames: list[Frame]) -> tuple[str, list[str]]:

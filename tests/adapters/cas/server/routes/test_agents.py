@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from adapters.cas.server.routes.agents import routes_of_resources
+from gateway.http.security import policy_of
 from tests.support.dialects.cas.catalog_server import AT, Catalog, catalog
 
 NOUNS = ("agents", "environments", "files", "vaults", "memory_stores", "models")
@@ -16,7 +17,7 @@ async def test_both_mounts_have_the_same_routes(tmp_path: Path) -> None:
         plain = {(route.method, route.path.removeprefix(AT)) for route in routes if f"{AT}/v1" not in route.path}
         again = {(route.method, route.path.removeprefix(f"{AT}/v1")) for route in routes if f"{AT}/v1" in route.path}
         assert plain == again
-        assert all(hasattr(route.handler, "repeats") for route in routes if route.method in ("POST", "DELETE"))
+        assert all(policy_of(route.handler).is_idempotent for route in routes if route.method in ("POST", "DELETE"))
         for noun in NOUNS:
             assert (await cas.get(f"/{noun}")).body == (await cas.get(f"/v1/{noun}")).body
 

@@ -1,13 +1,12 @@
 """Quill as a client: frames become events, and how a server is called."""
 
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing
 from typing import Any
 
 import orjson
 
 import gateway.model as m
-from gateway.client import HttpClient, StreamAssembler
+from gateway.client import HttpClient, SseEvent, StreamAssembler, generator_turn
 from gateway.errors import BackendFailed, Conflict
 from gateway.ids import Mint, make_mint
 from gateway.ports import DecodedItem, NewRemoteSession, ParsedFrame, RemoteAddress, RemoteAsk, RemoteTurnEnd
@@ -47,6 +46,10 @@ class Decoder(DecoderPort):
         return [*self._assembler.finish(m.StopReason.ERROR, outcome=m.Outcome.FAILED)]
 
 
+def _frame(event: SseEvent) -> ParsedFrame:
+    return ParsedFrame(event.name, orjson.loads(event.data))
+
+
 class Remote:
     """A Quill server."""
 
@@ -72,19 +75,21 @@ class Remote:
     async def join(self, session_id: str) -> RemoteSession:
         return RemoteSession(session_id=str((await self._http.json("GET", f"/talks/{session_id}"))["talk"]))
 
+    @generator_turn
     async def start_turn(
-        self, session_id: str, command: m.SendMessage | m.Compact, settings: m.Settings = m.Settings(),  # noqa: B008
+        self, session_id: str, command: m.SendMessage | m.Compact, settings: m.Settings | None = None,
     ) -> AsyncGenerator[DecodedItem, None]:
         text = m.text_of(command.content) if isinstance(command, m.SendMessage) else ""
         decoder = Decoder(self._mint)
-        async with aclosing(self._http.events("POST", f"/talks/{session_id}/lines", {"text": text})) as events:
-            async for event in events:
-                for item in decoder.feed(ParsedFrame(event.name, orjson.loads(event.data))):
+        async with self._http.stream("POST", f"/talks/{session_id}/lines", {"text": text}) as stream:
+            while events := await stream.read():
+                for item in (item for event in events for item in decoder.feed(_frame(event))):
                     yield item
                     if isinstance(item, RemoteTurnEnd):
                         return
         raise BackendFailed("the stream ended before the turn was closed")
 
+    @generator_turn
     async def answer(
         self, session_id: str, answers: Sequence[tuple[RemoteAsk, m.Answer]],
     ) -> AsyncGenerator[DecodedItem, None]:

@@ -1,1 +1,1 @@
-"""A small correct Quill server, and two that are wrong."""
+"""Quill: a small correct server, and the faults that make it wrong."""

@@ -59,3 +59,6 @@ class QuillServer:
 
     def frame(self, name: str, body: Any) -> bytes:
         return f"event: {name}\ndata: {json.dumps(body)}\n\n".encode()
+
+
+SERVER, REFUSAL = QuillServer, web.HTTPException

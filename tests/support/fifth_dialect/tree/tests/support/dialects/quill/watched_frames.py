@@ -2,13 +2,10 @@
 
 import orjson
 
-from gateway.ports import NO_OPTIONS, Frame
-
-OPTIONS = NO_OPTIONS
-"""The options of its stream."""
+from gateway.ports import Frame
 
 
 def spoken(frames: list[Frame]) -> tuple[str, list[str]]:
     """The words of the agent, and the names of the tools it used, of which Quill tells nothing."""
-    words = [frame.body.split(b"data: ", 1)[1] for frame in frames if frame.body.startswith(b"event: words")]
+    words = [frame.body.split(b"data: ", 1)[1] for frame in frames if frame.name == "words"]
     return "".join(orjson.loads(word)["text"] for word in words), []

@@ -1,0 +1,52 @@
+"""The correct AAP server one case at a time, with little to show, and with other profiles; see `test_reference` and
+`test_variations` for whole examinations."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from conformance.aap.profile import AapProfile
+from conformance.faults.aap.server import AapServer
+from conformance.kit.verdict import Outcome, Report, Verdict
+from tests.support.conformance.examinations import PATIENT, troubles
+
+Examine = Callable[..., Awaitable[Report]]
+KEY = "the-key-of-the-examiners"
+
+
+async def test_cases_one_by_one_give_the_same(examine: Examine) -> None:
+    """Some of them; `test_plugin` puts all of them one by one."""
+    some = ("AAP-META-01", "AAP-SESS-10", "AAP-HIST-01", "AAP-TURN-04", "AAP-SSE-01", "AAP-TOOL-06")
+    report = await examine(AapServer(key=KEY), *some, at_once=1, within=PATIENT)
+    assert troubles(report) == []
+    assert {item.requirement.id for item in report.of(Outcome.PASSED)} == set(some)
+
+
+class BareServer(AapServer):
+    """Has only the agent that declares nothing."""
+
+    def agents(self) -> list[dict[str, Any]]:
+        return super().agents()[1:]
+
+
+async def test_an_agent_that_can_do_little_is_incomplete_but_not_wrong(examine: Examine) -> None:
+    report = await examine(BareServer())
+    assert report.of(Outcome.FAILED) == ()
+    assert (report.verdict, report.exit_code) == (Verdict.INCOMPLETE, 3)
+    assert {item.requirement.id for item in report.of(Outcome.PASSED)} >= {"AAP-META-01", "AAP-SESS-02", "AAP-SESS-09"}
+
+
+async def test_an_empty_profile_makes_things_not_testable_and_nothing_wrong(examine: Examine) -> None:
+    report = await examine(AapServer(), profile=AapProfile())
+    assert report.of(Outcome.FAILED) == ()
+    assert not any("stumbled" in (result.reason or "") for result in report.results)
+    assert len(report.of(Outcome.NOT_TESTABLE)) > 25
+
+
+async def test_an_agent_nobody_has_is_not_testable(examine: Examine) -> None:
+    report = await examine(AapServer(), "AAP-SESS-01", profile=AapProfile(agent="nobody"))
+    assert "no agent named 'nobody'" in report.results[0].remark
+
+
+async def test_the_profile_chooses_the_agent(examine: Examine) -> None:
+    report = await examine(AapServer(), "AAP-SESS-08", profile=AapProfile(agent="plain"))
+    assert "'plain' does not declare a secret option" in report.results[0].remark
