@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.dialect_tables import DIALECTS
+from gateway.ports import StreamOptions
+from tests.support.dialect_tables import DIALECTS, dialect
 
 HOME = "tests.support.dialects"
 PARTS = {
@@ -77,6 +78,9 @@ def quick_settings() -> dict[str, dict[str, Any]]:
     return {name: dict(part(name, "settings").QUICK) if has_part(name, "settings") else {} for name in DIALECTS}
 
 
-def live_options(dialect: str) -> str:
-    """The options of a stream that is read while it happens; a dialect that says nothing has none."""
-    return str(part(dialect, "stream_options").LIVE) if has_part(dialect, "stream_options") else ""
+def live_options(name: str) -> StreamOptions:
+    """The options of a stream that is read while it happens: the default ones, unless the dialect says others."""
+    if not has_part(name, "stream_options"):
+        return dialect(name).default_options
+    live: StreamOptions = part(name, "stream_options").LIVE
+    return live
