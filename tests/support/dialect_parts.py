@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from gateway.ports import StreamOptions
-from tests.support.dialect_tables import DIALECTS, dialect
+from tests.support.dialect_tables import DIALECTS
+from tests.support.dialect_tables import dialect as dialect_of
 
 HOME = "tests.support.dialects"
 PARTS = {
@@ -81,6 +82,6 @@ def quick_settings() -> dict[str, dict[str, Any]]:
 def live_options(name: str) -> StreamOptions:
     """The options of a stream that is read while it happens: the default ones, unless the dialect says others."""
     if not has_part(name, "stream_options"):
-        return dialect(name).default_options
+        return dialect_of(name).default_options
     live: StreamOptions = part(name, "stream_options").LIVE
     return live
