@@ -223,7 +223,7 @@ class Gateway:
         await self.runtime.log.open()
         await self._recount()
         if left := await self.sessions.recover():
-            log.info("turns_recovered", turns=left)
+            log.info("turns_recovered", count=left)
         yield
 
     async def _watching_keys(self, app: web.Application) -> AsyncIterator[None]:

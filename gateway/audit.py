@@ -1,4 +1,4 @@
-"""The audit log: a file of JSON lines that says who created, changed, revoked and deleted what."""
+"""The audit log: lines of JSON that say who created, changed, revoked and deleted what."""
 
 import os
 from concurrent.futures import ThreadPoolExecutor
@@ -14,13 +14,14 @@ from gateway.private_files import make_private_folder
 log = logging.get_logger("dragoman.audit")
 
 SERVER_CALLER = Caller(user="server")
-"""The caller of what the server does by itself."""
+"""The actor of what the server does by itself."""
 
 
 class AuditLog:
-    """One line per event: `at`, `event`, `actor`, `key`, `address`, `target`. No line has a message or a secret.
+    """Writes one line per event: `at`, `event`, `actor`, `key`, `address`, `target`.
 
-    The file is opened for each line, so that another program may rotate it. A thread writes: nobody waits for the disk.
+    No line has contents of messages or secrets. The file is opened for each line, so that another program may rotate
+    it. A thread writes, so that nobody waits for the disk.
     """
 
     def __init__(self, file: Path, clock: Clock) -> None:
@@ -30,7 +31,7 @@ class AuditLog:
         self._is_failing = False
 
     def write(self, event: str, caller: Caller | None, target: str) -> None:
-        """Write that the caller, or the server itself if None, did this."""
+        """Write that the caller (the server itself, if None) did this."""
         who = caller or SERVER_CALLER
         line = audit_line(self._clock(), event, who.user, who.key, who.address, target)
         if self._thread is None:
@@ -48,14 +49,14 @@ class AuditLog:
             self._is_failing = False
 
     def close(self) -> None:
-        """Return when all lines are written."""
+        """Wait until all lines are written."""
         if self._thread is not None:
             self._thread.shutdown(wait=True)
             self._thread = None
 
 
 def audit_line(at: float, event: str, actor: str, key: str, address: str, target: str) -> bytes:
-    """One line; characters that are not valid Unicode become question marks."""
+    """Return the line; a lone surrogate, as in a path that is not UTF-8, becomes a question mark."""
     said = {
         "at": datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds"), "event": event, "actor": actor,
         "key": key, "address": address, "target": target,
@@ -65,7 +66,7 @@ def audit_line(at: float, event: str, actor: str, key: str, address: str, target
 
 
 def append_line(file: Path, line: bytes) -> None:
-    """Append the line in one write, so that several processes may share the file."""
+    """Append the line in one write, so that several processes may use the same file."""
     make_private_folder(file.parent)
     opened = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     try:

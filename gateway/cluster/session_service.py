@@ -68,7 +68,7 @@ from .stream_relay import SessionChannels, StreamRelay
 
 log = structlog.get_logger("dragoman.cluster")
 
-OWNER_CHANGES = "the session changes hands again and again; try again"
+OWNER_CHANGES = "the session moves between servers again and again; try again"
 OWNER_SILENT = "the server that holds the session does not answer: it is not known whether this was done; look first"
 
 

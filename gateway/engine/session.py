@@ -215,7 +215,8 @@ class Session:
         self.runtime.observer.turn_ended(ended.outcome, ended.duration_ms / 1000)
         fault = ended.fault
         (log.warning if fault else log.info)(
-            "turn_failed" if fault else "turn_ended", session=self.view.session_id, turn=turn_id,
-            agent=self.view.agent, outcome=ended.outcome, stop_reason=ended.stop_reason, duration_ms=ended.duration_ms,
-            fault=fault.code if fault else None, **({"why": fault.message} if fault else {}),
+            "turn_failed" if fault else "turn_ended",
+            session=self.view.session_id, turn=turn_id, agent=self.view.agent, outcome=ended.outcome,
+            stop_reason=ended.stop_reason, duration_ms=ended.duration_ms, fault=fault.code if fault else None,
+            **({"reason": fault.message} if fault else {}),
         )

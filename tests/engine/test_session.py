@@ -228,7 +228,7 @@ async def test_the_journal_says_why_a_turn_failed() -> None:
         await stage.until(session, m.TurnEnded)
     [entry] = [one for one in told if one["event"] == "turn_failed"]
     assert (entry["log_level"], entry["agent"], entry["fault"]) == ("warning", "agent", "backend")
-    assert entry["why"] == "http://10.0.0.1 cannot be reached (Connection refused)"
+    assert entry["reason"] == "http://10.0.0.1 cannot be reached (Connection refused)"
 
 
 async def test_an_interrupt_for_another_turn_makes_no_room_for_a_message() -> None:

@@ -116,8 +116,8 @@ class RedisClient:
                 f"which it never tells what is on its disk; change it, or set `durability: normal`"
             )
         if words.get("maxmemory_policy", "noeviction") != "noeviction":
-            log.warning("redis_may_evict_sessions", policy=words["maxmemory_policy"],
-                        advice="set maxmemory-policy noeviction")
+            log.warning("redis_may_evict_data", policy=words["maxmemory_policy"],
+                        advice="sessions may be lost when the memory is full; set maxmemory-policy noeviction")
 
     async def _teach(self, line: RedisConnection) -> None:
         """Load all scripts: a server that was restarted has none."""
