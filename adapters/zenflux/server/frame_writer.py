@@ -56,7 +56,8 @@ class FrameWriter:
 
     def merge_delta(self, index: int, text: str, at: float) -> None:
         """Write a delta, or hold it back to be merged with those that follow."""
-        self._write_merged(self.throttle.take(index, text, at))
+        if merged := self.throttle.take(index, text, at):
+            self._write_merged(merged)
 
     def flush(self, now: float) -> None:
         """Write the deltas that were held back and are due."""
