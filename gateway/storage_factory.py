@@ -1,4 +1,4 @@
-"""Makes the storage that the setting `log` names: in memory, in a SQLite file, or in Redis for several servers."""
+"""Makes the storage that the setting `log:` names: in memory, in an SQLite file, or in Redis."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -37,20 +37,20 @@ DATABASE_FILE = "dragoman.db"
 
 @dataclass(frozen=True)
 class Storage:
-    """The log, the resources, the stored responses and the keys of one server."""
+    """The event log, the resources, the stored responses for idempotency keys, and the keys."""
 
     log: EventLog
     resources: Resources
     answers: ResponseStore
     keys: AsyncKeyTable
     recount: Callable[[], Awaitable[None]]
-    """Count what each owner has; called once the log is open."""
+    """Counts what each owner has, once the log is open."""
     tokens: TokenBuckets | None = None
     """The token buckets that several servers share."""
 
 
 class StorageLimits(Protocol):
-    """The limits in the settings that stores obey."""
+    """The limits that the stores need."""
 
     @property
     def max_sessions(self) -> int: ...
@@ -59,11 +59,11 @@ class StorageLimits(Protocol):
 
 
 async def _count_nothing() -> None:
-    """Nothing to count: memory is empty at the start, and Redis counts by itself."""
+    """Count nothing: a store in memory is empty at the start, and Redis counts for all servers."""
 
 
 def make_storage(config: Config, clock: Clock, limits: Callable[[], StorageLimits], tally: Quotas) -> Storage:
-    """The storage, not yet opened; it counts in the tally what owners have."""
+    """Return the storage, not yet opened; the quotas count what is stored."""
     kind = config.log.partition(":")[0]
     if "://" in config.log:
         return _redis_storage(config, clock, limits, tally)
@@ -91,7 +91,7 @@ def database_path(config: Config) -> Path:
 
 
 def make_seal(config: Config) -> Seal:
-    """The seal for stored secrets, with the keys of the settings or of the data folder."""
+    """Return the seal for stored secrets, with the keys of the settings or of the data folder."""
     if config.log == "memory":
         return UNSEALED
     given = config.secrets_key.get_secret_value()
@@ -99,7 +99,7 @@ def make_seal(config: Config) -> Seal:
 
 
 def _redis_storage(config: Config, clock: Clock, limits: Callable[[], StorageLimits], tally: Quotas) -> Storage:
-    """Storage in Redis; its libraries are imported only if it is used."""
+    """Return the storage on a Redis server; its modules are imported only here."""
     from gateway.storage.log.redis import RedisLog
     from gateway.storage.redis import RedisTokenBuckets
     from gateway.storage.resources.redis import RedisKeyTable, RedisResources, RedisResponses
@@ -121,7 +121,7 @@ def make_redis(config: Config) -> "RedisClient":
 
 
 def make_key_store(config: Config) -> KeyStore:
-    """The keys for the commands of the CLI, which work with and without a running server."""
+    """Return the key store for commands, which run with or without a server."""
     if "://" not in config.log:
         return KeyStore(SqliteKeyTable(database_path(config)), config.data)
     from gateway.storage.resources.redis import BlockingKeyTable

@@ -147,7 +147,7 @@ class Claims:
         if self._runtime.is_draining:
             raise OwnerUnknown("the server is about to stop")
         if not self._log.is_settled(session_id):
-            raise OwnerUnknown("the session has just changed hands; try again")
+            raise OwnerUnknown("the session has just moved to another server; try again")
         await self._lease.sure()
         self._held.doubtful.discard(session_id)
         try:

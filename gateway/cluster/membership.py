@@ -129,7 +129,7 @@ class Heartbeat:
                 log.warning("heartbeat_failed", error=error.message)
 
     def _failed(self, error: BaseException) -> None:
-        log.error("heartbeat_failed", exc_info=error)
+        log.error("lease_renewal_failed", exc_info=error)
 
     async def stop(self) -> None:
         if self._task is not None:

@@ -24,8 +24,8 @@ SEALED_PREFIX = "sealed:"
 """The beginning of every sealed value."""
 FILE = "secrets.key"
 """The file with the key of a data folder; it is made with the first secret, and only its owner may read it."""
-KEY_ADVICE = (
-    "a secret was sealed with another key, and is left out; name that key in `secrets_key:`, or give the secret again"
+KEY_LOST = (
+    "a secret was sealed with another key and is left out; name that key in `secrets_key:`, or give the secret again"
 )
 
 
@@ -76,7 +76,7 @@ class FernetSeal:
         """Warn once, however often the secret is read."""
         if not self._has_warned:
             self._has_warned = True
-            log.warning("secret_key_unknown", advice=KEY_ADVICE)
+            log.warning("secret_key_unknown", advice=KEY_LOST)
 
     def _opened(self, value: str) -> Any:
         content = self.unseal_bytes(value.encode())

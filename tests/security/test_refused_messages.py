@@ -30,7 +30,7 @@ async def served_all(folder: Path, **limits: Any) -> AsyncIterator[tuple[Served,
 
 async def everything(served: Served, session: str) -> tuple[int, bytes]:
     async with served.http.get(served.url(f"/replay/{session}")) as answer:
-        return len(served.gateway.sessions), await answer.read()
+        return served.gateway.runtime.log.session_count, await answer.read()
 
 
 @pytest.mark.parametrize("way", WAYS)

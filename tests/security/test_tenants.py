@@ -76,12 +76,12 @@ async def test_who_asks_too_fast_is_told_when_to_come_again(tmp_path: Path, dial
     async with tenants(tmp_path, requests_per_second=0.1, request_burst=2) as (served, ann, bob):
         path, body = CREATES[dialect]
         assert {await ann.status("POST", path, body) for _ in range(2)} <= {200, 201}
-        before = len(served.gateway.sessions)
+        before = served.gateway.runtime.log.session_count
         async with ann.asks("POST", path, body) as answer:
             assert (answer.status, answer.headers["Retry-After"]) == (429, "10")
             said = part(dialect, "rest_requests").error_text(await answer.json())
             assert "you may send 0.1 requests a second" in said
-        assert len(served.gateway.sessions) == before
+        assert served.gateway.runtime.log.session_count == before
         assert await bob.status("POST", path, body) in (200, 201)
         await asyncio.sleep(10)
         assert await ann.status("POST", path, body) in (200, 201)
@@ -130,7 +130,7 @@ def turn(session: str, words: str, stream: str = "delta") -> tuple[str, str, Any
 async def test_a_key_runs_so_many_turns_at_once_and_the_next_is_not_taken(tmp_path: Path) -> None:
     async with tenants(tmp_path, turns=1) as (served, ann, bob):
         first, second = await ann.session(), await ann.session()
-        before = len(served.gateway.sessions)
+        before = served.gateway.runtime.log.session_count
         async with ann.asks(*turn(first, "/slow 1000")) as stream:
             await stream.content.readuntil(b"text_delta")
             assert await ann.status(*turn(second, "hello")) == 429
@@ -142,7 +142,8 @@ async def test_a_key_runs_so_many_turns_at_once_and_the_next_is_not_taken(tmp_pa
             path, body = CREATES["cas"]
             begun = {**body, "initial_events": [{"type": "user.message", "content": "x"}]}  # type: ignore[dict-item]
             assert await ann.status("POST", path, begun) == 429
-            assert len(served.gateway.sessions) == before, "no session was made for a message that is refused"
+            had = served.gateway.runtime.log.session_count
+            assert had == before, "no session was made for a message that is refused"
             assert await served.gateway.resources.list("environment", "ann") == [], "nor an environment"
             other = {"message": "x", "userId": "local", "stream": False, "conversationId": second, "agentId": "other"}
             assert await ann.status("POST", "/api/v1/chat", other) == 429

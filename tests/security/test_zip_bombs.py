@@ -48,11 +48,11 @@ async def test_a_small_zip_does_not_become_a_large_workspace(tmp_path: Path) -> 
         bomb = with_files(await exported(client), 20, 2 * MIB)
         assert len(bomb) < 100_000
         before = names_below(tmp_path)
-        sessions = len(client.gateway.sessions)
+        sessions = client.gateway.runtime.log.session_count
         for path in ("/sessions/preview-import", "/sessions/import"):
             answer = await client.post(path, form(bomb))
             assert answer.status == 413, answer.body
-        assert len(client.gateway.sessions) == sessions
+        assert client.gateway.runtime.log.session_count == sessions
         assert names_below(tmp_path) - before <= {"files", ".drafts"}, "no file of it"
 
 
@@ -60,10 +60,10 @@ async def test_an_import_beyond_the_quota_is_refused_before_anything_is_kept(tmp
     async with blade(tmp_path, limits={"per_key": {"stored_bytes": MIB}}) as client:
         plain = await exported(client)
         large = with_files(plain, 3, MIB // 2)
-        before, sessions = names_below(tmp_path), len(client.gateway.sessions)
+        before, sessions = names_below(tmp_path), client.gateway.runtime.log.session_count
         answer = await client.post("/sessions/import", form(large))
         assert (answer.status, answer.headers["Retry-After"]) == (429, "60")
-        assert len(client.gateway.sessions) == sessions
+        assert client.gateway.runtime.log.session_count == sessions
         assert names_below(tmp_path) - before <= {"files", ".drafts"}, "no file of it"
         assert (await client.post("/sessions/import", form(with_files(plain, 1, MIB // 2)))).status == 200
 

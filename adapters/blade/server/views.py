@@ -69,54 +69,54 @@ OBJECTS: dict[str, tuple[str, ...]] = {
 
 # -- turns ------------------------------------------------------------------------------------------------------------
 
-def turn_body(table: DialectTable, told: TurnEntry) -> Any:
-    """A turn as it is by now."""
+def turn_body(table: DialectTable, turn: TurnEntry) -> Any:
+    """A turn in its current state."""
     fields = {
-        "id": told.id,
-        "sequence": told.sequence,
-        "turn_id": told.turn_id,
-        "loop_id": told.loop.loop_id,
-        "role": told.role,
-        "status": turn_status(table, told),
-        "blocks": [block_body(table, one) for one in told.blocks],
-        "tool_calls": [tool_call_body(table, call) for call in told.calls.values()],
-        "model": told.model,
-        "usage": table.object("usage", usage=told.usage) if told.usage else None,
-        "duration_ms": told.duration_ms,
-        "started_at": told.started_at,
-        "context_window": told.context_window,
-        "fork": told.loop.fork,
-        "memory_refs": memory_refs(table, told.memory_refs),
+        "id": turn.id,
+        "sequence": turn.sequence,
+        "turn_id": turn.turn_id,
+        "loop_id": turn.loop.loop_id,
+        "role": turn.role,
+        "status": turn_status(table, turn),
+        "blocks": [block_body(table, one) for one in turn.blocks],
+        "tool_calls": [tool_call_body(table, call) for call in turn.calls.values()],
+        "model": turn.model,
+        "usage": table.object("usage", usage=turn.usage) if turn.usage else None,
+        "duration_ms": turn.duration_ms,
+        "started_at": turn.started_at,
+        "context_window": turn.context_window,
+        "fork": turn.loop.fork,
+        "memory_refs": None if turn.memory_refs is None else memory_refs(table, turn.memory_refs),
     }
-    summed = told.compaction
+    summed = turn.compaction
     if summed is None:
         return table.object("turn", **fields)
     saved = 1 - summed.tokens_after / summed.tokens_before if summed.tokens_before else 0.0
     return table.object(
         "turn.compaction", **fields, compaction_id=summed.compaction_id, preview=summed.preview, summary=summed.summary,
-        archived=told.archived, tokens_before=summed.tokens_before, tokens_after=summed.tokens_after,
+        archived=turn.archived, tokens_before=summed.tokens_before, tokens_after=summed.tokens_after,
         saved_ratio=min(1.0, max(0.0, round(saved, 4))), trigger=summed.trigger,
     )
 
 
-def turn_status(table: DialectTable, told: TurnEntry) -> str:
-    return table.word("outcome" if isinstance(told.state, m.Outcome) else "session_status@turn", told.state)
+def turn_status(table: DialectTable, turn: TurnEntry) -> str:
+    return table.word("outcome" if isinstance(turn.state, m.Outcome) else "session_status@turn", turn.state)
 
 
 def block_body(table: DialectTable, one: TurnBlock) -> Any:
-    return table.object("block", type=one.type, content=_content(table, one), call=_about(one.call))
+    content = one.content
+    if isinstance(content, TurnCall):
+        content = result(table, content) if one.type == BlockType.TOOL_RESULT else _declaration(table, content)
+    return table.object(
+        "block", type=one.type, content=content, call=None if one.call is None else _call_names(one.call))
 
 
-def _content(table: DialectTable, one: TurnBlock) -> Any:
-    if not isinstance(one.content, TurnCall):
-        return one.content
-    if one.type == BlockType.TOOL_RESULT:
-        return result(table, one.content)
-    return table.object("declaration", call=_about(one.content), input=arguments(table, one.content))
+def _declaration(table: DialectTable, call: TurnCall) -> Any:
+    return table.object("declaration", call=_call_names(call), input=arguments(table, call))
 
 
-def _about(call: TurnCall | None) -> dict[str, Any] | None:
-    return {"id": call.id, "name": call.name, "title": call.title or call.name} if call else None
+def _call_names(call: TurnCall) -> dict[str, Any]:
+    return {"id": call.id, "name": call.name, "title": call.title or call.name}
 
 
 def memory_refs(table: DialectTable, refs: Any) -> list[Any] | None:

@@ -63,17 +63,17 @@ class Decoder(DecoderPort):
 
     def on_reconnect(self) -> None:
         """The line was cut, and is taken up again after the last event that was whole."""
-        for voice in self._turn.threads.voices.values():
-            voice.connection_lost()
+        for thread in self._turn.threads.by_scope.values():
+            thread.connection_lost()
 
     def feed(self, frame: ParsedFrame) -> list[DecodedItem]:
         if not isinstance(frame.body, dict):
             raise BackendFailed("the upstream sent an event that is no object")
         kind = event_type_of(frame)
-        told, step = ReceivedEvent(kind, frame_event_id(frame), frame.body), EVENT_STEPS.get(kind)
+        received, step = ReceivedEvent(kind, frame_event_id(frame), frame.body), EVENT_STEPS.get(kind)
         if kind in PREVIEW_STEPS:
-            return self._previewed(told)
-        if step is None or told.id in self._had:
+            return self._previewed(received)
+        if step is None or received.id in self._had:
             return []
         if self._turn.over:
             if kind not in BETWEEN_TURNS:
@@ -81,16 +81,16 @@ class Decoder(DecoderPort):
             if kind in TURN_BEGINNINGS:
                 self._begin()
         turn = self._turn
-        self._had |= {told.id} if told.id else set()
+        self._had |= {received.id} if received.id else set()
         turn.paused = turn.paused and kind in WHILE_WAITING
-        return [*([] if kind in AFTER_FAULT else turn.mentioned()), *step(turn, told)]
+        return [*([] if kind in AFTER_FAULT else turn.mentioned()), *step(turn, received)]
 
-    def _previewed(self, told: ReceivedEvent) -> list[DecodedItem]:
-        turn, voice = self._turn, self._turn.threads.voice(told)
-        if turn.over or voice.over:
+    def _previewed(self, received: ReceivedEvent) -> list[DecodedItem]:
+        turn, thread = self._turn, self._turn.threads.thread_of(received)
+        if turn.over or thread.over:
             return []
         turn.paused = False
-        return [*PREVIEW_STEPS[told.type](voice, told)]
+        return [*PREVIEW_STEPS[received.type](thread, received)]
 
     def end(self) -> list[DecodedItem]:
         return [] if self._turn.over else self._turn.close(m.Outcome.COMPLETED, m.StopReason.END_TURN)
@@ -116,14 +116,14 @@ class TurnDecoder:
 
     # -- its end --------------------------------------------------------------------------------------------------
 
-    def _goes_on(self, told: ReceivedEvent) -> list[DecodedItem]:
+    def _goes_on(self, received: ReceivedEvent) -> list[DecodedItem]:
         return []
 
-    def _idle(self, told: ReceivedEvent) -> list[DecodedItem]:
-        why = told.object("stop_reason").get("type")
-        usage = usage_difference(read_usage(told.object("usage")), self._usage)
+    def _idle(self, received: ReceivedEvent) -> list[DecodedItem]:
+        why = received.object("stop_reason").get("type")
+        usage = usage_difference(read_usage(received.object("usage")), self._usage)
         if why == "requires_action":
-            asked = self._tools.asks.waiting(told.object("stop_reason").get("event_ids"))
+            asked = self._tools.asks.waiting(received.object("stop_reason").get("event_ids"))
             self.paused = True
             return [*self.mentioned(), *self._finish_all(usage, m.Outcome.COMPLETED), *asked]
         return self._end(self._stop(str(why)), usage)
@@ -131,7 +131,7 @@ class TurnDecoder:
     def _stop(self, word: str) -> m.StopReason:
         if word == EXHAUSTED or self._fault is not None:
             return m.StopReason.ERROR
-        own = self.threads.voices[m.ROOT].stop_reason
+        own = self.threads.by_scope[m.ROOT].stop_reason
         meant = meanings().stops.get(word) or next((one for one in m.StopReason if one == word), m.StopReason.END_TURN)
         silent = meant is m.StopReason.END_TURN and own not in (None, m.StopReason.TOOL_USE)
         return own if silent and own else meant
@@ -140,43 +140,43 @@ class TurnDecoder:
         outcome, fault = OUTCOMES.get(stop, m.Outcome.COMPLETED), self._fault
         if outcome is m.Outcome.FAILED and fault is None:
             fault = m.Fault(code=m.FaultCode.BACKEND, message="The server gave up the turn.")
-        said = self.close(outcome, stop, usage)
-        return [*said, RemoteTurnEnd(stop_reason=stop, outcome=outcome, fault=fault)]
+        events = self.close(outcome, stop, usage)
+        return [*events, RemoteTurnEnd(stop_reason=stop, outcome=outcome, fault=fault)]
 
-    def _gone(self, told: ReceivedEvent) -> list[DecodedItem]:
+    def _gone(self, received: ReceivedEvent) -> list[DecodedItem]:
         """The session is no more; whatever ran in it has ended with it."""
         self._fault = m.Fault(code=m.FaultCode.BACKEND, message="The server has closed the session.")
         return self._end(m.StopReason.ERROR)
 
     def close(self, outcome: m.Outcome, stop: m.StopReason, usage: m.Usage = NO_USAGE) -> list[DecodedItem]:
-        said: list[DecodedItem] = [*self._finish_all(usage, outcome), *self._tools.answered()]
-        said += [event for voice in self.threads.voices.values() for event in voice.abandoned(UNFINISHED)]
-        said += self.threads.close(stop)
-        said += self._tools.left_over()
+        events: list[DecodedItem] = [*self._finish_all(usage, outcome), *self._tools.answered()]
+        events += [event for thread in self.threads.by_scope.values() for event in thread.abandoned(UNFINISHED)]
+        events += self.threads.close(stop)
+        events += self._tools.left_over()
         self.over, self.paused, self._fault = True, False, None
-        return said
+        return events
 
     def _finish_all(self, usage: m.Usage, outcome: m.Outcome) -> list[Any]:
         """End the messages that no span has ended; usage that belongs to no message goes to the agent's."""
-        voices = reversed(self.threads.voices.items())
-        return [event for scope_id, voice in voices
-                for event in voice.finish(usage if scope_id == m.ROOT else NO_USAGE, outcome)]
+        threads = reversed(self.threads.by_scope.items())
+        return [event for scope_id, thread in threads
+                for event in thread.finish(usage if scope_id == m.ROOT else NO_USAGE, outcome)]
 
     # -- the session ----------------------------------------------------------------------------------------------
 
-    def _updated(self, told: ReceivedEvent) -> list[DecodedItem]:
-        title = None if told.body.get("title") is None else told.text("title")
-        metadata = None if told.body.get("metadata") is None else dict(told.object("metadata"))
+    def _updated(self, received: ReceivedEvent) -> list[DecodedItem]:
+        title = None if received.body.get("title") is None else received.text("title")
+        metadata = None if received.body.get("metadata") is None else dict(received.object("metadata"))
         return [] if title is None and metadata is None else [m.SessionUpdated(title=title, metadata=metadata)]
 
-    def _compacted(self, told: ReceivedEvent) -> list[DecodedItem]:
-        if self.threads.scope_of(told.text("session_thread_id")) != m.ROOT:
+    def _compacted(self, received: ReceivedEvent) -> list[DecodedItem]:
+        if self.threads.scope_of(received.text("session_thread_id")) != m.ROOT:
             return []
-        return [m.SessionCompacted(compaction_id=told.id or self._mint("cmp"), summary=told.text("summary"))]
+        return [m.SessionCompacted(compaction_id=received.id or self._mint("cmp"), summary=received.text("summary"))]
 
-    def _failed(self, told: ReceivedEvent) -> list[DecodedItem]:
+    def _failed(self, received: ReceivedEvent) -> list[DecodedItem]:
         """An error that ends the turn comes with its end; any other comes as soon as it is known to be one."""
-        fault, again = read_fault(told)
+        fault, again = read_fault(received)
         if again:
             return [m.FaultRaised(fault=fault)]
         self._fault = fault
@@ -189,59 +189,60 @@ class TurnDecoder:
         fault, self._fault = self._fault, None
         return [m.FaultRaised(fault=fault)]
 
-    def _broken(self, told: ReceivedEvent) -> list[DecodedItem]:
-        fault, _ = read_fault(told)
+    def _broken(self, received: ReceivedEvent) -> list[DecodedItem]:
+        fault, _ = read_fault(received)
         raise BackendFailed(f"the upstream aborted its response: {fault.message[:500]}")
 
     # -- messages -------------------------------------------------------------------------------------------------
 
-    def _span_started(self, told: ReceivedEvent) -> list[DecodedItem]:
-        voice = self._speaking(told)
-        return [*voice.span_started(told.text("model"))] if voice else []
+    def _span_started(self, received: ReceivedEvent) -> list[DecodedItem]:
+        thread = self._open_thread(received)
+        return [*thread.span_started(received.text("model"))] if thread else []
 
-    def _span_ended(self, told: ReceivedEvent) -> list[DecodedItem]:
-        voice = self._speaking(told)
-        if voice is None:
+    def _span_ended(self, received: ReceivedEvent) -> list[DecodedItem]:
+        thread = self._open_thread(received)
+        if thread is None:
             return []
-        usage = read_usage(told.object("model_usage") or told.object("usage"))
+        usage = read_usage(received.object("model_usage") or received.object("usage"))
         self._usage += usage
-        return [*voice.finish(usage, m.Outcome.FAILED if told.body.get("is_error") is True else m.Outcome.COMPLETED)]
+        outcome = m.Outcome.FAILED if received.body.get("is_error") is True else m.Outcome.COMPLETED
+        return [*thread.finish(usage, outcome)]
 
-    def _message(self, told: ReceivedEvent) -> list[DecodedItem]:
-        voice = self._speaking(told)
-        return [*voice.message(told)] if voice else []
+    def _message(self, received: ReceivedEvent) -> list[DecodedItem]:
+        thread = self._open_thread(received)
+        return [*thread.message(received)] if thread else []
 
-    def _thinking(self, told: ReceivedEvent) -> list[DecodedItem]:
-        voice = self._speaking(told)
-        return [*voice.thinking(told)] if voice else []
+    def _thinking(self, received: ReceivedEvent) -> list[DecodedItem]:
+        thread = self._open_thread(received)
+        return [*thread.thinking(received)] if thread else []
 
-    def _speaking(self, told: ReceivedEvent) -> ThreadDecoder | None:
+    def _open_thread(self, received: ReceivedEvent) -> ThreadDecoder | None:
         """The thread of an event; None for a sub-agent that has ended."""
-        voice = self.threads.voice(told)
-        return None if voice.over else voice
+        thread = self.threads.thread_of(received)
+        return None if thread.over else thread
 
     # -- tools ----------------------------------------------------------------------------------------------------
 
-    def _called(self, told: ReceivedEvent) -> list[DecodedItem]:
-        voice = self._speaking(told)
-        return [*self._tools.called(told, voice)] if voice else []
+    def _called(self, received: ReceivedEvent) -> list[DecodedItem]:
+        thread = self._open_thread(received)
+        return [*self._tools.called(received, thread)] if thread else []
 
-    def _returned(self, told: ReceivedEvent) -> list[DecodedItem]:
-        return [*self._tools.returned(told)]
+    def _returned(self, received: ReceivedEvent) -> list[DecodedItem]:
+        return [*self._tools.returned(received)]
 
-    def _delivered(self, told: ReceivedEvent) -> list[DecodedItem]:
-        return [*self._tools.delivered(told)]
+    def _delivered(self, received: ReceivedEvent) -> list[DecodedItem]:
+        return [*self._tools.delivered(received)]
 
     # -- sub-agents -----------------------------------------------------------------------------------------------
 
-    def _thread_created(self, told: ReceivedEvent) -> list[DecodedItem]:
-        return [*self.threads.created(told)]
+    def _thread_created(self, received: ReceivedEvent) -> list[DecodedItem]:
+        return [*self.threads.created(received)]
 
-    def _thread_changed(self, told: ReceivedEvent) -> list[DecodedItem]:
-        return [*self.threads.changed(told)]
+    def _thread_changed(self, received: ReceivedEvent) -> list[DecodedItem]:
+        return [*self.threads.changed(received)]
 
-    def _mail(self, told: ReceivedEvent) -> list[DecodedItem]:
-        return [*self.threads.mail(told)]
+    def _mail(self, received: ReceivedEvent) -> list[DecodedItem]:
+        return [*self.threads.mail(received)]
 
 
 EVENT_STEPS: dict[str, Callable[[TurnDecoder, ReceivedEvent], list[DecodedItem]]] = {

@@ -31,36 +31,36 @@ class ToolDecoder:
         """The calls that their questions stand for; a server may send results of them beside the answers."""
         self._answers: dict[str, ReceivedEvent] = {}
 
-    def called(self, told: ReceivedEvent, voice: ThreadDecoder) -> list[BackendEvent]:
-        call, scope_id = _read_call(told), voice.scribe.writer.scope_id
-        ask = read_ask(call, [*voice.scribe.open_calls.values()])
-        if isinstance(ask, m.QuestionAsk) and ask.call is None and voice.scribe.writer.in_message:
+    def called(self, received: ReceivedEvent, thread: ThreadDecoder) -> list[BackendEvent]:
+        call, scope_id = _read_call(received), thread.assembler.writer.scope_id
+        ask = read_ask(call, [*thread.assembler.open_calls.values()])
+        if isinstance(ask, m.QuestionAsk) and ask.call is None and thread.assembler.writer.in_message:
             call = replace(call, origin=m.ToolOrigin.BUILTIN)  # a call of the agent, which only its question shows
-            self.asks.told(told.id, replace(ask, call=call), scope_id)
-            self._questions.add(told.id)
-            return voice.call(call)
-        if ask is not None and told.id:
-            self.asks.told(told.id, ask, scope_id)
+            self.asks.told(received.id, replace(ask, call=call), scope_id)
+            self._questions.add(received.id)
+            return thread.call(call)
+        if ask is not None and received.id:
+            self.asks.told(received.id, ask, scope_id)
             return []
         self.asks.made(call, scope_id)
-        return voice.call(call)
+        return thread.call(call)
 
-    def returned(self, told: ReceivedEvent) -> list[BackendEvent]:
+    def returned(self, received: ReceivedEvent) -> list[BackendEvent]:
         """Also the results of clients: CAS sends them once, when they come in."""
-        call_id = next((told.text(name) for name in CALL_ID_FIELDS if told.text(name)), "")
+        call_id = next((received.text(name) for name in CALL_ID_FIELDS if received.text(name)), "")
         self.asks.settled(call_id)
-        if call_id in self._questions and told.type == "user.custom_tool_result":
-            self._answers[call_id] = told
+        if call_id in self._questions and received.type == "user.custom_tool_result":
+            self._answers[call_id] = received
             return []
         self._answers.pop(call_id, None)
-        voice = self._threads.voice_of_call(call_id) or self._threads.voice(told)
-        content = simplified_content(tuple(map(self._filed, told.content())))
-        return voice.returned(call_id, content, is_error=told.body.get("is_error") is True)
+        thread = self._threads.thread_of_call(call_id) or self._threads.thread_of(received)
+        content = simplified_content(tuple(map(self._filed, received.content())))
+        return thread.returned(call_id, content, is_error=received.body.get("is_error") is True)
 
     def answered(self) -> list[BackendEvent]:
         """The results of questions that the server has left to who answered them."""
         self._questions, answers = set(), [*self._answers.values()]
-        return [said for told in answers for said in self.returned(told)]
+        return [event for received in answers for event in self.returned(received)]
 
     def _filed(self, part: m.AnyPart) -> m.AnyPart:
         """A file in a result, with the facts of its delivery."""
@@ -69,13 +69,13 @@ class ToolDecoder:
         known = self._files.pop(part.file_id)
         return replace(part, media_type=part.media_type or known.media_type, size=known.size)
 
-    def delivered(self, told: ReceivedEvent) -> list[BackendEvent]:
+    def delivered(self, received: ReceivedEvent) -> list[BackendEvent]:
         """A file; the result that follows has it too, as a rule."""
-        file_id, size = told.text("file_id"), told.body.get("size")
+        file_id, size = received.text("file_id"), received.body.get("size")
         if file_id:
             self._files[file_id] = m.FilePart(
-                name=told.text("original_filename") or file_id, file_id=file_id,
-                media_type=told.text("content_type") or None, size=size if isinstance(size, int) else None,
+                name=received.text("original_filename") or file_id, file_id=file_id,
+                media_type=received.text("content_type") or None, size=size if isinstance(size, int) else None,
             )
         return []
 
@@ -86,14 +86,14 @@ class ToolDecoder:
         ]
 
 
-def _read_call(told: ReceivedEvent) -> m.ToolCall:
-    name, origin = told.text("name"), ORIGINS[told.type]
+def _read_call(received: ReceivedEvent) -> m.ToolCall:
+    name, origin = received.text("name"), ORIGINS[received.type]
     if not name:
-        raise told.malformed("it has no name")
+        raise received.malformed("it has no name")
     return m.ToolCall(
-        call_id=told.id, name=name, input=dict(told.object("input")), origin=origin,
-        permission=meanings().permissions.get(told.text("evaluated_permission"), m.Permission.ALLOW),
-        server=(told.text("mcp_server_name") or None) if origin is m.ToolOrigin.MCP else None,
+        call_id=received.id, name=name, input=dict(received.object("input")), origin=origin,
+        permission=meanings().permissions.get(received.text("evaluated_permission"), m.Permission.ALLOW),
+        server=(received.text("mcp_server_name") or None) if origin is m.ToolOrigin.MCP else None,
     )
 
 

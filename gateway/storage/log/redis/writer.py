@@ -25,6 +25,7 @@ from gateway.storage.redis import (
 from gateway.storage.sealing import UNSEALED, Seal
 from gateway.supervision import keep_running
 
+from .commit_waiters import CommitWaiters
 from .reader import RedisLogReader, encode_entry, is_same_record
 
 log = structlog.get_logger("dragoman.log")
@@ -204,7 +205,7 @@ class RedisLog:
     def _drop_unwritable(self, error: BaseException) -> None:
         """Drop the group whose writing failed by a mistake: its sessions must not keep the others from being stored."""
         lost = tuple(self._leaving)
-        log.error("records_not_storable", sessions=len(lost), exc_info=error)
+        log.error("records_not_stored", sessions=len(lost), exc_info=error)
         for session_id in lost:
             self._dropped(session_id)
         self._stirred.set()
@@ -356,39 +357,3 @@ class RedisLog:
             await asyncio.wait([self._writing], timeout=self.redis.lease)
             self._writing.cancel()
         await self.redis.close()
-
-
-Waiter = tuple[int, asyncio.Future[None]]
-"""A record, and the future that is resolved when it is stored."""
-
-
-class CommitWaiters:
-    """The tasks that wait until a record of a session is stored."""
-
-    def __init__(self) -> None:
-        self._waiters: dict[str, list[Waiter]] = {}
-
-    async def wait(self, session_id: str, seq: int) -> None:
-        """Return when that record is stored; raises why it will not be."""
-        done = asyncio.get_running_loop().create_future()
-        self._waiters.setdefault(session_id, []).append((seq, done))
-        await done
-
-    def resolve(self, session_id: str, upto: int) -> None:
-        """The records up to this one are stored."""
-        waiting = self._waiters.pop(session_id, [])
-        later = [waiter for waiter in waiting if waiter[0] > upto]
-        if later:
-            self._waiters[session_id] = later
-        for seq, done in waiting:
-            if seq <= upto and not done.done():
-                done.set_result(None)
-
-    def refuse(self, session_id: str, error: GatewayError) -> None:
-        for _, done in self._waiters.pop(session_id, ()):
-            if not done.done():
-                done.set_exception(error)
-
-    def refuse_all(self, error: GatewayError) -> None:
-        for session_id in list(self._waiters):
-            self.refuse(session_id, error)

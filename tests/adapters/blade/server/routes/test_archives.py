@@ -59,7 +59,7 @@ async def test_a_preview_tells_what_is_in_it_and_imports_nothing(client: Client)
     preview = (await client.post("/sessions/preview-import", form(content))).body
     assert (preview["session_id"], preview["intent"], preview["files"]) == (session, "my talk", ["a/b.txt"])
     assert preview["message_count"] == len((await client.get(f"/sessions/{session}/messages")).body)
-    assert len(client.gateway.sessions) == 1
+    assert client.gateway.runtime.log.session_count == 1
 
 
 async def test_an_imported_session_is_the_importers(tmp_path: Path) -> None:
@@ -100,7 +100,7 @@ async def test_what_somebody_made_up_is_refused_and_leaves_nothing(client: Clien
         answer = await client.post("/sessions/import", form(hostile))
         assert answer.status in (400, 409), answer
         assert list(answer.body) == ["detail"]
-    assert len(client.gateway.sessions) == 1
+    assert client.gateway.runtime.log.session_count == 1
     data = client.gateway.components.config.data
     assert sorted(path.name for path in (data / "workspaces").iterdir()) == [".drafts", session]
     assert [path for path in (data / "files").iterdir() if path.name.startswith("file_")] == []

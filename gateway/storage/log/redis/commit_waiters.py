@@ -1,0 +1,40 @@
+"""The tasks that wait until a record is stored in Redis."""
+
+import asyncio
+
+from gateway.errors import GatewayError
+
+Waiter = tuple[int, asyncio.Future[None]]
+"""A record, and the future that is resolved when it is stored."""
+
+
+class CommitWaiters:
+    """The tasks that wait until a record of a session is stored."""
+
+    def __init__(self) -> None:
+        self._waiters: dict[str, list[Waiter]] = {}
+
+    async def wait(self, session_id: str, seq: int) -> None:
+        """Return when that record is stored; raises why it will not be."""
+        done = asyncio.get_running_loop().create_future()
+        self._waiters.setdefault(session_id, []).append((seq, done))
+        await done
+
+    def resolve(self, session_id: str, upto: int) -> None:
+        """The records up to this one are stored."""
+        waiting = self._waiters.pop(session_id, [])
+        later = [waiter for waiter in waiting if waiter[0] > upto]
+        if later:
+            self._waiters[session_id] = later
+        for seq, done in waiting:
+            if seq <= upto and not done.done():
+                done.set_result(None)
+
+    def refuse(self, session_id: str, error: GatewayError) -> None:
+        for _, done in self._waiters.pop(session_id, ()):
+            if not done.done():
+                done.set_exception(error)
+
+    def refuse_all(self, error: GatewayError) -> None:
+        for session_id in list(self._waiters):
+            self.refuse(session_id, error)
