@@ -37,18 +37,19 @@ def test_subscribers_come_and_go_and_are_cut() -> None:
 
 
 class Sessions(list[str]):
-    """A session service that has so many sessions."""
+    """The sessions in memory."""
 
-    running, cached_sessions = 0, 3
+    turn_count = 0
 
 
 class Log:
+    session_count = 1
     write_error: GatewayError | None = None
 
 
 def test_cached_sessions_and_the_state_of_the_log_are_asked_for() -> None:
     metrics, log = Metrics(), Log()
-    metrics.register(SessionMetrics(Sessions(), log))
+    metrics.register(SessionMetrics(Sessions("abc"), log))
     assert samples(metrics)["dragoman_cached_sessions",] == 3
     assert samples(metrics)["dragoman_log_write_failing",] == 0
     log.write_error = Overloaded("no space")
@@ -57,7 +58,7 @@ def test_cached_sessions_and_the_state_of_the_log_are_asked_for() -> None:
 
 def test_old_names_of_metrics_are_exported_beside_the_new_ones() -> None:
     metrics, log = Metrics(), Log()
-    metrics.register(SessionMetrics(Sessions(), log))
+    metrics.register(SessionMetrics(Sessions("abc"), log))
     log.write_error = Overloaded("no space")
     found = samples(metrics)
     assert all(found[old,] == found[new,] for old, new in DEPRECATED_METRICS.items())
@@ -66,12 +67,13 @@ def test_old_names_of_metrics_are_exported_beside_the_new_ones() -> None:
 
 
 def test_sessions_and_running_turns_are_asked_for() -> None:
-    metrics, sessions = Metrics(), Sessions(["one"])
-    metrics.register(SessionMetrics(sessions, Log()))
+    metrics, sessions, log = Metrics(), Sessions(), Log()
+    metrics.register(SessionMetrics(sessions, log))
     assert samples(metrics)["dragoman_sessions",] == 1
-    sessions.append("two")
-    assert samples(metrics)["dragoman_sessions",] == 2
     assert samples(metrics)["dragoman_running_turns",] == 0
+    log.session_count, sessions.turn_count = 2, 5
+    assert samples(metrics)["dragoman_sessions",] == 2
+    assert samples(metrics)["dragoman_running_turns",] == 5
 
 
 def test_turns_are_counted_by_outcome_and_timed() -> None:

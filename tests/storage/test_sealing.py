@@ -6,7 +6,7 @@ import pytest
 import structlog
 
 from gateway.storage import UNSEALED, FernetSeal, Seal, is_sealed, load_or_create_key
-from gateway.storage.sealing import FILE, KEY_ADVICE
+from gateway.storage.sealing import FILE, KEY_LOST
 
 
 def seal(*keys: str) -> Seal:
@@ -34,7 +34,7 @@ def test_what_was_sealed_with_another_key_is_left_out_and_told_without_it() -> N
     with structlog.testing.capture_logs() as told:
         for _ in range(3):
             assert here.unseal({**closed, "b": "never sealed"}) == {"b": "never sealed"}
-    assert [(line["event"], line["advice"]) for line in told] == [("secret_key_unknown", KEY_ADVICE)]
+    assert [(line["event"], line["advice"]) for line in told] == [("secret_key_unknown", KEY_LOST)]
 
 
 def test_bytes_are_sealed_too() -> None:

@@ -4,7 +4,7 @@ from gateway.ports.remote import Timeouts
 from tests.adapters.zenflux.client import test_remote_run as zenflux
 from tests.support.dialects.zenflux.cutting_proxy import remote, scripted_server
 
-FAILURE = "no frame of a socket"
+FAILURE = "not a WebSocket frame"
 
 
 async def hear(timeouts: Timeouts) -> None:
