@@ -52,7 +52,7 @@ class Scheduler:
             if self._is_open():
                 error = await exception_of(self.tick())
                 if isinstance(error, GatewayError):
-                    log.warning("scheduled_tasks_not_read", error=error.message)
+                    log.warning("schedule_lookup_failed", error=error.message)
                 elif error is not None:
                     log.error("scheduler_failed", exc_info=error)
             else:  # another server may start tasks: its runs are read when this server starts tasks again

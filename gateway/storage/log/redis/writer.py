@@ -205,7 +205,7 @@ class RedisLog:
     def _drop_unwritable(self, error: BaseException) -> None:
         """Drop the group whose writing failed by a mistake: its sessions must not keep the others from being stored."""
         lost = tuple(self._leaving)
-        log.error("records_not_stored", sessions=len(lost), exc_info=error)
+        log.error("records_not_storable", sessions=len(lost), exc_info=error)
         for session_id in lost:
             self._dropped(session_id)
         self._stirred.set()
