@@ -166,6 +166,10 @@ class Masked:
         return self._known[word]
 
 
+GOODBYES = ("41", "1")
+"""How a client of Socket.IO disconnects: whether these packets are still sent depends on the version of Python."""
+
+
 class Transcript:
     """A recording as lines that people can read and compare."""
 
@@ -191,8 +195,10 @@ class Transcript:
             case "response":
                 headers = [f"{name}: {value}" for name, value in entry["headers"] if name.lower() in HEADERS]
                 return " | ".join([str(entry["status"]), *headers])
+            case "frame" if entry["from"] == "client":
+                return "" if text in GOODBYES else f"> {text}"
             case "frame":
-                return f"{'>' if entry['from'] == 'client' else '<'} {text}"
+                return f"< {text}"
             case "event" | "body":
                 return f"< {text}"
             case "end":
