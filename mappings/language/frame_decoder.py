@@ -37,8 +37,8 @@ class Place:
 
     path: WirePath
     node: Constant | Slot
-    written: tuple[str, ...] = ()
-    """For a splice: the members beside it, which are not part of it."""
+    written: tuple[str, ...] | None = None
+    """For a splice: the members beside it, which are not part of it. None for all else."""
 
 
 def places(node: Node, path: WirePath = ()) -> Iterator[Place]:
@@ -70,7 +70,7 @@ class Source(NamedTuple):
     path: WirePath
     type: str
     invert: Invert | None = None
-    written: tuple[str, ...] = ()
+    written: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class BindingReader:
     def is_plain(self) -> bool:
         """Whether it stands at one place, where it usually is and is of one type."""
         first = self.sources[0]
-        return len(self.sources) == 1 and not first.written and first.type in IS_OF_TYPE and first.path != ()
+        return len(self.sources) == 1 and first.written is None and first.type in IS_OF_TYPE and first.path != ()
 
     def fetched(self) -> Fetched:
         path, kind, invert, _ = self.sources[0]

@@ -68,13 +68,13 @@ class SpellingCompiler:
             return
         scope = reading_scope(cue, self._vocabulary)
         envelope = self._envelope(frame, framing)
-        form, around, at = self._form(envelope)
-        own = [*_shifted(places(frame.body), at), *_further_places(frame, at)]
+        form, around, body = self._form(envelope)
+        at, own = body.path, [*_within(body, frame.body), *_further_places(frame, body)]
         known_by = self._known_by(frame, at, own)
         yield form, Spelling(cue, frame.wire, _constants(own), known_by, self._readers([*own, *around], scope))
         for other in frame.also:
             if other.wire != frame.wire:
-                inner = _shifted(places(other.body), at)
+                inner = _within(body, other.body)
                 yield form, Spelling(
                     cue, other.wire, _constants(inner), known_by, self._readers([*inner, *around], scope))
 
@@ -95,17 +95,17 @@ class SpellingCompiler:
         special = self._draft.envelopes.get(frame.envelope + SSE_SUFFIX) if framing == "sse" else None
         return special or self._draft.envelopes[frame.envelope]
 
-    def _form(self, envelope: Node) -> tuple[EnvelopeForm, list[Place], WirePath]:
+    def _form(self, envelope: Node) -> tuple[EnvelopeForm, list[Place], Place]:
         """Its form, the slots of its own, and where the body stands in it."""
         before = () if is_named(envelope) else (DATA,)
         found = [Place((*before, *one.path), one.node, one.written) for one in places(envelope)]
         wires = [one.path for one in found if isinstance(one.node, Slot) and one.node.name == WIRE]
         wires += [tuple(name.split(".")) for name in self._draft.shape.names]
-        at = next(one.path for one in found if isinstance(one.node, Slot) and one.node.name == BODY)
+        body = next(one for one in found if isinstance(one.node, Slot) and one.node.name == BODY)
         constants = tuple((one.path, one.node.value) for one in found
                           if isinstance(one.node, Constant) and not is_placeholder(one.node.value))
         own = [one for one in found if isinstance(one.node, Slot) and one.node.name not in (WIRE, BODY)]
-        return EnvelopeForm(constants, tuple(dict.fromkeys(wires))), own, at
+        return EnvelopeForm(constants, tuple(dict.fromkeys(wires))), own, body
 
     # -- bindings -----------------------------------------------------------------------------------------------------
 
@@ -126,11 +126,13 @@ class SpellingCompiler:
         return BindingReader(slot.name, slot.steps, declared.need if declared else Need.STRICT, sources)
 
     def _source(self, place: Place, kind: str) -> Source:
-        """A filter tells the type on the wire; without one, it is the type of the binding."""
+        """A filter tells the type on the wire; without one, it is the type of the binding. A splice is an object."""
         assert isinstance(place.node, Slot)
+        if place.written is not None:
+            return Source(place.path, "object", None, place.written)
         inverted = [self._inverses[each] for each in reversed(place.node.filters) if each in self._inverses]
         invert = _composed([invert for _, invert in inverted])
-        return Source(place.path, inverted[0][0] if inverted else kind, invert, place.written)
+        return Source(place.path, inverted[0][0] if inverted else kind, invert)
 
 
 def reading_scope(cue: str, vocabulary: Vocabulary) -> Scope:
@@ -144,15 +146,19 @@ def is_named(envelope: Node) -> bool:
     return isinstance(envelope, Object) and {key for key, _ in envelope.items} <= {NAME, DATA, "id", "retry"}
 
 
-def _shifted(found: Iterator[Place], at: WirePath) -> list[Place]:
-    """Places of a body, as places of the frame that it stands in."""
-    return [Place((*at, *one.path), one.node, one.written) for one in found]
+def _within(body: Place, node: Node) -> list[Place]:
+    """Places of a body as places of its frame; where the frame splices the body, its own members are not the body's."""
+    around = body.written or ()
+    return [
+        Place((*body.path, *one.path), one.node, one.written if one.path or one.written is None else one.written + around)
+        for one in places(node)
+    ]
 
 
-def _further_places(frame: FrameTemplate, at: WirePath) -> list[Place]:
+def _further_places(frame: FrameTemplate, body: Place) -> list[Place]:
     """Further places of the frame's bindings, from other spellings of the same name."""
     return [place for other in frame.also if other.wire == frame.wire
-            for place in _shifted(places(other.body), at) if isinstance(place.node, Slot)]
+            for place in _within(body, other.body) if isinstance(place.node, Slot)]
 
 
 def _constants(found: list[Place]) -> dict[WirePath, Any]:
