@@ -150,7 +150,8 @@ def _within(body: Place, node: Node) -> list[Place]:
     """Places of a body as places of its frame; where the frame splices the body, its own members are not the body's."""
     around = body.written or ()
     return [
-        Place((*body.path, *one.path), one.node, one.written if one.path or one.written is None else one.written + around)
+        Place((*body.path, *one.path), one.node,
+              one.written if one.path or one.written is None else one.written + around)
         for one in places(node)
     ]
 
