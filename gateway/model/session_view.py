@@ -156,13 +156,6 @@ class SessionView(Struct, kw_only=True):
     def ask_of_call(self, call_id: str) -> OpenAsk | None:
         return next((ask for ask in self.asks.values() if ask.call_id == call_id), None)
 
-    def entries_since(self, seq: int) -> list[HistoryEntry]:
-        """Entries whose first record came after `seq`."""
-        at = len(self.entries)
-        while at and self.entries[at - 1].seq > seq:
-            at -= 1
-        return self.entries[at:]
-
 
 def public_metadata(metadata: dict[str, Any]) -> dict[str, Any]:
     """Metadata without what is private."""

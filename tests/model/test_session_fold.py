@@ -123,12 +123,6 @@ def test_a_message_that_said_nothing_leaves_nothing() -> None:
     assert [entry.role for entry in view.entries] == [m.Role.SYSTEM, m.Role.USER]
 
 
-def test_entries_since_a_record() -> None:
-    view = told(*TURN, m.ToolReturned(call_id="c1", content="noon"))
-    assert [entry.role for entry in view.entries_since(3)] == [m.Role.ASSISTANT, m.Role.TOOL]
-    assert view.entries_since(99) == []
-
-
 def test_a_turn_is_found_by_a_place_in_it() -> None:
     view = told(*TURN)
     assert [view.turn_start(cursor) for cursor in (0, 1, 2, 9)] == [0, 0, 2, 2]

@@ -7,11 +7,11 @@ from typing import Any
 
 import gateway.model as m
 from adapters.aap.asks import WireAnswer, wire_answer
+from gateway import ports
 from gateway.client import StreamAssembler
 from gateway.errors import BackendFailed
 from gateway.ids import Mint
 from gateway.ports import BackendEvent, DecodedItem, ParsedFrame, RemoteAsk, RemoteTurnEnd
-from gateway.ports import Decoder as DecoderPort
 from mappings.language import FrameDecoder, UnreadableFrame
 
 from .ask_readers import NO_TOOLS_KNOWN, SessionTools, session_tools_of
@@ -22,7 +22,7 @@ IMAGE_MARKDOWN = re.compile(r"!\[image\]\((https?://[^\s()]+|data:image/[^\s()]+
 """How an image is written; a block of text that is nothing else is an image."""
 
 
-class Decoder(DecoderPort):
+class Decoder(ports.Decoder):
     """Decodes the stream of one session. AAP does not frame messages: one lasts until a result, or the turn's end.
 
     An answer (`settle`) becomes the result of its call: at once if the client ran the call, because the server sends

@@ -6,10 +6,10 @@ from typing import Any
 import gateway.model as m
 from adapters.blade.asks import ASK_TOOL
 from adapters.blade.wire import FILES_CHANGED
+from gateway import ports
 from gateway.errors import BackendFailed
 from gateway.ids import Mint
 from gateway.ports import DecodedItem, ParsedFrame, RemoteTurnEnd, ScopedEvent
-from gateway.ports import Decoder as DecoderPort
 
 from .call_decoder import CallDecoder
 from .loops import Loops
@@ -20,7 +20,7 @@ FAULT_NOTICE = "fault"
 """The type of a notification about a fault that ends nothing."""
 
 
-class Decoder(DecoderPort):
+class Decoder(ports.Decoder):
     """Decodes the chats of one session, one after the other; a chat that was paused goes on where it was.
 
     Its events refer to the server's own names: calls have the server's ids, scopes the names of its loops. Feeding the

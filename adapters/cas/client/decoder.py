@@ -4,11 +4,11 @@ from collections.abc import Callable
 from typing import Any
 
 import gateway.model as m
+from gateway import ports
 from gateway.client import NO_USAGE
 from gateway.errors import BackendFailed
 from gateway.ids import Mint
 from gateway.ports import DecodedItem, ParsedFrame, RemoteTurnEnd
-from gateway.ports import Decoder as DecoderPort
 
 from .readers import ReceivedEvent, event_type_of, frame_event_id, meanings, read_fault, read_usage, usage_difference
 from .thread_decoder import ThreadDecoder, ThreadDecoders
@@ -33,7 +33,7 @@ AFTER_FAULT = ("session.status_idle", "session.status_terminated", "session.dele
 """The events that may follow a fault that has ended the turn."""
 
 
-class Decoder(DecoderPort):
+class Decoder(ports.Decoder):
     """Decodes one session. An event counts once, by its id, in however many streams it comes.
 
     The text of sub-agents is in their threads, whose events are fed here as well, in their order. Previews of a

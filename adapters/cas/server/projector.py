@@ -1,8 +1,8 @@
 """Records in, events of CAS out, for a list or for a stream. No clock, no socket."""
 
 import gateway.model as m
+from gateway import ports
 from gateway.ports import NO_FRAMES, DialectTable, Frames
-from gateway.ports import Projector as ProjectorPort
 from mappings.language import ProjectorBase, Step
 
 from . import ask_projection, previews, thread_projection
@@ -37,7 +37,7 @@ NAMES = {
 }
 
 
-def make_projector(table: DialectTable, options: StreamOptions) -> ProjectorPort:
+def make_projector(table: DialectTable, options: StreamOptions) -> ports.Projector:
     projector = Projector(table, options)
     return projector if options.past is None else ResumedProjector(projector, options.past)
 

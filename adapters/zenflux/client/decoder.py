@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import Any
 
+from gateway import ports
 from gateway.errors import BackendFailed
 from gateway.ids import Mint
 from gateway.ports import DecodedItem, ParsedFrame
-from gateway.ports import Decoder as DecoderPort
 
 from .block_decoder import check_frame
 from .readers import members, text
@@ -18,7 +18,7 @@ OUTSIDE_RUNS = ("tick", "ping", "notification")
 """Events that belong to no run."""
 
 
-class Decoder(DecoderPort):
+class Decoder(ports.Decoder):
     """The reverse of the projector, for frames of a socket and for the data of server-sent events.
 
     Runs follow one another; a frame of a run that has ended is ignored.
