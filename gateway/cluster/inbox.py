@@ -7,8 +7,8 @@ from . import messages
 from .leases import HeldSessions
 from .membership import Lease
 from .messages import OwnerChanged, RpcReply, RpcRequest, unseal_message
-from .remote_tailing import SessionCopies
 from .rpc import RpcChannel
+from .session_copies import SessionCopies
 from .stream_relay import SessionChannels
 
 

@@ -62,8 +62,8 @@ from .messages import (
     error_from_message,
     error_to_message,
 )
-from .remote_tailing import ClusterCommits, SessionCopies
 from .rpc import RpcChannel
+from .session_copies import ClusterCommits, SessionCopies
 from .stream_relay import SessionChannels, StreamRelay
 
 log = structlog.get_logger("dragoman.cluster")

@@ -111,7 +111,7 @@ def test_classes_of_one_name_are_seen() -> None:
     assert not _are_parallel(["gateway/ports/remote.py", "gateway/http/sse.py"])
 
 
-NOUNS = {"logging", "paging", "provisioning", "remote_tailing", "sealing", "sharing"}
+NOUNS = {"logging", "paging", "provisioning", "sealing", "sharing"}
 """Words of the field that happen to end so."""
 
 
