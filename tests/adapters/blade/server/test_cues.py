@@ -13,8 +13,8 @@ from tests.support.dialect_tables import dialect, table
 from tests.support.examples import examples
 from tests.support.record_streams import sessions
 
-HELD = {"patch.text", "patch.thinking"}
-"""Text that was held back is sent before whatever comes next."""
+HELD = {"patch.text", "patch.thinking", "fault.passing"}
+"""What was held back is sent before the cues of whatever comes next."""
 EVENTS: dict[str, list[str]] = yaml.safe_load(builtin_path("blade").read_text())["events"]
 
 
