@@ -283,7 +283,7 @@ class FrameDecoder:
 
     def _known_by_name(self) -> dict[str, SpellingReader]:
         """Rows that the transport's name alone tells: the only ones of their name, in an envelope without constants."""
-        if len(self._forms) != 1 or self._forms[0][0] or self._forms[0][1][0] != (NAME,):
+        if len(self._forms) != 1 or self._forms[0][0] or self._forms[0][1][:1] != ((NAME,),):
             return {}
         return {wire: rows[0] for wire, rows in self._forms[0][2].items() if len(rows) == 1 and rows[0].is_sure}
 

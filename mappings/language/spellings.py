@@ -69,6 +69,9 @@ class SpellingCompiler:
         scope = reading_scope(cue, self._vocabulary)
         envelope = self._envelope(frame, framing)
         form, around, body = self._form(envelope)
+        if body is None:  # the envelope says the same of every frame
+            yield form, Spelling(cue, frame.wire, {}, None, self._readers(around, scope))
+            return
         at, own = body.path, [*_within(body, frame.body), *_further_places(frame, body)]
         known_by = self._known_by(frame, at, own)
         yield form, Spelling(cue, frame.wire, _constants(own), known_by, self._readers([*own, *around], scope))
@@ -95,17 +98,17 @@ class SpellingCompiler:
         special = self._draft.envelopes.get(frame.envelope + SSE_SUFFIX) if framing == "sse" else None
         return special or self._draft.envelopes[frame.envelope]
 
-    def _form(self, envelope: Node) -> tuple[EnvelopeForm, list[Place], Place]:
-        """Its form, the slots of its own, and where the body stands in it."""
+    def _form(self, envelope: Node) -> tuple[EnvelopeForm, list[Place], Place | None]:
+        """Its form, the slots of its own, and where the body stands in it, if it has a place for the body."""
         before = () if is_named(envelope) else (DATA,)
         found = [Place((*before, *one.path), one.node, one.written) for one in places(envelope)]
         wires = [one.path for one in found if isinstance(one.node, Slot) and one.node.name == WIRE]
         wires += [tuple(name.split(".")) for name in self._draft.shape.names]
-        body = next(one for one in found if isinstance(one.node, Slot) and one.node.name == BODY)
+        bodies = [one for one in found if isinstance(one.node, Slot) and one.node.name == BODY]
         constants = tuple((one.path, one.node.value) for one in found
                           if isinstance(one.node, Constant) and not is_placeholder(one.node.value))
         own = [one for one in found if isinstance(one.node, Slot) and one.node.name not in (WIRE, BODY)]
-        return EnvelopeForm(constants, tuple(dict.fromkeys(wires))), own, body
+        return EnvelopeForm(constants, tuple(dict.fromkeys(wires))), own, bodies[0] if bodies else None
 
     # -- bindings -----------------------------------------------------------------------------------------------------
 

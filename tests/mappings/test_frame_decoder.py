@@ -146,3 +146,16 @@ def test_a_table_says_how_rows_are_told_apart(tmp_path: Path, frames: str) -> No
     made = table(tmp_path, f"{frames}  opened: []\n  paused: []\n").decoder("sse")
     assert (found := made.decode("x", {"why": "done", "state": "over"})) is not None
     assert found.cue == "ended"
+
+
+def test_an_envelope_may_have_no_place_for_the_body_or_the_name(tmp_path: Path) -> None:
+    frames = "  said: [ x: { text: $text } ]\n  opened: []\n  ended: []\n  paused: []\n"
+    made = table(tmp_path, frames)
+    file = tmp_path / "small.yaml"
+    file.write_text(file.read_text().replace("{ event: $wire, data: $body }", "{ event: $wire, data: {} }"))
+    bare = load_table(file, Vocabulary(cues=CUES)).decoder("sse")
+    assert (made.decoder("sse").decode("x", {"text": "hi"}), bare.decode("x", {})) == (
+        ("said", {"text": "hi"}), ("said", {}))
+    nameless = file.read_text().replace("{ event: $wire, data: {} }", "{ data: {} }").replace("names: [ data.kind ]", "")
+    file.write_text(nameless)
+    assert load_table(file, Vocabulary(cues=CUES)).decoder("sse").decode("x", {}) is None
