@@ -17,7 +17,7 @@ from gateway.backends import BackendContext, MadeBackend, kinds
 from gateway.backends.shadow import ShadowOptions, ShadowReport, shadowed
 from gateway.client import AddressPolicy
 from gateway.config import Config
-from gateway.errors import GatewayError
+from gateway.errors import GatewayError, NotFound
 from gateway.field_errors import YAML_NOUNS, describe_error
 from gateway.ports import Backend, Dialect
 from gateway.yaml_positions import NodePath, Problem, Problems, YamlDocument, read_yaml, suggest
@@ -88,6 +88,25 @@ def load_components(config: Config, old: Components | None = None) -> Components
         made={name: agent[1] for name, agent in agents.items() if agent},
         backends={name: agent[1].backend for name, agent in agents.items() if agent},
     )
+
+
+def find_dialect(name: str) -> Dialect:
+    """The dialect of this name, wherever dialects are found; raises `NotFound`, with a suggestion."""
+    if name in known_dialects():
+        found: Dialect = importlib.import_module(f"adapters.{name}").DIALECT
+        return found
+    hint = suggest(name, known_dialects()) or f"there are: {', '.join(known_dialects())}"
+    raise NotFound(f"there is no dialect '{name}'; {hint}")
+
+
+def load_dialect_table(config: Config, name: str) -> tuple[Dialect, Table]:
+    """A dialect and its table, with the override of the settings; the settings need not serve it. Raises `Problems`."""
+    problems: list[Problem] = []
+    dialect = find_dialect(name)
+    table = _table(config, dialect, problems)
+    if table is None:
+        raise Problems(problems)
+    return dialect, table
 
 
 def _dialects(config: Config, document: YamlDocument, problems: list[Problem]) -> Iterator[tuple[str, Dialect]]:
