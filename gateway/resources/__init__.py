@@ -2,6 +2,7 @@
 
 from .agents import AgentDefinition, AgentService, ChosenAgent, StoredAgent, UnknownModel, model_of, models_of
 from .audit import AuditedResources, AuditedSessions
+from .change_rules import Changes, RuledResources
 from .files import FileStore, create_file_resource
 from .key_service import KeyService
 from .keys import KeyStore
@@ -19,6 +20,7 @@ __all__ = [
     "AlreadyExists",
     "AuditedResources",
     "AuditedSessions",
+    "Changes",
     "ChosenAgent",
     "FileStore",
     "KeyService",
@@ -27,6 +29,7 @@ __all__ = [
     "Memory",
     "MemoryFilter",
     "NamedResources",
+    "RuledResources",
     "ScheduledTask",
     "Scheduler",
     "Schedules",
