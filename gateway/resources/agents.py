@@ -18,7 +18,7 @@ from .named_resources import AlreadyExists, NamedResources
 KIND = "agent"
 AGENT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 DEFINITION = "definition"
-MAX_AGENTS = 100
+MAX_AGENTS = 1000
 """How many agents a user may make."""
 MAX_SYSTEM_LENGTH = 100_000
 

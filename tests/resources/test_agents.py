@@ -1,5 +1,7 @@
 """Made agents stand on configured ones, keep their versions, and are nobody else's."""
 
+import itertools
+
 import msgspec
 import pytest
 
@@ -27,7 +29,7 @@ TUTOR = AgentDefinition(name="Tutor", system="You teach.", model="demo-1")
 
 @pytest.fixture
 def store() -> MemoryResources:
-    return MemoryResources(clock=iter(range(1, 1000)).__next__)
+    return MemoryResources(clock=itertools.count(1.0).__next__)
 
 
 @pytest.fixture
