@@ -1,4 +1,4 @@
-"""What dialects share beside sessions, one service each: agents, keys, files, memories, schedules …"""
+"""What dialects share beside sessions, one service each, such as agents, files, keys, memories and schedules."""
 
 from .agents import AgentDefinition, AgentService, ChosenAgent, StoredAgent, UnknownModel, model_of, models_of
 from .audit import AuditedResources, AuditedSessions
