@@ -5,6 +5,7 @@ from .features import FEATURES, Feature, SupportLevel, feature_of
 from .filters import UnknownWord
 from .frame_decoder import FrameDecoder, UnreadableFrame
 from .load import builtin_path, builtin_table, load_table
+from .object_decoder import ObjectDecoder
 from .projector import ProjectorBase, Step
 from .scopes import Vocabulary
 from .table import Table
@@ -15,6 +16,7 @@ __all__ = [
     "Feature",
     "FrameDecoder",
     "FrameEncoder",
+    "ObjectDecoder",
     "ProjectorBase",
     "Step",
     "SupportLevel",
