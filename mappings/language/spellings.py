@@ -42,8 +42,7 @@ class SpellingCompiler:
     def _declared(self, row: str, key: str) -> ValueType | None:
         """The type that the table says a binding has: in this row, or everywhere."""
         of_row = self._types.get(row)
-        spelled = of_row.get(key) if isinstance(of_row, dict) else None
-        spelled = spelled or self._types.get(key)
+        spelled = (of_row.get(key) if isinstance(of_row, dict) else None) or self._types.get(key)
         return parse_type(spelled) if isinstance(spelled, str) else None
 
     def forms(self, framings: tuple[Framing, ...]) -> Forms:
