@@ -12,6 +12,7 @@ from .check import COMMANDS_BY_KIND, SSE_SUFFIX, scope_of
 from .compile import ExpressionCompiler, Getter
 from .content_decoder import ContentDecoder
 from .encoder import FrameEncoder, compile_cue, frame_segments, framing_problem
+from .explanation import Explainer, Explanation
 from .expressions import Node, wrap_in_envelope
 from .features import SupportLevel
 from .filters import (
@@ -127,6 +128,12 @@ class Table:
     def reader(self, *names: str) -> ObjectDecoder:
         """Rows of `objects` read back: one, or several that the same body could be."""
         return ObjectDecoder([self._spellings.object_spelling(name) for name in names])
+
+    def explanation(self, *framings: Framing) -> Explanation:
+        """What goes out and what comes back, row by row."""
+        meanings = {name: self._meanings(name, enum)
+                    for name in self._words if (enum := MODEL_ENUMS.get(name.partition("@")[0]))}
+        return Explainer(self._draft, self._spellings, meanings, self._marked, framings).explain()
 
     # -- compiling ----------------------------------------------------------------------------------------------------
 
