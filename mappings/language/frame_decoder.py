@@ -141,6 +141,28 @@ def dotted(path: WirePath) -> str:
 
 # -- one spelling of a cue --------------------------------------------------------------------------------------------
 
+class Mark(NamedTuple):
+    """A member that a row is known by, and what must stand there: one of these words, an object, or anything.
+
+    The word null stands for a member that is left out.
+    """
+
+    path: WirePath
+    words: frozenset[Any] | None = None
+    is_object: bool = False
+
+    def is_in(self, root: Any) -> bool:
+        found = member(root, self.path)
+        if self.words is not None:
+            return (found is MISSING and None in self.words) or (
+                (found is None or isinstance(found, str | int)) and found in self.words)
+        return isinstance(found, dict) if self.is_object else found is not MISSING and found is not None
+
+
+Marks = tuple[tuple[Mark, ...], ...]
+"""What a row is known by: of each choice it has one."""
+
+
 @dataclass(frozen=True)
 class Spelling:
     """One way in which a cue is spelled: how it is known, and what is read from it."""
@@ -149,9 +171,9 @@ class Spelling:
     wire: str
     constants: Mapping[WirePath, Any]
     """Constants of the body that are no placeholders; null for a member that this spelling leaves out."""
-    known_by: Mapping[WirePath, frozenset[str] | None] | None
-    """The members that the row itself names to be known by: constants, words of an enum, or None for anything that is
-    there. None where the table leaves it to the loader what tells rows apart."""
+    known_by: Marks | None
+    """The members that the row itself names to be known by. None where the table leaves it to the loader what tells
+    rows apart."""
     readers: tuple[BindingReader, ...]
     body: WirePath | None = None
     """The way to the body, if it must be an object."""
@@ -160,34 +182,32 @@ class Spelling:
 class SpellingReader:
     """Reads the frames of one spelling, with what must be looked at first to know that it is this one."""
 
-    __slots__ = ("_body", "_checked", "_present", "_readers", "cue", "is_sure", "read", "required", "wire")
+    __slots__ = ("_body", "_checked", "_marks", "_readers", "cue", "is_sure", "read", "wire")
 
     def __init__(self, spelling: Spelling, required: frozenset[WirePath], wanted: frozenset[str] | None) -> None:
         self.cue, self.wire, self._body = spelling.cue, spelling.wire, spelling.body
-        self.required = [(path, value) for path, value in spelling.constants.items() if path in required]
-        self._present = [(path, words) for path, words in (spelling.known_by or {}).items()
-                         if path not in spelling.constants]
+        marks = spelling.known_by
+        self._marks = tuple((Mark(path, frozenset({value})),) for path, value in spelling.constants.items()
+                            if path in required) if marks is None else marks
         self._checked = [(path, value) for path, value in spelling.constants.items() if path not in required]
         self._readers = [one for one in spelling.readers if wanted is None or one.name in wanted or one.key in wanted]
-        self.is_sure = not (self.required or self._present or self._checked)
+        self.is_sure = not (self._marks or self._checked)
         self.read: Callable[[Any], dict[str, Any]] = self._read_slowly
         if all(one.is_plain for one in self._readers):
             self.read = compile_reader([one.fetched() for one in self._readers], self._read_slowly, self._body)
 
     @property
-    def is_told_by_constants(self) -> bool:
-        """Whether nothing but its constants must be looked at to know that it is this one."""
-        return not self._present and not self._checked
+    def one_constant(self) -> tuple[tuple[WirePath, Any], ...] | None:
+        """The constant that alone tells that it is this one, if any is needed; None where more must be looked at."""
+        marks = [mark for choice in self._marks for mark in choice]
+        if len(marks) > 1 or self._checked or any(mark.words is None or len(mark.words) != 1 for mark in marks):
+            return None
+        return tuple((mark.path, *mark.words) for mark in marks if mark.words)
 
     def fits(self, root: Any) -> bool:
         """What must be there is there; of the other constants, no other value is."""
-        for path, value in self.required:
-            found = member(root, path)
-            if found != value and not (value is None and found is MISSING):
-                return False
-        for path, words in self._present:
-            found = member(root, path)
-            if found is MISSING or found is None or (words is not None and found not in words):
+        for choice in self._marks:
+            if not any(mark.is_in(root) for mark in choice):
                 return False
         return has_constants(root, self._checked)
 
@@ -216,7 +236,8 @@ def told_apart(spellings: Sequence[Spelling]) -> list[tuple[Spelling, frozenset[
         if all(path in one.constants and one.constants[path] == value for one in spellings)
     }
     needed = [
-        (one, frozenset(one.constants) - shared if one.known_by is None else frozenset(one.known_by))
+        (one, frozenset(one.constants) - shared if one.known_by is None else
+         frozenset(mark.path for choice in one.known_by for mark in choice))
         for one in spellings
     ]
     return sorted(needed, key=lambda pair: (pair[0].known_by is None, -len(pair[1])))
@@ -243,7 +264,8 @@ def _words_at(spelling: Spelling, path: WirePath) -> set[Any]:
     """What a spelling may have at a place that it is known by."""
     if path in spelling.constants:
         return {spelling.constants[path]}
-    return set((spelling.known_by or {})[path] or ())
+    marks = [mark for choice in spelling.known_by or () for mark in choice if mark.path == path]
+    return set(marks[0].words or ()) if marks else set()
 
 
 # -- envelopes --------------------------------------------------------------------------------------------------------
@@ -284,13 +306,14 @@ def choose_row(rows: Sequence[SpellingReader]) -> Choose:
                 return row
         return None
 
-    paths = {path for row in rows for path, _ in row.required}
-    if len(paths) != 1 or not all(row.is_told_by_constants for row in rows):
+    told = [row.one_constant for row in rows]
+    paths = {path for constants in told for path, _ in constants or ()}
+    if None in told or len(paths) != 1:
         return try_each
     look = compile_getter(paths.pop(), None)
     known: dict[Any, SpellingReader] = {}
-    for row in rows:
-        known.setdefault(row.required[0][1] if row.required else MISSING, row)
+    for row, constants in zip(rows, told, strict=True):
+        known.setdefault(constants[0][1] if constants else MISSING, row)
     default = known.get(MISSING)
 
     def choose(root: Any) -> SpellingReader | None:

@@ -14,6 +14,8 @@ from .frame_decoder import (
     NAME,
     BindingReader,
     EnvelopeForm,
+    Mark,
+    Marks,
     Place,
     Source,
     Spelling,
@@ -95,23 +97,28 @@ class SpellingCompiler:
                 others = self._readers(cue, [*inner, *around], scope)
                 yield form, Spelling(cue, other.wire, _constants(inner), known_by, others, must_be_object)
             elif (changed := _changed_constants(constants, inner)) != constants:
-                yield form, Spelling(cue, frame.wire, changed, known_by, readers, must_be_object)
+                marks = self._known_by(frame, at, [*inner, *own])
+                yield form, Spelling(cue, frame.wire, changed, marks, readers, must_be_object)
 
     def _body(self, at: WirePath) -> WirePath | None:
         return at if self._types.get(BODY) == WHOLE_BODY else None
 
-    def _known_by(
-        self, frame: FrameTemplate, at: WirePath, own: list[Place]
-    ) -> dict[WirePath, frozenset[str] | None] | None:
-        """The members that the row is known by; what an enum spells there is one of its words."""
+    def _known_by(self, frame: FrameTemplate, at: WirePath, own: list[Place]) -> Marks | None:
+        """The members that the row is known by, of each choice one."""
         if frame.known_by is None:
             return None
-        words = {place.path: self._words_of(place.node) for place in own if isinstance(place.node, Slot)}
-        return {path: words.get(path) for path in ((*at, *name.split(".")) for name in frame.known_by)}
+        return tuple(
+            tuple(self._mark((*at, *name.split(".")), own) for name in choice) for choice in frame.known_by)
 
-    def _words_of(self, slot: Slot) -> frozenset[str] | None:
-        maps = [self._draft.shape.enums[name] for name in slot.filters if name in self._draft.shape.enums]
-        return frozenset(map(str, maps[0].values())) if maps else None
+    def _mark(self, path: WirePath, own: list[Place]) -> Mark:
+        """What must stand at the place: the row's constant, a word of its enum, an object, or anything."""
+        for place in own:
+            if place.path == path and isinstance(place.node, Constant):
+                return Mark(path, frozenset({place.node.value}))
+            if place.path == path and isinstance(place.node, Slot):
+                maps = [self._draft.shape.enums[name] for name in place.node.filters if name in self._draft.shape.enums]
+                return Mark(path, frozenset(map(str, maps[0].values())) if maps else None)
+        return Mark(path, None, any(place.path[:len(path)] == path for place in own))
 
     def _envelope(self, frame: FrameTemplate, framing: Framing) -> Node:
         special = self._draft.envelopes.get(frame.envelope + SSE_SUFFIX) if framing == "sse" else None
@@ -144,7 +151,8 @@ class SpellingCompiler:
         key = str(slot).removeprefix("$")
         declared = self._declared(row, key)
         kind = declared.name if declared else type_of_hint(_hint(slot, scope))
-        sources = tuple(dict.fromkeys(self._source(place, kind) for place in same))
+        filtered = sorted(same, key=lambda place: isinstance(place.node, Slot) and bool(self._inverted(place.node)))
+        sources = tuple(dict.fromkeys(self._source(place, kind) for place in filtered))
         return BindingReader(slot.name, slot.steps, declared.need if declared else Need.STRICT, sources)
 
     def _source(self, place: Place, kind: str) -> Source:
@@ -152,9 +160,13 @@ class SpellingCompiler:
         assert isinstance(place.node, Slot)
         if place.written is not None:
             return Source(place.path, "object", None, place.written)
-        inverted = [self._inverses[each] for each in reversed(place.node.filters) if each in self._inverses]
+        inverted = self._inverted(place.node)
         invert = _composed([invert for _, invert in inverted])
         return Source(place.path, inverted[0][0] if inverted else kind, invert)
+
+
+    def _inverted(self, slot: Slot) -> list[tuple[str, Filter]]:
+        return [self._inverses[each] for each in reversed(slot.filters) if each in self._inverses]
 
 
 def reading_scope(cue: str, vocabulary: Vocabulary) -> Scope:
@@ -202,7 +214,7 @@ def _changed_constants(constants: dict[WirePath, Any], inner: list[Place]) -> di
 
 def _is_field(slot: Slot, scope: Scope) -> bool:
     """Whether the slot shows a field, and not what the model derives from fields."""
-    hint = scope[slot.name].type
+    hint = _type_of(slot.name, scope)
     for step in slot.steps:
         known = known_attributes(hint)
         if known is None:
@@ -214,13 +226,18 @@ def _is_field(slot: Slot, scope: Scope) -> bool:
 
 
 def _hint(slot: Slot, scope: Scope) -> Any:
-    hint = scope[slot.name].type
+    hint = _type_of(slot.name, scope)
     for step in slot.steps:
         known = known_attributes(hint)
         if known is None:
             return Any
         hint = known.get(step, Any)
     return hint
+
+
+def _type_of(name: str, scope: Scope) -> Any:
+    """A name that only rows of other servers bind may have any type."""
+    return scope[name].type if name in scope else Any
 
 
 def _composed(steps: list[Filter]) -> Filter | None:
