@@ -159,10 +159,10 @@ def _select(document: YamlDocument, at: NodePath, option: dict[Any, Any]) -> Ite
             document.position((*at, "type")), "a select needs something to choose from", "add `options: [...]`"
         )
     elif default not in choices:
-        said = f"the default '{default}' is not among the options" if default else "a select needs a default"
+        message = f"the default '{default}' is not among the options" if default else "a select needs a default"
         words = ", ".join(map(str, choices))
         hint = suggest(str(default), map(str, choices)) or f"it is one of: {words}"
-        yield Problem(document.position((*at, "default")), said, hint)
+        yield Problem(document.position((*at, "default")), message, hint)
 
 
 def _limits(document: YamlDocument) -> Iterator[Problem]:

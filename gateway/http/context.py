@@ -198,7 +198,7 @@ class Context(Generic[SettingsT]):
 
     async def stream_session(
         self, request: web.Request, session_id: str, options: StreamOptions, *, after: int, comment: str,
-        told: Callable[[int], None],
+        on_write: Callable[[int], None],
     ) -> web.StreamResponse:
         """Stream the events of a session after that record until the client disconnects."""
         self.check_open()
@@ -211,7 +211,7 @@ class Context(Generic[SettingsT]):
                 patience=self.send_timeout,
                 hello=comment,
                 ping=comment,
-                told=told,
+                on_write=on_write,
             )
         finally:
             subscription.close()

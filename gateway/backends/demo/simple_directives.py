@@ -45,8 +45,8 @@ def think(demo: DemoTurn, directive: Directive) -> Iterator[BackendEvent]:
 
 
 async def slow(demo: DemoTurn, directive: Directive) -> BackendEvents:
-    for said in demo.open_message():
-        yield said
+    for event in demo.open_message():
+        yield event
     yield demo.writer.start()
     for number in range(5 if directive.number is None else directive.number):
         await demo.sleep(SLOW_PAUSE_SECONDS)

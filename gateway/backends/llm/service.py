@@ -45,7 +45,7 @@ class ResponseDecoder(Protocol):
     is_closed: bool
     """Whether nothing follows at all."""
 
-    def feed(self, events: Sequence[SseEvent], said: list[BackendEvent]) -> None:
+    def feed(self, events: Sequence[SseEvent], output: list[BackendEvent]) -> None:
         """Append the decoded events to `said`; if one event raises, those before it have been appended.
 
         After the response is complete, only its usage is read.

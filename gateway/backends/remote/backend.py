@@ -119,8 +119,8 @@ class RemoteBackend:
 
     def _recall(self, turn: Turn) -> str | None:
         kept = (turn.metadata.get(m.PRIVATE) or {}).get(METADATA_KEY) or {}
-        told = kept.get(SESSION_KEY) if kept.get(URL_KEY) == self._url else None
-        return self._known.get(turn.session_id) or (told if isinstance(told, str) else None)
+        session_id = kept.get(SESSION_KEY) if kept.get(URL_KEY) == self._url else None
+        return self._known.get(turn.session_id) or (session_id if isinstance(session_id, str) else None)
 
 
 class _TurnRelay:
@@ -161,14 +161,14 @@ class _TurnRelay:
         self._answered_calls |= {one.ask.call.call_id for one in asks if isinstance(one.ask, m.ClientToolAsk)}
         return asks
 
-    def _forwarded(self, said: BackendEvent) -> BackendEvent | None:
+    def _forwarded(self, item: BackendEvent) -> BackendEvent | None:
         """The event as it is emitted here; None for results of client tools, and for the server's own metadata."""
-        event = said.event if isinstance(said, ScopedEvent) else said
+        event = item.event if isinstance(item, ScopedEvent) else item
         if isinstance(event, m.ToolReturned | m.ToolStatusChanged | m.ToolOutput):
-            return None if event.call_id in self._answered_calls else said
+            return None if event.call_id in self._answered_calls else item
         if isinstance(event, m.SessionUpdated):
             return m.SessionUpdated(title=event.title) if event.title is not None else None
-        return said
+        return item
 
 
 async def _ask(turn: Turn, asked: Sequence[RemoteAsk]) -> list[m.Answer]:
@@ -181,17 +181,17 @@ async def _ask(turn: Turn, asked: Sequence[RemoteAsk]) -> list[m.Answer]:
 def _metadata_with_asks(turn: Turn, asked: Sequence[RemoteAsk]) -> dict[str, Any]:
     """The metadata with the asks, so that they can be answered after a restart."""
     private = turn.metadata.get(m.PRIVATE) or {}
-    told = {"turn": turn.turn_id, "asks": [[*_ask_key(one.ask), one.ref, one.scope_id] for one in asked]}
+    stored = {"turn": turn.turn_id, "asks": [[*_ask_key(one.ask), one.ref, one.scope_id] for one in asked]}
     return {
         **turn.metadata,
-        m.PRIVATE: {**private, METADATA_KEY: {**(private.get(METADATA_KEY) or {}), ASKS_KEY: told}},
+        m.PRIVATE: {**private, METADATA_KEY: {**(private.get(METADATA_KEY) or {}), ASKS_KEY: stored}},
     }
 
 
 def _stored_asks(turn: Turn) -> list[RemoteAsk]:
     """The open asks of the turn that the server can still be sent answers to."""
-    told = ((turn.metadata.get(m.PRIVATE) or {}).get(METADATA_KEY) or {}).get(ASKS_KEY) or {}
-    kept = told.get("asks") if told.get("turn") == turn.turn_id else None
+    stored = ((turn.metadata.get(m.PRIVATE) or {}).get(METADATA_KEY) or {}).get(ASKS_KEY) or {}
+    kept = stored.get("asks") if stored.get("turn") == turn.turn_id else None
     if kept and [(kind, call_id) for kind, call_id, _, _ in kept] == [_ask_key(ask) for ask in turn.asked]:
         return [RemoteAsk(ask=ask, ref=ref, scope_id=scope_id)
                 for ask, (_, _, ref, scope_id) in zip(turn.asked, kept, strict=True)]
@@ -227,15 +227,15 @@ class _RemoteFault(GatewayError):
 
 def _client_tool_results(asked: Sequence[RemoteAsk], answers: Sequence[m.Answer]) -> list[BackendEvent]:
     """The results of the client's tools, which the server need not repeat."""
-    said: list[BackendEvent] = []
+    events: list[BackendEvent] = []
     for one, answer in zip(asked, answers, strict=True):
         if isinstance(one.ask, m.ClientToolAsk):
             call, gave = one.ask.call, answer if isinstance(answer, m.ReturnResult) else CANCELLED_RESULT
             event = m.ToolReturned(
                 call_id=call.call_id, content=gave.content, is_error=gave.is_error, origin=call.origin
             )
-            said.append(event if one.scope_id == m.ROOT else ScopedEvent(one.scope_id, event))
-    return said
+            events.append(event if one.scope_id == m.ROOT else ScopedEvent(one.scope_id, event))
+    return events
 
 
 def _opening(turn: Turn) -> NewRemoteSession:

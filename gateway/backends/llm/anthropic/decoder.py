@@ -60,10 +60,10 @@ class MessagesDecoder:
         self._inputs: dict[int, dict[str, Any]] = {}
         """The open calls, each with the input that it began with."""
 
-    def feed(self, events: Sequence[SseEvent], said: list[BackendEvent]) -> None:
+    def feed(self, events: Sequence[SseEvent], output: list[BackendEvent]) -> None:
         for event in events:
             if not self.is_complete:
-                said += self._decode(event)
+                output += self._decode(event)
             elif not self.is_closed:
                 self.is_closed = event.name == "message_stop"
 

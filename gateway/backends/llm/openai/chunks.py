@@ -88,10 +88,10 @@ def chunk_usage(cost: ChunkUsage) -> m.Usage:
     )
 
 
-def _count(told: Any) -> int:
+def _count(value: Any) -> int:
     """The count as an integer; some services send fractions or strings. Anything else is 0."""
     try:
-        return min(max(0, int(float(told))), MAX_COUNT)
+        return min(max(0, int(float(value))), MAX_COUNT)
     except (TypeError, ValueError, OverflowError):
         return 0
 
