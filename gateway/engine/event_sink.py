@@ -13,7 +13,7 @@ from gateway.json_values import MAX_JSON_DEPTH, JsonLimitExceeded, check_limits
 from gateway.ports import BackendOutput, ScopedEvent
 
 from .recovery import TurnHistory
-from .session_writer import SessionWriter
+from .runtime import SessionWriter
 
 EVENTS_PER_SLICE = 32
 """After so many events in a row a turn lets others run, so that a burst reaches its readers while it lasts."""

@@ -22,7 +22,7 @@ from .event_sink import (
 )
 from .pending_asks import PendingAsks
 from .recovery import AGENT_CHANGED, TurnHistory, append_turn_end
-from .session_writer import SessionWriter
+from .runtime import SessionWriter
 from .structured_output import parse_structured_output
 
 log = structlog.get_logger("dragoman.turn")

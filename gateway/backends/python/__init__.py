@@ -6,9 +6,8 @@ from typing import Any
 import gateway.model as m
 
 from ..kinds import BackendContext, BackendKind, MadeBackend
-from .agent_function import load_function
+from .agent_function import PythonSettings, load_function
 from .backend import PythonBackend
-from .settings import PythonSettings
 
 
 def _make(settings: Mapping[str, Any], context: BackendContext) -> MadeBackend:

@@ -1,17 +1,48 @@
-"""The user's function: found by name, checked once, and called with the arguments that its parameters name."""
+"""The user's function: named in the settings, checked once, and called with the arguments that its parameters name."""
 
 import inspect
+import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic_core import InitErrorDetails, PydanticCustomError
 
 import gateway.model as m
 from gateway.errors import NotFound
 from gateway.yaml_positions import Position, Problem, Problems, suggest
 
 from ..user_modules import UserModule, load_user_module
-from .settings import PythonSettings, settings_error
 from .turn import AgentTurn, BlockingTurn
+
+_FUNCTION = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
+
+
+def _function(named: str) -> str:
+    if not _FUNCTION.fullmatch(named):
+        raise PydanticCustomError("agent", "should be `module:function`, as `parrot:reply`")
+    return named
+
+
+class PythonSettings(BaseModel):
+    """The function, its options, and its limits."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    agent: Annotated[str, AfterValidator(_function)] = Field(description="The function, as `module:function`.")
+    options: dict[str, Any] = Field({}, description="Parameters of the function, by name.")
+    threads: int = Field(64, ge=1, le=1024, description="How many turns of a plain function run at once.")
+    blocked_seconds: float = Field(
+        2.0, gt=0, le=3600, description="How long an async function may block the event loop before the log names it.",
+    )
+
+
+def settings_error(message: str, *at: str, value: Any) -> ValidationError:
+    """An error of one setting that is only found when the function is loaded."""
+    error = PydanticCustomError("agent", "{told}", {"told": message})
+    return ValidationError.from_exception_data("PythonSettings", [InitErrorDetails(type=error, loc=at, input=value)])
+
 
 Function = Callable[..., Any]
 FunctionTurn = AgentTurn | BlockingTurn

@@ -23,8 +23,7 @@ from gateway.ports import (
 )
 
 from .permissions import HeldCalls, PermissionGuard, tool_settings, turn_tool_settings
-from .stop_reason import StopReasonFilter
-from .turn_reader import ItemFilter, TurnReader
+from .turn_reader import ItemFilter, StopReasonFilter, TurnReader
 
 log = structlog.get_logger("dragoman.remote")
 
