@@ -27,7 +27,7 @@ class SendMessage(Command, frozen=True, kw_only=True, tag="send_message"):
     model: str | None = None
     mode: str | None = None
     headless: bool = False
-    output_schema: dict[str, Any] | None = None
+    output_schema: dict[str, object] | None = None
     variables: dict[str, Any] = {}
     results: tuple[SeedMessage, ...] = ()
     """What the client's tools gave for calls of the history that the session began with.

@@ -329,7 +329,7 @@ class NoticePosted(Event, frozen=True, kw_only=True, tag="notice.posted"):
     topic: str
     title: str
     level: NoticeLevel = NoticeLevel.INFO
-    detail: Any = None
+    detail: object = None
 
 
 class CustomEvent(Event, frozen=True, kw_only=True, tag="custom"):

@@ -40,7 +40,7 @@ def _parse_packet(text: str) -> ParsedFrame | None:
     return to_frame(parse_json(text))
 
 
-def to_frame(said: Any) -> ParsedFrame:
+def to_frame(said: object) -> ParsedFrame:
     """A frame with its name: `["name", body]`, `{"event": name, "data": body}`, or an object that contains its name."""
     if isinstance(said, list) and said and isinstance(said[0], str):
         return ParsedFrame(said[0], said[1] if len(said) > 1 else None)

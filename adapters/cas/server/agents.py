@@ -11,6 +11,7 @@ from adapters.cas.wire import AgentChange, AgentRef, CasSettings, ModelChoice, N
 from gateway.errors import Conflict, Forbidden, Invalid, NotFound
 from gateway.http import Context
 from gateway.ids import random_id
+from gateway.json_values import JsonObject
 from gateway.ports import Resource
 
 from .inbound import client_tools, read_tools, server_tools
@@ -157,7 +158,7 @@ class UserAgents:
         return {one.resource_id: one for one in fixed}
 
     def _fixed(self, card: m.AgentCard, ordinal: int) -> Resource:
-        body: dict[str, Any] = {
+        body: JsonObject = {
             "name": card.name, "description": card.description, "system": None, "metadata": {},
             "model": card.model or card.name, "agent": card.name, self.context.dialect: {},
         }

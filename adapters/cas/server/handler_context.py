@@ -63,7 +63,7 @@ class HandlerContext:
     def agent_id(self, view: m.SessionView) -> str:
         return str(view.private(self.context.dialect).get("agent_id") or configured_id(view.agent))
 
-    async def check_sources(self, owner: str, events: Sequence[Any], field: str) -> None:
+    async def check_sources(self, owner: str, events: Sequence[object], field: str) -> None:
         """Refuse events that name an unknown file, a file of another owner, or a forbidden address.
 
         `field` is the place of the events in the body.

@@ -13,10 +13,10 @@ from ..user_modules import UserModule, load_user_module
 from .settings import PythonSettings, settings_error
 from .turn import AgentTurn, BlockingTurn
 
-Function = Callable[..., Any]
+Function = Callable[..., object]
 FunctionTurn = AgentTurn | BlockingTurn
 
-PARAMETERS: Mapping[str, Callable[[FunctionTurn], Any]] = {
+PARAMETERS: Mapping[str, Callable[[FunctionTurn], object]] = {
     "turn": lambda turn: turn,
     "text": lambda turn: m.text_of(turn.command.content) if isinstance(turn.command, m.SendMessage) else "",
     "history": lambda turn: turn.history,
@@ -34,7 +34,7 @@ _NAMED_KINDS = (
 class AgentFunction:
     """A function, its module, and its options."""
 
-    def __init__(self, reference: str, source: UserModule, function: Function, options: Mapping[str, Any]) -> None:
+    def __init__(self, reference: str, source: UserModule, function: Function, options: Mapping[str, object]) -> None:
         self.reference, self.source, self._function = reference, source, function
         self.location = function_location(function, source)
         self._signature = inspect.signature(function)
@@ -70,7 +70,7 @@ def load_function(settings: PythonSettings, base: Path) -> AgentFunction:
     return AgentFunction(settings.agent, source, function, settings.options)
 
 
-def _check_function(word: str, source: UserModule, name: str, function: Any) -> None:
+def _check_function(word: str, source: UserModule, name: str, function: object) -> None:
     file = getattr(source.module, "__file__", None) or source.module.__name__
     if inspect.isclass(function):
         raise settings_error(f"'{name}' in {file} is a class; name it as `backend: {word}`", "agent", value=word)

@@ -28,7 +28,7 @@ class PythonSettings(BaseModel):
     )
 
 
-def settings_error(message: str, *at: str, value: Any) -> ValidationError:
+def settings_error(message: str, *at: str, value: object) -> ValidationError:
     """An error of one setting that is only found when the function is loaded."""
     error = PydanticCustomError("agent", "{told}", {"told": message})
     return ValidationError.from_exception_data("PythonSettings", [InitErrorDetails(type=error, loc=at, input=value)])
