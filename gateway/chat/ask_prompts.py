@@ -1,6 +1,6 @@
 """Shows the asks of an agent at the prompt, and makes answers from what the person types."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 import gateway.model as m
@@ -138,7 +138,7 @@ def _hint(numbers: Sequence[int] | None, picks: Sequence[int] | None, options: i
     return "type one number" if numbers != () else "type an answer"
 
 
-def _option(option: dict[str, Any]) -> str:
+def _option(option: Mapping[str, object]) -> str:
     names = ("label", "title", "description", "action", "id")
     words = next((option[name] for name in names if option.get(name)), None)
     return shorten(str(words)) if words is not None else shorten(as_json(option))

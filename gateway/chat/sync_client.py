@@ -111,7 +111,7 @@ class SyncStream:
     def __init__(self, client: SyncClient, items: RemoteTurn) -> None:
         self._client, self._items = client, items
         self._next: Future[DecodedItem | None] | None = None
-        self._task: asyncio.Task[Any] | None = None
+        self._task: asyncio.Task[object] | None = None
 
     def next(self, seconds: float | None = None) -> DecodedItem | None:
         """Return the next item, or None at the end; a call after an interrupted wait continues it."""

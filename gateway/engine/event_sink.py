@@ -142,7 +142,7 @@ def ensure_serializable(value: W) -> W:
         raise m.GrammarError(f"{name} has a field that cannot be written: {error}") from None
 
 
-def _to_json(plain: Any) -> bytes:
+def _to_json(plain: object) -> bytes:
     """The JSON of a value; few brackets cannot be nested too deep. Raises `JsonLimitExceeded` or `TypeError`."""
     try:
         written = orjson.dumps(plain)

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Coroutine, Mapping, Sequence
 from itertools import count
-from typing import Any, Protocol
+from typing import Protocol
 
 import structlog
 
@@ -82,7 +82,7 @@ class TurnRun:
         return self.agent.filled(self.session.view.settings)
 
     @property
-    def metadata(self) -> Mapping[str, Any]:
+    def metadata(self) -> Mapping[str, object]:
         return self.session.view.metadata
 
     def mint(self, prefix: str) -> str:
@@ -231,7 +231,7 @@ class TurnRun:
         )
 
     def finish(
-        self, outcome: m.Outcome, stop_reason: m.StopReason, fault: m.Fault | None = None, result: Any = None,
+        self, outcome: m.Outcome, stop_reason: m.StopReason, fault: m.Fault | None = None, result: object = None,
     ) -> None:
         """Close what is open and append `turn.ended`; a second call does nothing."""
         if self.is_ended:

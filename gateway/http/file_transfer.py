@@ -150,7 +150,7 @@ class _LimitedLines:
             raise ValueError(f"it has more than {MAX_LINES} lines outside of its parts")
         return await self._content.readline(**given)
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> object:
         return getattr(self._content, name)
 
 

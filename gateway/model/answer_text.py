@@ -1,8 +1,9 @@
 """Answers in plain words: what a bare text means to an ask, and what an answer looks like as a text."""
 
-from typing import Any
 
 import msgspec
+
+from gateway.json_values import JsonObject, JsonValue
 
 from .asks import AnyAsk, ContinuationAsk, QuestionAsk, RollbackAsk
 from .commands import AnswerQuestion
@@ -11,7 +12,7 @@ from .content import QUESTION_TOOL, Content, ToolCall, text_of
 NO = ("no", "stop", "false")
 
 
-def parse_answer(ask: AnyAsk, content: Content) -> dict[str, Any] | None:
+def parse_answer(ask: AnyAsk, content: Content) -> dict[str, object] | None:
     """The fields of the answer that a returned text gives to this ask; None where words are no answer to it."""
     words = text_of(content).strip()
     if isinstance(ask, QuestionAsk):
@@ -35,14 +36,14 @@ def parse_question_answers(ask: QuestionAsk, words: str) -> dict[str, str]:
     return _split_by_header(ask, words) or {str(number): words for number in range(len(ask.questions))}
 
 
-def _parsed(words: str) -> Any:
+def _parsed(words: str) -> JsonValue:
     try:
         return msgspec.json.decode(words) if words[:1] in ("{", "[") else None
     except (msgspec.DecodeError, RecursionError):
         return None
 
 
-def _answers_by_header(ask: QuestionAsk, given: dict[str, Any]) -> dict[str, str]:
+def _answers_by_header(ask: QuestionAsk, given: JsonObject) -> dict[str, str]:
     """What the object has under each question's text or, where no other question shares it, under its header."""
     headers = [question.header for question in ask.questions]
     found: dict[str, str] = {}
@@ -52,7 +53,7 @@ def _answers_by_header(ask: QuestionAsk, given: dict[str, Any]) -> dict[str, str
     return found
 
 
-def _as_text(answer: Any) -> str:
+def _as_text(answer: object) -> str:
     """One answer in words; several choices stand in an array."""
     if isinstance(answer, list):
         return ", ".join(map(_as_text, answer))

@@ -294,7 +294,7 @@ def _check_whole(block: OpenBlock, event: BlockEnded) -> None:
             raise GrammarError(f"the deltas of call {event.call.call_id} do not add up to its input")
 
 
-def _parsed(text: str) -> Any:
+def _parsed(text: str) -> object:
     try:
         return msgspec.json.decode(text)
     except msgspec.DecodeError as error:

@@ -40,7 +40,7 @@ def _parse_packet(text: str) -> ParsedFrame | None:
     return to_frame(parse_json(text))
 
 
-def to_frame(value: Any) -> ParsedFrame:
+def to_frame(value: object) -> ParsedFrame:
     """A frame with its name: `["name", body]`, `{"event": name, "data": body}`, or an object that contains its name."""
     if isinstance(value, list) and value and isinstance(value[0], str):
         return ParsedFrame(value[0], value[1] if len(value) > 1 else None)

@@ -8,6 +8,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, HttpUrl, Pos
 import gateway.model as m
 from gateway.backends.setting_types import Executable, SecretSetting
 from gateway.backends.tools import CALC, CLOCK, SEARCH
+from gateway.json_values import JsonObject
 from gateway.ports import Timeouts
 
 log = structlog.get_logger("dragoman.llm")
@@ -78,7 +79,7 @@ class LlmSettings(_StrictSettings):
     tools: Annotated[dict[str, m.Permission], BeforeValidator(_check_builtin), BeforeValidator(_names_as_allowed)] = {}
     provider_tools: tuple[dict[str, Any], ...] = ()
     mcp: dict[Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,32}$")], McpServerSettings] = {}
-    extra: dict[str, Any] = {}
+    extra: JsonObject = {}
 
     @model_validator(mode="after")
     def _check_attempts(self) -> Self:
@@ -106,6 +107,6 @@ class LlmSettings(_StrictSettings):
             *(s for message in self.mcp.values() for s in message.secrets),
         )
 
-    def with_extra(self, body: dict[str, Any]) -> dict[str, Any]:
+    def with_extra(self, body: dict[str, Any]) -> dict[str, object]:
         """The body of a request with the fields of `extra`; fields that are null are removed."""
         return {name: value for name, value in (body | self.extra).items() if value is not None}

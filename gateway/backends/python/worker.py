@@ -66,7 +66,7 @@ class Pipe:
             self._changed.wait_for(lambda: self._written >= goal or self._is_halted)
             self._go_on()
 
-    def call_from_thread(self, step: Coroutine[Any, Any, Value]) -> Value:
+    def call_from_thread(self, step: Coroutine[object, None, Value]) -> Value:
         """Run a coroutine on the event loop, and wait in the thread for its result."""
         with self._changed:
             if self._is_halted:

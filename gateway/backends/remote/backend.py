@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Sequence
 from contextlib import aclosing, suppress
-from typing import Any
 
 import structlog
 
@@ -11,6 +10,7 @@ import gateway.model as m
 from gateway.backends.tool_executor import CALL_CANCELLED
 from gateway.client import BackendOutputs, SessionMemory
 from gateway.errors import BackendFailed, GatewayError, Interrupted
+from gateway.json_values import JsonObject
 from gateway.ports import (
     BackendEvent,
     DecodedItem,
@@ -110,7 +110,7 @@ class RemoteBackend:
 
     # -- the server's session -------------------------------------------------------------------------------------
 
-    def _noted(self, turn: Turn, session_id: str) -> dict[str, Any]:
+    def _noted(self, turn: Turn, session_id: str) -> JsonObject:
         """The metadata with the server's session: public, and private where no client can remove it."""
         seen = {SESSION_KEY: session_id, URL_KEY: self._url, DIALECT_KEY: self._dialect}
         private = turn.metadata.get(m.PRIVATE) or {}
@@ -177,7 +177,7 @@ async def _ask(turn: Turn, asked: Sequence[RemoteAsk]) -> list[m.Answer]:
 
 # -- asks, stored for a restart of the gateway ------------------------------------------------------------------------
 
-def _metadata_with_asks(turn: Turn, asked: Sequence[RemoteAsk]) -> dict[str, Any]:
+def _metadata_with_asks(turn: Turn, asked: Sequence[RemoteAsk]) -> JsonObject:
     """The metadata with the asks, so that they can be answered after a restart."""
     private = turn.metadata.get(m.PRIVATE) or {}
     stored = {"turn": turn.turn_id, "asks": [[*_ask_key(one.ask), one.ref, one.scope_id] for one in asked]}

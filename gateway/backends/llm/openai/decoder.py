@@ -1,6 +1,6 @@
 """Decodes the chunks of a chat-completions response; lenient with what local servers leave out."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -149,7 +149,7 @@ class ChatCompletionsDecoder:
                 events += self._piece(piece)
         return events
 
-    def _piece(self, piece: dict[str, Any]) -> list[BackendEvent]:
+    def _piece(self, piece: Mapping[str, object]) -> list[BackendEvent]:
         if isinstance(text := piece.get("text"), str):
             return self._words("text", text)
         thoughts = piece.get("thinking")
