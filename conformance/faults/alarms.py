@@ -8,7 +8,7 @@ address that is examined, plainly and slowly; it is then the caller who says tha
 import asyncio
 import logging
 import random
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,7 +20,8 @@ from aiohttp import web
 from conformance.faults.kill.setups import KEY, SETUPS, setup_of
 from conformance.faults.proxy.front import proxied
 from conformance.faults.proxy.passing import Meddler
-from conformance.faults.serving import Servable, served
+from conformance.faults.serving import served
+from conformance.faults.steps import Variant
 from conformance.kit.documents import DocumentError
 from conformance.kit.requirement import Level
 from conformance.kit.runner import AT_ONCE, Runner
@@ -81,9 +82,9 @@ class Watch:
             if self.jitter:
                 slow = await stack.enter_async_context(proxied(url, _route, Jitter(self.jitter, self.seed)))
                 yield told(f"run with up to {self.jitter * 1000:g} ms of delay", await self.examine(slow))
-        for server in self.variations():
-            async with served(server) as url:
-                yield told(f"run on {type(server).__name__}", await self.examine(url), with_shoulds=False)
+        for variation in self.variations():
+            async with served(setup_of(self.dialect).make(variation)) as url:
+                yield told(f"run on {variation.name}", await self.examine(url), with_shoulds=False)
 
     async def examine(self, url: str) -> Report:
         target = Target(url, self.key, self.within, allow_destructive=True)
@@ -94,10 +95,9 @@ class Watch:
         setup = setup_of(self.dialect)
         return setup.profile(self.suite, setup.server_type) if is_ours else self.suite.read_profile(self.profile)
 
-    def variations(self) -> Iterator[Servable]:
-        """The correct servers that differ from the reference, each made when its turn comes."""
-        if self.url is None and self.with_variations:
-            yield from map(setup_of(self.dialect).make, setup_of(self.dialect).variations)
+    def variations(self) -> Sequence[Variant]:
+        """The correct servers that differ from the reference."""
+        return setup_of(self.dialect).variations if self.url is None and self.with_variations else ()
 
 
 def told(name: str, report: Report, with_shoulds: bool = True) -> Round:

@@ -32,7 +32,7 @@ async def test_nothing_is_held_against_correct_servers(monkeypatch: pytest.Monke
 
 @pytest.mark.parametrize("dialect", SETUPS)
 def test_every_dialect_has_variations(dialect: str) -> None:
-    names = [type(server).__name__ for server in Watch(dialect).variations()]
+    names = [variation.name for variation in Watch(dialect).variations()]
     assert len(set(names)) == len(names) >= 5
 
 

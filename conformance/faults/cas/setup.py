@@ -7,6 +7,7 @@ from pydantic import BaseModel
 from conformance.faults.cas.server import CasServer
 from conformance.faults.cas.variations import VARIATIONS
 from conformance.faults.kill.setups import Setup
+from conformance.faults.steps import variants
 from conformance.kit.suite import Suite
 
 
@@ -14,4 +15,4 @@ def _profile(suite: Suite, server: Any) -> BaseModel:
     return suite.read_profile().model_copy(update={"heartbeat": server.heartbeat})
 
 
-SETUP = Setup(dialect="cas", server_type=CasServer, variations=VARIATIONS, profile=_profile)
+SETUP = Setup(dialect="cas", server_type=CasServer, variations=variants(CasServer, *VARIATIONS), profile=_profile)

@@ -5,6 +5,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from conformance.faults.kill.setups import Setup
+from conformance.faults.steps import variants
 from conformance.faults.zenflux.server import ZenfluxServer
 from conformance.faults.zenflux.variations import VARIATIONS
 from conformance.kit.suite import Suite
@@ -26,6 +27,6 @@ def _profile(suite: Suite, server: Any) -> BaseModel:
 
 
 SETUP = Setup(
-    dialect="zenflux", server_type=ZenfluxServer, variations=VARIATIONS, profile=_profile, has_keys=False,
-    quicken=_quicken,
+    dialect="zenflux", server_type=ZenfluxServer, variations=variants(ZenfluxServer, *VARIATIONS), profile=_profile,
+    has_keys=False, quicken=_quicken,
 )

@@ -7,7 +7,7 @@ import pytest
 from conformance.faults.alarms import Watch
 from conformance.faults.cas.variations import Sparing
 from conformance.faults.kill.setups import SETUPS
-from conformance.faults.serving import Servable
+from conformance.faults.steps import Variant
 from conformance.kit.requirement import Level
 from conformance.kit.suite import load_suite
 from conformance.kit.verdict import Outcome, Report
@@ -36,12 +36,16 @@ async def test_nothing_is_held_against_a_slow_server(dialect: str, seed: int) ->
 
 @pytest.mark.parametrize(("dialect", "group"), GROUPS)
 async def test_nothing_is_held_against_slow_variations(dialect: str, group: str) -> None:
-    assert held_against(await examined(dialect, made(dialect, together(dialect, group)), jitter=0.02)) == []
+    server = made(dialect, together(dialect, group))
+    assert held_against(await examine_slow_server(dialect, server, *binding(dialect), jitter=0.02)) == []
 
 
-@pytest.mark.parametrize(("dialect", "kind"), EACH, ids=[f"{dialect}-{kind.__name__}" for dialect, kind in EACH])
-async def test_nothing_is_held_against_each_variation_alone(dialect: str, kind: type[Servable]) -> None:
-    assert held_against(await examined(dialect, made(dialect, kind))) == []
+@pytest.mark.parametrize(("dialect", "kind"), EACH, ids=[f"{dialect}-{kind.name}" for dialect, kind in EACH])
+async def test_nothing_is_held_against_each_variation_alone(dialect: str, kind: Variant) -> None:
+    """At all levels; servers that do without what is only a SHOULD are held to every MUST."""
+    is_sparing = kind.name in examination_facts(dialect).sparing
+    wanted = musts_of(dialect) if is_sparing else binding(dialect)
+    assert held_against(await examine_server(dialect, made(dialect, kind), *wanted)) == []
 
 
 @pytest.mark.parametrize(("dialect", "group"), GROUPS)
@@ -62,15 +66,6 @@ async def test_no_must_depends_on_a_should(tmp_path: Path) -> None:
 
 def musts_of(dialect: str) -> list[str]:
     return [item.id for item in load_suite(dialect).catalogue.requirements if item.level is Level.MUST]
-
-
-async def examined(dialect: str, server: Servable, jitter: float = 0.0) -> Report:
-    """What is found, at all levels; servers that do without what is only a SHOULD are held to every MUST."""
-    is_sparing = type(server).__name__ in examination_facts(dialect).sparing
-    wanted = musts_of(dialect) if is_sparing else binding(dialect)
-    if jitter:
-        return await examine_slow_server(dialect, server, *wanted, jitter=jitter)
-    return await examine_server(dialect, server, *wanted)
 
 
 def held_against(report: Report) -> list[str]:
