@@ -82,7 +82,8 @@ def alter(server: Any, alteration: Alteration) -> None:
     if not isinstance(alteration, type):
         alteration(server)
     else:
-        replace_steps(server, alteration(server) if inspect.signature(alteration).parameters else alteration())
+        wants_server = "server" in inspect.signature(alteration).parameters
+        replace_steps(server, alteration(server=server) if wants_server else alteration())
 
 
 def replace_steps(server: Any, others: object) -> None:

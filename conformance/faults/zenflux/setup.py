@@ -5,8 +5,8 @@ from typing import Any
 from pydantic import BaseModel
 
 from conformance.faults.kill.setups import Setup
-from conformance.faults.steps import variants
 from conformance.faults.zenflux.server import ZenfluxServer
+from conformance.faults.zenflux.socket import TICK_EVERY
 from conformance.faults.zenflux.variations import VARIATIONS
 from conformance.kit.suite import Suite
 
@@ -15,8 +15,8 @@ TICK = 0.8
 
 def _quicken(server: Any) -> None:
     """Ticks come fast, unless they are what is wrong."""
-    if server.tick_every == ZenfluxServer.tick_every:
-        server.tick_every = TICK
+    if server.socket.tick_every == TICK_EVERY:
+        server.socket.tick_every = TICK
 
 
 def _profile(suite: Suite, server: Any) -> BaseModel:
@@ -27,6 +27,6 @@ def _profile(suite: Suite, server: Any) -> BaseModel:
 
 
 SETUP = Setup(
-    dialect="zenflux", server_type=ZenfluxServer, variations=variants(ZenfluxServer, *VARIATIONS), profile=_profile,
+    dialect="zenflux", server_type=ZenfluxServer, variations=VARIATIONS, profile=_profile,
     has_keys=False, quicken=_quicken,
 )
