@@ -5,7 +5,6 @@ from typing import Any
 from conformance.faults.blade.server import BladeServer
 from conformance.faults.blade.variations import VARIATIONS
 from conformance.faults.kill.setups import Setup
-from conformance.faults.steps import variants
 
 
 def _name(name: str, json: Any) -> str:
@@ -15,4 +14,4 @@ def _name(name: str, json: Any) -> str:
     return f"{name}({kind}{', whole' if is_whole else ''})" if kind else name
 
 
-SETUP = Setup(dialect="blade", server_type=BladeServer, variations=variants(BladeServer, *VARIATIONS), naming=_name)
+SETUP = Setup(dialect="blade", server_type=BladeServer, variations=VARIATIONS, naming=_name)
