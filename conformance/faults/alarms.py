@@ -93,7 +93,7 @@ class Watch:
     def _settings(self) -> Any:
         is_ours = self.url is None and self.profile is None
         setup = setup_of(self.dialect)
-        return setup.profile(self.suite, setup.server_type) if is_ours else self.suite.read_profile(self.profile)
+        return setup.profile(self.suite, setup.server()) if is_ours else self.suite.read_profile(self.profile)
 
     def variations(self) -> Sequence[Variant]:
         """The correct servers that differ from the reference."""

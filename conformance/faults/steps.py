@@ -66,8 +66,6 @@ class Variant:
 
 def variant(reference: Callable[..., Any], alteration: type[Any]) -> Variant:
     """The server with this alteration, and with the one that it is to come `after`."""
-    if isinstance(reference, type) and issubclass(alteration, reference):
-        return Variant(alteration.__name__, alteration, ())
     former = getattr(alteration, "after", None)
     return Variant(alteration.__name__, reference, (former, alteration) if former else (alteration,))
 

@@ -87,7 +87,7 @@ class Turns:
         for message in turn.messages:
             match message:
                 case UserMessage():
-                    self.player.hear(session, self.remembered(message))
+                    self.player.begin(session, self.remembered(message))
                 case ToolMessage():
                     self.player.receive(session, message.model_dump())
                 case ToolPermission():

@@ -7,12 +7,11 @@ from pydantic import BaseModel
 from conformance.faults.cas.server import CasServer
 from conformance.faults.cas.variations import VARIATIONS
 from conformance.faults.kill.setups import Setup
-from conformance.faults.steps import variants
 from conformance.kit.suite import Suite
 
 
 def _profile(suite: Suite, server: Any) -> BaseModel:
-    return suite.read_profile().model_copy(update={"heartbeat": server.heartbeat})
+    return suite.read_profile().model_copy(update={"heartbeat": server.streams.heartbeat})
 
 
-SETUP = Setup(dialect="cas", server_type=CasServer, variations=variants(CasServer, *VARIATIONS), profile=_profile)
+SETUP = Setup(dialect="cas", server_type=CasServer, variations=VARIATIONS, profile=_profile)

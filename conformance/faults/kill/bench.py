@@ -25,7 +25,7 @@ class Bench:
         self.setup = setup_of(dialect)
         self.suite = load_suite(dialect)
         self.cases = {case.name: case for case in self.suite.cases}
-        self._profile = self.setup.profile(self.suite, self.setup.server_type)
+        self._profile = self.setup.profile(self.suite, self.setup.server())
         self._routes = Routes(self.setup.server())
         self._levels = {item.id: item.level for item in self.suite.catalogue.requirements}
         self._requirements = {item.id: item for item in self.suite.catalogue.requirements}

@@ -38,7 +38,7 @@ class Setup:
     variations: Sequence[Variant] = ()
     """Correct servers that differ from it in ways the protocol allows."""
     profile: Callable[[Suite, Any], BaseModel] = usual_profile
-    """(the suite, a server or its type) → the profile that fits."""
+    """(the suite, a server) → the profile that fits."""
     has_keys: bool = True
     """Whether a server is given the key that its clients must have."""
     quicken: Callable[[Any], None] = lambda server: None

@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 
 from conformance.faults.alarms import Watch
+from conformance.faults.cas.server import CasServer
 from conformance.faults.cas.variations import Sparing
 from conformance.faults.kill.setups import SETUPS
-from conformance.faults.steps import Variant
+from conformance.faults.steps import Variant, variant
 from conformance.kit.requirement import Level
 from conformance.kit.suite import load_suite
 from conformance.kit.verdict import Outcome, Report
@@ -60,7 +61,7 @@ async def test_nothing_is_held_against_the_recording_of_a_variation(
 
 async def test_no_must_depends_on_a_should(tmp_path: Path) -> None:
     path, musts = tmp_path / "recording.jsonl", musts_of("cas")
-    assert held_against(await record_server("cas", made("cas", Sparing), path, *musts)) == []
+    assert held_against(await record_server("cas", made("cas", variant(CasServer, Sparing)), path, *musts)) == []
     assert {item.requirement.id for item in judged("cas", path).of(Outcome.FAILED)}.intersection(musts) == set()
 
 
