@@ -9,9 +9,9 @@ from typing import Any
 from conformance.faults.kill.flaw import Flaw
 from conformance.faults.kill.framing import FRAMINGS
 from conformance.faults.kill.injuries import INJURIES, injured
-from conformance.faults.kill.listeners import DISORDERS
 from conformance.faults.kill.orders import Orders
 from conformance.faults.kill.paths import changed
+from conformance.faults.kill.stream_order import Disorder
 from conformance.faults.proxy.passing import SSE, Answer, Listener, Meddler, Told
 
 OTHER_TYPES = {"text/event-stream": "application/json", "application/json": "text/plain"}
@@ -101,7 +101,7 @@ class _Saboteurs(Listener):
     def __init__(self, saboteur: Saboteur, channel: str, flaws: Sequence[Flaw]) -> None:
         self._saboteur = saboteur
         last = saboteur.orders.order(channel).last
-        self._disorders = [DISORDERS[flaw.kind](flaw, last) for flaw in flaws if flaw.family == "event"]
+        self._disorders = [Disorder(flaw, last) for flaw in flaws if flaw.family == "event"]
         self._numbers = [flaw for flaw in flaws if flaw.family == "number"]
         self._counts: dict[str, int] = defaultdict(int)
         self._framings = [FRAMINGS[flaw.kind] for flaw in flaws if flaw.family == "framing" and channel == SSE]

@@ -7,9 +7,9 @@ from multidict import CIMultiDict
 
 from conformance.faults.kill.flaw import Flaw
 from conformance.faults.kill.framing import ALLOWED, FRAMINGS
-from conformance.faults.kill.listeners import DISORDERS
 from conformance.faults.kill.orders import Order, Orders
 from conformance.faults.kill.saboteur import Saboteur, other_type
+from conformance.faults.kill.stream_order import DISORDERS
 from conformance.faults.proxy.passing import Answer, Cut, Listener, Told
 from conformance.kit.sse import SseParser
 
