@@ -37,7 +37,7 @@ class Fault:
     cases: tuple[str, ...]
     server: Variant
     changes: tuple[Change, ...] = ()
-    """What goes wrong; nothing is told of a program."""
+    """What goes wrong, unless the fault is a program."""
     tally: Tally = field(default_factory=Tally, compare=False)
 
     @property

@@ -9,13 +9,13 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from conformance.faults.kill import telling, workers
-from conformance.faults.kill.hunt import AT_ONCE, FOR_KILLING
-from conformance.faults.kill.learning import NotClean
+from conformance.faults.kill import report, workers
+from conformance.faults.kill.clean_run import NotClean
+from conformance.faults.kill.examiner import AT_ONCE, FOR_KILLING
 from conformance.faults.kill.orders import read_orders
 from conformance.faults.kill.setups import SETUPS, unexamined_dialects
 from conformance.faults.kill.survivors import read_survivors
-from conformance.faults.kill.workers import Watcher, Wish
+from conformance.faults.kill.workers import Advance, RunOptions
 from conformance.kit.documents import DocumentError
 
 USAGE_ERROR = 2
@@ -29,7 +29,7 @@ def kill(
     list_: Annotated[bool, typer.Option("--list", help="Only list the flaws and what is expected of each.")] = False,
     out: Annotated[Path | None, typer.Option(help="A folder for kill.md and kill-<dialect>.json.")] = None,
     processes: Annotated[int, typer.Option(min=1, help="How many processes share the work.")] = 2,
-    at_once: Annotated[int, typer.Option(min=1, help="How many flaws a process hunts at once.")] = AT_ONCE,
+    at_once: Annotated[int, typer.Option(min=1, help="How many flaws a process examines at once.")] = AT_ONCE,
     timeout: Annotated[float, typer.Option(min=0.1, help="Seconds a case waits for an answer.")] = FOR_KILLING,
 ) -> None:
     """Damage a correct server of each dialect in every way its schemas and orders give, one way at a time, and see
@@ -52,35 +52,35 @@ def kill(
             read_orders(name)
             read_survivors(name)
         if list_:
-            telling.tell_plans(console, workers.listed(chosen, flaw or ()))
+            report.print_plans(console, workers.listed(chosen, flaw or ()))
             return
-        with _progress(console) as watcher:
-            wish = Wish(chosen, tuple(flaw or ()), sample, free, timeout, at_once)
-            matrices = workers.run_apart(wish, processes, watcher)
+        with _progress(console) as advance:
+            options = RunOptions(chosen, tuple(flaw or ()), sample, free, timeout, at_once)
+            matrices = workers.run_apart(options, processes, advance)
     except (DocumentError, NotClean) as error:
         raise _unusable(str(error)) from None
     if flaw:
-        telling.tell_each(console, matrices)
-    telling.tell(console, matrices)
+        report.print_flaws(console, matrices)
+    report.print_matrices(console, matrices)
     if out is not None:
-        telling.write(out, matrices)
+        report.write(out, matrices)
     raise typer.Exit(1 if any(matrix.complaints() for matrix in matrices) else 0)
 
 
 @contextmanager
-def _progress(console: Console) -> Iterator[Watcher]:
+def _progress(console: Console) -> Iterator[Advance]:
     """One bar per dialect."""
     columns = (TextColumn("{task.description:8}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console) as progress:
         bars = {}
 
-        def watch(dialect: str, done: int, more: int) -> None:
+        def advance(dialect: str, done: int, more: int) -> None:
             if dialect not in bars:
                 bars[dialect] = progress.add_task(dialect, total=0)
             total = (progress.tasks[bars[dialect]].total or 0) + more
             progress.update(bars[dialect], advance=done, total=total)
 
-        yield watch
+        yield advance
 
 
 def _unusable(words: str) -> typer.Exit:

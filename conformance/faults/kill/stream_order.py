@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from conformance.faults.kill.flaw import Flaw
-from conformance.faults.proxy.passing import Cut, Told
+from conformance.faults.proxy.interceptor import Cut, PassedMessage
 
 
 class Disorder:
@@ -13,16 +13,16 @@ class Disorder:
         self.flaw = flaw
         self.strikes = 0
         self.has_struck = False
-        self.held: Told | None = None
+        self.held: PassedMessage | None = None
         """An event that is kept back."""
         self.before: str | None = None
         """The name of the event before this one."""
         self._disturb = DISORDERS[flaw.kind]
         self._last = last
 
-    def pass_on(self, name: str, told: Told) -> Sequence[Told]:
+    def pass_on(self, name: str, message: PassedMessage) -> Sequence[PassedMessage]:
         """What is passed on for this message, which goes by this name."""
-        passed = self._disturb(self, name, told)
+        passed = self._disturb(self, name, message)
         self.before = name
         if name not in self._last:
             return passed
@@ -30,7 +30,7 @@ class Disorder:
         self.has_struck = False
         return (*passed, *late)
 
-    def flush(self) -> Sequence[Told]:
+    def flush(self) -> Sequence[PassedMessage]:
         """What was kept back."""
         held, self.held = self.held, None
         return () if held is None else (held,)
@@ -44,64 +44,64 @@ class Disorder:
         return True
 
 
-Disturb = Callable[[Disorder, str, Told], Sequence[Told]]
+Disturb = Callable[[Disorder, str, PassedMessage], Sequence[PassedMessage]]
 """(the disorder, the name of a message, the message) → what is passed on for it."""
 
 
-def _lose(disorder: Disorder, name: str, told: Told) -> Sequence[Told]:
+def _lose(disorder: Disorder, name: str, message: PassedMessage) -> Sequence[PassedMessage]:
     """No event of this name comes."""
     if name != disorder.flaw.event:
-        return (told,)
+        return (message,)
     disorder.strikes += 1
     return ()
 
 
-def _lose_first(disorder: Disorder, name: str, told: Told) -> Sequence[Told]:
+def _lose_first(disorder: Disorder, name: str, message: PassedMessage) -> Sequence[PassedMessage]:
     """The first of a run of events of this name is lost, when more follow another kind of event."""
     if name == disorder.flaw.event and disorder.before != name:
         disorder.strikes += 1
         return ()
-    return (told,)
+    return (message,)
 
 
-def _double(disorder: Disorder, name: str, told: Told) -> Sequence[Told]:
+def _double(disorder: Disorder, name: str, message: PassedMessage) -> Sequence[PassedMessage]:
     """The first event of this name comes twice."""
-    return (told, told) if disorder.strikes_now(name) else (told,)
+    return (message, message) if disorder.strikes_now(name) else (message,)
 
 
-def _swap(disorder: Disorder, name: str, told: Told) -> Sequence[Told]:
+def _swap(disorder: Disorder, name: str, message: PassedMessage) -> Sequence[PassedMessage]:
     """The first time the event is followed by its neighbour, they change places."""
     before = disorder.flush()
     if before and name == disorder.flaw.path:
         disorder.has_struck = True
         disorder.strikes += 1
-        return (told, *before)
+        return (message, *before)
     if name == disorder.flaw.event and not disorder.has_struck:
-        disorder.held = told
+        disorder.held = message
         return before
-    return (*before, told)
+    return (*before, message)
 
 
-def _delay(disorder: Disorder, name: str, told: Told) -> Sequence[Told]:
+def _delay(disorder: Disorder, name: str, message: PassedMessage) -> Sequence[PassedMessage]:
     """The first event of this name comes when the turn is over."""
     if disorder.strikes_now(name):
-        disorder.held = told
+        disorder.held = message
         return ()
-    return (told,)
+    return (message,)
 
 
-def _repeat_after(disorder: Disorder, name: str, told: Told) -> Sequence[Told]:
+def _repeat_after(disorder: Disorder, name: str, message: PassedMessage) -> Sequence[PassedMessage]:
     """The first event of this name comes again when the turn is over."""
     if disorder.strikes_now(name):
-        disorder.held = told
-    return (told,)
+        disorder.held = message
+    return (message,)
 
 
-def _cut(disorder: Disorder, name: str, told: Told) -> Sequence[Told]:
+def _cut(disorder: Disorder, name: str, message: PassedMessage) -> Sequence[PassedMessage]:
     """The connection breaks before this event."""
     if disorder.strikes_now(name):
         raise Cut
-    return (told,)
+    return (message,)
 
 
 DISORDERS: dict[str, Disturb] = {

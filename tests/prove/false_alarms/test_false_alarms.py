@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from conformance.faults.alarms import Watch
 from conformance.faults.cas.server import CasServer
 from conformance.faults.cas.variations import Sparing
+from conformance.faults.false_alarms import FalseAlarmSearch
 from conformance.faults.kill.setups import SETUPS
 from conformance.faults.steps import Variant, variant
 from conformance.kit.requirement import Level
@@ -30,8 +30,10 @@ EACH = [(dialect, kind) for dialect, kinds in ALONE.items() for kind in kinds]
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("dialect", SETUPS)
 async def test_nothing_is_held_against_a_slow_server(dialect: str, seed: int) -> None:
-    watch = Watch(dialect, runs=0, jitter=0.02 * seed, seed=seed, within=PATIENT, with_variations=False, at_once=16)
-    rounds = [item async for item in watch.rounds()]
+    search = FalseAlarmSearch(
+        dialect, runs=0, jitter=0.02 * seed, seed=seed, within=PATIENT, with_variations=False, at_once=16
+    )
+    rounds = [item async for item in search.rounds()]
     assert [(item.name, item.alarms) for item in rounds] == [(f"run with up to {20 * seed} ms of delay", ())]
 
 
