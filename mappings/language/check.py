@@ -34,7 +34,7 @@ from .scopes import (
     union_members,
 )
 from .shape import DEFAULT_ENVELOPE, FrameTemplate, InputTemplate, ParsedTable, ProblemCollector
-from .value_types import CHECKS, parse_type
+from .value_types import CHECKS, WHOLE_BODY, parse_type
 
 SSE_SUFFIX = "@sse"
 COMMANDS_BY_KIND = {command.kind: command for command in m.COMMANDS}
@@ -112,14 +112,32 @@ class _TableCheck:
                     self.add(("meanings", name, word), f"{name} has no member '{member}'", suggest(member, members))
 
     def _types(self) -> None:
-        nodes = self.draft.nodes()
-        bound = {str(slot).removeprefix("$") for node in nodes for slot, _ in slots(node)}
+        bound = _bound(self.draft.nodes())
         for name, spelled in self.draft.shape.types.items():
+            if isinstance(spelled, dict):
+                self._types_of_row(name, spelled)
+                continue
             if name not in bound:
                 self.add(("types", name), f"no row binds '${name}'", suggest(name, bound), key=True)
-            if parse_type(spelled) is None:
-                hint = f"types are {', '.join(CHECKS)}; '!' behind one: must be there; '?': need not fit"
-                self.add(("types", name), f"there is no type '{spelled}'", hint)
+            self._type(("types", name), spelled)
+            if name == BODY and spelled != WHOLE_BODY:
+                self.add(("types", name), "a body can only be said to be an object", f"write {WHOLE_BODY}")
+
+    def _types_of_row(self, row: str, types: dict[str, str]) -> None:
+        nodes = self.draft.rows(row)
+        if not nodes:
+            known = [*self.draft.frames, *self.draft.objects]
+            self.add(("types", row), f"there is no row '{row}'", suggest(row, known), key=True)
+        bound = _bound(nodes)
+        for name, spelled in types.items():
+            if nodes and name not in bound:
+                self.add(("types", row, name), f"'{row}' does not bind '${name}'", suggest(name, bound), key=True)
+            self._type(("types", row, name), spelled)
+
+    def _type(self, path: NodePath, spelled: str) -> None:
+        if parse_type(spelled) is None:
+            hint = f"types are {', '.join(CHECKS)}; '!' behind one: must be there; '?': need not fit"
+            self.add(path, f"there is no type '{spelled}'", hint)
 
     def _events(self) -> None:
         """Where a dialect says events by cues of its own, each cue stands for an event, and each event has a row."""
@@ -157,13 +175,15 @@ class _TableCheck:
     def _frames(self) -> None:
         for cue, frames in self.draft.frames.items():
             scope = scope_of(cue, self.vocabulary)
-            if scope is None:
+            if scope is None and (self.draft.written(cue) or not frames):
                 hint = suggest(cue, [*EVENT_CUES, *self.vocabulary.cues])
                 self.add(("frames", cue), f"nobody raises a cue '{cue}'", hint, key=True)
-                continue
             for frame in frames:
-                self.slots.check(frame.body, scope, cue)
-                self._envelope_of(frame, scope, cue)
+                if frame.read_only:
+                    self._known_envelope(frame)
+                elif scope is not None:
+                    self.slots.check(frame.body, scope, cue)
+                    self._envelope_of(frame, scope, cue)
         self._every_event()
         self._every("frames", self.vocabulary.cues, "cue", f"write [] if {self.draft.shape.dialect} says nothing")
 
@@ -177,6 +197,9 @@ class _TableCheck:
             self.slots.check(envelope, {**scope, **ENVELOPE_NAMES}, cue)
             if splices_body(envelope) and isinstance(frame.body, Array | Constant):
                 self.add(frame.body.path, f"the envelope '{name}' splices the body, and this one is not an object")
+        self._known_envelope(frame)
+
+    def _known_envelope(self, frame: FrameTemplate) -> None:
         if frame.envelope not in self.draft.envelopes and frame.envelope != DEFAULT_ENVELOPE:
             hint = suggest(frame.envelope, self.draft.envelopes)
             self.add((*frame.path, "envelope"), f"there is no envelope '{frame.envelope}'", hint)
@@ -342,6 +365,11 @@ class SlotChecker:
                 known = [*FILTERS, *maps, *(() if inputs else (CONTENT_FILTER, PARTS_FILTER))]
                 self._findings.add(slot.path, f"there is no filter '{name}'", suggest(name, known))
             hint = None  # the type of a filter's result is not checked
+
+
+def _bound(nodes: Iterable[Node]) -> set[str]:
+    """The bindings of some rows, with their attributes."""
+    return {str(slot).removeprefix("$") for node in nodes for slot, _ in slots(node)}
 
 
 def _attribute_hint(step: str, known: dict[str, TypeHint], hint: TypeHint) -> str:

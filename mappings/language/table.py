@@ -12,6 +12,7 @@ from .check import COMMANDS_BY_KIND, SSE_SUFFIX, scope_of
 from .compile import ExpressionCompiler, Getter
 from .content_decoder import ContentDecoder
 from .encoder import FrameEncoder, compile_cue, frame_segments, framing_problem
+from .explanation import Explainer, Explanation
 from .expressions import Node, wrap_in_envelope
 from .features import SupportLevel
 from .filters import (
@@ -28,6 +29,7 @@ from .filters import (
     word_reader,
 )
 from .frame_decoder import FrameDecoder
+from .object_decoder import ObjectDecoder
 from .scopes import ERROR_NAMES, MODEL_ENUMS, PART_TYPES, Vocabulary, extra_scope, part_scope, union_members
 from .shape import FrameTemplate, InputTemplate, ParsedTable
 from .spellings import Inverses, SpellingCompiler
@@ -74,7 +76,7 @@ class Table:
         name = type(event).name
         by_cue = self._draft.shape.events
         cues = by_cue.get(f"{name}.{event.variant}", by_cue.get(name, ()))
-        return not cues and not self._draft.frames.get(self._cue_of(type(event), event.variant))
+        return not cues and not self._draft.written(self._cue_of(type(event), event.variant))
 
     def object(self, name: str, /, **bindings: Any) -> Any:
         """A REST body, as plain JSON values."""
@@ -115,9 +117,23 @@ class Table:
         """Content as the dialect spells it: a text, or a list of blocks, of which unknown ones are passed over."""
         return self._content.content(value)
 
+    def read_part(self, block: Any) -> m.AnyPart | None:
+        """A content block; None for one that the table does not have."""
+        return self._content.part(block)
+
     def decoder(self, *framings: Framing, wanted: Mapping[str, Sequence[str]] | None = None) -> FrameDecoder:
         """The frames read back; of the cues in `wanted` only these names are bound, of other cues none."""
         return FrameDecoder(self._spellings.forms(framings), wanted)
+
+    def reader(self, *names: str) -> ObjectDecoder:
+        """Rows of `objects` read back: one, or several that the same body could be."""
+        return ObjectDecoder([self._spellings.object_spelling(name) for name in names])
+
+    def explanation(self, *framings: Framing) -> Explanation:
+        """What goes out and what comes back, row by row."""
+        meanings = {name: self._meanings(name, enum)
+                    for name in self._words if (enum := MODEL_ENUMS.get(name.partition("@")[0]))}
+        return Explainer(self._draft, self._spellings, meanings, self._marked, framings).explain()
 
     # -- compiling ----------------------------------------------------------------------------------------------------
 
@@ -164,7 +180,8 @@ class Table:
 
     def _compile(self, framing: Framing) -> FrameEncoder:
         self._check_framing(framing)
-        cues = {cue: self._cue_encoder(cue, frames, framing) for cue, frames in self._draft.frames.items()}
+        cues = {cue: self._cue_encoder(cue, written, framing)
+                for cue, frames in self._draft.frames.items() if (written := self._draft.written(cue)) or not frames}
         events = {
             event: {
                 variant: cues.get(self._cue_of(event, variant), _say_nothing) for variant in event.variants or ("",)
@@ -191,7 +208,7 @@ class Table:
         return special or self._draft.envelopes[frame.envelope]
 
     def _check_framing(self, framing: Framing) -> None:
-        used = {id(envelope): envelope for frames in self._draft.frames.values() for frame in frames
+        used = {id(envelope): envelope for cue in self._draft.frames for frame in self._draft.written(cue)
                 if (envelope := self._envelope(frame, framing))}
         mistakes = [mistake for envelope in used.values() if (mistake := framing_problem(envelope, framing))]
         if mistakes:
