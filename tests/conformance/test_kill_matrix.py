@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
-from conformance.faults.kill import telling
+from conformance.faults.kill import report
 from conformance.faults.kill.case_runner import CaseRunner, case_runner_of
 from conformance.faults.kill.clean_run import NotClean, run_cleanly
 from conformance.faults.kill.examiner import FlawCases, FlawExaminer, FlawResult, RecentKillers, bundle_cases, bundles
@@ -92,13 +92,13 @@ def test_the_survivors_of_every_dialect_can_be_read(dialect: str) -> None:
 def test_the_matrix_is_told_and_written(tmp_path: Path) -> None:
     found = matrix(killed("a"), FlawResult("drop GET /meta 200 b", tried=3, untestable=("x: y",)))
     console = Console(record=True, width=200)
-    telling.tell(console, [found])
-    telling.print_flaws(console, [found])
+    report.print_matrices(console, [found])
+    report.print_flaws(console, [found])
     said = console.export_text()
     assert "50.0%" in said
     assert "survives: drop GET /meta 200 b (3 cases, struck 0 times, 1 could not be put)" in said
     assert "killed by meta.case: expected this; seen: that" in said
-    telling.write(tmp_path, [found])
+    report.write(tmp_path, [found])
     page = (tmp_path / "kill.md").read_text()
     assert "| AAP-META-01 | 1 |" in page
     assert "`drop GET /meta 200 b` survives: unexplained" in page
