@@ -9,7 +9,7 @@ from aiohttp import web
 
 from conformance.faults.proxy.interceptor import SOCKET, Cut, PassedMessage, StreamInterceptor, event_name, parsed
 
-Heard = Callable[[str], None]
+Received = Callable[[str], None]
 Passed = Callable[[str], Iterable[str]]
 Pause = Callable[[], Awaitable[None]]
 DATA = (aiohttp.WSMsgType.TEXT, aiohttp.WSMsgType.BINARY)
@@ -18,7 +18,7 @@ DATA = (aiohttp.WSMsgType.TEXT, aiohttp.WSMsgType.BINARY)
 async def carry(
     client: web.WebSocketResponse,
     server: aiohttp.ClientWebSocketResponse,
-    received: Heard,
+    received: Received,
     passed: Passed,
     pause: Pause,
 ) -> None:
@@ -38,7 +38,7 @@ async def carry(
         await client.close(code=_code(server.close_code))
 
 
-async def _inward(client: web.WebSocketResponse, server: aiohttp.ClientWebSocketResponse, received: Heard) -> None:
+async def _inward(client: web.WebSocketResponse, server: aiohttp.ClientWebSocketResponse, received: Received) -> None:
     async for message in client:
         if message.type is aiohttp.WSMsgType.TEXT:
             received(message.data)
