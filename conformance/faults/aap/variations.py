@@ -40,8 +40,8 @@ class ExtraMembers:
         return step(session) | {"createdAt": 1}
 
     def history(self, step: Step[Body], session: Session, kind: str) -> Body:
-        told = step(session, kind)
-        return {kind: [message | {"at": place} for place, message in enumerate(told[kind])]}
+        messages = step(session, kind)[kind]
+        return {kind: [message | {"at": place} for place, message in enumerate(messages)]}
 
     def frame(self, step: Step[bytes], name: str, body: Any) -> bytes:
         return step(name, body | {"event": name, "at": 12.5})
@@ -154,9 +154,9 @@ class ResultsAtOnce:
     """A trusted result is sent right after its call, before the other calls."""
 
     async def call(self, step: Step[Telling], session: Session, said: list[Body], tools: Any) -> Telling:
-        told = [item async for item in step(session, said, tools)]
-        results = [item for item in told if isinstance(item, Returned)]
-        for item in told:
+        events = [item async for item in step(session, said, tools)]
+        results = [item for item in events if isinstance(item, Returned)]
+        for item in events:
             if item not in results:
                 yield item
             if isinstance(item, Called):

@@ -71,8 +71,8 @@ class SeedsOnly:
         handle = step(name)
 
         async def silent(sid: str, body: Any = None) -> Any:
-            told = await handle(sid, body)
-            return told if name == "chat:compact" else None
+            answer = await handle(sid, body)
+            return answer if name == "chat:compact" else None
 
         return silent
 

@@ -98,8 +98,8 @@ class Player:
 
     async def give(self, session: Session, turn: Body, call: Body, result: Any) -> None:
         call |= {"status": "done", "result": result, "duration_ms": 3, "pending_question_ref": None}
-        told = {"tool_call_id": call["id"], "result": result, "status": "done", "duration_ms": 3}
-        await self.writer.patch(session, turn, "tool_result", told)
+        members = {"tool_call_id": call["id"], "result": result, "status": "done", "duration_ms": 3}
+        await self.writer.patch(session, turn, "tool_result", members)
 
     async def change(self, session: Session, turn: Body, call: Body, status: str) -> None:
         call["status"] = status
@@ -156,7 +156,7 @@ class Player:
             await self.perform(session, rest, waiting["loop_id"], waiting["parent_fork_tool_call_id"])
 
     async def end_again(self, session: Session, turn: Body) -> None:
-        """A turn that was paused has changed: whoever refreshes at turn:end only is told."""
+        """A turn that was paused has changed: clients that refresh at turn:end only must see it."""
         await self.writer.send_turn(session, "turn:end", turn)
 
     async def give_up(self, session: Session, pending: Pending) -> None:
@@ -169,5 +169,5 @@ class Player:
     def compact(self, session: Session, trigger: str) -> None:
         summary = {"summary_preview": "In short", "summary_full": "In short: all is well."}
         tokens = {"tokens_before": 100, "tokens_after": 25, "saved_ratio": 0.75, "trigger": trigger}
-        told = {"kind": "compaction", "status": "completed", "compaction_id": mint("cmp"), **summary, **tokens}
-        new_turn(session, "system", "root", None, archived_count=len(session.turns), **told)
+        members = {"kind": "compaction", "status": "completed", "compaction_id": mint("cmp"), **summary, **tokens}
+        new_turn(session, "system", "root", None, archived_count=len(session.turns), **members)

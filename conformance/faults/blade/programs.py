@@ -30,7 +30,7 @@ class PatchesAfterTheEnd:
 
 @dataclass
 class ResultsInTheNextTurn:
-    """A tool's result is told in the turn after its call."""
+    """A tool's result comes in the turn after its call."""
 
     held: dict[str, Any] = field(default_factory=dict)
 
@@ -84,13 +84,13 @@ class WedgedByNonsense:
 
 @dataclass
 class ErrorsForEverybody:
-    """A refusal is told to every connection."""
+    """A refusal is sent to every connection."""
 
     server: BladeServer
 
     async def refuse(self, step: AsyncStep[Any], sid: str, name: str, body: Any, refusal: Refusal) -> Any:
-        told = {"message": refusal.words, "code": refusal.status}
-        await self.server.writer.io.emit("system:error", told)
+        members = {"message": refusal.words, "code": refusal.status}
+        await self.server.writer.io.emit("system:error", members)
 
 
 @dataclass

@@ -78,9 +78,9 @@ class Memories:
     async def post_memory(self, request: web.Request) -> web.StreamResponse:
         body = await self.front.read(request, content=str)
         self.check_memory(body)
-        told = {"id": next(self.state.numbers), "type": body.get("type", "feedback"), "content": body["content"]}
+        members = {"id": next(self.state.numbers), "type": body.get("type", "feedback"), "content": body["content"]}
         times = {"created_at": now(), "updated_at": None, "hit_count": 0, "last_hit_at": None, "disabled": False}
-        memory = told | {name: body.get(name) for name in MEMORY} | times | {"source_session": "sess_reference"}
+        memory = members | {name: body.get(name) for name in MEMORY} | times | {"source_session": "sess_reference"}
         self.state.memories[str(memory["id"])] = memory
         return self.front.reply("memory", memory, 201)
 

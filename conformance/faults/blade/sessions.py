@@ -32,8 +32,8 @@ class Sessions:
 
     def info(self, session: Session) -> Body:
         more: Body = {"solution": None, "primary_skill_snapshot": None, "session_setup": {}, "viewer_role": "owner"}
-        told: Body = self.writer.shown("session", session.fields | more)
-        return told
+        shown: Body = self.writer.shown("session", session.fields | more)
+        return shown
 
     async def get_session(self, request: web.Request) -> web.StreamResponse:
         return self.front.reply("session.get", self.info(self.front.find(request)))
@@ -43,8 +43,8 @@ class Sessions:
         word = request.query.get("q", "")
         found = [it for it in reversed(self.state.sessions.values()) if word in it.fields["intent"]]
         items = [self.writer.shown("session", dict(it.fields)) for it in found[offset : offset + limit]]
-        told = {"items": items, "total": len(found), "limit": limit, "offset": offset, "content_match_truncated": False}
-        return self.front.reply("sessions", told)
+        page = {"items": items, "total": len(found), "limit": limit, "offset": offset}
+        return self.front.reply("sessions", page | {"content_match_truncated": False})
 
     async def delete_session(self, request: web.Request) -> web.StreamResponse:
         session = self.front.find(request)
@@ -93,13 +93,13 @@ class Sessions:
 
     async def get_history(self, request: web.Request) -> web.StreamResponse:
         nodes = [{"turn_id": turn["turn_id"]} for turn in self.front.find(request).turns]
-        told = {"nodes": nodes, "system_prompt_tokens": 1, "tools_tokens": 2, "tokenizer_model": "reference"}
-        return self.front.reply("history", told)
+        members = {"nodes": nodes, "system_prompt_tokens": 1, "tools_tokens": 2, "tokenizer_model": "reference"}
+        return self.front.reply("history", members)
 
     async def get_checkpoints(self, request: web.Request) -> web.StreamResponse:
         turns = self.front.find(request).turns
-        told = [{"checkpoint_id": f"cp_{turn['sequence']}", "turn_id": turn["turn_id"]} for turn in turns]
-        return self.front.reply("checkpoints", told)
+        points = [{"checkpoint_id": f"cp_{turn['sequence']}", "turn_id": turn["turn_id"]} for turn in turns]
+        return self.front.reply("checkpoints", points)
 
     async def post_rewind(self, request: web.Request) -> web.StreamResponse:
         session = self.front.find(request)
@@ -117,8 +117,8 @@ class Sessions:
 
     async def get_preview(self, request: web.Request) -> web.StreamResponse:
         session = self.front.find(request)
-        told = {"session_id": session.id, "intent": session.fields["intent"], "supported": True, "reason": None}
-        return self.front.reply("preview", told)
+        members = {"session_id": session.id, "intent": session.fields["intent"], "supported": True, "reason": None}
+        return self.front.reply("preview", members)
 
     async def post_replay(self, request: web.Request) -> web.StreamResponse:
         session = self.front.find(request)

@@ -46,10 +46,10 @@ class Socket:
 
     async def refuse(self, sid: str, name: str, body: Any, refusal: Refusal) -> Any:
         if name != "chat:compact":
-            told = {"message": refusal.words, "code": refusal.status, "session_id": None}
+            members = {"message": refusal.words, "code": refusal.status, "session_id": None}
             if refusal.status == 409:
-                told["session_id"] = body["session_id"]
-            await self.writer.io.emit("system:error", self.writer.shown("system:error", told), room=sid)
+                members["session_id"] = body["session_id"]
+            await self.writer.io.emit("system:error", self.writer.shown("system:error", members), room=sid)
         return {"status": "error", "message": refusal.words, "code": str(refusal.status)}
 
     async def on_session_subscribe(self, sid: str, body: Body) -> Any:

@@ -160,5 +160,5 @@ def new_turn(session: Session, role: str, loop: str, parent: str | None, **more:
 def block(kind: str, content: Any = None, call: Body | None = None) -> Body:
     """A content block, of a tool call or of none."""
     source = call or dict.fromkeys(("id", "tool_name", "display_name"))
-    told = {"tool_call_id": source["id"], "tool_name": source["tool_name"], "display_name": source["display_name"]}
-    return {"type": kind, "content": content, **told}
+    members = {"tool_call_id": source["id"], "tool_name": source["tool_name"], "display_name": source["display_name"]}
+    return {"type": kind, "content": content, **members}

@@ -5,7 +5,7 @@ texts in one delta, in a block per delta, and with deltas that are empty; a thou
 set_tool_status and snapshots beside what they speak of; text after a tool in the turn of the call; several tools in one
 turn; results as JSON in a string; no blocks for tools; no word of an answered question; user turns that are streamed;
 other events, and heartbeats, between those of a chat; numbers with gaps; times in either spelling of UTC; compactions
-told as turns; bodies wrapped where clients accept both; runs that failed; and only what the seeds say (`minimal`).
+sent as turns; bodies wrapped where clients accept both; runs that failed; and only what the seeds say (`minimal`).
 """
 
 import asyncio
@@ -161,7 +161,7 @@ class NullsInChatEnd:
 
 @dataclass
 class CompactionsAreTold:
-    """Compactions are told as turns, too."""
+    """Compactions are sent as turns, too."""
 
     server: BladeServer
     sending: "asyncio.Future[Any] | None" = None
@@ -257,7 +257,7 @@ class QuietAnswers:
 
 @dataclass
 class StreamedUsers:
-    """The user's turn is told as the assistant's are: it starts empty and ends completed."""
+    """The user's turn is sent as the assistant's are: it starts empty and ends completed."""
 
     server: BladeServer
 

@@ -26,17 +26,17 @@ class Writer:
     def shown_turn(self, turn: Body) -> Body:
         turn["blocks"] = [self.shown("block", item) for item in turn["blocks"]]
         turn["tool_calls"] = [self.shown("call", item) for item in turn["tool_calls"]]
-        told: Body = self.shown("turn", turn)
-        return told
+        shown: Body = self.shown("turn", turn)
+        return shown
 
     async def send_event(self, session: Session, name: str, body: Any) -> None:
-        told = copied(body)
+        sent = copied(body)
         if name in ("turn:start", "turn:end"):
-            told = self.shown_turn(told)
+            sent = self.shown_turn(sent)
         if name == "turn:patch":
-            told["data"] = self.shown(f"patch.{told['patch_type']}", told["data"])
-        await self.emit(session, self.events(session, name, self.shown(name, told)))
-        await asyncio.sleep(0)  # only here can a chat be stopped: what the history has was told, and once
+            sent["data"] = self.shown(f"patch.{sent['patch_type']}", sent["data"])
+        await self.emit(session, self.events(session, name, self.shown(name, sent)))
+        await asyncio.sleep(0)  # only here can a chat be stopped: what the history has was sent, and once
 
     async def send_turn(self, session: Session, name: str, turn: Body) -> None:
         await self.send_event(session, name, turn | {"session_id": session.id})

@@ -10,7 +10,7 @@ USAGE = {"input_tokens": 3, "output_tokens": 5, "cache_read_input_tokens": 0, "c
 class Journal:
     """What a session has on its stream: stored events, and pieces of those that are still to come."""
 
-    def event(self, session: Session, kind: str, **told: Any) -> Body:
+    def event(self, session: Session, kind: str, **members: Any) -> Body:
         """A new event of the session."""
         at = now()
         about: Body = {"id": mint("evt"), "type": kind, "session_id": session.view["id"]}
@@ -18,10 +18,10 @@ class Journal:
             about["schema_version"] = "1.0"
         if session.turn_id is not None:
             about["turn_id"] = session.turn_id
-        return about | {"created_at": at, "processed_at": at} | told
+        return about | {"created_at": at, "processed_at": at} | members
 
-    def emit(self, session: Session, kind: str, **told: Any) -> Body:
-        event = self.event(session, kind, **told)
+    def emit(self, session: Session, kind: str, **members: Any) -> Body:
+        event = self.event(session, kind, **members)
         self.store(session, event)
         return event
 
@@ -37,9 +37,9 @@ class Journal:
 
     def close_span(self, session: Session, is_error: bool = False) -> None:
         if session.span_id is not None:
-            told = {"model_request_start_id": session.span_id, "is_error": is_error}
+            members = {"model_request_start_id": session.span_id, "is_error": is_error}
             session.span_id = None
-            self.emit(session, "span.model_request_end", **told, model_usage=dict(USAGE), usage=dict(USAGE))
+            self.emit(session, "span.model_request_end", **members, model_usage=dict(USAGE), usage=dict(USAGE))
 
     def spoken(self, session: Session, kind: str, text: str, **about: Any) -> Body:
         if kind == "thinking":
@@ -65,9 +65,9 @@ class Journal:
             self.raw(session, final, "agent.message_delta", delta={"stop_reason": "end_turn"}, usage=dict(USAGE))
             self.raw(session, final, "agent.message_stop")
 
-    def raw(self, session: Session, final: Body, kind: str, **told: Any) -> None:
+    def raw(self, session: Session, final: Body, kind: str, **members: Any) -> None:
         if session.is_incremental:
-            self.offer(session, "raw", final, {"type": kind, **told})
+            self.offer(session, "raw", final, {"type": kind, **members})
 
     def offer(self, session: Session, form: str, final: Body, body: Body) -> None:
         session.add(Item(body, form, final["id"]))

@@ -161,14 +161,14 @@ class Player:
         self.journal.close_span(session)
         self.threads.move(session, child, "idle", {"type": "end_turn"})
         ends = {"from_session_thread_id": child["id"], "to_session_thread_id": parent}
-        heard = {"direction": "child_to_parent", "content": [{"type": "text", "text": "It is found."}]}
-        self.threads.emit_of(session, child, "agent.thread_message_received", **heard, is_error=False, **ends)
+        received = {"direction": "child_to_parent", "content": [{"type": "text", "text": "It is found."}]}
+        self.threads.emit_of(session, child, "agent.thread_message_received", **received, is_error=False, **ends)
         self.settle(session, call, is_allowed=True)
 
     async def ask_from(self, session: Session, child: Body) -> None:
         """The child must ask before it goes on."""
-        told = {"name": "calc", "input": {"expression": "1 + 1"}, "evaluated_permission": "ask"}
-        call = self.threads.emit_of(session, child, "agent.tool_use", **told)
+        members = {"name": "calc", "input": {"expression": "1 + 1"}, "evaluated_permission": "ask"}
+        call = self.threads.emit_of(session, child, "agent.tool_use", **members)
         session.pending[call["id"]] = call
         self.threads.move(session, child, "idle", {"type": "requires_action", "event_ids": [call["id"]]})
         await self.wait(session)

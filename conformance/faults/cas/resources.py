@@ -104,8 +104,8 @@ class Resources:
         if not isinstance(field, web.FileField):
             raise Refusal(400, "file is required.")
         size = len(field.file.read())
-        told = {"filename": field.filename, "size": size, "content_type": field.content_type, "status": "ready"}
-        return reply(self.create("files", "file", "file", told), 201)
+        members = {"filename": field.filename, "size": size, "content_type": field.content_type, "status": "ready"}
+        return reply(self.create("files", "file", "file", members), 201)
 
     async def get_content(self, request: web.Request) -> web.StreamResponse:
         self.thing("files", request.match_info["id"])

@@ -180,8 +180,8 @@ class Sessions:
     def close(self, session: Session) -> None:
         """Tell whoever follows the session that it is gone."""
         at = now()
-        told: dict[str, Any] = {"id": mint("evt"), "type": "session.deleted", "session_id": session.view["id"]}
-        session.feed.append(Item(told | {"created_at": at, "processed_at": at}))
+        members: dict[str, Any] = {"id": mint("evt"), "type": "session.deleted", "session_id": session.view["id"]}
+        session.feed.append(Item(members | {"created_at": at, "processed_at": at}))
         session.is_closed = True
         session.wake()
 

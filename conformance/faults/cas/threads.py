@@ -54,13 +54,13 @@ class Threads:
     def move(self, session: Session, thread: Body, status: str, reason: Body, shown: str | None = None) -> None:
         """A thread changes its status, and says so."""
         thread |= {"status": shown or status, "stop_reason": reason, "updated_at": now()}
-        told: dict[str, Any] = {"agent_name": thread["name"]} if status == "running" else {"stop_reason": reason}
-        self.emit_of(session, thread, f"session.thread_status_{status}", status=thread["status"], **told)
+        members: dict[str, Any] = {"agent_name": thread["name"]} if status == "running" else {"stop_reason": reason}
+        self.emit_of(session, thread, f"session.thread_status_{status}", status=thread["status"], **members)
 
-    def emit_of(self, session: Session, thread: Body, kind: str, **told: Any) -> Body:
-        return self.journal.emit(session, kind, session_thread_id=thread["id"], **told)
+    def emit_of(self, session: Session, thread: Body, kind: str, **members: Any) -> Body:
+        return self.journal.emit(session, kind, session_thread_id=thread["id"], **members)
 
     def announce(self, session: Session, child: Body) -> None:
-        told = {name: child[name] for name in ("parent_thread_id", "agent_id", "agent_version", "role")}
-        told |= {"agent_name": child["name"], "created_by_tool_use_id": child["created_by_tool_use_id"]}
-        self.emit_of(session, child, "session.thread_created", **told)
+        members = {name: child[name] for name in ("parent_thread_id", "agent_id", "agent_version", "role")}
+        members |= {"agent_name": child["name"], "created_by_tool_use_id": child["created_by_tool_use_id"]}
+        self.emit_of(session, child, "session.thread_created", **members)

@@ -124,10 +124,10 @@ class Turns:
             session.task.cancel()
 
     def take_answer(self, session: Session, event: Body) -> Body:
-        told = {name: value for name, value in event.items() if name != "type"}
+        members = {name: value for name, value in event.items() if name != "type"}
         if event["type"] == "user.custom_tool_result":
-            told["content"] = self.kept_result(event.get("content"))
-        stored = self.journal.emit(session, event["type"], **told)
+            members["content"] = self.kept_result(event.get("content"))
+        stored = self.journal.emit(session, event["type"], **members)
         session.answers[event[ANSWERS[event["type"]]]] = stored
         if self.is_settled(session):
             session.answered.set()

@@ -95,12 +95,12 @@ class Mounts:
             raise Refusal(400, "A resource must be an object.")
         match given.get("type", "file"):
             case "file":
-                told = self.file_resource(given)
+                members = self.file_resource(given)
             case "github_repository":
-                told = self.repository(given)
+                members = self.repository(given)
             case kind:
                 raise Refusal(400, f"There is no resource of type {kind!r}.")
-        return {"id": mint("sesr"), **told, "created_at": now(), "updated_at": now()}
+        return {"id": mint("sesr"), **members, "created_at": now(), "updated_at": now()}
 
     def file_resource(self, given: Body) -> Body:
         name = given.get("file_id")

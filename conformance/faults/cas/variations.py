@@ -39,16 +39,16 @@ class ExtraFields:
     def shown(self, step: Step[Body], session: Session) -> Body:
         return step(session) | {"deployment_id": None, "budget": {"tokens": 1}}
 
-    def event(self, step: Step[Body], session: Session, kind: str, **told: Any) -> Body:
-        return step(session, kind, **told) | {"trace_id": "t", "sequence": 1}
+    def event(self, step: Step[Body], session: Session, kind: str, **members: Any) -> Body:
+        return step(session, kind, **members) | {"trace_id": "t", "sequence": 1}
 
     def shown_thread(self, step: Step[Body], session: Session, thread: Body) -> Body:
         return step(session, thread) | {"usage": {}}
 
     def refusal(self, step: Step[web.Response], request: web.Request, status: int, words: str) -> web.Response:
-        told = orjson.loads(step(request, status, words).body)  # type: ignore[arg-type]
-        told["error"] |= {"param": None, "code": "refused"}
-        return reply(told, status)
+        members = orjson.loads(step(request, status, words).body)  # type: ignore[arg-type]
+        members["error"] |= {"param": None, "code": "refused"}
+        return reply(members, status)
 
 
 class Chatty:
@@ -167,15 +167,15 @@ class Prologue:
         return response
 
 
-def respelled(told: Any) -> Any:
+def respelled(members: Any) -> Any:
     """The same value with its keys the other way round."""
-    if isinstance(told, dict):
-        return {name: respelled(told[name]) for name in reversed(told)}
-    return [respelled(item) for item in told] if isinstance(told, list) else told
+    if isinstance(members, dict):
+        return {name: respelled(members[name]) for name in reversed(members)}
+    return [respelled(item) for item in members] if isinstance(members, list) else members
 
 
-def spelled(told: Any) -> bytes:
-    return TIME.sub(b'+00:00"', orjson.dumps(respelled(told)))
+def spelled(members: Any) -> bytes:
+    return TIME.sub(b'+00:00"', orjson.dumps(respelled(members)))
 
 
 class OtherSpelling:
@@ -237,8 +237,8 @@ class ThreadsNamed:
 
     server: CasServer
 
-    def event(self, step: Step[Body], session: Session, kind: str, **told: Any) -> Body:
-        return {"session_thread_id": self.server.threads.coordinator(session)["id"]} | step(session, kind, **told)
+    def event(self, step: Step[Body], session: Session, kind: str, **members: Any) -> Body:
+        return {"session_thread_id": self.server.threads.coordinator(session)["id"]} | step(session, kind, **members)
 
     def shown_thread(self, step: Step[Body], session: Session, thread: Body) -> Body:
         shown = step(session, thread)
@@ -249,8 +249,8 @@ class ThreadsNamed:
 class ProcessedLater:
     """What a client posts is processed later, and has no turn_id but null where it belongs to no turn."""
 
-    def event(self, step: Step[Body], session: Session, kind: str, **told: Any) -> Body:
-        event = {"turn_id": None} | step(session, kind, **told)
+    def event(self, step: Step[Body], session: Session, kind: str, **members: Any) -> Body:
+        event = {"turn_id": None} | step(session, kind, **members)
         return event | {"processed_at": None} if kind.startswith("user.") else event
 
     def chosen(self, step: Step[list[Body]], request: web.Request, events: list[Body]) -> list[Body]:
@@ -291,9 +291,9 @@ class OtherWords:
     """Refusals have words of their own, and name a parameter."""
 
     def refusal(self, step: Step[web.Response], request: web.Request, status: int, words: str) -> web.Response:
-        told = orjson.loads(step(request, status, words).body)  # type: ignore[arg-type]
-        told["error"] |= {"message": words if words == BUSY else f"Sorry: {words}", "param": "events"}
-        return reply(told, status)
+        members = orjson.loads(step(request, status, words).body)  # type: ignore[arg-type]
+        members["error"] |= {"message": words if words == BUSY else f"Sorry: {words}", "param": "events"}
+        return reply(members, status)
 
 
 class Sparse:

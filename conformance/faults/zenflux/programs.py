@@ -66,7 +66,7 @@ class HeardEverywhere:
 
 
 class BusyLineForgets:
-    """A chat on a busy line is accepted and never event."""
+    """A chat on a busy line is accepted, and its events never come."""
 
     def start(self, step: Step[None], line: Line, payload: Body) -> None:
         if "started" not in vars(line):
