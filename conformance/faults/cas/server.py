@@ -1,5 +1,4 @@
-"""The CAS reference server: small, correct, in memory, made of parts whose every rule is a step that a fault can
-change."""
+"""A small correct CAS server, in memory, made of parts whose every rule is a step that a fault can change."""
 
 from typing import Any
 
