@@ -98,11 +98,11 @@ class BindingReader:
 
     def read(self, root: Any) -> Any:
         """Its value; null where it is not there. Raises `UnreadableFrame`."""
-        wrong: Source | None = None
-        for source in self.sources:
-            path, kind, invert, written = source
+        wrong: tuple[WirePath, str] | None = None
+        for path, kind, invert, written in self.sources:
             value = member(root, path)
             if value is MISSING or value is None:
+                wrong = wrong or misfit_above(root, path)
                 continue
             if written and isinstance(value, dict):
                 value = {key: item for key, item in value.items() if key not in written}
@@ -111,12 +111,12 @@ class BindingReader:
                     return value if invert is None else invert(value)
                 except ValueError:
                     pass
-            wrong = wrong or source
+            wrong = wrong or (path, NOUNS[kind])
         if self.need is Need.LENIENT or (wrong is None and self.need is Need.STRICT):
             return None
         if wrong is None:
             raise UnreadableFrame(f"'{dotted(self.sources[0].path)}' is missing")
-        raise UnreadableFrame(f"'{dotted(wrong.path)}' should be {NOUNS[wrong.type]}")
+        raise UnreadableFrame(f"'{dotted(wrong[0])}' should be {wrong[1]}")
 
 
 def member(value: Any, path: WirePath) -> Any:
@@ -129,6 +129,17 @@ def member(value: Any, path: WirePath) -> Any:
         else:
             return MISSING
     return value
+
+
+def misfit_above(root: Any, path: WirePath) -> tuple[WirePath, str] | None:
+    """The member on the way, below the body, that has no members although it has a value; and what it should be."""
+    for length in range(2, len(path)):
+        found, noun = member(root, path[:length]), "list" if isinstance(path[length], int) else "object"
+        if found is MISSING or found is None:
+            return None
+        if not CHECKS[noun](found):
+            return path[:length], NOUNS[noun]
+    return None
 
 
 def dotted(path: WirePath) -> str:
@@ -162,7 +173,8 @@ class SpellingReader:
         self._required = [(path, value) for path, value in spelling.constants.items() if path in required]
         self._present = [(path, words) for path, words in (spelling.known_by or {}).items()
                          if path not in spelling.constants]
-        self._checked = [(path, value) for path, value in spelling.constants.items() if path not in required]
+        self._checked = [(path, value) for path, value in spelling.constants.items()
+                         if spelling.known_by is None and path not in required]
         self._readers = [one for one in spelling.readers if wanted is None or one.name in wanted or one.key in wanted]
         self.is_sure = not (self._required or self._present or self._checked)
         self.read: Callable[[Any], dict[str, Any]] = self._read_slowly

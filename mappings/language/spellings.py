@@ -6,7 +6,7 @@ from typing import Any
 from gateway.ports import Framing
 from gateway.yaml_positions import NodePath
 
-from .check import SSE_SUFFIX, scope_of
+from .check import SSE_SUFFIX, reading_scope
 from .expressions import BODY, WIRE, Constant, Node, Object, Slot
 from .filters import Filter
 from .frame_decoder import (
@@ -22,7 +22,7 @@ from .frame_decoder import (
     is_placeholder,
     places,
 )
-from .scopes import Scope, Vocabulary, extra_scope, known_attributes, known_fields
+from .scopes import PART_TYPES, Scope, Vocabulary, further_part_scope, known_attributes, known_fields
 from .shape import FrameTemplate, ParsedTable, ProblemCollector
 from .value_types import Need, ValueType, parse_type, type_of_hint
 
@@ -51,14 +51,14 @@ class SpellingCompiler:
                             rows.append(spelling)
         return found
 
-    def parts(self) -> Iterator[tuple[str, Node]]:
-        """The kinds of content blocks that are read, in the order of the table."""
+    def parts(self) -> Iterator[Spelling]:
+        """The spellings of content blocks, in the order of the table."""
         for kind, node in self._draft.parts.items():
-            if node is not None:
-                yield kind, node
+            for one in (*([node] if node else []), *self._draft.further_parts[kind]):
+                yield self._part(kind, one)
 
-    def part_spelling(self, kind: str, node: Node, scope: Scope) -> Spelling:
-        found = list(places(node))
+    def _part(self, kind: str, node: Node) -> Spelling:
+        found, scope = list(places(node)), further_part_scope(PART_TYPES[kind])
         return Spelling(kind, "", _constants(found), None, self._readers(found, scope))
 
     # -- frames -------------------------------------------------------------------------------------------------------
@@ -66,7 +66,7 @@ class SpellingCompiler:
     def _spellings(self, cue: str, frame: FrameTemplate, framing: Framing) -> Iterator[tuple[EnvelopeForm, Spelling]]:
         if frame.write_only:
             return
-        scope = reading_scope(cue, self._vocabulary)
+        scope = reading_scope(cue, self._vocabulary, self._draft)
         envelope = self._envelope(frame, framing)
         form, around, body = self._form(envelope)
         if body is None:  # the envelope says the same of every frame
@@ -105,8 +105,9 @@ class SpellingCompiler:
         wires = [one.path for one in found if isinstance(one.node, Slot) and one.node.name == WIRE]
         wires += [tuple(name.split(".")) for name in self._draft.shape.names]
         bodies = [one for one in found if isinstance(one.node, Slot) and one.node.name == BODY]
-        constants = tuple((one.path, one.node.value) for one in found
-                          if isinstance(one.node, Constant) and not is_placeholder(one.node.value))
+        unread = [tuple(name.split(".")) for name in self._draft.shape.unread]
+        constants = tuple((one.path, one.node.value) for one in found if isinstance(one.node, Constant)
+                          and not is_placeholder(one.node.value) and one.path not in unread)
         own = [one for one in found if isinstance(one.node, Slot) and one.node.name not in (WIRE, BODY)]
         return EnvelopeForm(constants, tuple(dict.fromkeys(wires))), own, bodies[0] if bodies else None
 
@@ -136,12 +137,6 @@ class SpellingCompiler:
         inverted = [self._inverses[each] for each in reversed(place.node.filters) if each in self._inverses]
         invert = _composed([invert for _, invert in inverted])
         return Source(place.path, inverted[0][0] if inverted else kind, invert)
-
-
-def reading_scope(cue: str, vocabulary: Vocabulary) -> Scope:
-    """The names of the cue; and, since other servers may say several things in one frame, those of all other cues."""
-    names = {name for names in (*vocabulary.cues.values(), *vocabulary.names.values()) for name in names}
-    return {**extra_scope(names), **(scope_of(cue, vocabulary) or {})}
 
 
 def is_named(envelope: Node) -> bool:
