@@ -18,6 +18,8 @@ def check(
     matrix: Annotated[bool, typer.Option("--matrix", help="Show which features each dialect cannot express.")] = False,
     pairs: Annotated[bool, typer.Option(
         "--pairs", help="Show what is lost between an agent behind one dialect and a client of another.")] = False,
+    schema: Annotated[bool, typer.Option(
+        "--schema", help="Print the JSON Schema of mapping tables, for editors, and check nothing.")] = False,
 ) -> None:
     """Read the settings and the tables, and list every mistake with its file, line and column.
 
@@ -25,6 +27,11 @@ def check(
 
     The exit code is 0 if there are no problems, and 2 otherwise.
     """
+    if schema:
+        from mappings.language import schema_text
+
+        typer.echo(schema_text(), nl=False)
+        return
     with report_errors():
         chosen = load_checked_settings(config)
 

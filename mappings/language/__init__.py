@@ -4,6 +4,7 @@ from .encoder import NO_BINDINGS, FrameEncoder
 from .features import FEATURES, Feature, SupportLevel, feature_of
 from .filters import UnknownWord
 from .frame_decoder import FrameDecoder, UnreadableFrame
+from .json_schema import schema_text
 from .load import builtin_path, builtin_table, load_table
 from .projector import ProjectorBase, Step
 from .scopes import Vocabulary
@@ -26,4 +27,5 @@ __all__ = [
     "builtin_table",
     "feature_of",
     "load_table",
+    "schema_text",
 ]

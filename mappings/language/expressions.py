@@ -1,7 +1,7 @@
 """Parses the right-hand sides of a table: constants, slots, objects and lists, each with its position."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,8 @@ from gateway.yaml_positions import NodePath
 SPLICE, MERGE = "...", "<<"
 """`...: $name` puts the members of a value here; `<<: *anchor` is YAML's own way to repeat what is written."""
 WIRE, BODY = "wire", "body"
-_SLOT = re.compile(r"\$([a-z_]\w*)((?:\.\w+)*)((?:\s*\|\s*[\w@]+)*)\s*")
+_NAME, _STEPS = r"\$([a-z_]\w*)", r"((?:\.\w+)*)"
+_SLOT = re.compile(rf"{_NAME}{_STEPS}((?:\s*\|\s*[\w@]+)*)\s*")
 
 ReportProblem = Callable[[NodePath, str], None]
 
@@ -88,6 +89,12 @@ def _slot(text: str, path: NodePath, report: ReportProblem) -> Node:
         return Constant(None, path)
     name, steps, filters = found.groups()
     return Slot(name, tuple(steps.split(".")[1:]), tuple(filters.replace(" ", "").split("|")[1:]), path)
+
+
+def slot_pattern(filters: Iterable[str] | None = None) -> str:
+    """The pattern of a slot with these filters, or with any; an enum may name a second map after `@`."""
+    word = r"[\w@]+" if filters is None else rf"(?:{'|'.join(filters)})(?:@\w+)?"
+    return rf"{_NAME}{_STEPS}((?:\s*\|\s*{word})*)\s*"
 
 
 def _inline_splices(items: list[tuple[str, Node]]) -> tuple[tuple[str, Node], ...]:

@@ -15,65 +15,81 @@ from adapters.cas.wire import (
     Packages,
 )
 from gateway.errors import Forbidden
-from gateway.http import OWNER, Context
+from gateway.http import OWNER, Context, json_response
 from gateway.ids import random_id
 from gateway.ports import Resource
 
 from . import resource_views as views
-from .resource_routes import ResourceDraft, ResourceRoutes, updated_metadata
+from .resource_routes import (
+    Handler,
+    ResourceDraft,
+    ResourceDrafts,
+    ResourceHandlers,
+    ResourceKind,
+    ResourceRoutes,
+    updated_metadata,
+)
 
 UNNAMED_ENVIRONMENT = "Session Environment"
 
 
-class EnvironmentRoutes(ResourceRoutes):
-    kind, noun, prefix = "environment", "Environment", "env"
-    new, change = NewEnvironment, EnvironmentChange
+ENVIRONMENT = ResourceKind("environment", "Environment", "env")
 
-    async def draft(self, request: web.Request, said: Any, old: Resource | None) -> ResourceDraft:
-        return ResourceDraft(environment_record(said) if old is None else _changed_record(self.context, old.body, said))
 
-    async def body_of(self, request: web.Request, found: Resource) -> Any:
-        return views.environment_body(self.context.table, found)
+class EnvironmentRoutes:
+    """The routes of environments; the default one of the server is shown, and cannot be changed."""
 
-    async def found(self, request: web.Request) -> Resource:
-        return (
-            _default_environment(self.context, request[OWNER]) if _is_default(request) else await super().found(request)
+    def __init__(self, context: Context[CasSettings]) -> None:
+        self._context = context
+        self._stored = ResourceRoutes(context, ENVIRONMENT, self._body)
+        drafts = ResourceDrafts(self._stored, NewEnvironment, self._draft, EnvironmentChange, self._changed)
+        self.handlers = ResourceHandlers(
+            create=drafts.create, listed=self._stored.listed, get=self._get, update=_guarded(drafts.update),
+            archive=_guarded(self._stored.archive), delete=_guarded(self._stored.delete),
         )
 
-    async def update(self, request: web.Request) -> web.Response:
-        _check_changeable(request)
-        return await super().update(request)
+    async def _draft(self, request: web.Request, new: NewEnvironment) -> ResourceDraft:
+        return ResourceDraft(environment_record(new))
 
-    async def archive(self, request: web.Request) -> web.Response:
-        _check_changeable(request)
-        return await super().archive(request)
+    async def _changed(self, request: web.Request, change: EnvironmentChange, old: Resource) -> ResourceDraft:
+        return ResourceDraft(_changed_record(self._context, old.body, change))
 
-    async def delete(self, request: web.Request) -> web.Response:
-        _check_changeable(request)
-        return await super().delete(request)
+    async def _body(self, request: web.Request, found: Resource) -> Any:
+        return views.environment_body(self._context.table, found)
+
+    async def _get(self, request: web.Request) -> web.Response:
+        if not _is_default(request):
+            return await self._stored.get(request)
+        return json_response(await self._body(request, _default_environment(self._context, request[OWNER])))
 
 
 def _is_default(request: web.Request) -> bool:
     return request.match_info["id"] == DEFAULT_ENVIRONMENT
 
 
-def _check_changeable(request: web.Request) -> None:
-    if _is_default(request):
-        raise Forbidden(
-            f"Environment '{DEFAULT_ENVIRONMENT}' is the server's own and cannot be changed here; make one of yours."
-        )
+def _guarded(handler: Handler) -> Handler:
+    """The handler, which refuses to change the default environment."""
+    async def guarded(request: web.Request) -> web.StreamResponse:
+        if _is_default(request):
+            raise Forbidden(
+                f"Environment '{DEFAULT_ENVIRONMENT}' is the server's own and cannot be changed here; "
+                "make one of yours."
+            )
+        return await handler(request)
+
+    return guarded
 
 
 async def find_environment(context: Context[CasSettings], owner: str, resource_id: str) -> Resource:
     if resource_id == DEFAULT_ENVIRONMENT:
         return _default_environment(context, owner)
-    return await context.resources.get(EnvironmentRoutes.kind, owner, resource_id)
+    return await context.resources.get(ENVIRONMENT.name, owner, resource_id)
 
 
 def _default_environment(context: Context[CasSettings], owner: str) -> Resource:
     body = {"name": "Default", "description": None, "metadata": {}, "config": _whole_config(EnvironmentConfig())}
     return Resource(
-        kind=EnvironmentRoutes.kind, resource_id=DEFAULT_ENVIRONMENT, owner=owner, ordinal=0, version=1,
+        kind=ENVIRONMENT.name, resource_id=DEFAULT_ENVIRONMENT, owner=owner, ordinal=0, version=1,
         created_at=context.started_at, updated_at=context.started_at, body=body,
     )
 
@@ -81,7 +97,7 @@ def _default_environment(context: Context[CasSettings], owner: str) -> Resource:
 async def create_environment(context: Context[CasSettings], owner: str, said: InlineEnvironment) -> Resource:
     """An environment that a new session describes."""
     return await context.resources.create(
-        EnvironmentRoutes.kind, owner, environment_record(said), resource_id=random_id(EnvironmentRoutes.prefix),
+        ENVIRONMENT.name, owner, environment_record(said), resource_id=random_id(ENVIRONMENT.prefix),
     )
 
 

@@ -1,9 +1,9 @@
 """The routes that every kind of CAS resource has: create, get, list, update, archive and delete."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from aiohttp import web
 from pydantic import BaseModel
@@ -19,11 +19,18 @@ from .paging import bool_param, fetch_page, page_reply, page_request
 
 __all__ = [
     "ResourceDraft",
+    "ResourceDrafts",
+    "ResourceHandlers",
+    "ResourceKind",
     "ResourceRoutes",
     "not_found_as",
     "routes_of_kind",
     "updated_metadata",
 ]
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+New = TypeVar("New", bound=BaseModel)
+Change = TypeVar("Change", bound=BaseModel)
 
 
 @contextmanager
@@ -44,7 +51,7 @@ class ResourceDraft:
 
 
 def updated_metadata(
-    context: Context[CasSettings], old: dict[str, str], change: dict[str, str | None] | None
+    context: Context[CasSettings], old: dict[str, str], change: Mapping[str, str | None] | None
 ) -> dict[str, str]:
     """Metadata after a change: it replaces the old or, if the settings say so, merges into it; a null removes a key."""
     if change is None:
@@ -54,125 +61,189 @@ def updated_metadata(
     return validate(MetadataLimits, {"metadata": merged}).metadata
 
 
-class ResourceRoutes:
-    """The routes of one kind of resource; each kind defines how it is made, changed and shown."""
+@dataclass(frozen=True, slots=True)
+class ResourceKind:
+    """The names of one kind of resource, and the kind that it belongs to."""
 
-    kind: ClassVar[str]
-    noun: ClassVar[str]
-    prefix: ClassVar[str]
-    new: ClassVar[type[BaseModel]]
-    change: ClassVar[type[BaseModel]]
-    parent_routes: ClassVar["type[ResourceRoutes] | None"] = None
-    """The kind that it belongs to."""
+    name: str
+    noun: str
+    prefix: str
+    parent: "ResourceKind | None" = None
 
-    def __init__(self, context: Context[CasSettings]) -> None:
-        self.context = context
+    def check_open(self, found: Resource) -> None:
+        """Refuse to change an archived resource."""
+        if found.archived_at is not None:
+            raise Conflict(f"{self.noun} '{found.resource_id}' is archived and cannot be changed.")
 
-    # -- what a kind says -----------------------------------------------------------------------------------------
 
-    async def draft(self, request: web.Request, said: Any, old: Resource | None) -> ResourceDraft:
-        """The resource to store: what the client sent, over the old one."""
-        raise NotImplementedError
+class ResourceBody(Protocol):
+    """Shows a resource to the client of this request."""
 
-    async def body_of(self, request: web.Request, found: Resource) -> Any:
-        raise NotImplementedError
+    def __call__(self, request: web.Request, found: Resource) -> Awaitable[Any]: ...
 
-    def is_listed(self, request: web.Request, found: Resource) -> bool:
-        """Whether a list with this query has it."""
-        return True
 
-    # -- routes ---------------------------------------------------------------------------------------------------
+class ResourceSource(Protocol):
+    """Finds resources of one kind."""
 
-    async def create(self, request: web.Request) -> web.Response:
-        parent = await self.parent(request, changing=True)
-        draft = await self.draft(request, await read_json(request, self.new), None)
-        made = await self.context.resources.create(
-            self.kind, request[OWNER], draft.body, secrets=draft.secrets, parent=parent,
-            resource_id=random_id(self.prefix),
+    async def find(self, owner: str, resource_id: str) -> Resource: ...
+    async def page(
+        self, owner: str, *, parent: str, archived: bool, after: int | None, before: int | None, limit: int,
+        oldest_first: bool,
+    ) -> Sequence[Resource]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class StoredResources:
+    """Finds the stored resources of one kind."""
+
+    context: Context[CasSettings]
+    kind: ResourceKind
+
+    async def find(self, owner: str, resource_id: str) -> Resource:
+        return await self.context.resources.get(self.kind.name, owner, resource_id)
+
+    async def page(
+        self, owner: str, *, parent: str, archived: bool, after: int | None, before: int | None, limit: int,
+        oldest_first: bool,
+    ) -> Sequence[Resource]:
+        return await self.context.resources.list(
+            self.kind.name, owner, parent=parent, archived=archived, after=after, before=before, limit=limit,
+            oldest_first=oldest_first,
         )
-        return json_response(await self.body_of(request, made), 201)
+
+
+class ResourceRoutes:
+    """The routes that show, archive and delete the resources of one kind.
+
+    `body` shows a resource; `is_listed` says whether a list with this query has it.
+    """
+
+    def __init__(
+        self, context: Context[CasSettings], kind: ResourceKind, body: ResourceBody, *,
+        is_listed: Callable[[web.Request, Resource], bool] = lambda request, found: True,
+        source: ResourceSource | None = None,
+    ) -> None:
+        self.context, self.kind, self.body = context, kind, body
+        self._is_listed = is_listed
+        self._source = source or StoredResources(context, kind)
 
     async def get(self, request: web.Request) -> web.Response:
-        return json_response(await self.body_of(request, await self.found(request)))
+        return json_response(await self.body(request, await self.found(request)))
 
     async def listed(self, request: web.Request) -> web.Response:
-        parent, archived = await self.parent(request), bool_param(request.query, "include_archived")
+        owner, parent = request[OWNER], await self.parent(request)
+        archived = bool_param(request.query, "include_archived")
 
-        async def fetch(**window: Any) -> Sequence[Resource]:
-            return await self.page(request[OWNER], parent=parent, archived=archived, **window)
+        async def fetch(*, after: int | None, before: int | None, limit: int, oldest_first: bool) -> Sequence[Resource]:
+            return await self._source.page(
+                owner, parent=parent, archived=archived, after=after, before=before, limit=limit,
+                oldest_first=oldest_first,
+            )
 
         page = await fetch_page(
             page_request(request.query), fetch, place_of=lambda one: one.ordinal,
-            find=lambda resource_id: self.find(request[OWNER], resource_id),
-            keep=lambda one: self.is_listed(request, one),
+            find=lambda resource_id: self._source.find(owner, resource_id),
+            keep=lambda one: self._is_listed(request, one),
         )
-        return await page_reply(self.context.table, page, [await self.body_of(request, one) for one in page.items])
-
-    async def update(self, request: web.Request) -> web.Response:
-        await self.parent(request, changing=True)
-        old = await self.found(request)
-        self.must_be_open(old)
-        draft = await self.draft(request, await read_json(request, self.change), old)
-        if draft == ResourceDraft(old.body):
-            return json_response(await self.body_of(request, old))
-        kept = await self.context.resources.update(
-            self.kind, request[OWNER], old.resource_id, draft.body, secrets=draft.secrets, expected=old.version,
-        )
-        return json_response(await self.body_of(request, kept))
+        return await page_reply(self.context.table, page, [await self.body(request, one) for one in page.items])
 
     async def archive(self, request: web.Request) -> web.Response:
         found = await self.found(request)
-        archived = await self.context.resources.archive(self.kind, request[OWNER], found.resource_id)
-        return json_response(await self.body_of(request, archived))
+        archived = await self.context.resources.archive(self.kind.name, request[OWNER], found.resource_id)
+        return json_response(await self.body(request, archived))
 
     async def delete(self, request: web.Request) -> web.Response:
         found = await self.found(request)
-        await self.context.resources.delete(self.kind, request[OWNER], found.resource_id)
-        return json_response(views.deleted_body(self.context.table, self.kind, found.resource_id))
-
-    # -- finding --------------------------------------------------------------------------------------------------
+        await self.context.resources.delete(self.kind.name, request[OWNER], found.resource_id)
+        return json_response(views.deleted_body(self.context.table, self.kind.name, found.resource_id))
 
     async def found(self, request: web.Request) -> Resource:
         """The resource of the path, which must belong to the parent in the path."""
         parent = await self.parent(request)
         resource_id = request.match_info["id"]
-        with not_found_as(self.noun, resource_id):
-            found = await self.find(request[OWNER], resource_id)
+        with not_found_as(self.kind.noun, resource_id):
+            found = await self._source.find(request[OWNER], resource_id)
             if found.parent != parent:
                 raise NotFound(resource_id)
         return found
 
-    async def find(self, owner: str, resource_id: str) -> Resource:
-        return await self.context.resources.get(self.kind, owner, resource_id)
-
-    async def page(self, owner: str, **window: Any) -> Sequence[Resource]:
-        return await self.context.resources.list(self.kind, owner, **window)
-
     async def parent(self, request: web.Request, *, changing: bool = False) -> str:
         """The id of the parent; nothing below an archived one can be changed."""
-        if self.parent_routes is None:
+        kind = self.kind.parent
+        if kind is None:
             return ""
         parent_id = request.match_info["parent"]
-        with not_found_as(self.parent_routes.noun, parent_id):
-            above = await self.context.resources.get(self.parent_routes.kind, request[OWNER], parent_id)
+        with not_found_as(kind.noun, parent_id):
+            above = await self.context.resources.get(kind.name, request[OWNER], parent_id)
         if changing:
-            self.parent_routes.must_be_open(above)
+            kind.check_open(above)
         return above.resource_id
 
+
+@dataclass(frozen=True, slots=True)
+class ResourceDrafts(Generic[New, Change]):
+    """The routes that create and update resources of one kind, from what a client sends.
+
+    `draft` makes the resource to store of a new one, `changed` of a change and the stored resource.
+    """
+
+    routes: ResourceRoutes
+    new: type[New]
+    draft: Callable[[web.Request, New], Awaitable[ResourceDraft]]
+    change: type[Change]
+    changed: Callable[[web.Request, Change, Resource], Awaitable[ResourceDraft]]
+
+    async def create(self, request: web.Request) -> web.Response:
+        kind, resources = self.routes.kind, self.routes.context.resources
+        parent = await self.routes.parent(request, changing=True)
+        draft = await self.draft(request, await read_json(request, self.new))
+        made = await resources.create(
+            kind.name, request[OWNER], draft.body, secrets=draft.secrets, parent=parent,
+            resource_id=random_id(kind.prefix),
+        )
+        return json_response(await self.routes.body(request, made), 201)
+
+    async def update(self, request: web.Request) -> web.Response:
+        kind, resources = self.routes.kind, self.routes.context.resources
+        await self.routes.parent(request, changing=True)
+        old = await self.routes.found(request)
+        kind.check_open(old)
+        draft = await self.changed(request, await read_json(request, self.change), old)
+        if draft == ResourceDraft(old.body):
+            return json_response(await self.routes.body(request, old))
+        kept = await resources.update(
+            kind.name, request[OWNER], old.resource_id, draft.body, secrets=draft.secrets, expected=old.version,
+        )
+        return json_response(await self.routes.body(request, kept))
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceHandlers:
+    """The handlers of the routes that every kind has."""
+
+    create: Handler
+    listed: Handler
+    get: Handler
+    update: Handler
+    archive: Handler
+    delete: Handler
+
     @classmethod
-    def must_be_open(cls, found: Resource) -> None:
-        if found.archived_at is not None:
-            raise Conflict(f"{cls.noun} '{found.resource_id}' is archived and cannot be changed.")
+    def of(cls, routes: ResourceRoutes, drafts: ResourceDrafts[Any, Any]) -> "ResourceHandlers":
+        return cls(
+            create=drafts.create, listed=routes.listed, get=routes.get, update=drafts.update, archive=routes.archive,
+            delete=routes.delete,
+        )
 
 
-def routes_of_kind(path: str, shelf: ResourceRoutes) -> list[web.RouteDef]:
+def routes_of_kind(path: str, handlers: ResourceHandlers) -> list[web.RouteDef]:
     """The routes that every kind has."""
     return [
-        web.post(path, shelf.create),
-        web.get(path, shelf.listed),
-        web.get(f"{path}/{{id}}", shelf.get),
-        web.post(f"{path}/{{id}}", shelf.update),
-        web.put(f"{path}/{{id}}", shelf.update),
-        web.delete(f"{path}/{{id}}", shelf.delete),
-        web.post(f"{path}/{{id}}/archive", shelf.archive),
+        web.post(path, handlers.create),
+        web.get(path, handlers.listed),
+        web.get(f"{path}/{{id}}", handlers.get),
+        web.post(f"{path}/{{id}}", handlers.update),
+        web.put(f"{path}/{{id}}", handlers.update),
+        web.delete(f"{path}/{{id}}", handlers.delete),
+        web.post(f"{path}/{{id}}/archive", handlers.archive),
     ]

@@ -4,6 +4,7 @@ import asyncio
 import random
 from collections.abc import Mapping, Sequence
 from contextlib import aclosing
+from types import TracebackType
 from typing import Any, Protocol
 
 import structlog
@@ -13,6 +14,7 @@ from gateway.client import BackendOutputs, events_of
 from gateway.errors import GatewayError
 from gateway.ids import Mint, make_mint
 from gateway.ports import Backend, BackendEvent, ResumableBackend, StatefulBackend, Turn
+from gateway.supervision import exception_of
 
 from .comparison import ShadowReport, TurnStructure, differences
 
@@ -45,20 +47,16 @@ class ShadowBackend:
     async def _shadowed(self, turn: Turn) -> BackendOutputs:
         recording = _TurnRecording(turn)
         shadow = self._follow(recording)
-        try:
-            async with aclosing(self._agent.run(_TurnCopy(turn, _RecordedAsks(recording)))) as outputs:
-                async for output in outputs:
-                    for event in events_of(output):
-                        recording.agent.say(event)
-                    yield output
-        except (GeneratorExit, asyncio.CancelledError):
-            shadow.cancel()  # a turn that was interrupted is not compared
-            raise
-        except Exception as error:
-            recording.agent.fail(error)
-            raise
-        finally:
-            recording.end()
+        with recording:
+            try:
+                async with aclosing(self._agent.run(_TurnCopy(turn, _RecordedAsks(recording)))) as outputs:
+                    async for output in outputs:
+                        for event in events_of(output):
+                            recording.agent.add(event)
+                        yield output
+            except (GeneratorExit, asyncio.CancelledError):
+                shadow.cancel()  # a turn that was interrupted is not compared
+                raise
 
     async def forget(self, session_id: str) -> None:
         """The session was deleted: forget it in both agents."""
@@ -103,14 +101,13 @@ class ShadowBackend:
         )
 
     async def _guarded(self, recording: "_TurnRecording", structure: TurnStructure) -> None:
-        """The border of the shadow's turn: a failure of the shadow is a fact of its turn, and nothing else."""
-        try:
-            await self._run_shadow(recording, structure)
-        except GatewayError as error:
-            structure.fail(error)
-        except Exception as error:  # whatever the shadow raises must not reach the agent's turn
-            log.exception("shadow_crashed", turn=recording.turn.turn_id)
-            structure.fail(error)
+        """Run the shadow's turn in a task of its own: a failure is a fact of that turn, and nothing else."""
+        error = await exception_of(self._run_shadow(recording, structure))
+        if error is None:
+            return
+        structure.fail(error)
+        if not isinstance(error, GatewayError):
+            log.error("shadow_crashed", turn=recording.turn.turn_id, exc_info=error)
 
     async def _run_shadow(self, recording: "_TurnRecording", structure: TurnStructure) -> None:
         count, session_id = 0, recording.turn.session_id
@@ -124,7 +121,7 @@ class ShadowBackend:
                     count += 1
                     if count > MAX_EVENTS:
                         return
-                    structure.say(event)
+                    structure.add(event)
                     self._keep(session_id, event)
 
     def _keep(self, session_id: str, event: BackendEvent) -> None:
@@ -163,7 +160,15 @@ class _TurnRecording:
         self.answers += zip(asks, answers, strict=True)
         self._wake()
 
-    def end(self) -> None:
+    def __enter__(self) -> None:
+        """The agent's turn begins."""
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None,
+    ) -> None:
+        """The agent's turn is over; if it failed, the error is a fact of it."""
+        if error is not None:
+            self.agent.fail(error)
         self.is_over = True
         self._wake()
 

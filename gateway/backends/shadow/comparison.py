@@ -36,8 +36,8 @@ class TurnStructure:
         """All facts in order; results between two other facts are sorted, since calls run in parallel."""
         return [*self._facts, *sorted(self._results), self._end or f"ended: {self._stop}"]
 
-    def say(self, said: BackendEvent) -> None:
-        event, scope_id = (said.event, said.scope_id) if isinstance(said, ScopedEvent) else (said, m.ROOT)
+    def add(self, output: BackendEvent) -> None:
+        event, scope_id = (output.event, output.scope_id) if isinstance(output, ScopedEvent) else (output, m.ROOT)
         if isinstance(event, m.BlockEnded):
             self._block(event, scope_id)
         elif isinstance(event, m.ToolReturned):

@@ -20,7 +20,7 @@ def facts(*said: BackendEvent | list[BackendEvent]) -> list[str]:
     structure = TurnStructure()
     for one in said:
         for event in one if isinstance(one, list) else [one]:
-            structure.say(event)
+            structure.add(event)
     return structure.facts
 
 
@@ -58,16 +58,16 @@ def test_results_of_calls_that_ran_side_by_side_come_in_any_order() -> None:
 
 def test_sub_agents_asks_and_failures_count() -> None:
     structure = TurnStructure()
-    structure.say(ScopedEvent("s", m.ScopeOpened(parent="root")))
+    structure.add(ScopedEvent("s", m.ScopeOpened(parent="root")))
     pen = EventWriter(Ids(), "s")
     for said in [pen.start_message(), *pen.text("below"), pen.end_message()]:
-        structure.say(said)
+        structure.add(said)
     call = m.ToolCall(call_id="c", name="book")
     structure.ask(
         [m.QuestionAsk(questions=(m.Question(question="a"), m.Question(question="b"))), m.PermissionAsk(call=call)]
     )
     structure.ask([m.ClientToolAsk(call=call)], "s")
-    structure.say(m.SessionCompacted(compaction_id="x", summary="y"))
+    structure.add(m.SessionCompacted(compaction_id="x", summary="y"))
     structure.fail(RateLimited("slowly"))
     assert structure.facts == [
         "sub-agent opened", "sub-agent: text", "asked: question (2)", "asked: permission book",

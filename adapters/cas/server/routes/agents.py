@@ -9,7 +9,14 @@ from adapters.cas.server import resource_views as views
 from adapters.cas.server.agents import UserAgents, models_of
 from adapters.cas.server.environments import EnvironmentRoutes
 from adapters.cas.server.paging import ListPage, fetch_page, page_reply, page_request
-from adapters.cas.server.resource_routes import ResourceRoutes, not_found_as, routes_of_kind
+from adapters.cas.server.resource_routes import (
+    Handler,
+    ResourceHandlers,
+    ResourceKind,
+    ResourceRoutes,
+    not_found_as,
+    routes_of_kind,
+)
 from adapters.cas.wire import AgentChange, CasSettings, NewAgent
 from gateway.errors import Invalid, NotFound
 from gateway.field_errors import quote_value
@@ -29,55 +36,82 @@ def routes_of_resources(context: Context[CasSettings], once: Idempotency | None 
 
 def _routes(context: Context[CasSettings], at: str) -> list[web.RouteDef]:
     agents, files = AgentRoutes(context), FileRoutes(context)
+    credentials, memories = CredentialRoutes(context), MemoryRoutes(context)
     return [
-        *routes_of_kind(f"{at}/agents", agents),
+        *routes_of_kind(f"{at}/agents", agents.handlers),
         web.get(f"{at}/agents/{{id}}/versions", agents.versions),
         web.get(f"{at}/models", agents.models),
         web.get(f"{at}/models/{{id}}", agents.model),
-        *routes_of_kind(f"{at}/environments", EnvironmentRoutes(context)),
+        *routes_of_kind(f"{at}/environments", EnvironmentRoutes(context).handlers),
         web.post(f"{at}/files", files.create),
-        web.get(f"{at}/files", files.listed),
-        web.get(f"{at}/files/{{id}}", files.get),
+        web.get(f"{at}/files", files.stored.listed),
+        web.get(f"{at}/files/{{id}}", files.stored.get),
         web.get(f"{at}/files/{{id}}/content", files.content),
         web.delete(f"{at}/files/{{id}}", files.delete),
         web.get(f"{at}/file-links/{{link}}", signed_link_handler(context.files)),
-        *routes_of_kind(f"{at}/vaults", VaultRoutes(context)),
-        *routes_of_kind(f"{at}/vaults/{{parent}}/credentials", CredentialRoutes(context)),
-        web.post(f"{at}/vaults/{{parent}}/credentials/{{id}}/mcp_oauth_validate", CredentialRoutes(context).validate),
-        *routes_of_kind(f"{at}/memory_stores", MemoryStoreRoutes(context)),
-        *routes_of_kind(f"{at}/memory_stores/{{parent}}/memories", MemoryRoutes(context))[:-1],
-        web.get(f"{at}/memory_stores/{{parent}}/memory_versions", MemoryRoutes(context).versions),
-        web.get(f"{at}/memory_stores/{{parent}}/memory_versions/{{version}}", MemoryRoutes(context).version),
+        *routes_of_kind(f"{at}/vaults", VaultRoutes(context).handlers),
+        *routes_of_kind(f"{at}/vaults/{{parent}}/credentials", credentials.handlers),
+        web.post(f"{at}/vaults/{{parent}}/credentials/{{id}}/mcp_oauth_validate", credentials.validate),
+        *routes_of_kind(f"{at}/memory_stores", MemoryStoreRoutes(context).handlers),
+        *routes_of_kind(f"{at}/memory_stores/{{parent}}/memories", memories.handlers)[:-1],
+        web.get(f"{at}/memory_stores/{{parent}}/memory_versions", memories.versions),
+        web.get(f"{at}/memory_stores/{{parent}}/memory_versions/{{version}}", memories.version),
     ]
 
 
-class AgentRoutes(ResourceRoutes):
+AGENT = ResourceKind("agent", "Agent", "agent")
+
+
+class _AgentSource:
+    """Finds the agents of the settings beside those that clients made."""
+
+    def __init__(self, context: Context[CasSettings]) -> None:
+        self._context = context
+
+    async def find(self, owner: str, resource_id: str) -> Resource:
+        return await UserAgents(self._context, owner).find(resource_id)
+
+    async def page(
+        self, owner: str, *, parent: str, archived: bool, after: int | None, before: int | None, limit: int,
+        oldest_first: bool,
+    ) -> Sequence[Resource]:
+        return await UserAgents(self._context, owner).some(
+            archived=archived, after=after, before=before, limit=limit, oldest_first=oldest_first,
+        )
+
+
+class AgentRoutes:
     """Agents: those of the settings beside those that clients made, with all their versions."""
 
-    kind, noun, prefix = "agent", "Agent", "agent"
-    new, change = NewAgent, AgentChange
+    def __init__(self, context: Context[CasSettings]) -> None:
+        self._context = context
+        self._stored = ResourceRoutes(context, AGENT, self._body, source=_AgentSource(context))
+        self.handlers = ResourceHandlers(
+            create=self._create, listed=self._stored.listed, get=self._get, update=self._update,
+            archive=self._guarded(self._stored.archive), delete=self._guarded(self._stored.delete),
+        )
 
-    def mine(self, request: web.Request) -> UserAgents:
-        return UserAgents(self.context, request[OWNER])
+    def _mine(self, request: web.Request) -> UserAgents:
+        return UserAgents(self._context, request[OWNER])
 
-    async def create(self, request: web.Request) -> web.Response:
-        made = await self.mine(request).create(await read_json(request, NewAgent))
-        return json_response(await self.body_of(request, made), 201)
+    async def _create(self, request: web.Request) -> web.Response:
+        made = await self._mine(request).create(await read_json(request, NewAgent))
+        return json_response(await self._body(request, made), 201)
 
-    async def get(self, request: web.Request) -> web.Response:
+    async def _get(self, request: web.Request) -> web.Response:
         agent_id, version = request.match_info["id"], _version_param(request)
-        with not_found_as(self.noun, agent_id if version is None else f"{agent_id}, version {version}"):
-            return json_response(await self.body_of(request, await self.mine(request).find(agent_id, version)))
+        with not_found_as(AGENT.noun, agent_id if version is None else f"{agent_id}, version {version}"):
+            return json_response(await self._body(request, await self._mine(request).find(agent_id, version)))
 
-    async def update(self, request: web.Request) -> web.Response:
+    async def _update(self, request: web.Request) -> web.Response:
         change, agent_id = await read_json(request, AgentChange), request.match_info["id"]
-        with not_found_as(self.noun, agent_id):
-            return json_response(await self.body_of(request, await self.mine(request).update(agent_id, change)))
+        with not_found_as(AGENT.noun, agent_id):
+            return json_response(await self._body(request, await self._mine(request).update(agent_id, change)))
 
     async def versions(self, request: web.Request) -> web.Response:
         """Newest first."""
-        found = await self.found(request)
-        all_of_them = await self.mine(request).versions(found.resource_id)
+        found = await self._stored.found(request)
+        all_of_them = await self._mine(request).versions(found.resource_id)
 
         async def fetch(*, after: int | None, before: int | None, limit: int, oldest_first: bool) -> Sequence[Resource]:
             some = [one for one in all_of_them if (after or 0) < one.version < (before or len(all_of_them) + 1)]
@@ -87,42 +121,33 @@ class AgentRoutes(ResourceRoutes):
             raise NotFound(cursor)  # all versions have the same id, so that an id is no place among them
 
         page = await fetch_page(page_request(request.query), fetch, place_of=lambda one: one.version, find=find)
-        return await page_reply(self.context.table, page, [await self.body_of(request, one) for one in page.items])
+        return await page_reply(self._context.table, page, [await self._body(request, one) for one in page.items])
 
     async def models(self, request: web.Request) -> web.Response:
         """The configured agents, as models to choose from; there are never so many that they need pages."""
-        told = [
-            views.model_body(self.context.table, name, card) for name, card in models_of(self.context.agents).items()
+        shown = [
+            views.model_body(self._context.table, name, card) for name, card in models_of(self._context.agents).items()
         ]
-        return await page_reply(self.context.table, ListPage(told, False, None), told)
+        return await page_reply(self._context.table, ListPage(shown, False, None), shown)
 
     async def model(self, request: web.Request) -> web.Response:
-        name, known = request.match_info["id"], models_of(self.context.agents)
+        name, known = request.match_info["id"], models_of(self._context.agents)
         if name not in known:
             raise NotFound(f"Model '{name}' was not found.")
-        return json_response(views.model_body(self.context.table, name, known[name]))
+        return json_response(views.model_body(self._context.table, name, known[name]))
 
-    async def archive(self, request: web.Request) -> web.Response:
-        await self._changeable(request)
-        return await super().archive(request)
+    async def _body(self, request: web.Request, found: Resource) -> Any:
+        card = self._context.agents.get(found.body.get("agent", ""))
+        return views.agent_body(self._context.table, found, found.body, card)
 
-    async def delete(self, request: web.Request) -> web.Response:
-        await self._changeable(request)
-        return await super().delete(request)
+    def _guarded(self, handler: Handler) -> Handler:
+        """The handler, which refuses to change an agent of the settings."""
+        async def guarded(request: web.Request) -> web.StreamResponse:
+            with not_found_as(AGENT.noun, request.match_info["id"]):
+                await self._mine(request).changeable(request.match_info["id"])
+            return await handler(request)
 
-    async def body_of(self, request: web.Request, found: Resource) -> Any:
-        card = self.context.agents.get(found.body.get("agent", ""))
-        return views.agent_body(self.context.table, found, found.body, card)
-
-    async def find(self, owner: str, resource_id: str) -> Resource:
-        return await UserAgents(self.context, owner).find(resource_id)
-
-    async def page(self, owner: str, **window: Any) -> Sequence[Resource]:
-        return await UserAgents(self.context, owner).some(**{key: window[key] for key in window if key != "parent"})
-
-    async def _changeable(self, request: web.Request) -> None:
-        with not_found_as(self.noun, request.match_info["id"]):
-            await self.mine(request).changeable(request.match_info["id"])
+        return guarded
 
 
 def _version_param(request: web.Request) -> int | None:

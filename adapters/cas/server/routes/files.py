@@ -7,11 +7,12 @@ import orjson
 from aiohttp import web
 
 from adapters.cas.server import resource_views as views
-from adapters.cas.server.resource_routes import ResourceRoutes
-from adapters.cas.wire import FileFields
+from adapters.cas.server.resource_routes import ResourceKind, ResourceRoutes
+from adapters.cas.wire import CasSettings, FileFields
 from gateway.errors import GatewayError, Invalid
 from gateway.http import (
     OWNER,
+    Context,
     UploadForm,
     absolute_url,
     attachment,
@@ -28,45 +29,54 @@ BYTE_TYPES = ("application/binary", "application/octet-stream")
 """The `Accept` headers of a client that wants the bytes instead of a link."""
 
 
-class FileRoutes(ResourceRoutes):
-    kind, noun, prefix = "file", "File", "file"
+FILE = ResourceKind("file", "File", "file")
+
+
+class FileRoutes:
+    """The routes of files."""
+
+    def __init__(self, context: Context[CasSettings]) -> None:
+        self._context = context
+        self.stored = ResourceRoutes(context, FILE, self._body, is_listed=_is_listed)
 
     async def create(self, request: web.Request) -> web.Response:
-        form, stored = await receive_form(request, self.context.files)
+        files, resources = self._context.files, self._context.resources
+        form, stored = await receive_form(request, files)
         try:
             fields = _read_fields(form)
         except GatewayError:
-            await self.context.files.remove(stored.file_id)
+            await files.remove(stored.file_id)
             raise
         body = {
             "name": safe_file_name(fields.name) if fields.name else form.name, "media_type": form.media_type,
             "metadata": fields.metadata or {},
         }
-        made = await create_file_resource(self.context.files, self.context.resources, request[OWNER], stored, body)
-        return json_response(await self.body_of(request, made), 201)
+        made = await create_file_resource(files, resources, request[OWNER], stored, body)
+        return json_response(await self._body(request, made), 201)
 
     async def content(self, request: web.Request) -> web.StreamResponse:
         """A link that anybody can use for a while; or the bytes, for a client that asks for them."""
-        found = await self.found(request)
+        found = await self.stored.found(request)
         name, media_type = found.body["name"], found.body["media_type"]
         if request.headers.get("Accept") in BYTE_TYPES:
-            return attachment(self.context.files.path(found.resource_id), name, media_type)
-        word, expires = self.context.files.link(found.resource_id, name, media_type)
-        url = absolute_url(request, f"{self.context.mount}/file-links/{word}")
-        return json_response(self.context.table.object("file.link", url=url, expires_at=expires))
+            return attachment(self._context.files.path(found.resource_id), name, media_type)
+        word, expires = self._context.files.link(found.resource_id, name, media_type)
+        url = absolute_url(request, f"{self._context.mount}/file-links/{word}")
+        return json_response(self._context.table.object("file.link", url=url, expires_at=expires))
 
     async def delete(self, request: web.Request) -> web.Response:
-        gone = await super().delete(request)
-        await self.context.files.remove(request.match_info["id"])
+        gone = await self.stored.delete(request)
+        await self._context.files.remove(request.match_info["id"])
         return gone
 
-    async def body_of(self, request: web.Request, found: Resource) -> Any:
-        return views.file_body(self.context.table, found)
+    async def _body(self, request: web.Request, found: Resource) -> Any:
+        return views.file_body(self._context.table, found)
 
-    def is_listed(self, request: web.Request, found: Resource) -> bool:
-        ids: Sequence[str] = request.query.getall("ids[]", [])
-        name = request.query.get("name")
-        return (not ids or found.resource_id in ids) and name in (None, "", found.body["name"])
+
+def _is_listed(request: web.Request, found: Resource) -> bool:
+    ids: Sequence[str] = request.query.getall("ids[]", [])
+    name = request.query.get("name")
+    return (not ids or found.resource_id in ids) and name in (None, "", found.body["name"])
 
 
 def _read_fields(form: UploadForm) -> FileFields:

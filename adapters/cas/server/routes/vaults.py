@@ -7,9 +7,17 @@ from aiohttp import web
 from pydantic import BaseModel, SecretStr
 
 from adapters.cas.server import resource_views as views
-from adapters.cas.server.resource_routes import ResourceDraft, ResourceRoutes, updated_metadata
+from adapters.cas.server.resource_routes import (
+    ResourceDraft,
+    ResourceDrafts,
+    ResourceHandlers,
+    ResourceKind,
+    ResourceRoutes,
+    updated_metadata,
+)
 from adapters.cas.wire import (
     BearerAuth,
+    CasSettings,
     CredentialChange,
     EnvironmentVariableAuth,
     McpOAuth,
@@ -18,7 +26,7 @@ from adapters.cas.wire import (
     VaultChange,
 )
 from gateway.errors import Invalid
-from gateway.http import json_response, validate
+from gateway.http import Context, json_response, validate
 from gateway.ports import Resource
 
 AUTH_MODELS: dict[str, type[BaseModel]] = {
@@ -26,49 +34,66 @@ AUTH_MODELS: dict[str, type[BaseModel]] = {
 }
 
 
-class VaultRoutes(ResourceRoutes):
-    kind, noun, prefix = "vault", "Vault", "vault"
-    new, change = NewVault, VaultChange
-
-    async def draft(self, request: web.Request, said: Any, old: Resource | None) -> ResourceDraft:
-        was = old.body if old else {"name": None, "metadata": {}}
-        name = said.display_name or was["name"]
-        return ResourceDraft({"name": name, "metadata": updated_metadata(self.context, was["metadata"], said.metadata)})
-
-    async def body_of(self, request: web.Request, found: Resource) -> Any:
-        return views.vault_body(self.context.table, found)
+VAULT = ResourceKind("vault", "Vault", "vault")
+CREDENTIAL = ResourceKind("credential", "Credential", "cred", VAULT)
 
 
-class CredentialRoutes(ResourceRoutes):
-    kind, noun, prefix = "credential", "Credential", "cred"
-    new, change = NewCredential, CredentialChange
-    parent_routes = VaultRoutes
+class VaultRoutes:
+    """The routes of vaults."""
 
-    async def draft(self, request: web.Request, said: Any, old: Resource | None) -> ResourceDraft:
-        if old is None:
-            shown, secrets = split_secrets(said.auth)
-            self.context.check_addresses(_auth_addresses(shown))
-            return ResourceDraft({"name": said.display_name, "metadata": said.metadata or {}, "auth": shown}, secrets)
-        name = said.display_name if "display_name" in said.model_fields_set else old.body["name"]
-        body = {
-            **old.body,
-            "name": name,
-            "metadata": updated_metadata(self.context, old.body["metadata"], said.metadata),
-        }
-        if said.auth is None:
+    def __init__(self, context: Context[CasSettings]) -> None:
+        self._context = context
+        routes = ResourceRoutes(context, VAULT, self._body)
+        self.handlers = ResourceHandlers.of(
+            routes, ResourceDrafts(routes, NewVault, self._draft, VaultChange, self._changed)
+        )
+
+    async def _draft(self, request: web.Request, new: NewVault) -> ResourceDraft:
+        return ResourceDraft({"name": new.display_name, "metadata": updated_metadata(self._context, {}, new.metadata)})
+
+    async def _changed(self, request: web.Request, change: VaultChange, old: Resource) -> ResourceDraft:
+        return ResourceDraft({
+            "name": change.display_name or old.body["name"],
+            "metadata": updated_metadata(self._context, old.body["metadata"], change.metadata),
+        })
+
+    async def _body(self, request: web.Request, found: Resource) -> Any:
+        return views.vault_body(self._context.table, found)
+
+
+class CredentialRoutes:
+    """The routes of the credentials of a vault."""
+
+    def __init__(self, context: Context[CasSettings]) -> None:
+        self._context = context
+        self._stored = ResourceRoutes(context, CREDENTIAL, self._body)
+        self.handlers = ResourceHandlers.of(
+            self._stored, ResourceDrafts(self._stored, NewCredential, self._draft, CredentialChange, self._changed)
+        )
+
+    async def _draft(self, request: web.Request, new: NewCredential) -> ResourceDraft:
+        shown, secrets = split_secrets(new.auth)
+        self._context.check_addresses(_auth_addresses(shown))
+        return ResourceDraft({"name": new.display_name, "metadata": new.metadata or {}, "auth": shown}, secrets)
+
+    async def _changed(self, request: web.Request, change: CredentialChange, old: Resource) -> ResourceDraft:
+        name = change.display_name if "display_name" in change.model_fields_set else old.body["name"]
+        metadata = updated_metadata(self._context, old.body["metadata"], change.metadata)
+        body = {**old.body, "name": name, "metadata": metadata}
+        if change.auth is None:
             return ResourceDraft(body)
-        shown, secrets = _changed_auth(old, said.auth)
-        self.context.check_addresses(_auth_addresses(shown))
+        shown, secrets = _changed_auth(old, change.auth)
+        self._context.check_addresses(_auth_addresses(shown))
         return ResourceDraft({**body, "auth": shown}, secrets)
 
-    async def body_of(self, request: web.Request, found: Resource) -> Any:
-        return views.credential_body(self.context.table, found)
+    async def _body(self, request: web.Request, found: Resource) -> Any:
+        return views.credential_body(self._context.table, found)
 
     async def validate(self, request: web.Request) -> web.Response:
-        found = await self.found(request)
+        found = await self._stored.found(request)
         if found.body["auth"]["type"] != "mcp_oauth":
             raise Invalid(f"Credential '{found.resource_id}' is of type {found.body['auth']['type']}, not mcp_oauth.")
-        return json_response(views.validation_body(self.context.table, found, self.context.clock()))
+        return json_response(views.validation_body(self._context.table, found, self._context.clock()))
 
 
 def _auth_addresses(auth: dict[str, Any]) -> Iterator[tuple[str, str]]:
