@@ -30,7 +30,7 @@ MEANINGS = {
     "dialect": "The dialect that this table is of.",
     "spec": "The version of the dialect's specification, as a text.",
     "enums": "Values of the gateway → words of the wire; '*' is every other value.",
-    "meanings": "Words of the wire → values, where several values have one word, or where only other servers say the word.",
+    "meanings": "Words of the wire → values, where several values share one, or only other servers say it.",
     "reads": "Words of the wire → values, as filters for what clients send.",
     "types": "Binding → its type when it is read: 'text!' must be there, 'text' must fit, 'text?' is null otherwise.",
     "names": "Further places of a frame where some servers write its name.",
