@@ -17,7 +17,7 @@ from gateway.backends import kinds, user_modules
 from gateway.backends.shadow import ShadowReport, shadowed
 from gateway.client import AddressPolicy
 from gateway.config import Config
-from gateway.errors import GatewayError
+from gateway.errors import GatewayError, NotFound
 from gateway.field_errors import YAML_NOUNS, describe_error
 from gateway.ports import Backend, ConfinableBackend, Dialect
 from gateway.yaml_positions import NodePath, Problem, Problems, YamlDocument, read_yaml, suggest
@@ -86,6 +86,25 @@ def load_components(config: Config, old: Components | None = None) -> Components
         cards={name: made[0] for name, made in agents.items() if made},
         backends={name: made[1] for name, made in agents.items() if made},
     )
+
+
+def find_dialect(name: str) -> Dialect:
+    """The dialect of this name, wherever dialects are found; raises `NotFound`, with a suggestion."""
+    if name in known_dialects():
+        found: Dialect = importlib.import_module(f"adapters.{name}").DIALECT
+        return found
+    hint = suggest(name, known_dialects()) or f"there are: {', '.join(known_dialects())}"
+    raise NotFound(f"there is no dialect '{name}'; {hint}")
+
+
+def load_dialect_table(config: Config, name: str) -> tuple[Dialect, Table]:
+    """A dialect and its table, with the override of the settings; the settings need not serve it. Raises `Problems`."""
+    problems: list[Problem] = []
+    dialect = find_dialect(name)
+    table = _table(config, dialect, problems)
+    if table is None:
+        raise Problems(problems)
+    return dialect, table
 
 
 def _dialects(config: Config, document: YamlDocument, problems: list[Problem]) -> Iterator[tuple[str, Dialect]]:

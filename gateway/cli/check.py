@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .options import ConfigFile, load_checked_settings, report_errors
+from .options import ConfigFile, fail, load_checked_settings, report_errors
 
 if TYPE_CHECKING:
     from gateway.loss_matrix import SupportGrid
@@ -18,6 +18,11 @@ def check(
     matrix: Annotated[bool, typer.Option("--matrix", help="Show which features each dialect cannot express.")] = False,
     pairs: Annotated[bool, typer.Option(
         "--pairs", help="Show what is lost between an agent behind one dialect and a client of another.")] = False,
+    explain: Annotated[str | None, typer.Option(
+        "--explain", metavar="DIALECT",
+        help="Show what goes out in a dialect for each event, what comes back, and what is lost: {dialects}.")] = None,
+    event: Annotated[str | None, typer.Argument(
+        show_default=False, help="With --explain: only this event, row or cue, for example block.delta.")] = None,
     schema: Annotated[bool, typer.Option(
         "--schema", help="Print the JSON Schema of mapping tables, for editors, and check nothing.")] = False,
 ) -> None:
@@ -32,8 +37,16 @@ def check(
 
         typer.echo(schema_text(), nl=False)
         return
+    if event is not None and explain is None:
+        fail(f"'{event}' needs --explain DIALECT before it")
     with report_errors():
         chosen = load_checked_settings(config)
+        if explain is not None:
+            from .explain import explanation_lines
+
+            for line in explanation_lines(chosen, explain, event):
+                typer.echo(line)
+            return
 
         from gateway import app, loss_matrix
 

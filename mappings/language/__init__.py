@@ -1,6 +1,7 @@
 """The language of the tables: it reads, checks and compiles them."""
 
 from .encoder import NO_BINDINGS, FrameEncoder
+from .explanation import ExplainedCue, ExplainedEvent, ExplainedFrame, Explanation, Loss
 from .features import FEATURES, Feature, SupportLevel, feature_of
 from .filters import UnknownWord
 from .frame_decoder import FrameDecoder, UnreadableFrame
@@ -13,9 +14,14 @@ from .table import Table
 __all__ = [
     "FEATURES",
     "NO_BINDINGS",
+    "ExplainedCue",
+    "ExplainedEvent",
+    "ExplainedFrame",
+    "Explanation",
     "Feature",
     "FrameDecoder",
     "FrameEncoder",
+    "Loss",
     "ProjectorBase",
     "Step",
     "SupportLevel",

@@ -12,6 +12,7 @@ from .check import COMMANDS_BY_KIND, SSE_SUFFIX, scope_of
 from .compile import ExpressionCompiler, Getter
 from .content_decoder import ContentDecoder
 from .encoder import FrameEncoder, compile_cue, frame_segments, framing_problem
+from .explanation import Explainer, Explanation
 from .expressions import Node, wrap_in_envelope
 from .features import SupportLevel
 from .filters import (
@@ -118,6 +119,12 @@ class Table:
     def decoder(self, *framings: Framing, wanted: Mapping[str, Sequence[str]] | None = None) -> FrameDecoder:
         """The frames read back; of the cues in `wanted` only these names are bound, of other cues none."""
         return FrameDecoder(self._spellings.forms(framings), wanted)
+
+    def explanation(self, *framings: Framing) -> Explanation:
+        """What goes out and what comes back, row by row."""
+        meanings = {name: self._meanings(name, enum)
+                    for name in self._words if (enum := MODEL_ENUMS.get(name.partition("@")[0]))}
+        return Explainer(self._draft, self._spellings, meanings, self._marked, framings).explain()
 
     # -- compiling ----------------------------------------------------------------------------------------------------
 
