@@ -171,13 +171,15 @@ class _TableCheck:
     def _frames(self) -> None:
         for cue, frames in self.draft.frames.items():
             scope = scope_of(cue, self.vocabulary)
-            if scope is None:
+            if scope is None and (self.draft.written(cue) or not frames):
                 hint = suggest(cue, [*EVENT_CUES, *self.vocabulary.cues])
                 self.add(("frames", cue), f"nobody raises a cue '{cue}'", hint, key=True)
-                continue
             for frame in frames:
-                self.slots.check(frame.body, scope, cue)
-                self._envelope_of(frame, scope, cue)
+                if frame.read_only:
+                    self._known_envelope(frame)
+                elif scope is not None:
+                    self.slots.check(frame.body, scope, cue)
+                    self._envelope_of(frame, scope, cue)
                 for other in frame.also:
                     self.slots.check(other.body, reading_scope(cue, self.vocabulary, self.draft), cue)
         self._every_event()
@@ -193,6 +195,9 @@ class _TableCheck:
             self.slots.check(envelope, {**scope, **ENVELOPE_NAMES}, cue)
             if splices_body(envelope) and isinstance(frame.body, Array | Constant):
                 self.add(frame.body.path, f"the envelope '{name}' splices the body, and this one is not an object")
+        self._known_envelope(frame)
+
+    def _known_envelope(self, frame: FrameTemplate) -> None:
         if frame.envelope not in self.draft.envelopes and frame.envelope != DEFAULT_ENVELOPE:
             hint = suggest(frame.envelope, self.draft.envelopes)
             self.add((*frame.path, "envelope"), f"there is no envelope '{frame.envelope}'", hint)

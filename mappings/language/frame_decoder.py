@@ -88,9 +88,9 @@ class BindingReader:
 
     @property
     def is_plain(self) -> bool:
-        """Whether it stands at one place, where it usually is and is of one type."""
+        """Whether it usually stands at its first place, and is of one type there."""
         first = self.sources[0]
-        return len(self.sources) == 1 and first.written is None and first.type in IS_OF_TYPE and first.path != ()
+        return first.written is None and first.type in IS_OF_TYPE and first.path != ()
 
     def fetched(self) -> Fetched:
         path, kind, invert, _ = self.sources[0]
@@ -149,6 +149,24 @@ def dotted(path: WirePath) -> str:
 
 # -- one spelling of a cue --------------------------------------------------------------------------------------------
 
+class Mark(NamedTuple):
+    """A member that a row is known by, and what must stand there: one of these words, an object, or anything."""
+
+    path: WirePath
+    words: frozenset[Any] | None = None
+    is_object: bool = False
+
+    def is_in(self, root: Any) -> bool:
+        found = member(root, self.path)
+        if self.words is not None:
+            return isinstance(found, str | int) and found in self.words
+        return isinstance(found, dict) if self.is_object else found is not MISSING and found is not None
+
+
+Marks = tuple[tuple[Mark, ...], ...]
+"""What a row is known by: of each choice it has one."""
+
+
 @dataclass(frozen=True)
 class Spelling:
     """One way in which a cue is spelled: how it is known, and what is read from it."""
@@ -157,38 +175,34 @@ class Spelling:
     wire: str
     constants: Mapping[WirePath, Any]
     """Constants of the body that are no placeholders."""
-    known_by: Mapping[WirePath, frozenset[str] | None] | None
-    """The members that the row itself names to be known by: constants, words of an enum, or None for anything that is
-    there. None where the table leaves it to the loader what tells rows apart."""
+    known_by: Marks | None
+    """The members that the row itself names to be known by. None where the table leaves it to the loader what tells
+    rows apart."""
     readers: tuple[BindingReader, ...]
 
 
 class SpellingReader:
     """Reads the frames of one spelling, with what must be looked at first to know that it is this one."""
 
-    __slots__ = ("_checked", "_present", "_readers", "_required", "cue", "is_sure", "read", "wire")
+    __slots__ = ("_checked", "_marks", "_readers", "cue", "is_sure", "read", "wire")
 
     def __init__(self, spelling: Spelling, required: frozenset[WirePath], wanted: frozenset[str] | None) -> None:
         self.cue, self.wire = spelling.cue, spelling.wire
-        self._required = [(path, value) for path, value in spelling.constants.items() if path in required]
-        self._present = [(path, words) for path, words in (spelling.known_by or {}).items()
-                         if path not in spelling.constants]
+        marks = spelling.known_by
+        self._marks = tuple((Mark(path, frozenset({value})),) for path, value in spelling.constants.items()
+                            if path in required) if marks is None else marks
         self._checked = [(path, value) for path, value in spelling.constants.items()
-                         if spelling.known_by is None and path not in required]
+                         if marks is None and path not in required]
         self._readers = [one for one in spelling.readers if wanted is None or one.name in wanted or one.key in wanted]
-        self.is_sure = not (self._required or self._present or self._checked)
+        self.is_sure = not (self._marks or self._checked)
         self.read: Callable[[Any], dict[str, Any]] = self._read_slowly
         if all(one.is_plain for one in self._readers):
             self.read = compile_reader([one.fetched() for one in self._readers], self._read_slowly)
 
     def fits(self, root: Any) -> bool:
         """What must be there is there; of the other constants, no other value is."""
-        for path, value in self._required:
-            if member(root, path) != value:
-                return False
-        for path, words in self._present:
-            found = member(root, path)
-            if found is MISSING or found is None or (words is not None and found not in words):
+        for choice in self._marks:
+            if not any(mark.is_in(root) for mark in choice):
                 return False
         return has_constants(root, self._checked)
 
@@ -215,7 +229,8 @@ def told_apart(spellings: Sequence[Spelling]) -> list[tuple[Spelling, frozenset[
         if all(path in one.constants and one.constants[path] == value for one in spellings)
     }
     needed = [
-        (one, frozenset(one.constants) - shared if one.known_by is None else frozenset(one.known_by))
+        (one, frozenset(one.constants) - shared if one.known_by is None else
+         frozenset(mark.path for choice in one.known_by for mark in choice))
         for one in spellings
     ]
     return sorted(needed, key=lambda pair: (pair[0].known_by is None, -len(pair[1])))
@@ -242,7 +257,8 @@ def _words_at(spelling: Spelling, path: WirePath) -> set[Any]:
     """What a spelling may have at a place that it is known by."""
     if path in spelling.constants:
         return {spelling.constants[path]}
-    return set((spelling.known_by or {})[path] or ())
+    marks = [mark for choice in spelling.known_by or () for mark in choice if mark.path == path]
+    return set(marks[0].words or ()) if marks else set()
 
 
 # -- envelopes --------------------------------------------------------------------------------------------------------

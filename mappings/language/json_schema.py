@@ -17,7 +17,7 @@ from .expressions import slot_pattern
 from .features import FEATURES, SupportLevel
 from .filters import ANY_OTHER, CONTENT_FILTER, FILTERS, PARTS_FILTER
 from .scopes import EVENT_CUES, MODEL_ENUMS, PART_TYPES
-from .shape import ALSO, ENVELOPE, FRAME_KEYS, KNOWN_BY, WHOSE, WRITE_ONLY, TableShape
+from .shape import ALSO, ENVELOPE, FRAME_KEYS, KNOWN_BY, READ_ONLY, WHOSE, WRITE_ONLY, TableShape
 from .value_types import CHECKS, Need
 
 Schema = dict[str, Any]
@@ -176,11 +176,13 @@ def _every_event() -> Schema:
 
 def _frame() -> Schema:
     """One wire name with its body, and what a frame may have beside it."""
+    member = {"type": "string"}
     kinds: dict[str, Schema] = {
         ENVELOPE: {"type": "string", "description": "The name of its envelope; 'default' if left out."},
         WRITE_ONLY: {"type": "string", "description": "Why the frame is not read."},
-        KNOWN_BY: {"type": "array", "items": {"type": "string"},
-                   "description": "Members of the body that tell it from other rows of its name."},
+        READ_ONLY: {"type": "string", "description": "Whose frame it is; it is read and never written."},
+        KNOWN_BY: {"type": "array", "items": {"anyOf": [member, {"type": "array", "items": member, "minItems": 1}]},
+                   "description": "Members of the body that tell it from other rows of its name; of a list any one."},
         ALSO: {"type": "array", "items": FURTHER_FRAME, "description": "Further spellings that are read."},
     }
     keys = {key: kinds.get(key, {}) for key in FRAME_KEYS}

@@ -10,24 +10,33 @@ from gateway.yaml_positions import NodePath, Position, Problem, YamlDocument, su
 
 from .expressions import Node, Object, parse_expression
 
-ENVELOPE, WRITE_ONLY, KNOWN_BY, ALSO, WHOSE = "envelope", "write-only", "known_by", "also", "of"
-FRAME_KEYS = (ENVELOPE, WRITE_ONLY, KNOWN_BY, ALSO)
-"""What a frame may have beside its wire name: its envelope; why it is not read; the constants that tell it from other
-frames of its name; and further spellings of it that are read, each with a note whose it is."""
+ENVELOPE, WRITE_ONLY, READ_ONLY, KNOWN_BY = "envelope", "write-only", "read-only", "known_by"
+ALSO, WHOSE = "also", "of"
+FRAME_KEYS = (ENVELOPE, WRITE_ONLY, READ_ONLY, KNOWN_BY, ALSO)
+"""What a frame may have beside its wire name: its envelope; why it is not read; whose it is, if it is not written; the
+members that tell it from other frames of its name; and further spellings of it that are read, with a note whose."""
 
 
 def _one_wire_name(frame: dict[str, Any]) -> dict[str, Any]:
     wires = [key for key in frame if key not in FRAME_KEYS]
     if len(wires) != 1:
         raise ValueError(f"a frame has one wire name (and may have {', '.join(FRAME_KEYS)}), not {len(wires)}")
-    for key, what in ((ENVELOPE, "the name of an envelope"), (WRITE_ONLY, "a sentence: why the frame is not read")):
+    for key, what in ((ENVELOPE, "the name of an envelope"), (WRITE_ONLY, "a sentence: why the frame is not read"),
+                      (READ_ONLY, "a sentence: whose frame it is, and why it is not written")):
         if not isinstance(frame.get(key, ""), str):
             raise ValueError(f"'{key}' is {what}")
+    if WRITE_ONLY in frame and READ_ONLY in frame:
+        raise ValueError(f"a frame is '{WRITE_ONLY}' or '{READ_ONLY}', not both")
     known_by = frame.get(KNOWN_BY, [])
-    if not (isinstance(known_by, list) and all(isinstance(path, str) for path in known_by)):
-        raise ValueError(f"'{KNOWN_BY}' is a list of members of the body")
+    if not (isinstance(known_by, list) and all(map(_is_member_or_choice, known_by))):
+        raise ValueError(f"'{KNOWN_BY}' is a list of members of the body, or of lists of them: any one of these")
     _further_spellings(frame.get(ALSO, []))
     return frame
+
+
+def _is_member_or_choice(path: Any) -> bool:
+    return isinstance(path, str) or (
+        isinstance(path, list) and path != [] and all(isinstance(one, str) for one in path))
 
 
 def _further_spellings(also: Any) -> None:
@@ -200,7 +209,9 @@ class FrameTemplate:
     envelope: str
     path: NodePath
     write_only: str = ""
-    known_by: tuple[str, ...] | None = None
+    read_only: str = ""
+    known_by: tuple[tuple[str, ...], ...] | None = None
+    """Members of which it must have one each; None where the table leaves it to the loader what tells rows apart."""
     also: tuple["FrameTemplate", ...] = ()
 
 
@@ -231,6 +242,10 @@ class ParsedTable:
     objects: dict[str, Node] = field(default_factory=dict)
     errors: dict[str, ErrorTemplate] = field(default_factory=dict)
 
+    def written(self, cue: str) -> list[FrameTemplate]:
+        """The frames of the cue, without those that are only read."""
+        return [frame for frame in self.frames.get(cue, ()) if not frame.read_only]
+
     def nodes(self) -> list[Node]:
         """Every expression outside the inputs."""
         bodies = [one.body for frames in self.frames.values() for frame in frames for one in (frame, *frame.also)]
@@ -259,9 +274,10 @@ def parse_table(shaped: ShapedTable, findings: ProblemCollector) -> ParsedTable:
         wire, body = next((wire, body) for wire, body in frame.items() if wire not in (*FRAME_KEYS, WHOSE))
         name = frame.get(ENVELOPE, envelope)
         also = [template(one, *path, ALSO, index, envelope=name) for index, one in enumerate(frame.get(ALSO, ()))]
-        known_by = tuple(frame[KNOWN_BY]) if KNOWN_BY in frame else None
+        known_by = tuple((one,) if isinstance(one, str) else tuple(one) for one in frame.get(KNOWN_BY, ()))
         return FrameTemplate(
-            wire, parsed(body, *path, wire), name, path, frame.get(WRITE_ONLY, ""), known_by, tuple(also))
+            wire, parsed(body, *path, wire), name, path, frame.get(WRITE_ONLY, ""), frame.get(READ_ONLY, ""),
+            known_by if KNOWN_BY in frame else None, tuple(also))
 
     for cue, frames in table.frames.items():
         made.frames[cue] = [template(frame, "frames", cue, index) for index, frame in enumerate(frames)]

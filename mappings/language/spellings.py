@@ -14,6 +14,8 @@ from .frame_decoder import (
     NAME,
     BindingReader,
     EnvelopeForm,
+    Mark,
+    Marks,
     Place,
     Source,
     Spelling,
@@ -52,14 +54,15 @@ class SpellingCompiler:
         return found
 
     def parts(self) -> Iterator[Spelling]:
-        """The spellings of content blocks, in the order of the table."""
+        """The spellings of content blocks, in the order of the table; those with the same constants are one."""
         for kind, node in self._draft.parts.items():
+            alike: dict[frozenset[tuple[WirePath, Any]], list[Place]] = {}
             for one in (*([node] if node else []), *self._draft.further_parts[kind]):
-                yield self._part(kind, one)
-
-    def _part(self, kind: str, node: Node) -> Spelling:
-        found, scope = list(places(node)), further_part_scope(PART_TYPES[kind])
-        return Spelling(kind, "", _constants(found), None, self._readers(found, scope))
+                found = list(places(one))
+                alike.setdefault(frozenset(_constants(found).items()), []).extend(found)
+            for found in alike.values():
+                yield Spelling(kind, "", _constants(found), None,
+                               self._readers(found, further_part_scope(PART_TYPES[kind])))
 
     # -- frames -------------------------------------------------------------------------------------------------------
 
@@ -81,18 +84,22 @@ class SpellingCompiler:
                 yield form, Spelling(
                     cue, other.wire, _constants(inner), known_by, self._readers([*inner, *around], scope))
 
-    def _known_by(
-        self, frame: FrameTemplate, at: WirePath, own: list[Place]
-    ) -> dict[WirePath, frozenset[str] | None] | None:
-        """The members that the row is known by; what an enum spells there is one of its words."""
+    def _known_by(self, frame: FrameTemplate, at: WirePath, own: list[Place]) -> Marks | None:
+        """The members that the row is known by, of each choice one."""
         if frame.known_by is None:
             return None
-        words = {place.path: self._words_of(place.node) for place in own if isinstance(place.node, Slot)}
-        return {path: words.get(path) for path in ((*at, *name.split(".")) for name in frame.known_by)}
+        return tuple(
+            tuple(self._mark((*at, *name.split(".")), own) for name in choice) for choice in frame.known_by)
 
-    def _words_of(self, slot: Slot) -> frozenset[str] | None:
-        maps = [self._draft.shape.enums[name] for name in slot.filters if name in self._draft.shape.enums]
-        return frozenset(map(str, maps[0].values())) if maps else None
+    def _mark(self, path: WirePath, own: list[Place]) -> Mark:
+        """What must stand at the place: the row's constant, a word of its enum, an object, or anything."""
+        for place in own:
+            if place.path == path and isinstance(place.node, Constant):
+                return Mark(path, frozenset({place.node.value}))
+            if place.path == path and isinstance(place.node, Slot):
+                maps = [self._draft.shape.enums[name] for name in place.node.filters if name in self._draft.shape.enums]
+                return Mark(path, frozenset(map(str, maps[0].values())) if maps else None)
+        return Mark(path, None, any(place.path[:len(path)] == path for place in own))
 
     def _envelope(self, frame: FrameTemplate, framing: Framing) -> Node:
         special = self._draft.envelopes.get(frame.envelope + SSE_SUFFIX) if framing == "sse" else None
@@ -126,7 +133,8 @@ class SpellingCompiler:
         key = str(slot).removeprefix("$")
         declared = self._types.get(key)
         kind = declared.name if declared else type_of_hint(_hint(slot, scope))
-        sources = tuple(dict.fromkeys(self._source(place, kind) for place in same))
+        filtered = sorted(same, key=lambda place: isinstance(place.node, Slot) and bool(self._inverted(place.node)))
+        sources = tuple(dict.fromkeys(self._source(place, kind) for place in filtered))
         return BindingReader(slot.name, slot.steps, declared.need if declared else Need.STRICT, sources)
 
     def _source(self, place: Place, kind: str) -> Source:
@@ -134,9 +142,12 @@ class SpellingCompiler:
         assert isinstance(place.node, Slot)
         if place.written is not None:
             return Source(place.path, "object", None, place.written)
-        inverted = [self._inverses[each] for each in reversed(place.node.filters) if each in self._inverses]
+        inverted = self._inverted(place.node)
         invert = _composed([invert for _, invert in inverted])
         return Source(place.path, inverted[0][0] if inverted else kind, invert)
+
+    def _inverted(self, slot: Slot) -> list[tuple[str, Filter]]:
+        return [self._inverses[each] for each in reversed(slot.filters) if each in self._inverses]
 
 
 def is_named(envelope: Node) -> bool:
@@ -167,7 +178,7 @@ def _constants(found: list[Place]) -> dict[WirePath, Any]:
 
 def _is_field(slot: Slot, scope: Scope) -> bool:
     """Whether the slot shows a field, and not what the model derives from fields."""
-    hint = scope[slot.name].type
+    hint = _type_of(slot.name, scope)
     for step in slot.steps:
         known = known_attributes(hint)
         if known is None:
@@ -179,13 +190,18 @@ def _is_field(slot: Slot, scope: Scope) -> bool:
 
 
 def _hint(slot: Slot, scope: Scope) -> Any:
-    hint = scope[slot.name].type
+    hint = _type_of(slot.name, scope)
     for step in slot.steps:
         known = known_attributes(hint)
         if known is None:
             return Any
         hint = known.get(step, Any)
     return hint
+
+
+def _type_of(name: str, scope: Scope) -> Any:
+    """A name that only rows of other servers bind may have any type."""
+    return scope[name].type if name in scope else Any
 
 
 def _composed(steps: list[Filter]) -> Filter | None:

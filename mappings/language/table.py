@@ -75,7 +75,7 @@ class Table:
         name = type(event).name
         by_cue = self._draft.shape.events
         cues = by_cue.get(f"{name}.{event.variant}", by_cue.get(name, ()))
-        return not cues and not self._draft.frames.get(self._cue_of(type(event), event.variant))
+        return not cues and not self._draft.written(self._cue_of(type(event), event.variant))
 
     def object(self, name: str, /, **bindings: Any) -> Any:
         """A REST body, as plain JSON values."""
@@ -170,7 +170,8 @@ class Table:
 
     def _compile(self, framing: Framing) -> FrameEncoder:
         self._check_framing(framing)
-        cues = {cue: self._cue_encoder(cue, frames, framing) for cue, frames in self._draft.frames.items()}
+        cues = {cue: self._cue_encoder(cue, written, framing)
+                for cue, frames in self._draft.frames.items() if (written := self._draft.written(cue)) or not frames}
         events = {
             event: {
                 variant: cues.get(self._cue_of(event, variant), _say_nothing) for variant in event.variants or ("",)
@@ -197,7 +198,7 @@ class Table:
         return special or self._draft.envelopes[frame.envelope]
 
     def _check_framing(self, framing: Framing) -> None:
-        used = {id(envelope): envelope for frames in self._draft.frames.values() for frame in frames
+        used = {id(envelope): envelope for cue in self._draft.frames for frame in self._draft.written(cue)
                 if (envelope := self._envelope(frame, framing))}
         mistakes = [mistake for envelope in used.values() if (mistake := framing_problem(envelope, framing))]
         if mistakes:

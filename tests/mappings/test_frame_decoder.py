@@ -149,6 +149,66 @@ def test_a_table_says_how_rows_are_told_apart(tmp_path: Path, frames: str) -> No
     assert found.cue == "ended"
 
 
+def test_a_row_that_is_only_read_is_not_written(tmp_path: Path) -> None:
+    frames = """
+  said: [ { x: { text: $text }, read-only: an older server } ]
+  noted: [ { note: { title: $title }, read-only: another server } ]
+  opened: []
+  ended: []
+  paused: []
+"""
+    made = table(tmp_path, frames)
+    assert made.decoder("sse").decode("x", {"text": "hi"}) == ("said", {"text": "hi"})
+    assert made.decoder("sse").decode("note", {"title": "T"}) == ("noted", {"title": "T"}), "nobody has to raise it"
+    record = m.Record(seq=1, at=0.0, session_id="s", turn_id=None, scope_id="root", event=m.TurnResumed(settled=()))
+    with pytest.raises(KeyError):
+        made.encoder("sse").cue("said", record, {})
+
+
+def test_a_table_does_not_raise_cues_that_nobody_raises(tmp_path: Path) -> None:
+    with pytest.raises(Exception, match="nobody raises a cue 'noted'"):
+        table(tmp_path, "  said: []\n  noted: [ x: {} ]\n  opened: []\n  ended: []\n  paused: []\n")
+    with pytest.raises(Exception, match="there is no envelope 'other'"):
+        table(tmp_path, "  said: []\n  noted: [ { x: {}, read-only: theirs, envelope: other } ]\n"
+                        "  opened: []\n  ended: []\n  paused: []\n")
+    with pytest.raises(Exception, match="'write-only' or 'read-only', not both"):
+        table(tmp_path, "  said: [ { x: {}, read-only: theirs, write-only: ours } ]\n"
+                        "  opened: []\n  ended: []\n  paused: []\n")
+
+
+ANY_OF = """
+  said:   [ { x: { type: word, text: $text, again: { type: word, text: $text } }, known_by: [ [ type, again.type ] ] } ]
+  ended:  [ { x: { type: end, why: $why, again: { type: end } }, known_by: [ [ type, again.type ] ] } ]
+  opened: [ x: { block: $block } ]
+  paused: []
+"""
+
+
+@pytest.mark.parametrize(("body", "cue"), [
+    ({"type": "word", "text": "hi"}, "said"),
+    ({"again": {"type": "word", "text": "hi"}}, "said"),
+    ({"again": {"type": "end"}}, "ended"),
+    ({"again": {"type": None}, "type": ["word"]}, "opened"),
+])
+def test_a_row_may_be_known_by_one_of_several_members(tmp_path: Path, body: Any, cue: str) -> None:
+    assert (found := table(tmp_path, ANY_OF).decoder("sse").decode("x", body)) is not None
+    assert found.cue == cue
+
+
+@pytest.mark.parametrize(("data", "cue"), [({}, "paused"), ("no object", "opened"), (None, "opened")])
+def test_a_row_may_be_known_by_an_object(tmp_path: Path, data: Any, cue: str) -> None:
+    frames = "  paused: [ { x: { data: { why: $why } }, known_by: [ data ] } ]\n  opened: [ x: { data: $block } ]\n"
+    found = table(tmp_path, f"{frames}  said: []\n  ended: []\n").decoder("sse").decode("x", {"data": data})
+    assert found is not None and found.cue == cue
+
+
+def test_of_several_places_one_without_a_filter_is_read_first(tmp_path: Path) -> None:
+    frames = "  said: [ x: { text: $text | json, again: $text } ]\n  opened: []\n  ended: []\n  paused: []\n"
+    made = table(tmp_path, frames).decoder("sse")
+    assert made.decode("x", {"text": '"{}"', "again": "{}"}) == ("said", {"text": "{}"})
+    assert made.decode("x", {"text": "[1]"}) == ("said", {"text": [1]})
+
+
 def test_an_envelope_may_have_no_place_for_the_body_or_the_name(tmp_path: Path) -> None:
     frames = "  said: [ x: { text: $text } ]\n  opened: []\n  ended: []\n  paused: []\n"
     made = table(tmp_path, frames)
@@ -225,7 +285,8 @@ PARTS = """parts:
   tool_use: []
   image:
     - { type: image, url: $url }
-    - { also: { type: image, source: { media_type: $media_type, data: $base64 } }, of: somebody }
+    - { also: { type: image, mime: $media_type }, of: somebody }
+    - { also: { type: image, source: { kind: base64, media_type: $media_type, data: $base64 } }, of: somebody }
   file: [ { type: document, title: $name, url: $url } ]
   data: []
 """
@@ -238,11 +299,12 @@ def test_blocks_of_others_are_further_spellings_of_parts(tmp_path: Path) -> None
     made = load_table(file, Vocabulary(cues=CUES))
     assert made.read_content([
         {"type": "text", "text": "a"}, {"type": "document", "source": {"type": "text", "data": "b"}},
-        {"type": "image", "url": "https://example.test/a.png"}, {"type": "image"},
-        {"type": "image", "source": {"media_type": "image/png", "data": "A A=\n="}},
-        {"type": "image", "source": {"data": "AA=="}}, {"type": "document", "url": "https://example.test/a.txt"},
+        {"type": "image", "url": "https://example.test/a.png", "mime": "image/gif"}, {"type": "image"},
+        {"type": "image", "source": {"kind": "base64", "media_type": "image/png", "data": "A A=\n="}},
+        {"type": "image", "source": {"kind": "base64", "data": "AA=="}},
+        {"type": "document", "url": "https://example.test/a.txt"},
     ]) == (
-        m.TextPart(text="a"), m.TextPart(text="b"), m.ImagePart(url="https://example.test/a.png"),
+        m.TextPart(text="a"), m.TextPart(text="b"), m.ImagePart(url="https://example.test/a.png", media_type="image/gif"),
         m.ImagePart(url="data:image/png;base64,AA==", media_type="image/png"),
         m.FilePart(name="", url="https://example.test/a.txt"),
     )
