@@ -304,7 +304,8 @@ def test_blocks_of_others_are_further_spellings_of_parts(tmp_path: Path) -> None
         {"type": "image", "source": {"kind": "base64", "data": "AA=="}},
         {"type": "document", "url": "https://example.test/a.txt"},
     ]) == (
-        m.TextPart(text="a"), m.TextPart(text="b"), m.ImagePart(url="https://example.test/a.png", media_type="image/gif"),
+        m.TextPart(text="a"), m.TextPart(text="b"),
+        m.ImagePart(url="https://example.test/a.png", media_type="image/gif"),
         m.ImagePart(url="data:image/png;base64,AA==", media_type="image/png"),
         m.FilePart(name="", url="https://example.test/a.txt"),
     )
