@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import Any
 
-from gateway import ports
+import gateway.model as m
 from gateway.errors import BackendFailed
 from gateway.ids import Mint
-from gateway.ports import DecodedItem, ParsedFrame
+from gateway.ports import DecodedItem, ParsedFrame, RemoteAsk
 
 from .block_decoder import check_frame
 from .readers import members, text
@@ -18,7 +18,7 @@ OUTSIDE_RUNS = ("tick", "ping", "notification")
 """Events that belong to no run."""
 
 
-class Decoder(ports.Decoder):
+class Decoder:
     """The reverse of the projector, for frames of a socket and for the data of server-sent events.
 
     Runs follow one another; a frame of a run that has ended is ignored.
@@ -50,6 +50,15 @@ class Decoder(ports.Decoder):
     @property
     def paused(self) -> bool:
         return self._run.paused
+
+    def on_answer(self, asked: RemoteAsk, answer: m.Answer) -> None:
+        """The frames of the server show what becomes of an answer."""
+
+    def configure(self, settings: m.Settings) -> None:
+        """ZenFlux has no settings of a session."""
+
+    def on_reconnect(self) -> None:
+        """Repeated frames are left out by their numbers."""
 
     @property
     def closing(self) -> bool:
