@@ -253,7 +253,7 @@ def check_reading(draft: ParsedTable, vocabulary: Vocabulary, findings: ProblemC
     """Add a problem for each pair of rows that one frame could be, and for each cue that several frames say."""
     compiler = SpellingCompiler(draft, vocabulary, {})
     for cue, frames in draft.frames.items():
-        if len([frame for frame in frames if not frame.write_only]) > 1:
+        if len([frame for frame in frames if not frame.write_only and not frame.read_only]) > 1:
             findings.add(("frames", cue), f"'{cue}' is several frames, and cannot be read from one",
                          "mark all of them, or all but one, write-only", key=True)
     told: set[tuple[str, str]] = set()
