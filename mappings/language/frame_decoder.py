@@ -375,11 +375,14 @@ class FrameDecoder:
                   for wire, spellings in rows.items()})
             for form, rows in ordered
         ]
-        self._direct = {
-            wire: choose for (form, _), made in zip(ordered[:1], self._forms, strict=False)
-            if not form.constants and form.wires[:1] == ((NAME,),) for wire, choose in made.rows.items()
-        }
-        """Rows that the transport's name alone finds: those of the first form, if it has no constants."""
+        self._direct: dict[Any, Choose] = {}
+        """Rows that one name alone finds: those of the first form, if it has no constants."""
+        self._own_name: Callable[[Any], Any] | None = None
+        """Where that name stands, if it is not the transport's."""
+        for (form, _), made in zip(ordered[:1], self._forms, strict=False):
+            if not form.constants and form.wires:
+                self._direct = made.rows
+                self._own_name = None if form.wires[0] == (NAME,) else made.wires[0]
         told = {*self.names, *(one.frame_name for one in self._forms)} - {None}
         self._by_name = {
             name: [one.of_its_name() for one in self._forms if one.frame_name in (None, name)] for name in told
@@ -398,7 +401,8 @@ class FrameDecoder:
         return None if row is None else FoundFrame(row.cue, row.wire, row.read, root)
 
     def _row(self, name: str, root: Any) -> SpellingReader | None:
-        direct = self._direct.get(name)
+        own = name if self._own_name is None else self._own_name(root)
+        direct = self._direct.get(own) if type(own) is str else None
         if direct is not None and (row := direct(root)) is not None:
             return row
         for constants, wires, rows in self._by_name.get(name, self._forms):

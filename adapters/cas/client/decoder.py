@@ -12,7 +12,7 @@ from gateway.errors import BackendFailed
 from gateway.ids import Mint
 from gateway.ports import BackendEvent, DecodedItem, ParsedFrame, RemoteAsk, RemoteTurnEnd
 
-from .readers import ReceivedEvent, read_event, read_fault, read_stop_reason, read_usage, usage_difference
+from .readers import MALFORMED, ReceivedEvent, read_event, read_fault, read_stop_reason, read_usage, usage_difference
 from .thread_decoder import STATUSES, ThreadDecoder, ThreadDecoders
 from .tool_decoder import ORIGINS, ToolDecoder
 
@@ -102,7 +102,6 @@ class Decoder:
             if cue in TURN_BEGINNINGS:
                 self._begin()
                 turn = self._turn
-        event.require_readable()
         if event.id:
             self._had.add(event.id)
         turn.paused = turn.paused and cue in WHILE_WAITING
@@ -110,11 +109,8 @@ class Decoder:
 
     def _previewed(self, event: ReceivedEvent, step: PreviewStep) -> list[DecodedItem]:
         turn = self._turn
-        if turn.over:
-            return []
-        event.require_readable()
         thread = turn.threads.thread_of(event)
-        if thread.over:
+        if turn.over or thread.over:
             return []
         turn.paused = False
         return [*step(thread, event)]
@@ -219,6 +215,9 @@ class TurnDecoder:
     def _broken(self, event: ReceivedEvent) -> list[DecodedItem]:
         raise BackendFailed(f"the upstream aborted its response: {read_fault(event).message[:500]}")
 
+    def _malformed(self, event: ReceivedEvent) -> list[DecodedItem]:
+        raise BackendFailed(event.text("why"))
+
     # -- messages -------------------------------------------------------------------------------------------------
 
     def _span_started(self, event: ReceivedEvent) -> list[DecodedItem]:
@@ -285,6 +284,7 @@ EVENT_STEPS: dict[str, Callable[[TurnDecoder, ReceivedEvent], list[DecodedItem]]
     "fault.raised": TurnDecoder._failed,
     "fault.retried": TurnDecoder._retried,
     "stream.aborted": TurnDecoder._broken,
+    MALFORMED: TurnDecoder._malformed,
     "message.started": TurnDecoder._span_started,
     "message.ended": TurnDecoder._span_ended,
     "said.text": TurnDecoder._message,

@@ -7,7 +7,6 @@ from typing import Any
 from msgspec.structs import replace
 
 import gateway.model as m
-from gateway.errors import BackendFailed
 from gateway.ports import ParsedFrame
 from mappings.language import FrameDecoder, Table, UnreadableFrame, builtin_table
 
@@ -77,40 +76,42 @@ ENVELOPE_NAMES = ("id", "thread_id", "turn_id")
 class ReceivedEvent:
     """One event of a server: its cue, its id, and its bindings; of an event that the table does not have, the id."""
 
-    __slots__ = ("_broken", "cue", "given", "id", "is_preview", "wire")
+    __slots__ = ("cue", "given", "id")
 
-    def __init__(self, cue: str, event_id: str, given: Mapping[str, Any], wire: str = "", broken: str = "") -> None:
-        self.cue, self.id, self.given, self.wire = cue, event_id, given, wire
-        self.is_preview = cue in PREVIEW_BINDINGS
+    def __init__(self, cue: str, event_id: str, given: Mapping[str, Any]) -> None:
+        self.cue, self.id, self.given = cue, event_id, given
+
+    @property
+    def is_preview(self) -> bool:
         """Whether the server does not keep this event, so that a stream cannot be taken up after it."""
-        self._broken = broken
+        return self.cue in PREVIEW_BINDINGS
 
     @property
     def thread_id(self) -> str:
-        return self.given.get("thread_id") or ""
+        return self.given["thread_id"] or ""
 
     def text(self, name: str) -> str:
         return self.given[name] or ""
 
-    def require_readable(self) -> None:
-        """Raise what is wrong with the event, if it is not as the table has it."""
-        if self._broken:
-            raise self.malformed(self._broken)
 
-    def malformed(self, why: str) -> BackendFailed:
-        return BackendFailed(f"the upstream sent '{self.wire[:64]}' in a shape that cannot be: {why}")
+UNKNOWN: Mapping[str, Any] = dict.fromkeys(ENVELOPE_NAMES)
+"""What is known of an event that the table does not have."""
+MALFORMED = "malformed"
+"""The cue of an event that the table has in another shape: `why` says what is wrong with it."""
 
 
 def read_event(frame: ParsedFrame) -> ReceivedEvent:
     """The event of a frame; its own id, or else that of its frame."""
-    found = frame_decoder().find(frame.name, frame.body)
-    if found is None:
-        return ReceivedEvent("", frame.id, {})
     try:
-        given = found.bindings()
+        decoded = frame_decoder().decode(frame.name, frame.body)
     except UnreadableFrame as error:
-        return ReceivedEvent(found.cue, frame.id, {}, found.wire, str(error))
-    return ReceivedEvent(found.cue, given["id"] or frame.id, given, found.wire)
+        found = frame_decoder().find(frame.name, frame.body)
+        why = f"the upstream sent '{found.wire if found else frame.name}' in a shape that cannot be: {error}"
+        return ReceivedEvent(MALFORMED, frame.id, {**UNKNOWN, "why": why})
+    if decoded is None:
+        return ReceivedEvent("", frame.id, UNKNOWN)
+    cue, given = decoded
+    return ReceivedEvent(cue, given["id"] or frame.id, given)
 
 
 def listed_event(body: Any) -> ReceivedEvent:

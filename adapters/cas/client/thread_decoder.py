@@ -251,7 +251,7 @@ class ThreadDecoders:
         return self._scopes.get(thread_id, m.ROOT)
 
     def thread_of(self, event: ReceivedEvent) -> ThreadDecoder:
-        return self.by_scope[self._scopes.get(event.thread_id, m.ROOT)]
+        return self.by_scope[self._scopes.get(event.given["thread_id"], m.ROOT)]
 
     def thread_of_call(self, call_id: str) -> ThreadDecoder | None:
         return next((thread for thread in self.by_scope.values() if call_id in thread.assembler.open_calls), None)
@@ -259,7 +259,7 @@ class ThreadDecoders:
     def created(self, event: ReceivedEvent) -> list[BackendEvent]:
         thread_id = event.thread_id
         if not thread_id:
-            raise event.malformed("it does not name the thread")
+            raise BackendFailed("the upstream has made a thread, and does not name the thread")
         if thread_id in self._scopes:
             return []
         if event.text("role") == COORDINATOR:

@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 
 import gateway.model as m
-from adapters.cas.client.decoder import EVENT_STEPS, PREVIEW_STEPS
+from adapters.cas.client.decoder import EVENT_STEPS, PREVIEW_STEPS, Decoder
 from adapters.cas.client.readers import (
     EVENT_BINDINGS,
+    MALFORMED,
     PREVIEW_BINDINGS,
     ReceivedEvent,
     builtin_cas_table,
@@ -24,6 +25,7 @@ from adapters.cas.client.readers import (
     usage_difference,
 )
 from gateway.errors import BackendFailed
+from gateway.ids import make_mint
 from gateway.ports.remote import ParsedFrame
 from tests.support.dialects.cas.reader import PASSING as NEVER_KEPT
 
@@ -87,7 +89,7 @@ def test_what_passes_is_not_kept() -> None:
 
 def test_every_event_that_is_read_is_known_to_the_table() -> None:
     known = builtin_cas_table()._draft.frames
-    assert EVENT_BINDINGS.keys() <= known.keys() and EVENT_STEPS.keys() <= EVENT_BINDINGS.keys()
+    assert EVENT_BINDINGS.keys() <= known.keys() and EVENT_STEPS.keys() - {MALFORMED} <= EVENT_BINDINGS.keys()
     kept = {cue for cue, frames in known.items() if any(not frame.write_only for frame in frames)}
     assert kept == EVENT_BINDINGS.keys() | PREVIEW_BINDINGS.keys()
     forms = builtin_cas_table()._spellings.forms(("json",)).values()
@@ -121,8 +123,15 @@ def test_what_is_not_there_is_nothing() -> None:
 ])
 def test_what_cannot_be_is_a_failure(type: str, body: Mapping[str, Any], words: str) -> None:
     event = told(type, **body)
+    assert event.cue == MALFORMED
     with pytest.raises(BackendFailed, match=rf"'{type}' in a shape that cannot be: {words}"):
-        event.require_readable()
+        Decoder(make_mint("t")).take(event)
+
+
+def test_what_cannot_be_is_no_failure_after_the_end() -> None:
+    decoder = Decoder(make_mint("t"))
+    said = [decoder.take(one) for one in (told("session.status_idle"), told("agent.thinking", thinking=1))]
+    assert decoder.over and said[1] == []
 
 
 def test_blocks_are_parts() -> None:
