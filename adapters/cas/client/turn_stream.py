@@ -1,15 +1,20 @@
 """Reads the stream of one turn at a CAS server, over several connections if need be."""
 
-import asyncio
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import aclosing
-from typing import Any
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack
 
 import orjson
 from multidict import MultiDict
 
 from adapters.cas.wire import PREVIEWED_TYPES
-from gateway.client import HttpClient, SseEvent, suppress_statuses, upstream_status
+from gateway.client import (
+    RETRYABLE_ERRORS,
+    EventStream,
+    HttpClient,
+    Reconnector,
+    SseEvent,
+    upstream_status,
+)
 from gateway.errors import BackendFailed, ConnectionLost, GatewayError, TimedOut
 from gateway.ids import Mint
 from gateway.json_values import read_exact_json
@@ -17,16 +22,14 @@ from gateway.ports import DecodedItem, ParsedFrame
 
 from .decoder import Decoder
 from .provisioning import require_object
-from .readers import event_type_of, frame_event_id, is_stored, previewed_event_id
-from .thread_decoder import COORDINATOR
+from .readers import ReceivedEvent, listed_event, read_event
+from .thread_decoder import COORDINATOR, STATUSES
 
 DELTA_QUERY = MultiDict([("event_deltas[]", kind) for kind in PREVIEWED_TYPES])
 NOT_SERVED_STATUSES = (400, 404, 405, 501)
 """The statuses of a server that does not have a route."""
-RETRY_DELAY = 0.2
-"""Seconds to wait before a stream without events is opened again; so many more each time."""
-GOOD_CONNECTION_SECONDS = 5.0
-"""A connection that lasted longer than this was a good one, even without events."""
+THREAD_CUES = ("scope.opened", *STATUSES)
+"""The events of a thread itself."""
 
 
 class TurnStream:
@@ -49,90 +52,90 @@ class TurnStream:
         self._threads: dict[str, str] = {}
         """The last event that was read of each sub-agent's thread."""
         self._has_threads = True
+        self._open = AsyncExitStack()
+        self._events: EventStream | None = None
+        self._connected_at = self.cursor
+        """The cursor when the last connection was made."""
+        self._last_id = ""
 
     async def items(self) -> AsyncGenerator[DecodedItem, None]:
         """Until the turn has ended, or waits for people."""
-        failures = 0
-        while True:
-            since, reached, tried = asyncio.get_running_loop().time(), self._reached, True
-            error: GatewayError = ConnectionLost(f"{self._upstream.name} ended the stream before the turn had ended")
-            try:
-                async with aclosing(self._connection()) as frames:
-                    async for frame in frames:
-                        tried = False
-                        for one in await self.take(frame):
-                            yield one
-                        if self.decoder.paused or self.decoder.over:
-                            return
-                tried = False
-            except (ConnectionLost, TimedOut) as failed:
-                error = failed
-            lasted = (
-                isinstance(error, ConnectionLost)
-                and asyncio.get_running_loop().time() - since > GOOD_CONNECTION_SECONDS
-            )
-            failures = 0 if lasted or self._reached != reached else failures + 1
-            is_final = tried or isinstance(error, TimedOut) or failures >= self._upstream.timeouts.attempts
-            if failures and is_final:
-                raise error
-            await asyncio.sleep(RETRY_DELAY * failures)
-
-    @property
-    def _reached(self) -> tuple[str, str]:
-        """The cursor for the server."""
-        return self._cursor, self._place or self._cursor
+        reconnector = Reconnector(self._upstream.timeouts.attempts)
+        try:
+            while True:
+                for event in await reconnector.read(self):
+                    frame, self._last_id = frame_of_event(event, self._last_id), event.id
+                    for one in await self.take(frame):
+                        yield one
+                    if self.decoder.paused or self.decoder.over:
+                        return
+        finally:
+            await self.disconnect()
 
     async def take(self, frame: ParsedFrame) -> list[DecodedItem]:
         """The items of one frame of the session's stream, after those of its thread."""
-        if not self._is_ours(frame):
+        if not isinstance(frame.body, dict):
+            return self.decoder.feed(frame)
+        event = read_event(frame)
+        if not self._is_ours(event):
             return []
-        frames = [*await self._of_thread(frame), frame]
-        said = [one for each in frames for one in self.decoder.feed(each)]
-        self._note(frame)
+        said = [] if event.is_preview else [
+            one for each in await self._of_thread(event) for one in self.decoder.take(each)]
+        said += self.decoder.take(event)
+        self._note(event)
         return said
 
-    def _note(self, frame: ParsedFrame) -> None:
+    def _note(self, event: ReceivedEvent) -> None:
         """Where the stream can be taken up again."""
-        if is_stored(frame):
-            self._cursor = self._place = frame_event_id(frame) or self._cursor
+        if event.is_preview:
+            self._place = "" if event.id == (event.given.get("final_id") or "") else event.id
         else:
-            own = frame_event_id(frame)
-            self._place = "" if own == previewed_event_id(frame) else own
+            self._cursor = self._place = event.id or self._cursor
 
-    def _is_ours(self, frame: ParsedFrame) -> bool:
-        """Whether a frame belongs to another turn of the session."""
-        turn_id = frame.body.get("turn_id") if isinstance(frame.body, dict) else None
+    def _is_ours(self, event: ReceivedEvent) -> bool:
+        """Whether an event belongs to no other turn of the session."""
+        turn_id = event.given.get("turn_id")
         return not turn_id or not self._turn_id or turn_id == self._turn_id
 
     # -- the session's stream -------------------------------------------------------------------------------------
 
-    async def _connection(self) -> AsyncGenerator[ParsedFrame, None]:
-        if self._place not in ("", self._cursor):
-            with suppress_statuses(NOT_SERVED_STATUSES):
-                async with aclosing(self._frames(self._place)) as frames:
-                    async for frame in frames:
-                        yield frame
-                return
-        self._place = self._cursor
-        self.decoder.on_reconnect()
-        async with aclosing(self._frames(self._cursor)) as frames:
-            async for frame in frames:
-                yield frame
+    @property
+    def cursor(self) -> tuple[str, str]:
+        return self._cursor, self._place or self._cursor
 
-    async def _frames(self, after: str) -> AsyncGenerator[ParsedFrame, None]:
-        before, headers = "", {"Last-Event-ID": after}
-        path = f"{self._at}/events/stream"
-        async with self._upstream.stream("GET", path, headers=headers, query=DELTA_QUERY) as stream:
-            while events := await stream.read():
-                for event in events:
-                    yield frame_of_event(event, before)
-                    before = event.id
+    async def connect(self) -> None:
+        self._connected_at, self._last_id = self.cursor, ""
+        if self._place in ("", self._cursor):
+            self._place = self._cursor
+            self.decoder.on_reconnect()
+        self._events = await self._open.enter_async_context(self._upstream.stream(
+            "GET", f"{self._at}/events/stream", headers={"Last-Event-ID": self._place}, query=DELTA_QUERY, attempts=1,
+        ))
+
+    async def receive(self) -> list[SseEvent]:
+        assert self._events is not None, "the stream is connected"
+        if not (events := await self._events.read()):
+            raise ConnectionLost(f"{self._upstream.name} ended the stream before the turn had ended")
+        return events
+
+    async def disconnect(self) -> None:
+        await self._open.aclose()
+        self._events = None
+
+    async def check_resumable(self, error: GatewayError) -> None:
+        """After a preview that the server has forgotten, the last whole event; no server is silent twice."""
+        if self._place != self._cursor and upstream_status(error) in NOT_SERVED_STATUSES:
+            self._place = self._cursor
+            return
+        is_first_silence = isinstance(error, TimedOut) and self.cursor != self._connected_at
+        if not is_first_silence and not isinstance(error, RETRYABLE_ERRORS):
+            raise error
 
     # -- sub-agents' threads --------------------------------------------------------------------------------------
 
-    async def _of_thread(self, frame: ParsedFrame) -> list[ParsedFrame]:
-        """The events of a frame's thread before it that were not read yet."""
-        thread_id = self._thread_of(frame)
+    async def _of_thread(self, event: ReceivedEvent) -> list[ReceivedEvent]:
+        """The earlier events of an event's thread that were not read yet."""
+        thread_id = self._thread_of(event)
         if thread_id is None or not self._has_threads:
             return []
         try:
@@ -142,24 +145,21 @@ class TurnStream:
                 raise
             self._has_threads = False
             return []
-        places = [at for at, event in enumerate(found) if event.get("id") == frame_event_id(frame)]
+        places = [at for at, one in enumerate(found) if one.id == event.id]
         found = found[:places[0]] if places else found
-        self._threads[thread_id] = frame_event_id(frame) if places else self._threads[thread_id]
-        frames = [ParsedFrame(str(event.get("type")), event, str(event.get("id") or "")) for event in found]
-        return [one for one in frames if self._is_ours(one)]
+        self._threads[thread_id] = event.id if places else self._threads[thread_id]
+        return [one for one in found if self._is_ours(one)]
 
-    def _thread_of(self, frame: ParsedFrame) -> str | None:
-        """The sub-agent's thread of a kept frame; for a message to the parent, the sender's."""
-        if not isinstance(frame.body, dict) or not is_stored(frame):
-            return None
-        own, sender = (frame.body.get(name) for name in ("session_thread_id", "from_session_thread_id"))
-        is_status = event_type_of(frame).startswith("session.thread_") and frame.body.get("role") != COORDINATOR
-        if is_status and isinstance(own, str) and own:
+    def _thread_of(self, event: ReceivedEvent) -> str | None:
+        """The sub-agent's thread of a kept event; for a message to the parent, the sender's."""
+        own, sender = event.thread_id, event.given.get("from_id")
+        is_status = event.cue in THREAD_CUES and event.given.get("role") != COORDINATOR
+        if is_status and own:
             self._threads.setdefault(own, "")
-        return next((thread for thread in (sender, own) if isinstance(thread, str) and thread in self._threads), None)
+        return next((thread for thread in (sender, own) if thread and thread in self._threads), None)
 
-    async def _unheard(self, thread_id: str) -> list[Mapping[str, Any]]:
-        found: list[Mapping[str, Any]] = []
+    async def _unheard(self, thread_id: str) -> list[ReceivedEvent]:
+        found: list[ReceivedEvent] = []
         query = {"limit": "100", "order": "asc"}
         after = {"after_id": self._threads[thread_id]} if self._threads[thread_id] else {}
         while True:
@@ -168,7 +168,7 @@ class TurnStream:
             rows = page.get("data")
             if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
                 raise BackendFailed(f"{self._upstream.name} answered with a list that has no data")
-            found += rows
+            found += map(listed_event, rows)
             if page.get("has_more") is not True or not isinstance(page.get("next_page"), str) or not rows:
                 return found
             after = {"page": page["next_page"]}
