@@ -10,7 +10,7 @@ from gateway.ports import BackendEvent, Turn
 from .messages import run_input
 from .settings import AguiSettings
 from .turn import AguiSessionState, AguiTurn
-from .wire import decode_event
+from .wire import decode_frame
 
 
 class AguiBackend:
@@ -50,22 +50,20 @@ class AguiBackend:
                 response = RunResponse(stream, state, self._upstream.name, self._settings.secrets)
                 while events := await response.read():
                     yield events
-            if ends := state.note(state.decoder.finish()):
-                yield ends
             if state.is_cancelled:
                 raise Interrupted("the agent's run was cancelled")
-            pending = state.pending()
-            if paused := state.pause(pending):
+            if paused := state.pause():
                 yield paused
+            pending = state.decoder.pending
             if not pending:
                 return
-            if results := state.settle(pending, await turn.ask(*(ask for ask, _ in pending))):
+            if results := state.settle(pending, await turn.ask(*(asked.ask for asked, _ in pending))):
                 yield results
         yield state.give_up()
 
 
 class RunResponse:
-    """The response to one run, as canonical events; the end of its last message is left to the caller."""
+    """The response to one run, as canonical events."""
 
     def __init__(self, stream: EventStream, state: AguiTurn, server: str, secrets: Sequence[str]) -> None:
         self._stream, self._turn, self._server, self._secrets = stream, state, server, secrets
@@ -80,7 +78,7 @@ class RunResponse:
             events: list[BackendEvent] = []
             try:
                 for event in received:
-                    events += self._turn.note(self._turn.decoder.feed(decode_event(event.data)))
+                    events += self._turn.note(self._turn.decoder.feed(decode_frame(event.data)))
                     if self._turn.decoder.outcome is not None:
                         break
             except BackendFailed as error:
