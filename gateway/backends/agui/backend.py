@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 import gateway.model as m
-from gateway.client import BackendOutputs, EventStream, redact
+from gateway.client import BackendOutputs, EventStream, HttpClient
 from gateway.errors import BackendFailed, Interrupted, Unsupported
 from gateway.ports import BackendEvent, Turn
 
@@ -47,7 +47,7 @@ class AguiBackend:
             if started := state.note(state.decoder.start()):
                 yield started
             async with self._upstream.stream("POST", "", body) as stream:
-                response = RunResponse(stream, state, self._upstream.name, self._settings.secrets)
+                response = RunResponse(stream, state, self._upstream)
                 while events := await response.read():
                     yield events
             if state.is_cancelled:
@@ -65,8 +65,8 @@ class AguiBackend:
 class RunResponse:
     """The response to one run, as canonical events."""
 
-    def __init__(self, stream: EventStream, state: AguiTurn, server: str, secrets: Sequence[str]) -> None:
-        self._stream, self._turn, self._server, self._secrets = stream, state, server, secrets
+    def __init__(self, stream: EventStream, state: AguiTurn, upstream: HttpClient) -> None:
+        self._stream, self._turn, self._upstream = stream, state, upstream
         self._failure: BackendFailed | None = None
 
     async def read(self) -> list[BackendEvent]:
@@ -74,7 +74,7 @@ class RunResponse:
         while self._failure is None and self._turn.decoder.outcome is None:
             received = await self._stream.read()
             if not received:
-                raise BackendFailed(f"{self._server} stopped without finishing its run")
+                raise BackendFailed(f"{self._upstream.name} stopped without finishing its run")
             events: list[BackendEvent] = []
             try:
                 for event in received:
@@ -82,7 +82,7 @@ class RunResponse:
                     if self._turn.decoder.outcome is not None:
                         break
             except BackendFailed as error:
-                self._failure = BackendFailed(redact(error.message, self._secrets), details=error.details)
+                self._failure = BackendFailed(self._upstream.redactor.message(error.message), details=error.details)
             if events:
                 return events
         if self._failure is not None:
