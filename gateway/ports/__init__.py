@@ -60,6 +60,7 @@ from .remote import (
     Timeouts,
 )
 from .resources import (
+    AgentCalls,
     FileLink,
     Files,
     IdempotencyKey,
@@ -89,6 +90,7 @@ __all__ = [
     "NO_LISTENER",
     "NO_OPTIONS",
     "Addresses",
+    "AgentCalls",
     "AsyncKeyTable",
     "Audit",
     "Backend",
