@@ -9,6 +9,7 @@ from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
 from gateway.errors import Invalid
 from gateway.field_errors import quote_value
 from gateway.http import WireModel
+from gateway.json_values import JsonObject, JsonValue
 
 
 class ZenfluxSettings(BaseModel):
@@ -27,7 +28,7 @@ class ZenfluxSettings(BaseModel):
     title_length: int = Field(30, ge=1, le=200)
 
 
-def _unless_null(value: Any) -> Any:
+def _unless_null(value: object) -> object:
     return True if value is None else value
 
 
@@ -92,7 +93,7 @@ class ChatRequest(ChatSend):
 class ConfirmationRequest(WireModel):
     """`approve`, `reject`, or a filled form."""
 
-    response: str | bool | list[Any] | dict[str, Any]
+    response: str | bool | list[JsonValue] | JsonObject
     metadata: dict[str, Any] | None = None
 
 
