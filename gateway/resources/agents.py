@@ -11,6 +11,7 @@ from msgspec.structs import replace
 import gateway.model as m
 from gateway.errors import Conflict, Forbidden, Invalid, NotFound
 from gateway.ids import random_id
+from gateway.json_values import JsonObject
 from gateway.ports import Resource, Resources
 
 from .named_resources import AlreadyExists, NamedResources
@@ -44,7 +45,7 @@ class AgentDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     options: dict[str, str] = {}
     is_active: bool = True
     metadata: dict[str, Any] = {}
-    extra: dict[str, dict[str, Any]] = {}
+    extra: dict[str, JsonObject] = {}
 
     def changed(self, dialect: str, extra: Mapping[str, Any] | None = None, **fields: Any) -> "AgentDefinition":
         """The definition after a change by a dialect.
@@ -286,7 +287,7 @@ def _is_named(found: Resource) -> bool:
     return DEFINITION in found.body and "name" in found.body
 
 
-def _definition(body: Mapping[str, Any]) -> AgentDefinition:
+def _definition(body: Mapping[str, object]) -> AgentDefinition:
     """A stored definition.
 
     A body of before, in which dialects kept their fields at the top, has no tools that other dialects know: it enables
