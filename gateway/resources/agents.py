@@ -11,7 +11,6 @@ from msgspec.structs import replace
 import gateway.model as m
 from gateway.errors import Conflict, Forbidden, Invalid, NotFound
 from gateway.ids import random_id
-from gateway.json_values import JsonObject
 from gateway.ports import Resource, Resources
 
 from .named_resources import AlreadyExists, NamedResources
@@ -45,7 +44,7 @@ class AgentDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     options: dict[str, str] = {}
     is_active: bool = True
     metadata: dict[str, Any] = {}
-    extra: dict[str, JsonObject] = {}
+    extra: dict[str, dict[str, Any]] = {}
 
     def changed(self, dialect: str, extra: Mapping[str, Any] | None = None, **fields: Any) -> "AgentDefinition":
         """The definition after a change by a dialect.
