@@ -22,7 +22,6 @@ TESTED_BY = {
     "gateway/backends/remote/turn_reader.py": "tests/backends/remote/test_held_calls.py",
     "gateway/cli/help_text.py": "tests/cli/test_commands.py",
     "gateway/cli/remote_server.py": "tests/cli/test_chat.py",
-    "gateway/client/json_readers.py": "tests/adapters/blade/client/test_readers.py",
     "gateway/model/session_view.py": "tests/model/test_session_fold.py",
     "gateway/storage/redis/pubsub.py": "tests/cluster/test_session_service.py",
     "adapters/blade/server/routes/sharing.py": "tests/adapters/blade/server/routes/test_shares.py",
