@@ -63,7 +63,7 @@ async def open_client(
 
 async def _stdio_transport(
     settings: McpServerSettings, base: Path, on_line: Callable[[str], None], stack: AsyncExitStack,
-) -> Any:
+) -> object:
     from mcp import StdioServerParameters, stdio_client
 
     stderr = await stack.enter_async_context(_stderr_pipe(on_line))
@@ -91,7 +91,7 @@ async def _watch_for_exit(transport: Any, gone: asyncio.Event) -> AsyncIterator[
     import anyio
 
     async with transport as (read, write), anyio.create_task_group() as group:
-        passed, taken = anyio.create_memory_object_stream[Any](0)
+        passed, taken = anyio.create_memory_object_stream[object](0)
 
         async def relay() -> None:
             async with passed:
