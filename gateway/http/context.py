@@ -20,6 +20,7 @@ from gateway.ports import (
     DialectTable,
     Files,
     KeyRing,
+    OperatorOffers,
     Receipt,
     Replays,
     Resources,
@@ -47,6 +48,9 @@ async def _reload_nothing() -> str | None:
     raise Unsupported("this server was not started from a settings file; there is nothing to read again")
 
 
+NO_OFFERS = OperatorOffers(docs=Path("docs"))
+
+
 @dataclass(kw_only=True, slots=True)
 class Context(Generic[SettingsT]):
     """The services for the routes of one dialect; a reload replaces `table`, `settings` and `agents`."""
@@ -67,6 +71,8 @@ class Context(Generic[SettingsT]):
     send_timeout: float
     trust_uploads: bool = False
     """Whether clients may upload files that agents read as configuration."""
+    offers: OperatorOffers = NO_OFFERS
+    """What the operator offers to all users."""
     data: Path = Path("data")
     """The folder for data that outlive the server."""
     clock: Clock = time.time

@@ -57,6 +57,15 @@ class Resources(Protocol):
         """Delete the resource, its versions, and all that belongs to it."""
 
 
+class OperatorOffers(Struct, frozen=True, kw_only=True):
+    """What the operator offers to all users: a folder of documents and, if there is one, a folder of skills."""
+
+    docs: Path
+    skills: Path | None = None
+    execute: tuple[str, ...] = ()
+    """The tools that clients may run outside of a conversation."""
+
+
 class AgentCalls(Struct, frozen=True, kw_only=True):
     """How often a user has called an agent since the server started, how many turns failed, and when the last ended."""
 

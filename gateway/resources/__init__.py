@@ -13,10 +13,11 @@ from .agents import (
 )
 from .audit import AuditedResources, AuditedSessions
 from .change_rules import Changes, RuledResources
+from .documents import Document, DocumentEntry, DocumentFolder
 from .files import FileStore, create_file_resource
 from .key_service import KeyService
 from .keys import KeyStore
-from .memories import Memories, Memory, MemoryFilter, StoredMemory
+from .memories import MAX_MEMORIES, Memories, Memory, MemoryFilter, RecalledMemory, StoredMemory
 from .named_resources import AlreadyExists, NamedResources
 from .scheduler import Scheduler
 from .schedules import ScheduledTask, Schedules, StoredRun, StoredTask
@@ -26,6 +27,7 @@ from .workspaces import Workspace, WorkspaceItem, Workspaces
 
 __all__ = [
     "AGENT_NAME",
+    "MAX_MEMORIES",
     "AgentDefinition",
     "AgentService",
     "AgentUsage",
@@ -34,6 +36,9 @@ __all__ = [
     "AuditedSessions",
     "Changes",
     "ChosenAgent",
+    "Document",
+    "DocumentEntry",
+    "DocumentFolder",
     "FileStore",
     "KeyService",
     "KeyStore",
@@ -41,6 +46,7 @@ __all__ = [
     "Memory",
     "MemoryFilter",
     "NamedResources",
+    "RecalledMemory",
     "RuledResources",
     "ScheduledTask",
     "Scheduler",

@@ -15,6 +15,7 @@ from .chat import (
     SessionResume,
     ZenfluxSettings,
 )
+from .memories import MemoryBatch, MemorySearch, MemoryUpdate, NewMemories
 from .query import MAX_TITLE, bool_param, choice_param, page_params, title_param, whole_number_param
 
 __all__ = [
@@ -30,7 +31,11 @@ __all__ = [
     "ConfirmationRequest",
     "ContinueRequest",
     "FileReference",
+    "MemoryBatch",
+    "MemorySearch",
+    "MemoryUpdate",
     "NewAgent",
+    "NewMemories",
     "RollbackRequest",
     "SessionResume",
     "ZenfluxSettings",

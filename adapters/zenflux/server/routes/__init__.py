@@ -9,6 +9,8 @@ from gateway.http import Context, json_response
 
 from .agents import routes_of_agents
 from .conversations import ConversationRoutes
+from .docs import routes_of_docs
+from .memories import routes_of_memories
 from .runs import ConfirmationRoutes, RunRoutes
 from .scheduled_tasks import TaskRoutes
 from .service import ServiceRoutes
@@ -23,6 +25,8 @@ def routes(context: Context[ZenfluxSettings]) -> Iterable[web.RouteDef]:
         *_service_routes(ServiceRoutes(context), at),
         *_task_routes(TaskRoutes(context), f"{at}/scheduled-tasks"),
         *routes_of_agents(context),
+        *routes_of_docs(context),
+        *routes_of_memories(context),
         *not_implemented_routes(context),
     ]
 
@@ -114,19 +118,12 @@ NOT_IMPLEMENTED_PATHS = {
     "/settings": "GET PUT",
     "/settings/status": "GET",
     "/settings/schema": "GET",
-    "/mem0/search": "POST",
-    "/mem0/user/{user_id}": "GET DELETE",
-    "/mem0/add": "POST",
-    "/mem0/batch-update": "POST",
-    "/mem0/memory/{id}": "DELETE",
     "/tasks": "GET",
     "/tasks/scheduled/config": "GET",
     "/tasks/scheduled/status": "GET",
     "/tasks/{name}": "GET",
     "/tasks/{name}/run": "POST",
     "/tasks/{name}/batch": "POST",
-    "/docs/structure": "GET",
-    "/docs/content/{path:.+}": "GET",
     "/realtime/ws": "GET",
     "/realtime/ws/{id}": "GET",
     "/realtime/sessions": "GET",
