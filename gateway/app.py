@@ -59,6 +59,7 @@ from gateway.resources import (
     Scheduler,
     Schedules,
     Shares,
+    UserSettings,
     Workspaces,
 )
 from gateway.time_slices import next_slice, one_at_a_time
@@ -101,6 +102,7 @@ class Gateway:
                 Workspaces(config.data / "workspaces"), Shares(kept.resources, clock),
                 lambda: self.components.backends.values(),
             ),
+            defaults=UserSettings(kept.resources, lambda: self.components.cards),
         )
         self.table = SessionTable()
         self._dialects = ServedDialects(components)

@@ -23,6 +23,7 @@ from .scheduler import Scheduler
 from .schedules import ScheduledTask, Schedules, StoredRun, StoredTask
 from .session_archive import SessionArchive, addresses_in, pack_session, unpack_session, unpack_session_files
 from .shares import Share, Shares
+from .user_settings import UserChoices, UserSettings
 from .workspaces import Workspace, WorkspaceItem, Workspaces
 
 __all__ = [
@@ -59,6 +60,8 @@ __all__ = [
     "StoredRun",
     "StoredTask",
     "UnknownModel",
+    "UserChoices",
+    "UserSettings",
     "Workspace",
     "WorkspaceItem",
     "Workspaces",

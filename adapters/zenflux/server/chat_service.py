@@ -14,7 +14,7 @@ from gateway.http import Context
 from gateway.ports import Receipt, Resource
 
 from . import inbound, views
-from .agents import agent_errors, agent_id_of, agent_service
+from .agents import agent_errors, agent_id_of, agent_service, default_agent
 from .views import private_metadata, with_user_id
 
 TITLE_GENERATION = "title_generation"
@@ -111,7 +111,7 @@ class ChatService:
         """The agent of a message and, if the client has chosen another than the conversation has, its settings."""
         if view is not None and agent_id in (None, "", agent_id_of(view)) and view.agent in self.context.agents:
             return self.context.agents[view.agent], None
-        wanted = agent_id or (agent_id_of(view) if view else next(iter(self.context.agents), ""))
+        wanted = agent_id or (agent_id_of(view) if view else await default_agent(self.context, owner))
         with agent_errors(wanted):
             chosen = await agent_service(self.context).choose(owner, wanted)
         return chosen.card, chosen.settings

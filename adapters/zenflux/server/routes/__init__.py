@@ -14,6 +14,7 @@ from .memories import routes_of_memories
 from .runs import ConfirmationRoutes, RunRoutes
 from .scheduled_tasks import TaskRoutes
 from .service import ServiceRoutes
+from .settings import routes_of_settings
 
 
 def routes(context: Context[ZenfluxSettings]) -> Iterable[web.RouteDef]:
@@ -27,6 +28,7 @@ def routes(context: Context[ZenfluxSettings]) -> Iterable[web.RouteDef]:
         *routes_of_agents(context),
         *routes_of_docs(context),
         *routes_of_memories(context),
+        *routes_of_settings(context),
         *not_implemented_routes(context),
     ]
 
@@ -115,9 +117,6 @@ NOT_IMPLEMENTED_PATHS = {
     "/tools/mcp/{name}": "GET PUT DELETE",
     "/tools/{name}": "GET DELETE",
     "/tools/{name}/invoke": "POST",
-    "/settings": "GET PUT",
-    "/settings/status": "GET",
-    "/settings/schema": "GET",
     "/tasks": "GET",
     "/tasks/scheduled/config": "GET",
     "/tasks/scheduled/status": "GET",
