@@ -204,7 +204,7 @@ class Gateway:
             addresses=AddressPolicy(config.outbound.allow), trust_uploads=config.workspace.trust,
             heartbeat=config.limits.heartbeat_seconds, send_timeout=config.limits.send_seconds, data=config.data,
             clock=self._clock, offers=_offers(config), keys=self.keys, replays=self.replays, metrics=self.metrics,
-            agent_calls=self.usage.calls,
+            agent_calls=self.usage.calls, tasks=self.scheduler,
             is_stopping=lambda: self.readiness.is_draining, count_request=self.rate_limiter.count_request,
             check_stored_bytes=lambda owner, size: self.quotas.check(owner, "stored_bytes", size),
         )
@@ -272,6 +272,7 @@ class Gateway:
         task.cancel()
         with suppress(asyncio.CancelledError):
             await task
+        await self.scheduler.close()
 
     def _at(self, path: str) -> Context[BaseModel] | None:
         """The context of the dialect that is mounted at this path."""

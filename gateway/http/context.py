@@ -29,6 +29,7 @@ from gateway.ports import (
     StreamOptions,
     StreamSlot,
     Subscription,
+    TaskStarter,
 )
 
 from .backpressure import ResumedSubscription
@@ -79,6 +80,8 @@ class Context(Generic[SettingsT]):
     keys: KeyRing | None = None
     replays: Replays | None = None
     metrics: Metrics | None = None
+    tasks: TaskStarter | None = None
+    """Starts scheduled tasks by hand."""
     agent_calls: Callable[[str, str], AgentCalls] = lambda owner, agent_id: AgentCalls()
     """How often a user has called an agent since the server started."""
     reload: Callable[[], Awaitable[str | None]] = _reload_nothing

@@ -70,6 +70,7 @@ from .resources import (
     ResponseStore,
     StoredFile,
     StoredResponse,
+    TaskStarter,
     TokenBuckets,
 )
 from .sessions import (
@@ -155,6 +156,7 @@ __all__ = [
     "StreamSlot",
     "Subscription",
     "TableEncoder",
+    "TaskStarter",
     "Timeouts",
     "TokenBuckets",
     "Turn",

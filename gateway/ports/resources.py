@@ -66,6 +66,16 @@ class OperatorOffers(Struct, frozen=True, kw_only=True):
     """The tools that clients may run outside of a conversation."""
 
 
+class TaskStarter(Protocol):
+    """Starts scheduled tasks by hand."""
+
+    @property
+    def is_running(self) -> bool:
+        """Whether this server starts tasks that are due."""
+    async def start_now(self, owner: str, task_id: str) -> object:
+        """Start a task whatever its timetable says, and return when it has begun."""
+
+
 class AgentCalls(Struct, frozen=True, kw_only=True):
     """How often a user has called an agent since the server started, how many turns failed, and when the last ended."""
 

@@ -41,6 +41,11 @@ OBJECTS = {
         "timeout", "metadata", "at",
     ),
     "question": ("id", "question", "header", "type", "options", "descriptions"),
+    "task": ("name", "description", "scheduled", "schedule"),
+    "task.job": ("id", "title", "next_at", "cron"),
+    "task.run": (
+        "name", "status", "trigger", "started_at", "finished_at", "milliseconds", "error", "result",
+    ),
     "memory": ("id", "content", "score", "user_id", "created_at", "metadata"),
     "category": ("id", "files"),
     "document.entry": ("name", "path", "title"),

@@ -17,6 +17,7 @@ from .chat import (
 )
 from .memories import MemoryBatch, MemorySearch, MemoryUpdate, NewMemories
 from .query import MAX_TITLE, bool_param, choice_param, page_params, title_param, whole_number_param
+from .tasks import TaskBatch, TaskStart
 
 __all__ = [
     "ANY_IMAGE",
@@ -38,6 +39,8 @@ __all__ = [
     "NewMemories",
     "RollbackRequest",
     "SessionResume",
+    "TaskBatch",
+    "TaskStart",
     "ZenfluxSettings",
     "bool_param",
     "choice_param",

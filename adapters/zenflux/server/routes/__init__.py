@@ -15,6 +15,7 @@ from .runs import ConfirmationRoutes, RunRoutes
 from .scheduled_tasks import TaskRoutes
 from .service import ServiceRoutes
 from .settings import routes_of_settings
+from .tasks import routes_of_tasks
 
 
 def routes(context: Context[ZenfluxSettings]) -> Iterable[web.RouteDef]:
@@ -29,6 +30,7 @@ def routes(context: Context[ZenfluxSettings]) -> Iterable[web.RouteDef]:
         *routes_of_docs(context),
         *routes_of_memories(context),
         *routes_of_settings(context),
+        *routes_of_tasks(context),
         *not_implemented_routes(context),
     ]
 
@@ -117,12 +119,6 @@ NOT_IMPLEMENTED_PATHS = {
     "/tools/mcp/{name}": "GET PUT DELETE",
     "/tools/{name}": "GET DELETE",
     "/tools/{name}/invoke": "POST",
-    "/tasks": "GET",
-    "/tasks/scheduled/config": "GET",
-    "/tasks/scheduled/status": "GET",
-    "/tasks/{name}": "GET",
-    "/tasks/{name}/run": "POST",
-    "/tasks/{name}/batch": "POST",
     "/realtime/ws": "GET",
     "/realtime/ws/{id}": "GET",
     "/realtime/sessions": "GET",
