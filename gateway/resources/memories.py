@@ -4,13 +4,14 @@ import re
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from gateway.errors import Conflict, NotFound
+from gateway.json_values import JsonObject
 from gateway.ports import Clock, Resource, Resources
 from gateway.time_slices import sliced
 
@@ -45,7 +46,7 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True):
     disabled: bool = False
     hits: int = 0
     last_hit_at: float | None = None
-    metadata: dict[str, Any] = {}
+    metadata: JsonObject = {}
     """What a client keeps with the memory, for itself."""
 
 
@@ -141,7 +142,7 @@ class Memories:
         except (Conflict, NotFound):
             return kept
 
-    async def change(self, owner: str, number: int, /, **changes: Any) -> StoredMemory:
+    async def change(self, owner: str, number: int, /, **changes: object) -> StoredMemory:
         """`owner` among the changes is what the memory says of itself, not whose memory it is."""
         old = await self.find(owner, number)
         body = msgspec.to_builtins(replace(old.memory, **changes))
