@@ -23,6 +23,7 @@ from .scheduler import Scheduler
 from .schedules import ScheduledTask, Schedules, StoredRun, StoredTask
 from .session_archive import SessionArchive, addresses_in, pack_session, unpack_session, unpack_session_files
 from .shares import Share, Shares
+from .skills import SkillService, StoredSkill
 from .user_settings import UserChoices, UserSettings
 from .workspaces import Workspace, WorkspaceItem, Workspaces
 
@@ -55,9 +56,11 @@ __all__ = [
     "SessionArchive",
     "Share",
     "Shares",
+    "SkillService",
     "StoredAgent",
     "StoredMemory",
     "StoredRun",
+    "StoredSkill",
     "StoredTask",
     "UnknownModel",
     "UserChoices",
