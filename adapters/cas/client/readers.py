@@ -103,14 +103,14 @@ MALFORMED = "malformed"
 def read_event(frame: ParsedFrame) -> ReceivedEvent:
     """The event of a frame; its own id, or else that of its frame."""
     try:
-        decoded = frame_decoder().decode(frame.name, frame.body)
+        read = frame_decoder().read(frame.name, frame.body)
     except UnreadableFrame as error:
         found = frame_decoder().find(frame.name, frame.body)
         why = f"the upstream sent '{found.wire if found else frame.name}' in a shape that cannot be: {error}"
         return ReceivedEvent(MALFORMED, frame.id, {**UNKNOWN, "why": why})
-    if decoded is None:
+    if read is None:
         return ReceivedEvent("", frame.id, UNKNOWN)
-    cue, given = decoded
+    cue, given = read
     return ReceivedEvent(cue, given["id"] or frame.id, given)
 
 
