@@ -1,0 +1,108 @@
+"""Stories and runs: events folded into messages, blocks and notes, whatever their order."""
+
+from typing import Any
+
+import pytest
+
+from conformance.kit.expect import Failed
+from conformance.zenflux.run import Run
+from conformance.zenflux.run_contents import Block, Event, as_object, fold, plain
+
+
+def event(kind: str, seq: int = 1, **data: Any) -> Event:
+    payload: dict[str, Any] = {"type": kind, "seq": seq, "session_id": "s", "conversation_id": "c", "data": data}
+    if kind == "message_start":
+        payload["message"] = {"id": data.get("id", "m")}
+    return Event(payload)
+
+
+def start(index: int, kind: str, **more: Any) -> Event:
+    return event("content_start", index=index, content_block={"type": kind, **more})
+
+
+TOLD = [
+    event("session_start"),
+    event("message_start", id="m1"),
+    start(0, "text", text=""),
+    event("content_delta", index=0, delta="Hel"),
+    event("content_delta", index=0, delta="lo"),
+    event("content_stop", index=0),
+    start(1, "tool_use", id="t", name="clock", input={}),
+    event("content_delta", index=1, delta='{"a":'),
+    event("content_delta", index=1, delta=" 1}"),
+    event("message_delta", type="usage", content={"stop_reason": "tool_use"}),
+    event("message_stop"),
+    event("message_start", id="m2"),
+    start(2, "tool_result", tool_use_id="t", content="", is_error=False),
+    event("content_delta", index=2, delta="noon"),
+    event("message_delta", type="confirmation_request", content='{"request_id": "r"}'),
+    event("session_end", status="completed"),
+]
+
+
+def told(events: list[Event]) -> Run:
+    left = iter(events)
+
+    async def source(run: Run) -> Event | None:
+        return next(left, None)
+
+    return Run("the question", source)
+
+
+def test_messages_are_folded() -> None:
+    first, second = fold(TOLD)
+    assert (first.id, first.is_stopped, second.id, second.is_stopped) == ("m1", True, "m2", False)
+    assert [(block.type, block.said) for block in first.blocks] == [("text", "Hello"), ("tool_use", '{"a": 1}')]
+    assert first.blocks[1].input == {"a": 1}
+    assert second.blocks[0].content == "noon"
+
+
+def test_what_has_no_message_is_folded_too() -> None:
+    (nameless,) = fold([start(0, "text", text=""), event("content_delta", index=5, delta="?"), event("message_stop")])
+    assert (nameless.id, nameless.blocks[0].said, nameless.is_stopped) == (None, "", True)
+
+
+def test_a_call_without_deltas_has_the_input_of_its_start() -> None:
+    assert Block(0, {"type": "tool_use", "input": {"a": 1}}).input == {"a": 1}
+    with pytest.raises(Failed, match="to be JSON"):
+        _ = Block(0, {"type": "tool_use", "input": {}}, ["{"]).input
+
+
+@pytest.mark.parametrize("given", [{"a": 1}, '{"a": 1}'])
+def test_an_object_may_be_json_in_a_string(given: Any) -> None:
+    assert as_object(given, "it") == {"a": 1}
+
+
+@pytest.mark.parametrize("given", ["[]", 7, None, "{"])
+def test_other_things_are_no_objects(given: Any) -> None:
+    with pytest.raises(Failed):
+        as_object(given, "it")
+
+
+def test_spelling_does_not_matter() -> None:
+    assert plain({"b": 1, "a": [2]}) == plain({"a": [2], "b": 1})
+
+
+async def test_a_run_is_read_as_far_as_wanted() -> None:
+    run = told(TOLD)
+    assert (await run.until("content_delta")).data["delta"] == "Hel"
+    await run.until_note("usage")
+    assert run.names[-1] == "message_delta"
+    await run.completed()
+    assert run.text == "Hello"
+    assert run.request == {"request_id": "r"}
+    assert run.one("tool_result").start["tool_use_id"] == "t"
+
+
+async def test_what_does_not_come_is_missed() -> None:
+    with pytest.raises(Failed, match="error in the run of the question"):
+        await told(TOLD).until("error")
+    with pytest.raises(Failed, match="to end with session_end"):
+        await told(TOLD[:-1]).completed()
+    with pytest.raises(Failed, match="message_delta `search`"):
+        (await told(TOLD).completed()).note("search")
+
+
+async def test_a_run_that_failed_is_not_completed() -> None:
+    with pytest.raises(Failed, match="completed"):
+        await told([*TOLD[:-1], event("session_end", status="failed")]).completed()
