@@ -23,6 +23,7 @@ from .value_types import CHECKS, WHOLE_BODY, Need
 Schema = dict[str, Any]
 DRAFT = "http://json-schema.org/draft-07/schema#"
 EXPRESSION, INPUT_EXPRESSION = {"$ref": "#/$defs/Expression"}, {"$ref": "#/$defs/InputExpression"}
+WIRE_EXPRESSION = {"$ref": "#/$defs/WireExpression"}
 WORD = {"$ref": "#/$defs/Word"}
 FRAME, FURTHER_FRAME = {"$ref": "#/$defs/Frame"}, {"$ref": "#/$defs/FurtherFrame"}
 NEEDED = ("dialect", "spec", "errors", "support")
@@ -40,8 +41,8 @@ MEANINGS = {
     "parts": "How each kind of content is spelled; [] leaves a kind out.",
     "frames": "Cue → list of frames; [] writes nothing. A cue is an event, its variant, or a cue of the dialect.",
     "events": "Event → the cues of the dialect's own code that say it; '*' has the cues that say no event.",
-    "inputs": "Messages of clients → commands.",
-    "objects": "Bodies of REST responses.",
+    "inputs": "Messages of clients as they are sent → commands.",
+    "objects": "Bodies of REST requests and responses. A name that a row does not mention is written as it is.",
     "errors": "Fault → status and body of the response; '*' is every other fault.",
     "support": "Feature → how well clients of this dialect receive it.",
     "heard": "Feature → its level for our own client, where that differs from `support`.",
@@ -62,6 +63,7 @@ def table_schema() -> Schema:
     made["$defs"] |= {
         "Expression": _expression([*FILTERS, CONTENT_FILTER, PARTS_FILTER, *MODEL_ENUMS]),
         "InputExpression": _expression(),
+        "WireExpression": _expression(own="WireExpression"),
         "Word": {"type": ["string", "number", "boolean", "null"]},
         "Frame": _frame(),
         "FurtherFrame": _further_frame(),
@@ -70,10 +72,8 @@ def table_schema() -> Schema:
     made["$defs"]["InputShape"]["properties"]["command"] = {
         "enum": list(COMMANDS_BY_KIND), "description": "The command that the message becomes.",
     }
-    made["$defs"]["InputShape"]["properties"]["given"] = {
-        "type": "object", "additionalProperties": INPUT_EXPRESSION,
-        "description": "Field of the command → the expression that gives its value.",
-    }
+    made["$defs"]["InputShape"]["properties"] |= _input_keys()
+    made["$defs"]["OtherSpelling"]["properties"] |= {"wire": WIRE_EXPRESSION}
     made["$defs"]["ErrorShape"]["properties"]["body"] = EXPRESSION
     return {
         "$schema": DRAFT, "title": "Mapping table", "description": "A mapping table of Dragoman: docs/mappings.md.",
@@ -90,9 +90,9 @@ def schema_text() -> str:
 
 # -- expressions ------------------------------------------------------------------------------------------------------
 
-def _expression(filters: Iterable[str] | None = None) -> Schema:
+def _expression(filters: Iterable[str] | None = None, own: str = "") -> Schema:
     """Any JSON value; a text that begins with `$` is a slot, with these filters, or with any."""
-    own = "InputExpression" if filters is None else "Expression"
+    own = own or ("InputExpression" if filters is None else "Expression")
     return {
         "type": ["object", "array", "string", "number", "boolean", "null"],
         "pattern": rf"^(?:[^$][\s\S]*|\$\$[\s\S]*|{slot_pattern(filters)})?$",
@@ -229,11 +229,30 @@ def _notes() -> Schema:
     return _rows({name: feature.meaning for name, feature in FEATURES.items()}, {"type": "string"})
 
 
+def _input_keys() -> dict[str, Schema]:
+    """What a client message may have beside its command."""
+    fields = {"type": "array", "items": {"type": "string"}}
+    bound = {"type": "object", "additionalProperties": INPUT_EXPRESSION}
+    return {
+        "wire": {**WIRE_EXPRESSION, "description": "The message as it is sent; its names are fields of the command."},
+        "given": {"anyOf": [fields, bound],
+                  "description": "Fields that the session's code adds. Without 'wire': field → its expression."},
+        "fixed": {"type": "object", "additionalProperties": WORD,
+                  "description": "Fields of the command that are always the same."},
+        "beside": {**fields, "description": "Names on the wire that are no fields of the command."},
+        "also": {"type": "array", "items": {"$ref": "#/$defs/OtherSpelling"},
+                 "description": "Further spellings that are read, each with a note whose it is."},
+    }
+
+
 def _fields_of_commands() -> Iterable[Schema]:
     for kind, command in COMMANDS_BY_KIND.items():
         given = dict.fromkeys(command.__struct_fields__, INPUT_EXPRESSION)
+        fixed = dict.fromkeys(command.__struct_fields__, WORD)
+        listed = {"enum": list(command.__struct_fields__)}
         yield {"if": {"properties": {"command": {"const": kind}}},
-               "then": {"properties": {"given": {"properties": given, "additionalProperties": False}}}}
+               "then": {"properties": {"given": {"properties": given, "additionalProperties": False, "items": listed},
+                                       "fixed": {"properties": fixed, "additionalProperties": False}}}}
 
 
 REFINED: dict[str, Callable[[], Schema]] = {
