@@ -5,7 +5,7 @@ from typing import Any
 
 from gateway.yaml_positions import YamlDocument
 
-from .expressions import parse_expression, slots
+from .expressions import SPLICE, parse_expression, slots
 from .scopes import ObjectNames, object_names
 
 OBJECTS, DROP, ALSO = "objects", "$drop", "also"
@@ -25,8 +25,10 @@ def complete_objects(document: YamlDocument, objects: Mapping[str, ObjectNames])
 def complete_row(row: dict[Any, Any], names: tuple[str, ...]) -> dict[Any, Any]:
     """The row with the names that it does not mention, each after the name that is declared before it.
 
-    `name: $drop` leaves a name out.
+    `name: $drop` leaves a name out, and `...: $drop` all that are not mentioned.
     """
+    if row.get(SPLICE) == DROP:
+        return {key: value for key, value in row.items() if value != DROP}
     members = [(key, value, _names_in(value)) for key, value in row.items() if value != DROP and key != ALSO]
     said = {name for _, _, used in members for name in used} | set(row)
     for place, name in enumerate(names):

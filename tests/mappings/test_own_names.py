@@ -26,6 +26,7 @@ class Note(Struct, frozen=True, kw_only=True):
      {"type": "note", "noteId": "$id", "title": "$title", "at": "$at", "size": "$size"}),
     ({"type": "note"}, {"type": "note", "id": "$id", "title": "$title", "at": "$at", "size": "$size"}),
     ({"title": "$drop", "size": "$drop"}, {"id": "$id", "at": "$at"}),
+    ({"noteId": "$id", "...": "$drop"}, {"noteId": "$id"}),
     ({"title": "always this"}, {"id": "$id", "title": "always this", "at": "$at", "size": "$size"}),
     ({"about": {"name": "$title"}, "when": ["$at | ms", "$size"]},
      {"id": "$id", "about": {"name": "$title"}, "when": ["$at | ms", "$size"]}),
