@@ -37,12 +37,12 @@ class SessionBody(Body, frozen=True, kw_only=True):
     updated_at: float
 
 
-class DeletedSession(Body, frozen=True, kw_only=True):
+class DeletedSessionBody(Body, frozen=True, kw_only=True):
     row: ClassVar[str] = "session.deleted"
     session_id: str
 
 
-class CanceledSession(Body, frozen=True, kw_only=True):
+class CanceledSessionBody(Body, frozen=True, kw_only=True):
     row: ClassVar[str] = "session.canceled"
     session_id: str
 
@@ -177,7 +177,7 @@ class FileBody(Body, frozen=True, kw_only=True):
     created_at: float
 
 
-class FileLink(Body, frozen=True, kw_only=True):
+class FileLinkBody(Body, frozen=True, kw_only=True):
     row: ClassVar[str] = "file.link"
     url: str
     expires_at: float
@@ -246,7 +246,7 @@ class MemoryVersionBody(Body, frozen=True, kw_only=True):
     created_at: float
 
 
-class CredentialValidation(Body, frozen=True, kw_only=True):
+class CredentialValidationBody(Body, frozen=True, kw_only=True):
     row: ClassVar[str] = "credential.validation"
     id: str
     vault_id: str
@@ -255,19 +255,19 @@ class CredentialValidation(Body, frozen=True, kw_only=True):
 
 
 # -- what a client asks for -------------------------------------------------------------------------------------------
-class NewSession(Body, frozen=True, kw_only=True):
+class NewSessionBody(Body, frozen=True, kw_only=True):
     row: ClassVar[str] = "session.new"
     agent: Any
     environment_id: str
     title: str | None
 
 
-class ChangedSession(Body, frozen=True, kw_only=True):
+class ChangedSessionBody(Body, frozen=True, kw_only=True):
     row: ClassVar[str] = "session.changed"
     agent: Mapping[str, Any]
 
 
-class AgentSettings(Body, frozen=True, kw_only=True):
+class AgentSettingsBody(Body, frozen=True, kw_only=True):
     """The settings of an agent that CAS has; what is None is left to the server."""
 
     row: ClassVar[str] = "agent.settings"
@@ -277,7 +277,7 @@ class AgentSettings(Body, frozen=True, kw_only=True):
     tools: Sequence[Any] | None = None
 
 
-class NewAgent(Body, frozen=True, kw_only=True):
+class NewAgentBody(Body, frozen=True, kw_only=True):
     row: ClassVar[str] = "agent.new"
     name: str
     settings: Mapping[str, Any]
@@ -285,19 +285,19 @@ class NewAgent(Body, frozen=True, kw_only=True):
     metadata: Mapping[str, str]
 
 
-class UsedAgent(Body, frozen=True, kw_only=True):
+class UsedAgentBody(Body, frozen=True, kw_only=True):
     row: ClassVar[str] = "agent.used"
     id: str
     settings: Mapping[str, Any]
 
 
-class NewEnvironment(Body, frozen=True, kw_only=True):
+class NewEnvironmentBody(Body, frozen=True, kw_only=True):
     row: ClassVar[str] = "environment.new"
     name: str
     metadata: Mapping[str, str]
 
 
-class NewEvents(Body, frozen=True, kw_only=True):
+class NewEventsBody(Body, frozen=True, kw_only=True):
     row: ClassVar[str] = "events.new"
     events: Sequence[Any]
 
@@ -323,28 +323,28 @@ class CustomToolBody(Body, frozen=True, kw_only=True):
 
 
 # -- what a client sends ----------------------------------------------------------------------------------------------
-class TextBlock(Body, frozen=True, kw_only=True):
+class TextBlockBody(Body, frozen=True, kw_only=True):
     row: ClassVar[str] = "block.text"
     text: str
 
 
-class ImageBlock(Body, frozen=True, kw_only=True):
+class ImageBlockBody(Body, frozen=True, kw_only=True):
     row: ClassVar[str] = "block.image"
     source: Any
 
 
-class DocumentBlock(Body, frozen=True, kw_only=True):
+class DocumentBlockBody(Body, frozen=True, kw_only=True):
     row: ClassVar[str] = "block.document"
     title: str
     source: Any
 
 
-class UrlSource(Body, frozen=True, kw_only=True):
+class UrlSourceBody(Body, frozen=True, kw_only=True):
     row: ClassVar[str] = "source.url"
     url: str
 
 
-class Base64Source(Body, frozen=True, kw_only=True):
+class Base64SourceBody(Body, frozen=True, kw_only=True):
     row: ClassVar[str] = "source.base64"
     media_type: str
     data: str
@@ -353,11 +353,12 @@ class Base64Source(Body, frozen=True, kw_only=True):
 DELETED_KINDS = ("agent", "environment", "file", "vault", "credential", "memory_store", "memory")
 OBJECTS: Mapping[str, type[Body]] = {
     **{kind.row: kind for kind in (
-        SessionBody, DeletedSession, CanceledSession, FileResource, RepositoryResource, MemoryStoreResource, ThreadBody,
-        TurnStop, ArchiveStop, AskStop, SentEventsBody, PageBody, AgentBody, ModelBody, EnvironmentBody, FileBody,
-        FileLink, VaultBody, CredentialBody, MemoryStoreBody, MemoryBody, MemoryVersionBody, CredentialValidation,
-        NewSession, ChangedSession, AgentSettings, NewAgent, UsedAgent, NewEnvironment, NewEvents, ToolsetBody,
-        ToolConfigBody, CustomToolBody, TextBlock, ImageBlock, DocumentBlock, UrlSource, Base64Source,
+        SessionBody, DeletedSessionBody, CanceledSessionBody, FileResource, RepositoryResource, MemoryStoreResource,
+        ThreadBody, TurnStop, ArchiveStop, AskStop, SentEventsBody, PageBody, AgentBody, ModelBody, EnvironmentBody,
+        FileBody, FileLinkBody, VaultBody, CredentialBody, MemoryStoreBody, MemoryBody, MemoryVersionBody,
+        CredentialValidationBody, NewSessionBody, ChangedSessionBody, AgentSettingsBody, NewAgentBody,
+        UsedAgentBody, NewEnvironmentBody, NewEventsBody, ToolsetBody, ToolConfigBody, CustomToolBody,
+        TextBlockBody, ImageBlockBody, DocumentBlockBody, UrlSourceBody, Base64SourceBody,
     )},
     "resource.deleted": DeletedBody,
     **{f"deleted.{kind}": DeletedBody for kind in DELETED_KINDS},

@@ -12,17 +12,17 @@ import structlog
 import gateway.model as m
 from adapters.cas.bodies import (
     AgentBody,
-    AgentSettings,
+    AgentSettingsBody,
     Body,
-    ChangedSession,
+    ChangedSessionBody,
     CustomToolBody,
     EnvironmentBody,
     ModelBody,
-    NewAgent,
-    NewEnvironment,
+    NewAgentBody,
+    NewEnvironmentBody,
     ToolConfigBody,
     ToolsetBody,
-    UsedAgent,
+    UsedAgentBody,
 )
 from adapters.cas.wire import POLICIES, POLICY_WORDS
 from gateway.client import HttpClient, SessionMemory, upstream_status
@@ -87,7 +87,7 @@ class AgentProvisioner:
         if self._named is not None:
             if not self._is_found:
                 await self._asked_for()
-            return spelled(UsedAgent(id=self._named, settings=own)) if own else self._named
+            return spelled(UsedAgentBody(id=self._named, settings=own)) if own else self._named
         digest = sha256(orjson.dumps({"name": OWN_MARK, **own}, option=orjson.OPT_SORT_KEYS)).hexdigest()[:32]
         agent = self._made.get(digest) or await self._agent_of(digest, own, settings.model)
         self._made.put(digest, agent)
@@ -98,7 +98,7 @@ class AgentProvisioner:
         for agent in agents:
             if agent.mark == digest and not agent.is_archived:
                 return agent.id
-        made = NewAgent(
+        made = NewAgentBody(
             name=OWN_MARK, settings=own, model=model or await self._model(agents), metadata={OWN_MARK: digest})
         return read_agent(await self._post("/agents", spelled(made))).id
 
@@ -140,7 +140,7 @@ class AgentProvisioner:
         if self._environment is None:
             known = [_environment(body) for body in await self.listed("/environments")]
             found = [one for one in known if one["name"] == OWN_MARK and not one["archived"]]
-            new = NewEnvironment(name=OWN_MARK, metadata={OWN_MARK: "1"})
+            new = NewEnvironmentBody(name=OWN_MARK, metadata={OWN_MARK: "1"})
             made = found[0] if found else _environment(await self._post("/environments", spelled(new)))
             self._environment = require_id(made["id"], "an environment")
         return self._environment
@@ -175,7 +175,7 @@ ANY_PARAMETERS = {"type": "object"}
 """The schema of a tool that does not say what it takes."""
 
 
-def agent_settings(settings: m.Settings, own_tools: Sequence[Any] = ()) -> AgentSettings:
+def agent_settings(settings: m.Settings, own_tools: Sequence[Any] = ()) -> AgentSettingsBody:
     """The settings of an agent that CAS has; it has no options.
 
     Tools of clients and of the agent are in one list. If the settings name none of the agent's, they are sent as they
@@ -187,14 +187,14 @@ def agent_settings(settings: m.Settings, own_tools: Sequence[Any] = ()) -> Agent
             name=tool.name, description=tool.description, parameters=tool.parameters or ANY_PARAMETERS,
         ) for tool in settings.client_tools]
         tools = [*(own_tools if settings.tools is None else [_toolset(settings.tools)]), *map(spelled, custom)]
-    return AgentSettings(
+    return AgentSettingsBody(
         model=settings.model, system=settings.system, mcp_servers=[*settings.mcp_servers] or None, tools=tools)
 
 
-def changeable_settings(settings: m.Settings, own_tools: Sequence[Any] = ()) -> AgentSettings:
+def changeable_settings(settings: m.Settings, own_tools: Sequence[Any] = ()) -> AgentSettingsBody:
     """The settings of an agent that can still be changed in an existing session."""
     wanted = agent_settings(settings, own_tools)
-    return AgentSettings(
+    return AgentSettingsBody(
         mcp_servers=wanted.mcp_servers or [], tools=[*own_tools] if wanted.tools is None else wanted.tools)
 
 
@@ -277,7 +277,7 @@ class SyncedSettings:
 
     def __init__(self, post: PostJson, own_tools: Callable[[], Awaitable[list[Any]]]) -> None:
         self._post, self._own_tools = post, own_tools
-        self._said = SessionMemory[AgentSettings]()
+        self._said = SessionMemory[AgentSettingsBody]()
         """By session; a session that was forgotten gets all of its settings again."""
 
     def note(self, session_id: str, settings: m.Settings) -> None:
@@ -292,9 +292,9 @@ class SyncedSettings:
             if tools is not None and settings.tools is None:
                 tools = changeable_settings(settings, await self._own_tools()).tools
             servers = None if now.mcp_servers == before.mcp_servers else now.mcp_servers
-            changed = spelled(AgentSettings(tools=tools, mcp_servers=servers))
+            changed = spelled(AgentSettingsBody(tools=tools, mcp_servers=servers))
             try:
-                await self._post(f"/sessions/{session_id}", spelled(ChangedSession(agent=changed)))
+                await self._post(f"/sessions/{session_id}", spelled(ChangedSessionBody(agent=changed)))
             except BackendFailed as error:
                 if upstream_status(error) not in FIXED_AGENT_STATUSES:
                     raise

@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import quote
 
 import gateway.model as m
-from adapters.cas.bodies import NewEvents, NewSession, SentEventsBody, SessionBody
+from adapters.cas.bodies import NewEventsBody, NewSessionBody, SentEventsBody, SessionBody
 from gateway.client import HttpClient, SessionMemory, generator_turn, retry, upstream_status
 from gateway.errors import BackendFailed, Unsupported
 from gateway.ids import make_mint, random_id
@@ -66,7 +66,7 @@ class Remote:
         return await self._open(opening)
 
     async def _open(self, opening: NewRemoteSession) -> str:
-        new = NewSession(
+        new = NewSessionBody(
             agent=await self._lodging.agent(opening.settings), environment_id=await self._lodging.environment(),
             title=opening.title or None,
         )
@@ -152,7 +152,7 @@ class Remote:
 
     async def _send(self, session_id: str, events: list[EventBody]) -> list[ReceivedEvent]:
         """The events as the server has taken them."""
-        told = await self._post(f"/sessions/{session_id}/events", spelled(NewEvents(events=events)))
+        told = await self._post(f"/sessions/{session_id}/events", spelled(NewEventsBody(events=events)))
         accepted = read_body(SentEventsBody.row, told, "events")["events"]
         if not accepted or not all(isinstance(one, dict) for one in accepted):
             raise BackendFailed(f"{self._upstream.name} does not tell which events it has taken")

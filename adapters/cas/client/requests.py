@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import gateway.model as m
-from adapters.cas.bodies import Base64Source, Body, DocumentBlock, ImageBlock, TextBlock, UrlSource
+from adapters.cas.bodies import Base64SourceBody, Body, DocumentBlockBody, ImageBlockBody, TextBlockBody, UrlSourceBody
 from gateway.errors import Unsupported
 from gateway.ports import RemoteAsk
 
@@ -63,26 +63,26 @@ def _parts(parts: Iterable[m.AnyPart]) -> Iterable[Body]:
     """Text, images and files; CAS has no other parts."""
     for part in parts:
         if isinstance(part, m.TextPart):
-            yield TextBlock(text=part.text)
+            yield TextBlockBody(text=part.text)
         elif isinstance(part, m.ImagePart):
-            yield ImageBlock(source=_source(part.url, part.media_type))
+            yield ImageBlockBody(source=_source(part.url, part.media_type))
         elif isinstance(part, m.FilePart):
             yield _document(part)
 
 
-def _document(file: m.FilePart) -> DocumentBlock:
+def _document(file: m.FilePart) -> DocumentBlockBody:
     if not file.url:
         raise Unsupported(f"the file '{file.name}' is kept here, and cannot be handed to a server elsewhere")
-    return DocumentBlock(title=file.name, source=_source(file.url, file.media_type))
+    return DocumentBlockBody(title=file.name, source=_source(file.url, file.media_type))
 
 
 def _source(url: str, media_type: str | None) -> Any:
     """A `data:` address is taken apart: servers that fetch addresses do not fetch those."""
     head, comma, content = url.partition(",")
     if not head.startswith("data:") or not comma or not head.endswith(";base64"):
-        return _spelled(UrlSource(url=url))
+        return _spelled(UrlSourceBody(url=url))
     told = head.removeprefix("data:").removesuffix(";base64").partition(";")[0]
-    return _spelled(Base64Source(media_type=told or media_type or DEFAULT_MEDIA_TYPE, data=content))
+    return _spelled(Base64SourceBody(media_type=told or media_type or DEFAULT_MEDIA_TYPE, data=content))
 
 
 def _spelled(body: Body) -> Any:

@@ -7,7 +7,7 @@ import gateway.model as m
 from adapters.cas.bodies import (
     AgentBody,
     CredentialBody,
-    CredentialValidation,
+    CredentialValidationBody,
     DeletedBody,
     EnvironmentBody,
     FileBody,
@@ -140,6 +140,6 @@ def memory_version_body(table: DialectTable, found: Resource, *, whole: bool) ->
 def validation_body(table: DialectTable, found: Resource, at: float) -> JsonObject:
     """The state of a credential without a request: no address that a client names is fetched here."""
     renews = any(place.endswith("refresh_token") for place in found.secrets)
-    return table.object(CredentialValidation.row, CredentialValidation(
+    return table.object(CredentialValidationBody.row, CredentialValidationBody(
         id=found.resource_id, vault_id=found.parent, has_refresh_token=renews, at=at,
     ))

@@ -5,17 +5,17 @@ import yaml
 
 from adapters.cas.bodies import (
     OBJECTS,
-    AgentSettings,
-    Base64Source,
+    AgentSettingsBody,
+    Base64SourceBody,
     Body,
     DeletedBody,
     ModelBody,
-    NewAgent,
-    NewSession,
+    NewAgentBody,
+    NewSessionBody,
     PageBody,
     ToolConfigBody,
     ToolsetBody,
-    UsedAgent,
+    UsedAgentBody,
 )
 from mappings.language import builtin_path
 from tests.support.dialect_tables import table
@@ -32,15 +32,15 @@ def test_every_row_has_a_struct() -> None:
      {"data": [1], "first_id": None, "last_id": None, "has_more": False, "next_page": None}),
     ("model", ModelBody(id="m", name="M"), {"id": "m", "type": "model", "display_name": "M", "is_enabled": True}),
     ("deleted.vault", DeletedBody(id="v"), {"id": "v", "type": "vault_deleted"}),
-    ("session.new", NewSession(agent="a", environment_id="e", title=None), {"agent": "a", "environment_id": "e"}),
-    ("agent.settings", AgentSettings(system="x"), {"system": "x"}),
-    ("agent.used", UsedAgent(id="a", settings={"system": "x"}), {"id": "a", "type": "agent", "system": "x"}),
-    ("agent.new", NewAgent(name="a", settings={"system": "x"}, model="m", metadata={}),
+    ("session.new", NewSessionBody(agent="a", environment_id="e", title=None), {"agent": "a", "environment_id": "e"}),
+    ("agent.settings", AgentSettingsBody(system="x"), {"system": "x"}),
+    ("agent.used", UsedAgentBody(id="a", settings={"system": "x"}), {"id": "a", "type": "agent", "system": "x"}),
+    ("agent.new", NewAgentBody(name="a", settings={"system": "x"}, model="m", metadata={}),
      {"name": "a", "system": "x", "model": "m", "metadata": {}}),
     ("tool.config", ToolConfigBody(name="t", enabled=True, policy="always_ask"),
      {"name": "t", "enabled": True, "permission_policy": {"type": "always_ask"}}),
     ("toolset", ToolsetBody(), {"type": "agent_toolset_20260401"}),
-    ("source.base64", Base64Source(media_type="image/png", data="AA=="),
+    ("source.base64", Base64SourceBody(media_type="image/png", data="AA=="),
      {"type": "base64", "media_type": "image/png", "data": "AA=="}),
 ])
 def test_a_body_is_written_in_the_order_of_its_row(row: str, body: Body, told: dict[str, object]) -> None:
