@@ -86,7 +86,7 @@ class AgentProvisioner:
         own = spelled(agent_settings(settings, await self.own_tools() if _needs_own_tools(settings) else []))
         if self._named is not None:
             if not self._is_found:
-                await self._asked_for()
+                await self._named_agent()
             return spelled(UsedAgentBody(id=self._named, settings=own)) if own else self._named
         digest = sha256(orjson.dumps({"name": OWN_MARK, **own}, option=orjson.OPT_SORT_KEYS)).hexdigest()[:32]
         agent = self._made.get(digest) or await self._agent_of(digest, own, settings.model)
@@ -117,10 +117,10 @@ class AgentProvisioner:
 
     async def own_tools(self) -> list[Any]:
         """The tools of the server's agent with their policies, as the server spells them."""
-        agent = _default_agent(await self._agents()) if self._named is None else await self._asked_for()
+        agent = _default_agent(await self._agents()) if self._named is None else await self._named_agent()
         return [tool for tool in (agent.tools if agent else ()) if kind_of_tool(tool) != CustomToolBody.row]
 
-    async def _asked_for(self) -> ServerAgent:
+    async def _named_agent(self) -> ServerAgent:
         """The named agent; from now on its id is used."""
         try:
             told = await self._upstream.json("GET", f"/agents/{quote(self._named or '', safe='')}")
@@ -148,7 +148,7 @@ class AgentProvisioner:
     async def card(self) -> m.AgentCard:
         """The named agent, or the server's oldest; where it has none, its first model."""
         if self._named is not None:
-            return agent_card(await self._asked_for())
+            return agent_card(await self._named_agent())
         agents = await self._agents()
         own = _default_agent(agents)
         if own is not None:
@@ -277,16 +277,16 @@ class SyncedSettings:
 
     def __init__(self, post: PostJson, own_tools: Callable[[], Awaitable[list[Any]]]) -> None:
         self._post, self._own_tools = post, own_tools
-        self._said = SessionMemory[AgentSettingsBody]()
+        self._sent = SessionMemory[AgentSettingsBody]()
         """By session; a session that was forgotten gets all of its settings again."""
 
     def note(self, session_id: str, settings: m.Settings) -> None:
         """The session was made with these."""
-        self._said.put(session_id, changeable_settings(settings))
+        self._sent.put(session_id, changeable_settings(settings))
 
-    async def bring(self, session_id: str, settings: m.Settings) -> None:
+    async def send_changes(self, session_id: str, settings: m.Settings) -> None:
         """Send the changed settings; if the earlier ones are forgotten, those that are no default."""
-        before, now = self._said.get(session_id) or DEFAULT_SETTINGS, changeable_settings(settings)
+        before, now = self._sent.get(session_id) or DEFAULT_SETTINGS, changeable_settings(settings)
         if now != before:
             tools = None if now.tools == before.tools else now.tools
             if tools is not None and settings.tools is None:
