@@ -120,6 +120,8 @@ class DialectTable(Protocol):
         """A REST body, as plain JSON-able values: of the fields of a struct, of bindings, or of both."""
     def read_object(self, name: str, body: JsonValue, /) -> dict[str, Any]:
         """The bindings of a REST body."""
+    def read_query(self, name: str, query: Mapping[str, str], /) -> dict[str, Any]:
+        """The bindings of a query, by the names of a row of REST bodies."""
     def error(self, code: m.FaultCode, /, **bindings: Binding) -> tuple[int, JsonValue]:
         """The status and body of a refusal."""
     def word(self, enum_map: str, value: StrEnum | str) -> str:
@@ -132,6 +134,8 @@ class DialectTable(Protocol):
         """What a client message says, by the names of its row."""
     def read_command(self, message: str, body: JsonValue, /, **given: Binding) -> m.AnyCommand:
         """The command of a client message as it came, with what the session gives to it."""
+    def find_message(self, body: Any, *among: str) -> str | None:
+        """The message that this body is, of these or of all."""
 
 
 RecordedCommands = Callable[[ParsedFrame, m.SessionView, DialectTable], Sequence[m.AnyCommand]]

@@ -9,7 +9,9 @@ from .json_schema import schema_text
 from .load import builtin_path, builtin_table, load_table
 from .object_decoder import ObjectDecoder
 from .projector import ProjectorBase, Step
+from .routes import PlainTable, Route, read_plain_table
 from .scopes import Vocabulary
+from .shape import RouteShape
 from .table import Table
 
 __all__ = [
@@ -25,7 +27,10 @@ __all__ = [
     "FrameEncoder",
     "Loss",
     "ObjectDecoder",
+    "PlainTable",
     "ProjectorBase",
+    "Route",
+    "RouteShape",
     "Step",
     "SupportLevel",
     "Table",
@@ -37,5 +42,6 @@ __all__ = [
     "builtin_table",
     "feature_of",
     "load_table",
+    "read_plain_table",
     "schema_text",
 ]

@@ -16,6 +16,7 @@ from .check import COMMANDS_BY_KIND
 from .expressions import BODY, slot_pattern
 from .features import FEATURES, SupportLevel
 from .filters import ANY_OTHER, CONTENT_FILTER, FILTERS, PARTS_FILTER
+from .routes import ROUTE_PATTERN
 from .scopes import EVENT_CUES, MODEL_ENUMS, PART_TYPES
 from .shape import ALSO, ENVELOPE, FRAME_KEYS, KNOWN_BY, READ_ONLY, WHOSE, WRITE_ONLY, TableShape
 from .value_types import CHECKS, WHOLE_BODY, Need
@@ -30,6 +31,9 @@ NEEDED = ("dialect", "spec", "errors", "support")
 MEANINGS = {
     "dialect": "The dialect that this table is of.",
     "spec": "The version of the dialect's specification, as a text.",
+    "transport": "How a plain dialect, which has no code of its own, sends its streams.",
+    "mount": "Where a plain dialect is served if the settings do not say; '/' and its name, if left out.",
+    "routes": "Method and path → what the request does, and what it is answered with; or a list of such.",
     "enums": "Values of the gateway → words of the wire; '*' is every other value.",
     "meanings": "Words of the wire → values, where several values share one, or only other servers say it.",
     "reads": "Words of the wire → values, as filters for what clients send.",
@@ -47,6 +51,18 @@ MEANINGS = {
     "support": "Feature → how well clients of this dialect receive it.",
     "heard": "Feature → its level for our own client, where that differs from `support`.",
     "notes": "Feature → one sentence on its level of support.",
+}
+
+ROUTE_KEYS = {
+    "session": "What becomes of the session: it is created, shown in a list, shown, or deleted.",
+    "input": "The rows of `inputs` that the body may be.",
+    "body": "The row of `objects` that the body of a request is read with which creates a session.",
+    "query": "The row of `objects` that the query is read with.",
+    "stream": "The answer is a stream: of the turn until it yields, or of the session as long as the client stays.",
+    "object": "The answer is an object, by this row; after an input, when the turn has yielded.",
+    "ping": "The row of `objects` that a silent WebSocket is sent.",
+    "status": "The status of the answer.",
+    "public": "Whether the request needs no key.",
 }
 
 
@@ -75,6 +91,7 @@ def table_schema() -> Schema:
     made["$defs"]["InputShape"]["properties"] |= _input_keys()
     made["$defs"]["OtherSpelling"]["properties"] |= {"wire": WIRE_EXPRESSION}
     made["$defs"]["ErrorShape"]["properties"]["body"] = EXPRESSION
+    made["$defs"]["RouteShape"] = _route(made["$defs"]["RouteShape"])
     return {
         "$schema": DRAFT, "title": "Mapping table", "description": "A mapping table of Dragoman: docs/mappings.md.",
         **{key: value for key, value in made.items() if key not in ("title", "description", "required")},
@@ -255,7 +272,22 @@ def _fields_of_commands() -> Iterable[Schema]:
                                        "fixed": {"properties": fixed, "additionalProperties": False}}}}
 
 
+def _routes() -> Schema:
+    one = {"$ref": "#/$defs/RouteShape"}
+    return {"additionalProperties": {"anyOf": [one, {"type": "array", "items": one, "minItems": 1}]},
+            "propertyNames": {"pattern": f"^{ROUTE_PATTERN}$"}}
+
+
+def _route(shape: Schema) -> Schema:
+    """What a request does; its rows are named once or in a list."""
+    rows = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
+    own = {name: {key: value for key, value in {**kind, "description": ROUTE_KEYS[name]}.items() if key != "title"}
+           for name, kind in {**shape["properties"], "input": rows}.items()}
+    return {**shape, "properties": own, "minProperties": 1}
+
+
 REFINED: dict[str, Callable[[], Schema]] = {
+    "routes": _routes,
     "enums": _enums, "meanings": _meanings, "reads": _reads, "types": _types, "envelopes": _envelopes, "parts": _parts,
     "frames": _frames, "events": _events, "objects": _objects, "errors": _errors, "support": _support,
     "heard": _levels, "notes": _notes,

@@ -11,6 +11,7 @@ from gateway.yaml_positions import NodePath, Problem, Problems, YamlDocument, re
 from .check import check_table
 from .expressions import MERGE, SPLICE
 from .own_names import DROP, complete_objects
+from .routes import check_routes
 from .scopes import Vocabulary
 from .shape import FRAME_KEYS, ProblemCollector, parse_table, shape_table
 from .spellings import check_reading
@@ -43,6 +44,7 @@ def load_table(path: Path | str, vocabulary: Vocabulary, overrides: Sequence[Pat
     if marked.value is not None:
         before = parse_table(shape_table(own), ProblemCollector(own)) if overrides else drafted
         check_table(drafted, vocabulary, findings, before)
+        check_routes(drafted, Path(path).stem, findings)
         if not overrides and not findings.problems and not shaped.problems:
             check_reading(drafted, vocabulary, findings)
     problems = [*marked.problems, *shaped.problems, *findings.problems]

@@ -2,9 +2,18 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    TypeAdapter,
+    ValidationError,
+    model_validator,
+)
 
 from gateway.yaml_positions import NodePath, Position, Problem, YamlDocument, suggest, validation_problems
 
@@ -60,6 +69,16 @@ def _word(value: Any) -> Any:
     return value
 
 
+def _listed(value: Any) -> Any:
+    return value if isinstance(value, list) else [value]
+
+
+def _mount(value: str) -> str:
+    if value != "" and (not value.startswith("/") or value.endswith("/") or "{" in value):
+        raise ValueError("a mount looks like '/nova': it begins with '/', and does not end with one")
+    return value
+
+
 class _StrictModel(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -104,6 +123,20 @@ class InputShape(_StrictModel):
         return self
 
 
+class RouteShape(_StrictModel):
+    """What one request of a plain dialect does, and how it is answered."""
+
+    session: Literal["create", "list", "get", "delete"] | None = None
+    input: Annotated[list[str], BeforeValidator(_listed)] = []
+    body: str | None = None
+    query: str | None = None
+    stream: Literal["turn", "session"] | None = None
+    object: str | None = None
+    ping: str | None = None
+    status: int | None = Field(default=None, ge=200, le=299)
+    public: bool = False
+
+
 class ErrorShape(_StrictModel):
     """The body of an error response; without a status, the fault's own."""
 
@@ -116,6 +149,9 @@ class TableShape(_StrictModel):
 
     dialect: str
     spec: str
+    transport: Literal["sse", "websocket", "rest+sse"] | None = None
+    mount: Annotated[str, AfterValidator(_mount)] | None = None
+    routes: dict[str, Annotated[list[RouteShape], BeforeValidator(_listed)]] = {}
     enums: dict[str, dict[str, Word]] = {}
     meanings: dict[str, dict[str, str | ForeignWord]] = {}
     reads: dict[str, dict[str, Word]] = {}
@@ -139,7 +175,8 @@ SECTIONS = tuple(TableShape.model_fields)
 _STAND_INS: dict[str, Any] = {
     "enums": {"*": ""}, "meanings": {}, "reads": {"*": ""}, "types": "any", "envelopes": {}, "frames": [], "events": [],
     "inputs": {"command": "interrupt"},
-    "errors": {"body": None}, "support": "full", "heard": "full", "notes": "", "dialect": "?", "spec": "?",
+    "errors": {"body": None}, "routes": [], "support": "full", "heard": "full", "notes": "",
+    "dialect": "?", "spec": "?",
 }
 
 
@@ -181,7 +218,8 @@ def _problems(error: ValidationError, marked: YamlDocument) -> Iterator[Problem]
 
 
 def _keys_of(section: str) -> Iterable[str]:
-    return {"inputs": InputShape.model_fields, "errors": ErrorShape.model_fields}.get(section, ())
+    shapes: dict[str, type[BaseModel]] = {"inputs": InputShape, "errors": ErrorShape, "routes": RouteShape}
+    return shapes[section].model_fields if section in shapes else ()
 
 
 def _with_stand_ins(value: dict[str, Any], places: Iterable[tuple[Any, ...]]) -> tuple[TableShape, set[str]]:

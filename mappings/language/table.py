@@ -36,6 +36,7 @@ from .filters import (
 )
 from .frame_decoder import FrameDecoder
 from .object_decoder import ObjectDecoder, read_each
+from .routes import query_values
 from .scopes import (
     ERROR_NAMES,
     MODEL_ENUMS,
@@ -164,6 +165,10 @@ class Table:
         if name not in self._object_readers:
             self._object_readers[name] = self.reader(name)
         return self._object_readers[name]
+
+    def read_query(self, name: str, query: Mapping[str, str], /) -> dict[str, Any]:
+        """The bindings of a query, by the names of a row of `objects`. Raises `UnreadableBody`."""
+        return self.read_object(name, query_values(name, self._draft.objects[name], self._draft.shape.types, query))
 
     def read_content(self, value: Any) -> m.Content:
         """Content as the dialect spells it: a text, or a list of blocks, of which unknown ones are passed over."""
