@@ -130,7 +130,7 @@ class BindingReader:
                 continue
             if written and isinstance(value, dict):
                 value = {key: item for key, item in value.items() if key not in written}
-            unfit = UnreadableBody(path, f"should be {NOUNS[kind]}")
+            unfit: UnreadableBody | None = None
             if CHECKS[kind](value):
                 try:
                     return value if invert is None else invert(value)
@@ -140,7 +140,7 @@ class BindingReader:
                     unfit = UnreadableBody(path, f"cannot be read: {error}")
                 except ValueError:
                     pass
-            wrong = wrong or unfit
+            wrong = wrong or unfit or UnreadableBody(path, f"should be {NOUNS[kind]}")
         if self.need is Need.LENIENT or (wrong is None and self.need is Need.STRICT):
             return None
         raise wrong or UnreadableBody(self.sources[0].path, "is missing")
@@ -414,9 +414,14 @@ class FrameDecoder:
 
     def decode(self, name: str, body: Any) -> DecodedFrame | None:
         """What the frame says; None where the table has no such frame. Raises `UnreadableBody`."""
+        found = self.read(name, body)
+        return None if found is None else DecodedFrame(*found)
+
+    def read(self, name: str, body: Any) -> tuple[str, dict[str, Any]] | None:
+        """As `decode`, as a plain pair: for whoever reads every word of a stream."""
         root = {NAME: name, DATA: body}
         row = self._row(name, root)
-        return None if row is None else DecodedFrame(row.cue, row.read(root))
+        return None if row is None else (row.cue, row.read(root))
 
     def find(self, name: str, body: Any) -> FoundFrame | None:
         """Which row of the table the frame is; None where the table has no such frame."""
