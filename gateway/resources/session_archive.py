@@ -18,7 +18,7 @@ from gateway.field_errors import describe_struct_error
 from gateway.json_values import MAX_JSON_ITEMS, JsonLimitExceeded, JsonObject, read_json
 
 from .workspaces import Workspace
-from .zip_reading import check_entry, entry_chunks, open_zip, read_entry
+from .zip_entries import check_entry, entry_chunks, open_zip, read_entry
 
 FORMAT, VERSION = "dragoman.session", 1
 MANIFEST, RECORDS, FILES = "manifest.json", "records.jsonl", "workspace/"

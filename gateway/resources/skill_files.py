@@ -13,7 +13,7 @@ import gateway.model as m
 from gateway.errors import GatewayError, Invalid, TooLarge
 
 from .workspace_paths import check_name, entries_of, files_below
-from .zip_reading import InvalidZip, check_entry, open_zip, read_entry
+from .zip_entries import InvalidZip, check_entry, open_zip, read_entry
 
 SKILL_FILE = "SKILL.md"
 MAX_TEXT_BYTES = 256 * 1024

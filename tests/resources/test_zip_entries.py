@@ -9,7 +9,7 @@ import pytest
 
 import gateway.model as m
 from gateway.errors import Invalid, TooLarge
-from gateway.resources.zip_reading import check_entry, entry_chunks, open_zip, read_entry
+from gateway.resources.zip_entries import check_entry, entry_chunks, open_zip, read_entry
 from tests.support.skill_zips import zipped
 
 
