@@ -226,10 +226,11 @@ class ParsedTable:
     errors: dict[str, ErrorTemplate] = field(default_factory=dict)
 
     def rows(self, name: str) -> list[Node]:
-        """The templates of a row of `frames` or `objects`, in all their spellings, with their envelopes."""
+        """The templates of the rows of that name, in all their spellings, with their envelopes."""
         frames = [one for frame in self.frames.get(name, ()) for one in (frame, *frame.also)]
         around = [self.envelopes[one.envelope] for one in frames if one.envelope in self.envelopes]
-        return [*(one.body for one in frames), *around, *([self.objects[name]] if name in self.objects else [])]
+        bodies = [self.objects.get(name), self.parts.get(name)]
+        return [*(one.body for one in frames), *around, *(body for body in bodies if body is not None)]
 
     def written(self, cue: str) -> list[FrameTemplate]:
         """The frames of the cue, without those that are only read."""

@@ -67,7 +67,7 @@ class SpellingCompiler:
 
     def part_spelling(self, kind: str, node: Node, scope: Scope) -> Spelling:
         found = list(places(node))
-        return Spelling(kind, "", _constants(found), None, self._readers("", found, scope))
+        return Spelling(kind, "", _constants(found), None, self._readers(kind, found, scope))
 
     def object_spelling(self, name: str) -> Spelling:
         """A row of `objects`."""

@@ -88,6 +88,13 @@ def nested(flat: Mapping[tuple[str, ...], Any]) -> dict[str, Any]:
     return built
 
 
+def bound(bindings: Mapping[str, Any], key: tuple[str, ...]) -> Any:
+    value: Any = bindings
+    for step in key:
+        value = value[step]
+    return value
+
+
 @pytest.mark.parametrize(("dialect", "framing"), [(one, framing) for one in EVERY_DIALECT for framing in one.framings],
                          ids=lambda value: getattr(value, "name", value))
 def test_every_row_reads_what_it_writes(dialect: Dialect, framing: Framing) -> None:
@@ -108,7 +115,8 @@ def test_every_row_reads_what_it_writes(dialect: Dialect, framing: Framing) -> N
         found = decoder.decode(*sent)
         assert found is not None
         if found.cue == spelling.cue:
-            assert found.bindings == nested({key: flat.get(key) for key in read})
+            written_out = [key for key in read if key in flat]  # others stand in further spellings only
+            assert {key: bound(found.bindings, key) for key in written_out} == {key: flat[key] for key in written_out}
         else:
             assert written(table, templates[found.cue], framing, found.bindings) == sent
 

@@ -9,7 +9,7 @@ from gateway.client import StreamAssembler
 from gateway.ids import Mint
 from gateway.ports import BackendEvent, ScopedEvent
 
-from .readers import meanings, number, optional_number, optional_text, text
+from .readers import Bindings, optional_number, optional_text
 
 NO_USAGE = m.Usage()
 
@@ -83,9 +83,9 @@ class Loops:
 
     # -- scopes ---------------------------------------------------------------------------------------------------
 
-    def of(self, turn: dict[str, Any]) -> tuple[LoopState, list[BackendEvent]]:
+    def of(self, turn: Bindings) -> tuple[LoopState, list[BackendEvent]]:
         """The loop of a turn, and what opens it if it is new."""
-        fork, name = text(turn.get("parent_fork_tool_call_id")), text(turn.get("loop_id"))
+        fork, name = turn.get("fork") or "", turn.get("loop_id")
         scope_id = (name if name and name != m.ROOT else f"fork:{fork}") if fork else m.ROOT
         loop = self.by_scope.get(scope_id)
         if loop is None:
@@ -137,15 +137,16 @@ class Loops:
 
     # -- messages -------------------------------------------------------------------------------------------------
 
-    def begin_message(self, turn: DecodedTurn, body: dict[str, Any]) -> list[BackendEvent]:
+    def begin_message(self, turn: DecodedTurn, told: Bindings) -> list[BackendEvent]:
         """A turn is a message; it ends an earlier turn of its loop that is still open."""
         loop = turn.loop
         before = self.turns.get(loop.turn_id)
         events = self.end_message(loop, stop_reason_of(before) if before else m.StopReason.END_TURN)
         loop.turn_id, loop.assembler.broken_calls = turn.turn_id, []
-        role = meanings().role.get(text(body.get("role")), m.Role.ASSISTANT)
-        model, window = optional_text(body.get("model")), optional_number(body.get("context_window"))
-        return [*events, loop.assembler.writer.start_message(role=role, model=model, context_window=window)]
+        role, window = told.get("role"), optional_number(told.get("context_window"))
+        return [*events, loop.assembler.writer.start_message(
+            role=role if isinstance(role, m.Role) else m.Role.ASSISTANT, model=told.get("model"), context_window=window,
+        )]
 
     def end_message(
         self, loop: LoopState, stop_reason: m.StopReason = m.StopReason.END_TURN, usage: m.Usage = NO_USAGE,
@@ -165,10 +166,3 @@ class Loops:
 
 def stop_reason_of(turn: DecodedTurn) -> m.StopReason:
     return m.StopReason.TOOL_USE if turn.is_calling else m.StopReason.END_TURN
-
-
-def read_usage(turn: dict[str, Any]) -> m.Usage:
-    usage = turn.get("usage")
-    if not isinstance(usage, dict):
-        return NO_USAGE
-    return m.Usage(input_tokens=number(usage.get("input_tokens")), output_tokens=number(usage.get("output_tokens")))

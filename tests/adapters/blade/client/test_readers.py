@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 import gateway.model as m
-from adapters.blade.client.loops import read_usage
-from adapters.blade.client.readers import meanings, number, optional_number, require_object, require_objects
+from adapters.blade.client.readers import number, optional_number, read_usage, require_object, require_objects
 from gateway.errors import BackendFailed
 from tests.support.dialect_tables import table
 
@@ -29,7 +28,7 @@ from tests.support.dialect_tables import table
     ],
 )
 def test_words_come_back(enum_map: str, kind: type[StrEnum], lost: set[Any]) -> None:
-    read = getattr(meanings(), enum_map)
+    read = table("blade")._meanings(enum_map, kind)
     for member in kind:
         again = read[table("blade").word(enum_map, member)]
         assert (again is member) is (member not in lost)
@@ -47,5 +46,6 @@ def test_shapes_that_cannot_be_are_refused() -> None:
 def test_numbers_are_counts() -> None:
     assert [number(value) for value in (3, 3.9, -1, True, "3", None)] == [3, 3, 0, 0, 0, 0]
     assert [optional_number(value) for value in (0, None, "x")] == [0, None, None]
-    assert read_usage({"usage": {"input_tokens": 3, "output_tokens": None}}) == m.Usage(input_tokens=3)
-    assert read_usage({"usage": 7}) == m.Usage()
+    assert read_usage({"input_tokens": 3, "output_tokens": None}) == m.Usage(input_tokens=3)
+    assert read_usage({"input_tokens": "3", "output_tokens": -1}) == m.Usage()
+    assert read_usage(None) == m.Usage()
