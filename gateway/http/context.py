@@ -6,15 +6,16 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Itera
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from aiohttp import web
 from pydantic import BaseModel
 
 import gateway.model as m
-from gateway.errors import Conflict, GatewayError, NotFound, OutcomeUnknown, Overloaded
+from gateway.errors import Conflict, GatewayError, NotFound, OutcomeUnknown, Overloaded, Unsupported
 from gateway.ports import (
     Addresses,
+    AgentCalls,
     Clock,
     DialectTable,
     Files,
@@ -39,6 +40,11 @@ SettingsT = TypeVar("SettingsT", bound=BaseModel)
 
 async def _count_nothing(owner: str) -> None:
     """Count nothing."""
+
+
+async def _reload_nothing() -> str | None:
+    """There is no settings file to read again."""
+    raise Unsupported("this server was not started from a settings file; there is nothing to read again")
 
 
 @dataclass(kw_only=True, slots=True)
@@ -67,6 +73,10 @@ class Context(Generic[SettingsT]):
     keys: KeyRing | None = None
     replays: Replays | None = None
     metrics: Metrics | None = None
+    agent_calls: Callable[[str, str], AgentCalls] = lambda owner, agent_id: AgentCalls()
+    """How often a user has called an agent since the server started."""
+    reload: Callable[[], Awaitable[str | None]] = _reload_nothing
+    """Reads the settings again; returns the problem for which the settings of before stay in force."""
     is_stopping: Callable[[], bool] = lambda: False
     """Says whether the server is about to stop."""
     count_request: Callable[[str], Awaitable[None]] = _count_nothing
@@ -167,7 +177,7 @@ class Context(Generic[SettingsT]):
             if gone and receipt.turn_id is not None:
                 await self.sessions.client_left(owner, session_id, receipt.turn_id)
 
-    async def begin_turn(self, owner: str, session_id: str, submitting: Coroutine[Any, Any, Receipt]) -> Receipt:
+    async def begin_turn(self, owner: str, session_id: str, submitting: Coroutine[object, None, Receipt]) -> Receipt:
         """Submit commands that start a turn which the client will follow.
 
         The handler of a client that disconnects is cancelled. What the session has accepted by then is stored all the
@@ -198,7 +208,7 @@ class Context(Generic[SettingsT]):
 
     async def stream_session(
         self, request: web.Request, session_id: str, options: StreamOptions, *, after: int, comment: str,
-        told: Callable[[int], None],
+        on_write: Callable[[int], None],
     ) -> web.StreamResponse:
         """Stream the events of a session after that record until the client disconnects."""
         self.check_open()
@@ -211,7 +221,7 @@ class Context(Generic[SettingsT]):
                 patience=self.send_timeout,
                 hello=comment,
                 ping=comment,
-                told=told,
+                on_write=on_write,
             )
         finally:
             subscription.close()

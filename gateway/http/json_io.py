@@ -31,10 +31,15 @@ BODY_LIMIT = web.RequestKey("body_limit", int)
 
 async def read_json(request: web.Request, model: type[M]) -> M:
     """Return the body as the wire model; raises an error that names the field."""
+    return validate(model, await read_json_object(request))
+
+
+async def read_json_object(request: web.Request) -> dict[str, Any]:
+    """Return the body, which must be a JSON object."""
     body = await read_bytes(request)
     if len(body) > SLICE_BYTES:
         await next_slice()
-    return await parse_json(body, model)
+    return await parse_json_object(body)
 
 
 async def read_bytes(request: web.Request) -> bytes:
@@ -60,6 +65,10 @@ def _with_body_limit(handler: Handler, most: Callable[[], int]) -> Handler:
 
 
 async def parse_json(body: bytes, model: type[M]) -> M:
+    return validate(model, await parse_json_object(body))
+
+
+async def parse_json_object(body: bytes) -> dict[str, Any]:
     try:
         value = await run_in_slices(read_json_in_steps(body))
     except JsonLimitExceeded as error:
@@ -68,10 +77,10 @@ async def parse_json(body: bytes, model: type[M]) -> M:
         raise Invalid(f"the body is not JSON: {error}" if body.strip() else "the body is empty") from None
     if not isinstance(value, dict):
         raise Invalid(f"the body must be a JSON object, not {quote_value(value)}")
-    return validate(model, value)
+    return value
 
 
-def validate(model: type[M], value: Any, field: str = "") -> M:
+def validate(model: type[M], value: object, field: str = "") -> M:
     """Return a parsed value as the wire model; `field` is its path in the body."""
     try:
         return model.model_validate(value)
@@ -86,15 +95,15 @@ def _summarize(found: Sequence[FieldError]) -> str:
     return "; ".join(map(str, found[:3])) + more
 
 
-def dumps(value: Any) -> bytes:
+def dumps(value: object) -> bytes:
     return orjson.dumps(value, default=_json_default)
 
 
-def _json_default(value: Any) -> Any:
+def _json_default(value: object) -> object:
     return orjson.Fragment(b"".join(value.pieces())) if isinstance(value, EncodedArray) else msgspec.to_builtins(value)
 
 
-async def encode_array(values: Iterable[Any]) -> EncodedArray:
+async def encode_array(values: Iterable[object]) -> EncodedArray:
     """Encode an array in slices; long values are few per slice."""
     found, size = list[bytes](), 0
     for value in values:
@@ -106,11 +115,11 @@ async def encode_array(values: Iterable[Any]) -> EncodedArray:
     return EncodedArray(found)
 
 
-def json_response(value: Any, status: int = 200) -> web.Response:
+def json_response(value: object, status: int = 200) -> web.Response:
     """Return the value as JSON; long encoded arrays are sent in pieces."""
     arrays = list[EncodedArray]()
 
-    def spelled(one: Any) -> Any:
+    def spelled(one: object) -> object:
         if not isinstance(one, EncodedArray):
             return msgspec.to_builtins(one)
         arrays.append(one)
@@ -196,7 +205,7 @@ class FailFast:
     """
 
     @classmethod
-    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+    def __get_pydantic_core_schema__(cls, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
         schema = handler(source)
         _set_fail_fast(schema)
         return schema

@@ -3,6 +3,7 @@
 from typing import Any
 
 import gateway.model as m
+from gateway.json_values import JsonObject
 from gateway.ports import DialectTable
 
 from .frame_writer import FrameWriter
@@ -33,7 +34,7 @@ class RunUsage:
         if event.topic is m.AnnotationTopic.BILLING:
             self.is_billed = isinstance(event.content, dict) and "total_tokens" in event.content
 
-    def bill(self, table: DialectTable, latency: float) -> Any:
+    def bill(self, table: DialectTable, latency: float) -> object:
         return usage_body(table, self.total, llm_calls=self.llm_calls, model=self.model, latency=latency)
 
 
@@ -47,7 +48,7 @@ class ConversationChanges:
         self._metadata = options.metadata
         self.user_id = options.user_id
         self._has_message = False
-        self._held: list[tuple[str, dict[str, Any]]] = []
+        self._held: list[tuple[str, JsonObject]] = []
 
     def begin_run(self, record: m.Record) -> None:
         """Write the conversation as it is, the second frame of a run."""
