@@ -5,8 +5,9 @@ from typing import Any
 
 import gateway.model as m
 from adapters.blade import asks
+from gateway.client import text
 
-from .readers import rows, text
+from .readers import rows
 
 
 def read_questions(arguments: dict[str, Any], call_name: str) -> tuple[m.Question, ...]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import cache, partial
+from typing import Any
 
 import gateway.model as m
 from adapters.blade.asks import ASK_TOOL
@@ -57,6 +58,17 @@ class Decoder:
             return step(found.bindings())
         except UnreadableFrame as error:
             raise BackendFailed(f"a {frame.name} of the server cannot be understood: {error}") from None
+
+    def feed_turn(self, turn: dict[str, Any]) -> list[DecodedItem]:
+        """A turn as `GET …/messages` lists it: what of it was missed."""
+        try:
+            return self._turn_end({"turn": turn})
+        except UnreadableFrame as error:
+            raise BackendFailed(f"a turn of the server cannot be understood: {error}") from None
+
+    def end_chat(self) -> list[DecodedItem]:
+        """The chat is over, though the server does not say so."""
+        return self._chat_ended({"outcome": None, "result": None, "stop_reason": None})
 
     def end(self) -> list[DecodedItem]:
         return self._end_messages()

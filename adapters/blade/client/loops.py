@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import gateway.model as m
-from gateway.client import StreamAssembler
+from gateway.client import StreamAssembler, optional_text
 from gateway.ids import Mint
 from gateway.ports import BackendEvent, ScopedEvent
 
-from .readers import Bindings, optional_number, optional_text
+from .readers import Bindings, optional_number
 
 NO_USAGE = m.Usage()
 

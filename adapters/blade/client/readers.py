@@ -8,7 +8,6 @@ import msgspec
 
 import gateway.model as m
 from adapters.blade.wire import BlockType
-from gateway.errors import BackendFailed
 from mappings.language import ObjectDecoder, Table, builtin_table
 
 
@@ -41,7 +40,7 @@ def meanings() -> Meanings:
 
 @dataclass(frozen=True)
 class Rows:
-    """The bodies within frames, each read by the row of the table that writes it."""
+    """The bodies within frames and of REST, each read by the row of the table that writes it."""
 
     turn: ObjectDecoder
     block: ObjectDecoder
@@ -56,6 +55,13 @@ class Rows:
     content: ObjectDecoder
     failure: ObjectDecoder
     value: ObjectDecoder
+    models: ObjectDecoder
+    model: ObjectDecoder
+    version: ObjectDecoder
+    session: ObjectDecoder
+    session_created: ObjectDecoder
+    sessions: ObjectDecoder
+    refusal: ObjectDecoder
 
 
 @cache
@@ -66,6 +72,8 @@ def rows() -> Rows:
         pause=reader("pause"), asked=reader("arguments.asked"), given=reader("arguments.given"),
         question=reader("question"), choice=reader("choice"), result=reader("result.meta"),
         content=reader("result.content"), failure=reader("answer.failed"), value=reader("answer.schema"),
+        models=reader("models"), model=reader("model"), version=reader("version"), session=reader("session"),
+        session_created=reader("session.created"), sessions=reader("sessions"), refusal=reader("refusal"),
     )
 
 
@@ -81,36 +89,6 @@ def builtin_blade_table() -> Table:
 
 
 # -- shapes -----------------------------------------------------------------------------------------------------------
-def require_object(value: Any, what: str) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise BackendFailed(f"the server sent {what} that is no object")
-    return value
-
-
-def require_objects(value: Any, what: str) -> list[dict[str, Any]]:
-    """A list of objects; null is as good as none."""
-    if value is None:
-        return []
-    if not isinstance(value, list):
-        raise BackendFailed(f"the server sent {what} that are no list")
-    return [require_object(one, f"one of {what}") for one in value]
-
-
-def require_name(value: Any, what: str) -> str:
-    if not isinstance(value, str) or not value:
-        raise BackendFailed(f"the server sent {what} without a name")
-    return value
-
-
-def text(value: Any) -> str:
-    """The text, or an empty one."""
-    return value if isinstance(value, str) else ""
-
-
-def optional_text(value: Any) -> str | None:
-    return value if isinstance(value, str) and value else None
-
-
 def number(value: Any) -> int:
     """A count, or none."""
     return max(0, int(value)) if isinstance(value, int | float) and not isinstance(value, bool) else 0

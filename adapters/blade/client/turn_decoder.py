@@ -6,12 +6,13 @@ from typing import Any
 
 import gateway.model as m
 from adapters.blade.wire import BlockType
+from gateway.client import require_objects
 from gateway.errors import BackendFailed
 from gateway.ports import DecodedItem
 
 from .call_decoder import CallDecoder
 from .loops import DecodedTurn, Loops, stop_reason_of
-from .readers import COMPACTION, PAGE_BLOCKS, Bindings, meanings, number, read_usage, require_objects, rows
+from .readers import COMPACTION, PAGE_BLOCKS, Bindings, meanings, number, read_usage, rows
 
 TEXT_BLOCKS = {str(BlockType.TEXT): m.BlockKind.TEXT, str(BlockType.THINKING): m.BlockKind.THINKING}
 CALL_BLOCKS = (BlockType.TOOL_USE, BlockType.TOOL_RESULT)

@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 import gateway.model as m
-from adapters.blade.client.readers import number, optional_number, read_usage, require_object, require_objects
-from gateway.errors import BackendFailed
+from adapters.blade.client.readers import number, optional_number, read_usage
 from tests.support.dialect_tables import table
 
 
@@ -32,15 +31,6 @@ def test_words_come_back(enum_map: str, kind: type[StrEnum], lost: set[Any]) -> 
     for member in kind:
         again = read[table("blade").word(enum_map, member)]
         assert (again is member) is (member not in lost)
-
-
-def test_shapes_that_cannot_be_are_refused() -> None:
-    for wrong in ("x", 7, None, [1]):
-        with pytest.raises(BackendFailed, match="no object"):
-            require_object(wrong, "a turn")
-    with pytest.raises(BackendFailed, match="no list"):
-        require_objects({}, "turns")
-    assert require_objects(None, "turns") == []
 
 
 def test_numbers_are_counts() -> None:
