@@ -34,7 +34,7 @@ class Decoder:
         """The error that the server has reported; the end of the chat should follow."""
         self._is_resting = False
         self._is_over = False
-        self._find = frame_decoder().find
+        self._read = frame_decoder().read
         self._steps: dict[str, Callable[[Bindings], list[DecodedItem]]] = {
             "chat.started": self._chat_start,
             "chat.paused": self._chat_paused,
@@ -50,12 +50,10 @@ class Decoder:
         }
 
     def feed(self, frame: ParsedFrame) -> list[DecodedItem]:
-        found = self._find(frame.name, frame.body)
-        step = self._steps.get(found.cue) if found is not None else None
-        if found is None or step is None:
-            return []
         try:
-            return step(found.bindings())
+            found = self._read(frame.name, frame.body)
+            step = self._steps.get(found[0]) if found is not None else None
+            return step(found[1]) if found is not None and step is not None else []
         except UnreadableFrame as error:
             raise BackendFailed(f"a {frame.name} of the server cannot be understood: {error}") from None
 
@@ -107,6 +105,8 @@ class Decoder:
     def _reopen_loops(self, decoded: list[DecodedItem]) -> list[DecodedItem]:
         """Open a sub-agent that has ended once more, if a turn of it goes on."""
         self._is_resting = self._is_resting and not decoded
+        if len(decoded) == 1 and type(decoded[0]) is m.BlockDelta:
+            return decoded
         items: list[DecodedItem] = []
         opened: set[str] = set()
         for each in decoded:

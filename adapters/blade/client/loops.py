@@ -48,22 +48,31 @@ class DecodedCall:
 
 
 @dataclass(slots=True)
+class TextProgress:
+    """How many characters of one kind of text were decoded, and how many its last block has."""
+
+    decoded: int = 0
+    length: int = 0
+
+
+@dataclass(slots=True)
 class DecodedTurn:
     """A turn of an agent, and how much of it was decoded."""
 
     turn_id: str
     loop: LoopState
     calls: dict[str, DecodedCall] = field(default_factory=dict)
-    decoded: Counter[m.BlockKind] = field(default_factory=Counter)
-    """How many characters of each kind of text were decoded."""
-    lengths: Counter[m.BlockKind] = field(default_factory=Counter)
-    """How many characters the last block of each kind of text has."""
+    words: TextProgress = field(default_factory=TextProgress)
+    thoughts: TextProgress = field(default_factory=TextProgress)
     pieces: Counter[str] = field(default_factory=Counter)
     growing: tuple[m.BlockKind, Any] | None = None
     blocks: int = 0
     is_calling: bool = False
     """Whether a call is the last thing in it."""
     is_over: bool = False
+
+    def progress(self, kind: m.BlockKind) -> TextProgress:
+        return self.words if kind is m.BlockKind.TEXT else self.thoughts
 
 
 class Loops:

@@ -8,7 +8,7 @@ import gateway.model as m
 from adapters.blade.wire import BlockType
 from gateway.client import require_objects
 from gateway.errors import BackendFailed
-from gateway.ports import DecodedItem
+from gateway.ports import BackendEvent, DecodedItem
 
 from .call_decoder import CallDecoder
 from .loops import DecodedTurn, Loops, stop_reason_of
@@ -143,19 +143,19 @@ class TurnDecoder:
             return self._text(turn, kind, delta or "", is_new=is_new, place=place)
         if delta is None and turn.growing != (kind, place):
             return self._text(turn, kind, content, is_new=True, place=place)
-        return self._text(turn, kind, content[turn.lengths[kind]:], is_new=False, place=place)
+        return self._text(turn, kind, content[turn.progress(kind).length:], is_new=False, place=place)
 
     def _text(
         self, turn: DecodedTurn, kind: m.BlockKind, delta: str, *, is_new: bool, place: Any = None
     ) -> list[DecodedItem]:
         if not delta:
             return []
-        assembler, ends = turn.loop.assembler, list[DecodedItem]()
+        assembler, progress, ends = turn.loop.assembler, turn.progress(kind), list[BackendEvent]()
         if is_new or turn.growing is None or turn.growing[0] is not kind:
             turn.blocks += 1
-            ends += assembler.end_texts()
-        turn.lengths[kind] = len(delta) + (0 if is_new else turn.lengths[kind])
-        turn.decoded[kind] += len(delta)
+            ends = assembler.end_texts()
+        progress.length = len(delta) + (0 if is_new else progress.length)
+        progress.decoded += len(delta)
         turn.growing, turn.is_calling = (kind, place), False
         return [*ends, *assembler.text_delta((turn.turn_id, turn.blocks), delta, kind)]
 
@@ -189,10 +189,10 @@ class TurnDecoder:
                 items += self._other_block(turn, block) if seen[name] > turn.pieces[name] else []
                 continue
             kind, content = TEXT_BLOCKS[name], block["content"] if isinstance(block["content"], str) else ""
-            had = max(0, turn.decoded[kind] - before[kind])
+            had = max(0, turn.progress(kind).decoded - before[kind])
             before[kind] += len(content)
             items += self._text(turn, kind, content[had:], is_new=not had)
-            turn.lengths[kind] = len(content)
+            turn.progress(kind).length = len(content)
         for call in calls:
             items += self._calls.decode(turn, call, final=final)
         # the call that started the loop may have returned, which closed the loop
