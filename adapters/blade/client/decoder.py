@@ -10,7 +10,7 @@ from adapters.blade.wire import FILES_CHANGED
 from gateway.errors import BackendFailed
 from gateway.ids import Mint
 from gateway.ports import DecodedItem, ParsedFrame, RemoteAsk, RemoteTurnEnd, ScopedEvent
-from mappings.language import FrameDecoder, UnreadableFrame
+from mappings.language import FrameDecoder, UnreadableBody
 
 from .call_decoder import CallDecoder
 from .loops import Loops
@@ -54,14 +54,14 @@ class Decoder:
             found = self._read(frame.name, frame.body)
             step = self._steps.get(found[0]) if found is not None else None
             return step(found[1]) if found is not None and step is not None else []
-        except UnreadableFrame as error:
+        except UnreadableBody as error:
             raise BackendFailed(f"a {frame.name} of the server cannot be understood: {error}") from None
 
     def feed_turn(self, turn: dict[str, Any]) -> list[DecodedItem]:
         """A turn as `GET …/messages` lists it: what of it was missed."""
         try:
             return self._turn_end({"turn": turn})
-        except UnreadableFrame as error:
+        except UnreadableBody as error:
             raise BackendFailed(f"a turn of the server cannot be understood: {error}") from None
 
     def end_chat(self) -> list[DecodedItem]:
