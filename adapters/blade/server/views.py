@@ -49,6 +49,7 @@ OBJECTS: dict[str, tuple[str, ...]] = {
     "answer.text": ("text",),
     "answer.schema": ("value", "fields", "schema"),
     "answer.failed": ("message",),
+    "answer.picks": ("call_id", "selections", "custom"),
     "health": (),
     "session": _SESSION,
     "session.full": ("session", "solution", "primary_skill", "setup"),
