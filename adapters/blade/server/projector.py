@@ -6,6 +6,7 @@ from typing import Any
 import orjson
 
 import gateway.model as m
+from adapters.blade.asks import ASK_TOOL
 from gateway.ports import NO_FRAMES, DialectTable, Frame, Frames
 from mappings.language import ProjectorBase
 
@@ -22,11 +23,13 @@ RECORDS_BACK = 100
 TIMER_SLACK = 0.01
 """How many seconds after the due time a timer goes off, so that it does not overtake a record on its way."""
 
+PAUSING_TOOL = f"builtin:{ASK_TOOL}"
+"""The tool whose call a chat that is paused waits for, with where it comes from."""
 PATCH = ("turn_id", "loop_id", "patch_sequence", "turn")
 CALL = ("call", "name", "title", "arguments", "result", "reference")
 CUES: dict[str, tuple[str, ...]] = {
     "chat.started": (),
-    "chat.paused": ("result", "pause", "tool"),
+    "chat.paused": ("result", "pause", "tool", "stop_reason"),
     "chat.ended": ("outcome", "result", "stop_reason", "duration_ms"),
     "turn.opened": ("turn",),
     "turn.closed": ("turn",),
@@ -173,7 +176,7 @@ class FrameCueWriter:
     def _bind_pause(self, turn: TurnEntry | None, names: Mapping[str, Any]) -> Mapping[str, object]:
         call: TurnCall | None = names["call"]
         pause = call and self._table.object("pause", call=call, arguments=views.arguments(self._table, call))
-        return {"pause": pause, "result": None}
+        return {"pause": pause, "result": None, "tool": PAUSING_TOOL, "stop_reason": m.StopReason.END_TURN}
 
     def _bind_end(self, turn: TurnEntry | None, names: Mapping[str, Any]) -> Mapping[str, object]:
         event: m.TurnEnded = names["event"]
