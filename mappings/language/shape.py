@@ -231,7 +231,7 @@ class ParsedTable:
 
     def nodes(self) -> list[Node]:
         """Every expression outside the inputs."""
-        bodies = [frame.body for frames in self.frames.values() for frame in frames]
+        bodies = [one.body for frames in self.frames.values() for frame in frames for one in (frame, *frame.also)]
         parts = [part for part in self.parts.values() if part is not None]
         errors = [refusal.body for refusal in self.errors.values()]
         return [*bodies, *self.envelopes.values(), *parts, *self.objects.values(), *errors]

@@ -109,7 +109,7 @@ class SpellingCompiler:
         before = () if is_named(envelope) else (DATA,)
         found = [Place((*before, *one.path), one.node, one.written) for one in places(envelope)]
         wires = [one.path for one in found if isinstance(one.node, Slot) and one.node.name == WIRE]
-        wires += [tuple(name.split(".")) for name in self._draft.shape.names]
+        wires += [path for name in self._draft.shape.names if (path := tuple(name.split("."))) != (NAME,) or not before]
         bodies = [one for one in found if isinstance(one.node, Slot) and one.node.name == BODY]
         constants = tuple((one.path, one.node.value) for one in found
                           if isinstance(one.node, Constant) and not is_placeholder(one.node.value))

@@ -1,21 +1,42 @@
 """Frames of a ZenFlux server in, from a socket or an event stream, canonical events out. No clock, no socket."""
 
 from collections.abc import Sequence
-from typing import Any
+from functools import cache
+from typing import NamedTuple
 
 from gateway import ports
 from gateway.errors import BackendFailed
 from gateway.ids import Mint
 from gateway.ports import DecodedItem, ParsedFrame
+from mappings.language import FrameDecoder, UnreadableFrame
 
-from .block_decoder import check_frame
-from .readers import members, text
-from .run_decoder import RunDecoder
+from .readers import Bindings, builtin_zenflux_table
+from .run_decoder import READ_NAMES, RunDecoder
 
-WITHOUT_ENVELOPE = ("notification",)
-"""Events whose payload has no envelope."""
-OUTSIDE_RUNS = ("tick", "ping", "notification")
-"""Events that belong to no run."""
+ENVELOPE_NAMES = ("run_id", "session_id", "out_seq")
+RUN_STARTED = "turn.started"
+
+
+class ReadFrame(NamedTuple):
+    """A frame that the table knows, with what stands in it."""
+
+    cue: str
+    bindings: Bindings
+    """Of a frame that cannot be understood, what stands around its body, as far as that can be read."""
+    error: BackendFailed | None = None
+
+    @property
+    def run_id(self) -> str:
+        return self.bindings.get("run_id") or ""
+
+    @property
+    def session_id(self) -> str:
+        return self.bindings.get("session_id") or ""
+
+    @property
+    def seq(self) -> int:
+        """The number of the event in its run; 0 if it has none."""
+        return max(0, self.bindings.get("out_seq") or 0)
 
 
 class Decoder(ports.Decoder):
@@ -29,20 +50,20 @@ class Decoder(ports.Decoder):
         self._run = RunDecoder(mint, "")
 
     def feed(self, frame: ParsedFrame) -> Sequence[DecodedItem]:
-        if not isinstance(frame.body, dict):
-            raise BackendFailed("the server sent a frame that is no object")
-        envelope = envelope_of(frame.body)
-        if envelope is None:
-            return []
-        kind = text(envelope.get("type")) or text(frame.body.get("event")) or frame.name
-        seq = seq_of(frame.body)
-        if kind in OUTSIDE_RUNS:
-            return self._run.feed(kind, envelope if kind in WITHOUT_ENVELOPE else {}, seq)
-        run_id, data = text(envelope.get("session_id")), _data(kind, envelope)
-        if not self._run.over or run_id not in ("", self._run.run_id):
-            check_frame(kind, data)  # a refused frame changes nothing, so that open blocks can still be ended
-        changed = self._change_run(kind, run_id)
-        return [*changed, *self._run.feed(kind, data, seq)]
+        read = read_frame(frame)
+        return [] if read is None else self.take(read)
+
+    def take(self, read: ReadFrame) -> Sequence[DecodedItem]:
+        """A frame that was read; one that cannot be understood changes nothing, so open blocks can still be ended."""
+        run_id = read.run_id
+        if read.error is not None:
+            if self._run.over and run_id in ("", self._run.run_id):
+                return []
+            raise read.error
+        if run_id == self._run.run_id:
+            return self._run.feed(read.cue, read.bindings)
+        changed = self._change_run(read.cue, run_id)
+        return [*changed, *self._run.feed(read.cue, read.bindings)]
 
     def end(self) -> Sequence[DecodedItem]:
         return self._run.end()
@@ -65,11 +86,11 @@ class Decoder(ports.Decoder):
         """End a run that is known to be over, although the server has not sent its end."""
         return [] if self._run.over else self._run.conclude()
 
-    def _change_run(self, kind: str, run_id: str) -> Sequence[DecodedItem]:
+    def _change_run(self, cue: str, run_id: str) -> Sequence[DecodedItem]:
         """Another id is another run; a run without an id gets that of the first frame that has one."""
-        if kind == "session_start" and not run_id and self._run.over:
-            self._run = RunDecoder(self._mint, "")
-        if not run_id or run_id == self._run.run_id:
+        if not run_id:
+            if cue == RUN_STARTED and self._run.over:
+                self._run = RunDecoder(self._mint, "")
             return []
         if not self._run.run_id and not self._run.over:
             self._run.run_id = run_id
@@ -83,30 +104,32 @@ class Decoder(ports.Decoder):
         return ends
 
 
-def envelope_of(body: dict[str, Any]) -> dict[str, Any] | None:
-    """The event in a frame: the payload of a socket frame, or a server-sent event itself; None for anything else."""
-    if body.get("type") in ("res", "req", "pong"):
+def read_frame(frame: ParsedFrame) -> ReadFrame | None:
+    """What a frame says; None for a frame that the table does not have. Raises `BackendFailed` for no frame at all."""
+    if not isinstance(frame.body, dict):
+        raise BackendFailed("the server sent a frame that is no object")
+    found = frame_decoder().find(frame.name, frame.body)
+    if found is None:
         return None
-    if body.get("type") != "event":
-        return body
-    payload = body.get("payload")
-    if not isinstance(payload, dict):
-        raise BackendFailed("the server sent an event without a payload")
-    return payload
+    try:
+        return ReadFrame(found.cue, found.bindings())
+    except UnreadableFrame as error:
+        failed = BackendFailed(f"a {found.wire} of the server cannot be understood: {error}")
+    try:
+        around = envelope_decoder().decode(frame.name, frame.body)
+        return ReadFrame(found.cue, around.bindings if around is not None else {}, failed)
+    except UnreadableFrame:
+        return ReadFrame(found.cue, {}, failed)
 
 
-def seq_of(body: dict[str, Any]) -> int:
-    """The number of an event in its run; 0 if it has none."""
-    seq = body.get("seq", members(body.get("payload")).get("seq"))
-    return seq if type(seq) is int and seq > 0 else 0
+@cache
+def frame_decoder() -> FrameDecoder:
+    """The frames of ZenFlux as the table reads them; what a deployment has changed of it is not what others write."""
+    wanted = {cue: (*ENVELOPE_NAMES, *names) for cue, names in READ_NAMES.items()}
+    return builtin_zenflux_table().decoder("json", "sse", wanted={RUN_STARTED: ENVELOPE_NAMES, **wanted})
 
 
-def _data(kind: str, envelope: dict[str, Any]) -> dict[str, Any]:
-    """The data of an event; the documented message_start has it beside its type."""
-    data = envelope.get("data")
-    if data is not None and not isinstance(data, dict):
-        raise BackendFailed(f"the server sent {kind} with data that are no object")
-    said: dict[str, Any] = data or {}
-    if kind == "message_start" and "message" not in said and "message" in envelope:
-        return {**said, "message": envelope["message"]}
-    return said
+@cache
+def envelope_decoder() -> FrameDecoder:
+    """What stands around the bodies of frames."""
+    return builtin_zenflux_table().decoder("json", "sse", wanted=dict.fromkeys(READ_NAMES, ENVELOPE_NAMES))

@@ -8,7 +8,7 @@ import gateway.model as m
 from adapters.zenflux.asks import result_text
 from gateway.ports import DialectTable
 
-from .views import image_block
+from .views import image_names
 
 PROCESSING = "processing"
 
@@ -140,7 +140,7 @@ def blocks_of(table: DialectTable, content: m.Content) -> list[Any]:
 def _block_of_part(table: DialectTable, part: m.AnyPart) -> list[Any]:
     """One block, or none for a part that ZenFlux does not have."""
     if isinstance(part, m.ImagePart):
-        return [image_block(table, part)]
+        return [table.object("image", **image_names(part))]
     blocks: list[Any] = table.object("blocks", content=(part,))
     return blocks
 
