@@ -15,7 +15,6 @@ from .remote_server import (
     Timeout,
     explain_errors,
     resolve_server,
-    upstream_status,
 )
 
 if TYPE_CHECKING:
@@ -119,6 +118,7 @@ def _converse_with(
 
 
 def _join(client: "SyncClient", session: str, server: RemoteServer) -> None:
+    from gateway.client import upstream_status
     from gateway.errors import GatewayError
 
     try:

@@ -97,13 +97,8 @@ def explain_errors(server: RemoteServer) -> Iterator[None]:
         discard_output()
 
 
-def upstream_status(error: "GatewayError") -> int | None:
-    """Return the HTTP status of the server, if its response caused the error."""
-    found = (error.details or {}).get("upstream_status")
-    return found if isinstance(found, int) else None
-
-
 def _hint(error: "GatewayError", server: RemoteServer) -> str:
+    from gateway.client import upstream_status
     from gateway.errors import ServerUnreachable, TimedOut
 
     status, agent = upstream_status(error), server.agent

@@ -3,14 +3,16 @@
 from .address_policy import AddressPolicy, AddressRefused, GuardedResolver
 from .event_writer import INPUT_FRAGMENT_LENGTH, NO_USAGE, BackendEvents, BackendOutputs, EventWriter, events_of
 from .json_readers import parse_timestamp
-from .redaction import MIN_SECRET_LENGTH, REDACTED, long_secrets, redact
+from .redaction import MIN_SECRET_LENGTH, Redactor, long_secrets, redact
 from .remote_turn import GeneratorTurn, ItemGenerator, generator_turn
+from .retry import retry
 from .secret_filter import SecretFilter
+from .session_memory import SessionMemory
+from .status import NOT_SERVED_STATUSES, status_details, suppress_statuses, upstream_status
 from .stream_assembler import StreamAssembler
 from .surrogates import replace_lone_surrogates, replace_lone_surrogates_in_steps
 from .transport import (
     MAX_BODY_BYTES,
-    MAX_RETRY_WAIT,
     EventStream,
     Http1Connection,
     HttpClient,
@@ -22,10 +24,9 @@ from .transport import (
 __all__ = [
     "INPUT_FRAGMENT_LENGTH",
     "MAX_BODY_BYTES",
-    "MAX_RETRY_WAIT",
     "MIN_SECRET_LENGTH",
+    "NOT_SERVED_STATUSES",
     "NO_USAGE",
-    "REDACTED",
     "AddressPolicy",
     "AddressRefused",
     "BackendEvents",
@@ -37,7 +38,9 @@ __all__ = [
     "Http1Connection",
     "HttpClient",
     "ItemGenerator",
+    "Redactor",
     "SecretFilter",
+    "SessionMemory",
     "SseDecoder",
     "SseEvent",
     "StreamAssembler",
@@ -49,4 +52,8 @@ __all__ = [
     "redact",
     "replace_lone_surrogates",
     "replace_lone_surrogates_in_steps",
+    "retry",
+    "status_details",
+    "suppress_statuses",
+    "upstream_status",
 ]

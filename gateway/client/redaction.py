@@ -1,6 +1,12 @@
 """Removes keys and other secrets from texts of upstream servers."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+from msgspec.structs import replace
+
+from gateway.errors import GatewayError
+from gateway.ports import RemoteTurnEnd
 
 MIN_SECRET_LENGTH = 6
 """A shorter word is not redacted: it occurs in any text."""
@@ -24,3 +30,37 @@ def redact(text: str, secrets: Iterable[str]) -> str:
 def long_secrets(secrets: Iterable[str]) -> tuple[str, ...]:
     """The secrets that may be removed from responses, too; the longest first."""
     return tuple(sorted((secret for secret in secrets if len(secret) >= LONG_SECRET_LENGTH), key=len, reverse=True))
+
+
+class Redactor:
+    """Removes the secrets that a server was given from what the server sends."""
+
+    def __init__(self, secrets: Iterable[str]) -> None:
+        self._secrets = tuple(secrets)
+        self.long_secrets = long_secrets(self._secrets)
+
+    def message(self, text: str) -> str:
+        """An error message without any of the secrets."""
+        return redact(text, self._secrets)
+
+    def body(self, text: str) -> str:
+        """A response without the long secrets; a short one may be an ordinary word of the response."""
+        for secret in self.long_secrets:
+            text = text.replace(secret, REDACTED)
+        return text
+
+    def turn_end(self, end: RemoteTurnEnd) -> RemoteTurnEnd:
+        """The end of a turn whose fault has no secrets in its message."""
+        if end.fault is None:
+            return end
+        return replace(end, fault=replace(end.fault, message=self.message(end.fault.message)))
+
+    @contextmanager
+    def errors(self) -> Iterator[None]:
+        """Raise the errors of the block without secrets in their messages."""
+        try:
+            yield
+        except GatewayError as error:
+            error.message = self.message(error.message)
+            error.args = (error.message,)
+            raise

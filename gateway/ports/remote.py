@@ -26,20 +26,20 @@ class Timeouts:
 
 
 class RemoteAddress(Struct, frozen=True, kw_only=True):
-    """Where a server of a dialect is, and how to be let in."""
+    """The address of a server of a dialect, and the key for it."""
 
     url: str
-    """What a user of the dialect would be given: the address its routes start from."""
+    """The address from which the routes of the dialect start."""
     key: str = ""
     agent: str | None = None
-    """Which of the server's agents to talk to, where it has several; its own choice otherwise."""
+    """The agent that is wanted, if the server has several; otherwise the server chooses."""
     patience: Timeouts = Timeouts()
     is_strict: bool = False
     """Whether a turn fails if its stream ends without its last event, though the server's history has it whole."""
 
 
 class ParsedFrame(Struct, frozen=True):
-    """One thing a server said on a stream: its name where the transport gives it one, and its body, parsed."""
+    """One frame of a server's stream: its name, if the transport gives it one, and its parsed body."""
 
     name: str
     body: Any
@@ -47,7 +47,7 @@ class ParsedFrame(Struct, frozen=True):
 
 
 class RemoteAsk(Struct, frozen=True, kw_only=True):
-    """The server waits for people; `ref` is whatever its dialect needs to take the answer."""
+    """The server waits for people; `ref` is what the dialect needs to send the answer."""
 
     ask: m.AnyAsk
     ref: str
@@ -64,36 +64,33 @@ class RemoteTurnEnd(Struct, frozen=True, kw_only=True):
 
 
 DecodedItem = BackendEvent | RemoteAsk | RemoteTurnEnd
-"""What a server lets us hear, in words of the house. Said events obey the laws of the stream."""
+"""What is decoded from a server's frames: canonical events that obey the laws of the stream, asks, and the end."""
 
 
 class Decoder(Protocol):
-    """A dialect's stream read: frames in, words of the house out. Pure: no clock, no wire.
+    """Decodes the stream of a server: frames in, canonical events, asks and ends out. No clock, no I/O.
 
-    It is the reverse of the dialect's `Projector`. Frames nobody knows say nothing; a frame that is broken raises
-    `BackendFailed`. Several turns may follow each other in one hearing. Whoever derives from this need not care for
-    what its dialect makes nothing of: the last three.
+    A decoder is the reverse of a `Projector`. Unknown frames give nothing; a malformed frame raises `BackendFailed`.
+    One decoder may decode several turns that follow each other.
     """
 
-    def feed(self, frame: ParsedFrame) -> Sequence[DecodedItem]: ...
+    def feed(self, frame: ParsedFrame) -> Sequence[DecodedItem]:
+        """The items of one frame."""
     def end(self) -> Sequence[DecodedItem]:
-        """The stream is over: the ends of what is open, without an `RemoteTurnEnd`."""
+        """The stream is over: the ends of what is open, without a `RemoteTurnEnd`."""
     @property
     def paused(self) -> bool:
-        """Whether the server waits for answers: what it asked was heard, and it said that it waits."""
+        """Whether the server waits for answers: it has sent its asks, and that it waits."""
     def on_answer(self, asked: RemoteAsk, answer: m.Answer) -> None:
-        """The server is being told this answer; what came of it is heard next."""
-        return
+        """The server gets this answer; the frames after it show the effect."""
     def configure(self, settings: m.Settings) -> None:
-        """What a client has chosen and declared, where that is told nowhere else."""
-        return
+        """The settings of the session, for a protocol whose frames do not contain them."""
     def on_reconnect(self) -> None:
-        """The stream was cut and is taken up again; what follows may repeat what was heard."""
-        return
+        """The stream was cut and is resumed; the next frames may repeat earlier ones."""
 
 
 class NewRemoteSession(Struct, frozen=True, kw_only=True):
-    """What a new session at the server should start with, as far as its dialect can say it."""
+    """What a new session at the server starts with, as far as the dialect supports it."""
 
     settings: m.Settings = m.Settings()
     history: Sequence[m.SeedMessage] = ()
@@ -101,7 +98,7 @@ class NewRemoteSession(Struct, frozen=True, kw_only=True):
 
 
 class RemoteSession(Struct, frozen=True, kw_only=True):
-    """A session that a server has, as far as its dialect tells of it."""
+    """A session that a server has, with the fields that the dialect has."""
 
     session_id: str
     agent: str | None = None
@@ -112,7 +109,7 @@ class RemoteSession(Struct, frozen=True, kw_only=True):
 
 
 class RemoteTurn(Protocol):
-    """A turn at the server, read as it happens; iterating it gives the items one by one.
+    """A turn at the server, read as it happens; to iterate over it gives the items one by one.
 
     It ends after a `RemoteTurnEnd`, or when the server waits for people: then every `RemoteAsk` since it began is to be
     answered, all together. A stream that was cut is resumed if the dialect can; if not, the failure is raised. Closing
@@ -130,16 +127,16 @@ class Remote(Protocol):
     """A server of a dialect. One object for many sessions; every failure is a `GatewayError`."""
 
     supports_permissions: bool
-    """Whether the dialect can tell a server which of its tools it may use, and which it has to ask about."""
+    """Whether the dialect can say which tools a server may use, and for which it must ask."""
 
     async def about(self) -> m.AgentCard:
-        """What the server tells of the agent; with little more than a name where the dialect tells nothing."""
+        """The server's description of the agent; little more than a name if the dialect has no description."""
     async def open(self, opening: NewRemoteSession) -> str:
         """A new session; its id at the server."""
     async def sessions(self, most: int) -> Sequence[RemoteSession]:
-        """The sessions that the server has, so many at most, in its order."""
+        """The sessions of the server, so many at most, in the order of the server."""
     async def join(self, session_id: str) -> RemoteSession:
-        """Take up a session that the server has; what is said to it next goes on with it."""
+        """Continue a session of the server; the next turn is a turn of it."""
     def start_turn(
         self, session_id: str, command: m.SendMessage | m.Compact, settings: m.Settings = ...,
     ) -> RemoteTurn:
@@ -147,5 +144,5 @@ class Remote(Protocol):
     def answer(self, session_id: str, answers: Sequence[tuple[RemoteAsk, m.Answer]]) -> RemoteTurn:
         """Answer all asks of the turn, which then continues."""
     async def interrupt(self, session_id: str) -> None:
-        """End the turn that runs or waits, as far as the dialect can; nothing happens where none does."""
+        """End the turn that runs or waits, as far as the dialect can; without such a turn nothing happens."""
     async def close(self) -> None: ...

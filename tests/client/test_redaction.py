@@ -2,8 +2,11 @@
 
 import pytest
 
-from gateway.client import redact
+import gateway.model as m
+from gateway.client import Redactor, redact
 from gateway.client.redaction import long_secrets
+from gateway.errors import BackendFailed
+from gateway.ports import RemoteTurnEnd
 
 KEY = "sk-0123456789abcdef"
 
@@ -30,3 +33,24 @@ def test_a_short_word_is_no_secret() -> None:
 
 def test_only_long_secrets_are_taken_out_of_answers() -> None:
     assert long_secrets(("ollama", KEY, KEY + "0")) == (KEY + "0", KEY)
+
+
+def test_a_message_loses_all_secrets_and_a_body_the_long_ones() -> None:
+    redactor = Redactor(("ollama", KEY))
+    assert redactor.message(f"ollama says {KEY}") == "*** says ***"
+    assert redactor.body(f"ollama says {KEY}") == "ollama says ***"
+
+
+def test_the_fault_of_a_turn_has_no_secrets() -> None:
+    redactor, fault = Redactor((KEY,)), m.Fault(code=m.FaultCode.BACKEND, message=f"bad key {KEY}")
+    ended = redactor.turn_end(RemoteTurnEnd(outcome=m.Outcome.FAILED, fault=fault))
+    assert ended.fault is not None and ended.fault.message == "bad key ***"
+    assert ended.outcome is m.Outcome.FAILED
+    assert redactor.turn_end(RemoteTurnEnd()) == RemoteTurnEnd()
+
+
+def test_errors_of_a_block_are_raised_without_secrets() -> None:
+    with pytest.raises(BackendFailed, match=r"^bad key \*\*\*$") as caught, Redactor((KEY,)).errors():
+        raise BackendFailed(f"bad key {KEY}", details={"upstream_status": 401})
+    assert str(caught.value) == "bad key ***"
+    assert caught.value.details == {"upstream_status": 401}

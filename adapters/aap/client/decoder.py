@@ -7,7 +7,6 @@ from typing import Any
 
 import gateway.model as m
 from adapters.aap.asks import WireAnswer, wire_answer
-from gateway import ports
 from gateway.client import StreamAssembler
 from gateway.errors import BackendFailed
 from gateway.ids import Mint
@@ -22,7 +21,7 @@ IMAGE_MARKDOWN = re.compile(r"!\[image\]\((https?://[^\s()]+|data:image/[^\s()]+
 """How an image is written; a block of text that is nothing else is an image."""
 
 
-class Decoder(ports.Decoder):
+class Decoder:
     """Decodes the stream of one session. AAP does not frame messages: one lasts until a result, or the turn's end.
 
     An answer (`settle`) becomes the result of its call: at once if the client ran the call, because the server sends
@@ -74,6 +73,9 @@ class Decoder(ports.Decoder):
             m.AgentTool(spec=m.ToolSpec(name=name), permission=permission)
             for name, permission in (settings.tools or {}).items()
         )), settings)
+
+    def on_reconnect(self) -> None:
+        """`TurnStream` leaves out repeated frames."""
 
     def recall(self, calls: Iterable[m.ToolCall]) -> None:
         """Calls that were made before this decoder began, and have not returned."""

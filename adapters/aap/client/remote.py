@@ -1,8 +1,6 @@
 """The client role of AAP: sessions and turns at an AAP server, and what is remembered of its sessions."""
 
-from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from urllib.parse import quote
@@ -10,8 +8,16 @@ from urllib.parse import quote
 import structlog
 
 import gateway.model as m
-from gateway.client import GeneratorTurn, HttpClient, ItemGenerator, redact
-from gateway.errors import BackendFailed, GatewayError, Unsupported
+from gateway.client import (
+    GeneratorTurn,
+    HttpClient,
+    ItemGenerator,
+    Redactor,
+    SessionMemory,
+    retry,
+    suppress_statuses,
+)
+from gateway.errors import GatewayError, Unsupported
 from gateway.ids import Mint, make_mint, random_id
 from gateway.ports import (
     DecodedItem,
@@ -90,12 +96,12 @@ class Remote:
 
     def __init__(self, address: RemoteAddress, mint: Mint | None = None) -> None:
         headers = {"Authorization": f"Bearer {address.key}"} if address.key else {}
-        self._secrets = (address.key,) if address.key else ()
-        self._upstream = HttpClient(address.url, headers=headers, secrets=self._secrets, timeouts=address.patience)
+        secrets = (address.key,) if address.key else ()
+        self._upstream = HttpClient(address.url, headers=headers, secrets=secrets, timeouts=address.patience)
         self._agent, self._is_strict = address.agent, address.is_strict
         self._mint = mint or make_mint()
         self._card: m.AgentCard | None = None
-        self._memory = SessionMemory()
+        self._memory = SessionMemory[RemoteSessionState]()
         self._streams: dict[str, TurnStream] = {}
 
     async def about(self) -> m.AgentCard:
@@ -104,10 +110,10 @@ class Remote:
 
     async def open(self, opening: NewRemoteSession) -> str:
         card = await self._known_card()
-        with redacted_errors(opening.settings.secrets.values()):
+        with Redactor(opening.settings.secrets.values()).errors():
             body = new_session(card, opening)
             session_id = read_body(CreatedBody, await self._create(body), "the answer to a new session").session_id
-        known = self._memory.of(session_id)
+        known = self._session(session_id)
         known.sent_settings, known.tools = (
             settings_to_send(card, opening.settings),
             session_tools_of(card, opening.settings),
@@ -131,7 +137,7 @@ class Remote:
         body = await self._upstream.json("GET", f"/sessions/{quote(session_id, safe='')}")
         session = read_body(SessionBody, body, "the session")
         self._agent, self._card = session.agent.name, None
-        self._memory.of(session_id).tools = _session_tools(await self._known_card(), session)
+        self._session(session_id).tools = _session_tools(await self._known_card(), session)
         return RemoteSession(session_id=session_id, agent=session.agent.name)
 
     def start_turn(
@@ -146,12 +152,9 @@ class Remote:
         stream = self._streams.get(session_id)
         if stream is not None:
             stream.hang_up()
-        self._memory.of(session_id).decoder = None
-        try:
+        self._session(session_id).decoder = None
+        with suppress_statuses(NO_TURN_STATUSES):
             await self._upstream.json("DELETE", f"/sessions/{session_id}/turns/current")
-        except GatewayError as error:
-            if (error.details or {}).get("upstream_status") not in NO_TURN_STATUSES:
-                raise
 
     async def close(self) -> None:
         for stream in list(self._streams.values()):
@@ -165,7 +168,7 @@ class Remote:
     ) -> TurnPost:
         if isinstance(command, m.Compact):
             raise Unsupported("AAP has no way to ask for a compaction")
-        card, known = await self._known_card(), self._memory.of(session_id)
+        card, known = await self._known_card(), self._session(session_id)
         now, changed = known.sent_settings, dict[str, object]()
         if settings is not None:
             now = settings_to_send(card, settings)
@@ -176,7 +179,7 @@ class Remote:
         counted = None if command.results else before
         return TurnPost(
             stream=TurnStream(
-                self._upstream, session_id, mode, new_turn(messages, mode, changed), secrets=self._secrets,
+                self._upstream, session_id, mode, new_turn(messages, mode, changed),
                 taken=lambda: self._was_taken(session_id, counted),
                 busy_delays=BUSY_RETRY_DELAYS if known.was_abandoned else (),
             ),
@@ -186,26 +189,24 @@ class Remote:
         )
 
     async def _answers(self, session_id: str, answers: Sequence[tuple[RemoteAsk, m.Answer]]) -> TurnPost:
-        card, known = await self._known_card(), self._memory.of(session_id)
+        card, known = await self._known_card(), self._session(session_id)
         decoder = known.decoder or await self._returning(card, session_id, known)
         for asked, answer in answers:
             decoder.on_answer(asked, answer)
         messages, mode = answer_messages(card, answers), best_stream_mode(card)
         return TurnPost(
-            stream=TurnStream(
-                self._upstream, session_id, mode, new_turn(messages, mode, {}), secrets=self._secrets,
-            ),
+            stream=TurnStream(self._upstream, session_id, mode, new_turn(messages, mode, {})),
             messages=messages, decoder=decoder, sent_settings=known.sent_settings, user_messages=known.user_messages,
         )
 
     async def _items(self, session_id: str, prepare: Callable[[], Awaitable[TurnPost]]) -> ItemGenerator:
         """Send one POST, and decode its stream up to the end of the turn or the asks that it waits for."""
         post = await prepare()
-        known, decoder, frames = self._memory.of(session_id), post.decoder, [TURN_START]
+        known, decoder, frames = self._session(session_id), post.decoder, [TURN_START]
         known.decoder, self._streams[session_id] = None, post.stream
         is_over = False
         try:
-            with redacted_errors(post.secrets):
+            with Redactor(post.secrets).errors():
                 async with post.stream:
                     while not is_over:
                         frames += await self._read(session_id, post)  # not every server sends a turn_start
@@ -264,15 +265,14 @@ class Remote:
     async def _create(self, body: dict[str, object]) -> object:
         """A session that is made twice does no harm; a server that supports the idempotency key makes it once."""
         headers = {"Idempotency-Key": random_id("open")}
-        for _ in range(self._upstream.timeouts.attempts - 1):
-            try:
-                return await self._upstream.json("POST", "/sessions", body, headers=headers)
-            except BackendFailed as error:
-                if not error.retryable:
-                    raise
-        return await self._upstream.json("POST", "/sessions", body, headers=headers)
+        return await retry(
+            lambda: self._upstream.json("POST", "/sessions", body, headers=headers), self._upstream.timeouts.attempts
+        )
 
     # -- what is known --------------------------------------------------------------------------------------------
+
+    def _session(self, session_id: str) -> RemoteSessionState:
+        return self._memory.setdefault(session_id, RemoteSessionState())
 
     async def _known_card(self) -> m.AgentCard:
         return self._card or await self.about()
@@ -325,35 +325,3 @@ def _decode(
         if decoder.paused or (decoded and isinstance(decoded[-1], RemoteTurnEnd)):
             return items, True, None
     return items, False, None
-
-
-@contextmanager
-def redacted_errors(secrets: Iterable[str]) -> Iterator[None]:
-    """A server that repeats a secret in its complaints is quoted without it."""
-    try:
-        yield
-    except GatewayError as error:
-        error.message = redact(error.message, secrets)
-        error.args = (error.message,)
-        raise
-
-
-MAX_SESSIONS = 4096
-
-
-class SessionMemory:
-    """The sessions that were used last; older ones are forgotten."""
-
-    def __init__(self, most: int = MAX_SESSIONS) -> None:
-        self._known: OrderedDict[str, RemoteSessionState] = OrderedDict()
-        self._most = most
-
-    def __len__(self) -> int:
-        return len(self._known)
-
-    def of(self, session_id: str) -> RemoteSessionState:
-        known = self._known.setdefault(session_id, RemoteSessionState())
-        self._known.move_to_end(session_id)
-        if len(self._known) > self._most:
-            self._known.popitem(last=False)
-        return known

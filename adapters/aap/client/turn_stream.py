@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 
-from gateway.client import REDACTED, Http1Connection, HttpClient, SseDecoder, SseEvent, long_secrets
+from gateway.client import Http1Connection, HttpClient, SseDecoder, SseEvent, upstream_status
 from gateway.errors import BackendFailed, ConnectionLost, GatewayError, Overloaded, RateLimited, ServerUnreachable
 from gateway.json_values import read_exact_json
 from gateway.ports import ParsedFrame
@@ -49,13 +49,12 @@ class TurnStream:
 
     def __init__(
         self, upstream: HttpClient, session_id: str, mode: str, body: Mapping[str, Any], *,
-        taken: WasAccepted | None = None, secrets: tuple[str, ...] = (), busy_delays: Sequence[float] = (),
+        taken: WasAccepted | None = None, busy_delays: Sequence[float] = (),
     ) -> None:
         """`busy_delays` are waits before the message is sent again to a server that is busy with another turn."""
         self._upstream, self._mode, self._body = upstream, mode, body
         self._busy_delays = list(busy_delays)
         self._taken, self._is_repeated = taken, False
-        self._secrets = long_secrets(secrets)
         self._path = f"/sessions/{session_id}/turns"
         self._open = AsyncExitStack()
         self._connection: Http1Connection | None = None
@@ -139,7 +138,7 @@ class TurnStream:
 
     async def _waited_while_busy(self, error: GatewayError) -> bool:
         """Wait if the server refused the message because it is busy, and there is to be another try."""
-        is_busy = not self._begun and not self._is_repeated and _status_of(error) == CONFLICT
+        is_busy = not self._begun and not self._is_repeated and upstream_status(error) == CONFLICT
         if not is_busy or not self._busy_delays:
             return False
         await asyncio.sleep(self._busy_delays.pop(0))
@@ -163,7 +162,7 @@ class TurnStream:
 
     async def _find_out(self, error: GatewayError) -> bool:
         """Whether it is known, after this, if the message was taken; if it was not, it is to be sent again."""
-        is_refused = self._is_repeated and _status_of(error) == CONFLICT
+        is_refused = self._is_repeated and upstream_status(error) == CONFLICT
         if not is_refused and not isinstance(error, ConnectionLost):
             return False
         taken = is_refused if self._taken is None else await self._taken()
@@ -226,11 +225,8 @@ class TurnStream:
         return True
 
     def _frame(self, event: SseEvent) -> ParsedFrame:
-        data = event.data
-        for secret in self._secrets:
-            data = data.replace(secret, REDACTED)
         try:
-            return ParsedFrame(event.name, read_exact_json(data), event.id)
+            return ParsedFrame(event.name, read_exact_json(self._upstream.redactor.body(event.data)), event.id)
         except orjson.JSONDecodeError:
             if event.name not in frame_decoder().names:
                 return ParsedFrame(event.name, None, event.id)
@@ -238,10 +234,6 @@ class TurnStream:
 
 
 SSE_HEADERS = {"Accept": "text/event-stream"}
-
-
-def _status_of(error: GatewayError) -> int | None:
-    return (error.details or {}).get("upstream_status")
 
 
 # -- a turn that is told when it is done ------------------------------------------------------------------------------

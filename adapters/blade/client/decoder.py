@@ -6,10 +6,9 @@ from typing import Any
 import gateway.model as m
 from adapters.blade.asks import ASK_TOOL
 from adapters.blade.wire import FILES_CHANGED
-from gateway import ports
 from gateway.errors import BackendFailed
 from gateway.ids import Mint
-from gateway.ports import DecodedItem, ParsedFrame, RemoteTurnEnd, ScopedEvent
+from gateway.ports import DecodedItem, ParsedFrame, RemoteAsk, RemoteTurnEnd, ScopedEvent
 
 from .call_decoder import CallDecoder
 from .loops import Loops
@@ -20,7 +19,7 @@ FAULT_NOTICE = "fault"
 """The type of a notification about a fault that ends nothing."""
 
 
-class Decoder(ports.Decoder):
+class Decoder:
     """Decodes the chats of one session, one after the other; a chat that was paused goes on where it was.
 
     Its events refer to the server's own names: calls have the server's ids, scopes the names of its loops. Feeding the
@@ -58,6 +57,15 @@ class Decoder(ports.Decoder):
     @property
     def paused(self) -> bool:
         return self._is_resting and bool(self._calls.pending)
+
+    def on_answer(self, asked: RemoteAsk, answer: m.Answer) -> None:
+        """The frames of the server show what becomes of an answer."""
+
+    def configure(self, settings: m.Settings) -> None:
+        """The frames of the server contain what is needed of the settings."""
+
+    def on_reconnect(self) -> None:
+        """Repeated frames lead to the same state."""
 
     # -- chats ----------------------------------------------------------------------------------------------------
 

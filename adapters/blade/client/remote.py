@@ -1,6 +1,5 @@
 """Speaks Blade as a client: REST for sessions, a Socket.IO connection of its own for each chat."""
 
-from collections import OrderedDict
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
@@ -12,8 +11,16 @@ from msgspec.structs import replace as replace_fields
 from yarl import URL
 
 import gateway.model as m
-from gateway.client import HttpClient, generator_turn, parse_timestamp
-from gateway.errors import BackendFailed, ConnectionLost, GatewayError, ServerUnreachable, TimedOut
+from gateway.client import (
+    NOT_SERVED_STATUSES,
+    HttpClient,
+    SessionMemory,
+    generator_turn,
+    parse_timestamp,
+    retry,
+    suppress_statuses,
+)
+from gateway.errors import BackendFailed, GatewayError, TimedOut
 from gateway.ids import make_mint
 from gateway.ports import (
     DecodedItem,
@@ -33,11 +40,8 @@ from .transports import Endpoint, socket_session
 from .turn_stream import ACKNOWLEDGED, ReadPosition, RestQueries, TurnStream
 
 API_PATH, SOCKET_PATH = "/api", "/socket.io/"
-MAX_SESSIONS = 4096
-"""How many sessions are remembered; the least recently used are forgotten."""
 PAGE = 100
 """So many sessions are asked for at once."""
-NOT_SERVED_STATUSES = (404, 405, 501)
 DEFAULT_AGENT = "blade"
 DEFAULT_SETTINGS = m.Settings()
 
@@ -78,7 +82,7 @@ class Remote:
         socket = url.origin().with_path((path.removesuffix(API_PATH) if path.endswith(API_PATH) else "") + SOCKET_PATH)
         self._place = Endpoint(socket.with_query(EIO="4"), address.key, address.patience)
         self._agent = address.agent
-        self._sessions: OrderedDict[str, RemoteSessionState] = OrderedDict()
+        self._sessions = SessionMemory[RemoteSessionState]()
         self._sockets: aiohttp.ClientSession | None = None
         self._mint = make_mint()
 
@@ -100,12 +104,9 @@ class Remote:
 
     async def _asked(self, path: str) -> dict[str, Any]:
         """The server's description of itself; empty if it has none."""
-        try:
+        told = None
+        with suppress_statuses(NOT_SERVED_STATUSES):
             told = await self._api.json("GET", path)
-        except BackendFailed as error:
-            if (error.details or {}).get("upstream_status") not in NOT_SERVED_STATUSES:
-                raise
-            told = None
         return told if isinstance(told, dict) else {}
 
     async def open(self, opening: NewRemoteSession) -> str:
@@ -193,7 +194,7 @@ class Remote:
                     is_summed_up = is_summed_up or isinstance(one, m.SessionCompacted)
                     if isinstance(one, RemoteTurnEnd):
                         known.hearing = None
-                        yield _redacted(one, place)
+                        yield place.redactor.turn_end(one)
                         return
                     yield one
                 if frame.name == "chat:end" and hearing.paused:
@@ -235,19 +236,7 @@ class Remote:
         return self._sockets
 
     def _session(self, session_id: str) -> RemoteSessionState:
-        known = self._sessions.setdefault(session_id, RemoteSessionState())
-        self._sessions.move_to_end(session_id)
-        while len(self._sessions) > MAX_SESSIONS:
-            self._sessions.popitem(last=False)
-        return known
-
-
-def _redacted(ended: RemoteTurnEnd, place: Endpoint) -> RemoteTurnEnd:
-    """A server may repeat secrets in its error messages."""
-    if ended.fault is None:
-        return ended
-    fault = replace_fields(ended.fault, message=place.without_secrets(ended.fault.message))
-    return replace_fields(ended, fault=fault)
+        return self._sessions.setdefault(session_id, RemoteSessionState())
 
 
 def _remote_session(session: dict[str, Any]) -> RemoteSession:
@@ -268,15 +257,11 @@ STOP_SECONDS = 10.0
 
 async def stop_chat(session: aiohttp.ClientSession, place: Endpoint, books: RestQueries, session_id: str) -> None:
     """Repeat it until the server takes it, or the time is up."""
-    attempts = place.patience.attempts
-    for attempt in range(1, attempts + 1):
-        try:
-            async with connect(session, place) as line:
-                await _send_stop(line, place, books, session_id)
-            return
-        except (ConnectionLost, ServerUnreachable):
-            if attempt == attempts:
-                raise
+    async def stop() -> None:
+        async with connect(session, place) as line:
+            await _send_stop(line, place, books, session_id)
+
+    await retry(stop, place.patience.attempts)
 
 
 async def _send_stop(line: SocketioConnection, place: Endpoint, books: RestQueries, session_id: str) -> None:

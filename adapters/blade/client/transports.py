@@ -14,7 +14,7 @@ import aiohttp
 import orjson
 from yarl import URL
 
-from gateway.client import redact
+from gateway.client import Redactor, status_details
 from gateway.errors import (
     BackendFailed,
     ConnectionLost,
@@ -58,10 +58,11 @@ class Endpoint:
 
     def quoted(self, words: Any) -> str:
         """A server's words, without our secrets and not too many of them."""
-        return self.without_secrets(" ".join(str(words).split()))[:500]
+        return self.redactor.message(" ".join(str(words).split()))[:500]
 
-    def without_secrets(self, words: str) -> str:
-        return redact(words, (self.key, *self.secrets))
+    @property
+    def redactor(self) -> Redactor:
+        return Redactor((self.key, *self.secrets))
 
 
 def socket_session(patience: Timeouts) -> aiohttp.ClientSession:
@@ -102,7 +103,7 @@ def connection_errors(name: str) -> Iterator[None]:
 def status_error(name: str, status: int, what: str) -> GatewayError:
     """What a status means that is an answer to `what`."""
     kind = RateLimited if status == 429 else Overloaded if status in _BUSY else BackendFailed
-    return kind(f"{name} answered {status} to {what}", details={"upstream_status": status})
+    return kind(f"{name} answered {status} to {what}", details=status_details(status))
 
 
 SEPARATOR = "\x1e"

@@ -4,11 +4,10 @@ from collections.abc import Callable
 from typing import Any
 
 import gateway.model as m
-from gateway import ports
 from gateway.client import NO_USAGE
 from gateway.errors import BackendFailed
 from gateway.ids import Mint
-from gateway.ports import DecodedItem, ParsedFrame, RemoteTurnEnd
+from gateway.ports import DecodedItem, ParsedFrame, RemoteAsk, RemoteTurnEnd
 
 from .readers import ReceivedEvent, event_type_of, frame_event_id, meanings, read_fault, read_usage, usage_difference
 from .thread_decoder import ThreadDecoder, ThreadDecoders
@@ -33,7 +32,7 @@ AFTER_FAULT = ("session.status_idle", "session.status_terminated", "session.dele
 """The events that may follow a fault that has ended the turn."""
 
 
-class Decoder(ports.Decoder):
+class Decoder:
     """Decodes one session. An event counts once, by its id, in however many streams it comes.
 
     The text of sub-agents is in their threads, whose events are fed here as well, in their order. Previews of a
@@ -60,6 +59,12 @@ class Decoder(ports.Decoder):
     def answered(self) -> None:
         """The answers were sent: the server no longer waits."""
         self._turn.paused = False
+
+    def on_answer(self, asked: RemoteAsk, answer: m.Answer) -> None:
+        """The events of the server show what becomes of an answer."""
+
+    def configure(self, settings: m.Settings) -> None:
+        """The events of the server contain what is needed of the settings."""
 
     def on_reconnect(self) -> None:
         """The line was cut, and is taken up again after the last event that was whole."""

@@ -10,7 +10,7 @@ import structlog
 
 import gateway.model as m
 from adapters.cas.wire import POLICIES, POLICY_WORDS
-from gateway.client import HttpClient
+from gateway.client import HttpClient, SessionMemory, upstream_status
 from gateway.errors import BackendFailed
 
 OWN_MARK = "dragoman"
@@ -36,13 +36,14 @@ class AgentProvisioner:
     def __init__(self, upstream: HttpClient, post: PostJson, agent: str | None) -> None:
         self._upstream, self._post, self._named = upstream, post, agent
         self._is_found = False
-        self._made: dict[str, str] = {}
+        self._made = SessionMemory[str](MAX_AGENTS)
         self._environment: str | None = None
 
     def forget(self) -> bool:
         """Forget what may have been deleted at the server; returns whether there was anything to forget."""
         had = bool(self._made or self._environment)
-        self._made, self._environment = {}, None
+        self._made.clear()
+        self._environment = None
         return had
 
     async def agent(self, settings: m.Settings) -> str | dict[str, Any]:
@@ -54,11 +55,9 @@ class AgentProvisioner:
             return {"id": self._named, "type": "agent", **own} if own else self._named
         body = {"name": OWN_MARK, **own}
         digest = sha256(orjson.dumps(body, option=orjson.OPT_SORT_KEYS)).hexdigest()[:32]
-        if digest not in self._made:
-            while len(self._made) >= MAX_AGENTS:
-                del self._made[next(iter(self._made))]
-            self._made[digest] = await self._agent_of(digest, body)
-        return self._made[digest]
+        agent = self._made.get(digest) or await self._agent_of(digest, body)
+        self._made.put(digest, agent)
+        return agent
 
     async def _agent_of(self, digest: str, body: dict[str, Any]) -> str:
         agents = await self.listed("/agents")
@@ -93,7 +92,7 @@ class AgentProvisioner:
             told = await self._upstream.json("GET", f"/agents/{quote(self._named or '', safe='')}")
             agent = require_object(told, "an agent")
         except BackendFailed as error:
-            if (error.details or {}).get("upstream_status") not in UNKNOWN_ID_STATUSES:
+            if upstream_status(error) not in UNKNOWN_ID_STATUSES:
                 raise
             called = [one for one in await self.listed("/agents")
                       if one.get("name") == self._named and _own_mark(one) is None and not one.get("archived_at")]
@@ -241,8 +240,6 @@ def require_id(body: Any, noun: str) -> str:
 
 
 log = structlog.get_logger("dragoman.remote")
-MAX_SESSIONS = 4096
-"""How many sessions are remembered; a forgotten one gets all of its settings again."""
 FIXED_AGENT_STATUSES = (400, 403, 404, 405, 409, 422, 501)
 """How a server refuses that keeps a session's agent as it is."""
 DEFAULT_FIELDS = changeable_fields(m.Settings())
@@ -253,18 +250,16 @@ class SyncedSettings:
 
     def __init__(self, post: PostJson, own_tools: Callable[[], Awaitable[list[Any]]]) -> None:
         self._post, self._own_tools = post, own_tools
-        self._said: dict[str, dict[str, Any]] = {}
+        self._said = SessionMemory[dict[str, Any]]()
+        """By session; a session that was forgotten gets all of its settings again."""
 
     def note(self, session_id: str, settings: m.Settings) -> None:
         """The session was made with these."""
-        self._said.pop(session_id, None)
-        while len(self._said) >= MAX_SESSIONS:
-            del self._said[next(iter(self._said))]
-        self._said[session_id] = changeable_fields(settings)
+        self._said.put(session_id, changeable_fields(settings))
 
     async def bring(self, session_id: str, settings: m.Settings) -> None:
         """Send the changed settings; if the earlier ones are forgotten, those that are no default."""
-        before, now = self._said.get(session_id, DEFAULT_FIELDS), changeable_fields(settings)
+        before, now = self._said.get(session_id) or DEFAULT_FIELDS, changeable_fields(settings)
         changed = {name: value for name, value in now.items() if value != before[name]}
         if changed:
             if "tools" in changed and settings.tools is None:
@@ -272,7 +267,7 @@ class SyncedSettings:
             try:
                 await self._post(f"/sessions/{session_id}", {"agent": changed})
             except BackendFailed as error:
-                if (error.details or {}).get("upstream_status") not in FIXED_AGENT_STATUSES:
+                if upstream_status(error) not in FIXED_AGENT_STATUSES:
                     raise
                 log.warning("remote_settings_refused", session=session_id, reason=error.message)
         self.note(session_id, settings)

@@ -1,14 +1,13 @@
 """Speaks CAS as a client, so that a CAS server can be an agent."""
 
-import asyncio
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from typing import Any
 from urllib.parse import quote
 
 import gateway.model as m
-from gateway.client import HttpClient, generator_turn, parse_timestamp
-from gateway.errors import BackendFailed, GatewayError, TimedOut, Unsupported
+from gateway.client import HttpClient, SessionMemory, generator_turn, parse_timestamp, retry, upstream_status
+from gateway.errors import BackendFailed, Unsupported
 from gateway.ids import make_mint, random_id
 from gateway.ports import (
     DecodedItem,
@@ -24,10 +23,6 @@ from .provisioning import AgentProvisioner, SyncedSettings, require_id, require_
 from .requests import INTERRUPT_EVENT, EventBody, answer_event, message_event
 from .turn_stream import TurnStream
 
-MAX_TURNS = 4096
-"""So many turns are remembered while they run or wait; those forgotten are read again from the server."""
-RETRY_DELAY, MAX_RETRY_DELAY = 0.3, 20.0
-"""Seconds to wait before something is sent again, twice as many each time, and the most that a server may ask for."""
 GONE_STATUSES = (400, 404, 409)
 """How a server refuses an agent or an environment that is no more."""
 
@@ -50,7 +45,8 @@ class Remote:
         secrets = (address.key,) if address.key else ()
         self._upstream = HttpClient(address.url, headers=headers, secrets=secrets, timeouts=address.patience)
         self._lodging = AgentProvisioner(self._upstream, self._post, address.agent)
-        self._turns: dict[str, TurnStream] = {}
+        self._turns = SessionMemory[TurnStream]()
+        """The turns that run or wait; one that was forgotten is read again from the server."""
         self._chosen = SyncedSettings(self._post, self._lodging.own_tools)
         self._mint = make_mint()
 
@@ -61,7 +57,7 @@ class Remote:
         try:
             return await self._open(opening)
         except BackendFailed as error:
-            if (error.details or {}).get("upstream_status") not in GONE_STATUSES or not self._lodging.forget():
+            if upstream_status(error) not in GONE_STATUSES or not self._lodging.forget():
                 raise
         return await self._open(opening)
 
@@ -92,7 +88,7 @@ class Remote:
         accepted = (await self._send(session_id, [message_event(command)]))[-1]
         cursor, turn_id = require_id(accepted, "the event that was sent"), accepted.get("turn_id")
         turn = TurnStream(self._upstream, session_id, str(turn_id or ""), cursor, self._mint)
-        self._keep(session_id, turn)
+        self._turns.put(session_id, turn)
         async with aclosing(self._heard(session_id, turn)) as heard:
             async for one in heard:
                 yield one
@@ -120,14 +116,8 @@ class Remote:
         async with aclosing(turn.items()) as heard:
             async for one in heard:
                 if isinstance(one, RemoteTurnEnd) and self._turns.get(session_id) is turn:
-                    del self._turns[session_id]
+                    self._turns.pop(session_id)
                 yield one
-
-    def _keep(self, session_id: str, turn: TurnStream) -> None:
-        self._turns.pop(session_id, None)
-        while len(self._turns) >= MAX_TURNS:
-            del self._turns[next(iter(self._turns))]
-        self._turns[session_id] = turn
 
     async def _recalled(self, session_id: str) -> TurnStream:
         """The last turn of a session, decoded again from the list of its events."""
@@ -138,7 +128,7 @@ class Remote:
         for event in events:
             # its events were given before
             await turn.take(ParsedFrame(str(event.get("type")), event, str(event.get("id") or "")))
-        self._keep(session_id, turn)
+        self._turns.put(session_id, turn)
         return turn
 
     async def _last_turn(self, session_id: str) -> list[Mapping[str, Any]]:
@@ -167,17 +157,11 @@ class Remote:
 
     async def _post(self, path: str, body: Any) -> Mapping[str, Any]:
         """Tried again under the same key, so that it is carried out once."""
-        headers, attempts = {"Idempotency-Key": random_id("key")}, self._upstream.timeouts.attempts
-        for attempt in range(1, attempts + 1):
-            try:
-                return require_object(await self._upstream.json("POST", path, body, headers=headers), "an object")
-            except GatewayError as error:
-                wait = (error.details or {}).get("retry_after", RETRY_DELAY * 2 ** attempt)
-                is_final = not error.retryable or isinstance(error, TimedOut) or attempt == attempts
-                if is_final or wait > MAX_RETRY_DELAY:
-                    raise
-                await asyncio.sleep(wait)
-        raise AssertionError("every attempt returns or raises")
+        headers = {"Idempotency-Key": random_id("key")}
+        answer = await retry(
+            lambda: self._upstream.json("POST", path, body, headers=headers), self._upstream.timeouts.attempts
+        )
+        return require_object(answer, "an object")
 
 
 def _remote_session(body: Mapping[str, Any]) -> RemoteSession:

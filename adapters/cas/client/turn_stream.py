@@ -9,7 +9,7 @@ import orjson
 from multidict import MultiDict
 
 from adapters.cas.wire import PREVIEWED_TYPES
-from gateway.client import HttpClient, SseEvent
+from gateway.client import HttpClient, SseEvent, suppress_statuses, upstream_status
 from gateway.errors import BackendFailed, ConnectionLost, GatewayError, TimedOut
 from gateway.ids import Mint
 from gateway.json_values import read_exact_json
@@ -108,14 +108,11 @@ class TurnStream:
 
     async def _connection(self) -> AsyncGenerator[ParsedFrame, None]:
         if self._place not in ("", self._cursor):
-            try:
+            with suppress_statuses(NOT_SERVED_STATUSES):
                 async with aclosing(self._frames(self._place)) as frames:
                     async for frame in frames:
                         yield frame
                 return
-            except BackendFailed as error:
-                if (error.details or {}).get("upstream_status") not in NOT_SERVED_STATUSES:
-                    raise
         self._place = self._cursor
         self.decoder.on_reconnect()
         async with aclosing(self._frames(self._cursor)) as frames:
@@ -141,7 +138,7 @@ class TurnStream:
         try:
             found = await self._unheard(thread_id)
         except BackendFailed as error:
-            if (error.details or {}).get("upstream_status") not in NOT_SERVED_STATUSES:
+            if upstream_status(error) not in NOT_SERVED_STATUSES:
                 raise
             self._has_threads = False
             return []

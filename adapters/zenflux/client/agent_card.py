@@ -3,12 +3,10 @@
 from typing import Any
 
 import gateway.model as m
-from gateway.client import HttpClient
-from gateway.errors import GatewayError
+from gateway.client import NOT_SERVED_STATUSES, HttpClient, suppress_statuses
 
 from .readers import members, text
 
-NOT_SERVED_STATUSES = (404, 405, 501)
 CAPABILITIES = m.AgentCapabilities(images=("http", "data"), client_tools=False)
 
 
@@ -28,13 +26,9 @@ async def fetch_agent_card(upstream: HttpClient, agent: str | None, otherwise: s
 
 async def fetch_data(upstream: HttpClient, path: str) -> Any:
     """The data of an answer, in its wrapper or without; None where the server does not serve this."""
-    try:
-        body = await upstream.json("GET", path)
-    except GatewayError as error:
-        if (error.details or {}).get("upstream_status") in NOT_SERVED_STATUSES:
-            return None
-        raise
-    return unwrapped(body)
+    with suppress_statuses(NOT_SERVED_STATUSES):
+        return unwrapped(await upstream.json("GET", path))
+    return None
 
 
 def unwrapped(body: Any) -> Any:

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from functools import cache
 from typing import NamedTuple
 
-from gateway import ports
+import gateway.model as m
 from gateway.errors import BackendFailed
 from gateway.ids import Mint
-from gateway.ports import DecodedItem, ParsedFrame
+from gateway.ports import DecodedItem, ParsedFrame, RemoteAsk
 from mappings.language import FrameDecoder, UnreadableFrame
 
 from .readers import Bindings, builtin_zenflux_table
@@ -39,7 +39,7 @@ class ReadFrame(NamedTuple):
         return max(0, self.bindings.get("out_seq") or 0)
 
 
-class Decoder(ports.Decoder):
+class Decoder:
     """The reverse of the projector, for frames of a socket and for the data of server-sent events.
 
     Runs follow one another; a frame of a run that has ended is ignored.
@@ -71,6 +71,15 @@ class Decoder(ports.Decoder):
     @property
     def paused(self) -> bool:
         return self._run.paused
+
+    def on_answer(self, asked: RemoteAsk, answer: m.Answer) -> None:
+        """The frames of the server show what becomes of an answer."""
+
+    def configure(self, settings: m.Settings) -> None:
+        """ZenFlux has no settings of a session."""
+
+    def on_reconnect(self) -> None:
+        """Repeated frames are left out by their numbers."""
 
     @property
     def closing(self) -> bool:

@@ -1,6 +1,5 @@
 """Speaks ZenFlux as a client, so that a ZenFlux server can be an agent."""
 
-from collections import OrderedDict
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from functools import partial
@@ -12,7 +11,7 @@ from msgspec.structs import replace
 import gateway.model as m
 from adapters.zenflux.asks import AskRef, decode_ref
 from adapters.zenflux.wire import ANY_IMAGE, DIALECT_NAME, MAX_TITLE
-from gateway.client import HttpClient, generator_turn, parse_timestamp, redact
+from gateway.client import HttpClient, SessionMemory, generator_turn, parse_timestamp
 from gateway.errors import BackendFailed, GatewayError, Unsupported
 from gateway.ids import make_mint
 from gateway.ports import DecodedItem, NewRemoteSession, RemoteAddress, RemoteAsk, RemoteSession, RemoteTurnEnd
@@ -44,15 +43,15 @@ class Remote:
 
     def __init__(self, address: RemoteAddress) -> None:
         headers = {"Authorization": f"Bearer {address.key}"} if address.key else {}
-        self._secrets = (address.key,) if address.key else ()
+        secrets = (address.key,) if address.key else ()
         self._agent = address.agent
-        self._upstream = HttpClient(address.url, headers=headers, secrets=self._secrets, timeouts=address.patience)
-        self._sockets = WebSocketConnector(self._upstream, headers, self._secrets)
+        self._upstream = HttpClient(address.url, headers=headers, secrets=secrets, timeouts=address.patience)
+        self._sockets = WebSocketConnector(self._upstream, headers)
         self._listening = TurnStream(self._upstream, self._sockets)
         self._mint = make_mint()
         self._talks: dict[str, RemoteRun] = {}
-        self._parked: OrderedDict[str, RemoteRun] = OrderedDict()
-        self._runs: OrderedDict[str, str] = OrderedDict()
+        self._parked = SessionMemory[RemoteRun](MAX_OPEN_CONNECTIONS)
+        self._runs = SessionMemory[str](MAX_SESSIONS)
 
     async def about(self) -> m.AgentCard:
         return await agent_card.fetch_agent_card(self._upstream, self._agent, DIALECT_NAME)
@@ -67,7 +66,7 @@ class Remote:
         session_id = text(made.get("id"))
         if not session_id:
             raise BackendFailed(f"{self._upstream.name} did not say which conversation it has made")
-        self._remember(session_id, "")
+        self._runs.put(session_id, "")
         return session_id
 
     async def sessions(self, most: int) -> Sequence[RemoteSession]:
@@ -86,8 +85,8 @@ class Remote:
         return replace(_remote_session(members(told)), session_id=session_id)
 
     async def close(self) -> None:
-        while self._parked:
-            await self._parked.popitem()[1].connection.close()
+        for talk in self._parked.values():
+            await self._leave(talk.session_id)
         await self._sockets.close()
         await self._upstream.close()
 
@@ -145,39 +144,28 @@ class Remote:
             await begin()
             async with aclosing(self._listening.hear(talk)) as heard:
                 async for one in heard:
-                    yield self._blotted(one) if isinstance(one, RemoteTurnEnd) else one
+                    yield self._upstream.redactor.turn_end(one) if isinstance(one, RemoteTurnEnd) else one
             waits = not talk.over
         finally:
             if self._talks.get(session_id) is talk:
                 del self._talks[session_id]
             if talk.run_id:
-                self._remember(session_id, talk.run_id)
+                self._runs.put(session_id, talk.run_id)
             if waits:
                 await self._park(talk)
             else:
                 await talk.connection.close()
 
-    def _blotted(self, ended: RemoteTurnEnd) -> RemoteTurnEnd:
-        if ended.fault is None:
-            return ended
-        return replace(ended, fault=replace(ended.fault, message=redact(ended.fault.message, self._secrets)))
-
     # -- what is kept ---------------------------------------------------------------------------------------------
-
-    def _remember(self, session_id: str, run_id: str) -> None:
-        self._runs[session_id] = run_id
-        self._runs.move_to_end(session_id)
-        if len(self._runs) > MAX_SESSIONS:
-            self._runs.popitem(last=False)
 
     async def _park(self, talk: RemoteRun) -> None:
         await self._leave(talk.session_id)
-        self._parked[talk.session_id] = talk
-        if len(self._parked) > MAX_OPEN_CONNECTIONS:
-            await self._parked.popitem(last=False)[1].connection.close()
+        oldest = self._parked.put(talk.session_id, talk)
+        if oldest is not None:
+            await oldest.connection.close()
 
     async def _leave(self, session_id: str) -> None:
-        talk = self._parked.pop(session_id, None)
+        talk = self._parked.pop(session_id)
         if talk is not None:
             await talk.connection.close()
 
@@ -186,7 +174,8 @@ class Remote:
         run_id = refs[0].run
         talk = self._parked.get(session_id)
         if talk is not None and talk.run_id == run_id:
-            return self._parked.pop(session_id)
+            self._parked.pop(session_id)
+            return talk
         await self._leave(session_id)
         talk = RemoteRun(session_id, self._mint, self._upstream, await self._sockets.open(), run_id=run_id)
         talk.had = max(ref.seq for ref in refs)

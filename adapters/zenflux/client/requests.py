@@ -7,7 +7,7 @@ from msgspec import Struct
 
 import gateway.model as m
 from adapters.zenflux.asks import APPROVE, REJECT, AskRef, answer_of, result_text
-from gateway.client import HttpClient
+from gateway.client import HttpClient, upstream_status
 from gateway.errors import GatewayError, Invalid
 
 from .readers import builtin_zenflux_table
@@ -45,7 +45,7 @@ async def send_call(upstream: HttpClient, call: HttpCall) -> int | None:
     try:
         await upstream.json(call.method, call.path, call.body)
     except GatewayError as error:
-        status: int | None = (error.details or {}).get("upstream_status")
+        status = upstream_status(error)
         if status not in SETTLED_STATUSES:
             raise
         return status

@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Any
 
 from adapters.zenflux.asks import AskRef, decode_ref
-from gateway.client import HttpClient
+from gateway.client import HttpClient, upstream_status
 from gateway.errors import BackendFailed, ConnectionLost, GatewayError, Overloaded, TimedOut
 from gateway.ids import Mint
 from gateway.ports import DecodedItem, ParsedFrame, RemoteAsk, RemoteTurnEnd
@@ -217,7 +217,7 @@ class TurnStream:
         try:
             state = members(unwrapped(await self._upstream.json("GET", f"/session/{run_id}")))
         except GatewayError as error:
-            return (error.details or {}).get("upstream_status") != 404
+            return upstream_status(error) != 404
         return state.get("active") is not False
 
     async def _asks_more(self, talk: RemoteRun) -> bool:

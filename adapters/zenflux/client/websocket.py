@@ -10,38 +10,27 @@ import aiohttp
 import orjson
 from aiohttp import ClientHandlerType, ClientRequest, ClientResponse, WSMsgType
 
-from gateway.client import MAX_BODY_BYTES, MAX_RETRY_WAIT, REDACTED, HttpClient, long_secrets
-from gateway.errors import BackendFailed, ConnectionLost, Overloaded, RateLimited, ServerUnreachable
+from gateway.client import MAX_BODY_BYTES, HttpClient, retry
+from gateway.errors import BackendFailed, ConnectionLost
 from gateway.json_values import read_exact_json
 
 SOCKET_PATH = "/ws/chat"
 SWITCHED = 101
 CLOSE_SECONDS = 1.0
 """Seconds that a server has to say goodbye in return."""
-RETRYABLE = (ServerUnreachable, ConnectionLost, Overloaded, RateLimited)
-"""Failures that may be over in a moment."""
 
 
 class WebSocketConnector:
     """Opens sockets at one address; make one, use it for many turns, close it once."""
 
-    def __init__(self, upstream: HttpClient, headers: Mapping[str, str], secrets: tuple[str, ...]) -> None:
-        self._upstream, self._headers, self._secrets = upstream, dict(headers), long_secrets(secrets)
+    def __init__(self, upstream: HttpClient, headers: Mapping[str, str]) -> None:
+        self._upstream, self._headers = upstream, dict(headers)
         self._session: aiohttp.ClientSession | None = None
         self._closed = False
 
     async def open(self) -> "WebSocketConnection":
         """A new connection; tried again for as long as nobody has refused it for good."""
-        attempts = self._upstream.timeouts.attempts
-        for attempt in range(1, attempts + 1):
-            try:
-                return WebSocketConnection(await self._connect(), self._upstream, self._secrets)
-            except RETRYABLE as error:
-                wait = (error.details or {}).get("retry_after", backoff(attempt))
-                if attempt == attempts or wait > MAX_RETRY_WAIT:
-                    raise
-                await asyncio.sleep(wait)
-        raise AssertionError("every attempt returns or raises")
+        return WebSocketConnection(await retry(self._connect, self._upstream.timeouts.attempts), self._upstream)
 
     async def _connect(self) -> aiohttp.ClientWebSocketResponse[bool]:
         if self._closed:
@@ -81,10 +70,8 @@ class WebSocketConnector:
 class WebSocketConnection:
     """One connection: requests out, frames in."""
 
-    def __init__(
-        self, ws: aiohttp.ClientWebSocketResponse[bool], upstream: HttpClient, secrets: tuple[str, ...],
-    ) -> None:
-        self._ws, self._upstream, self._secrets = ws, upstream, secrets
+    def __init__(self, ws: aiohttp.ClientWebSocketResponse[bool], upstream: HttpClient) -> None:
+        self._ws, self._upstream = ws, upstream
 
     async def ask(self, method: str, **params: Any) -> str:
         """Send a request; what comes is its id, which its response will bear."""
@@ -107,10 +94,8 @@ class WebSocketConnection:
 
     def _parsed(self, said: str | bytes) -> Any:
         text = said if isinstance(said, str) else said.decode(errors="replace")
-        for secret in self._secrets:
-            text = text.replace(secret, REDACTED)
         try:
-            return read_exact_json(text)
+            return read_exact_json(self._upstream.redactor.body(text))
         except orjson.JSONDecodeError:
             raise BackendFailed(f"{self._upstream.name} sent a frame that is not JSON") from None
 

@@ -1,7 +1,6 @@
 """A running ACP agent: its initialisation, its sessions, and the files that it reads and writes."""
 
 import asyncio
-from collections import OrderedDict
 from collections.abc import Coroutine, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any, TypeVar
 import msgspec
 import structlog
 
+from gateway.client import SessionMemory
 from gateway.errors import BackendFailed, GatewayError, Interrupted
 
 from .json_rpc import JsonRpcPeer, result_or_raise
@@ -67,7 +67,7 @@ class AcpAgent:
     def __init__(self, child: ChildProcess, settings: AcpSettings) -> None:
         self._settings = settings
         self._peer = JsonRpcPeer(child, settings.line_bytes, self._receive)
-        self._sessions: OrderedDict[str, AcpSession] = OrderedDict()
+        self._sessions = SessionMemory[AcpSession](MAX_SESSIONS, is_busy=lambda session: session.updates is not None)
         self._requests: set[asyncio.Task[None]] = set()
         self.capabilities = InitializeResult()
         self.pid = child.pid
@@ -144,15 +144,11 @@ class AcpAgent:
                 await self._peer.request("session/close", wanted, self._settings.cancel_seconds)
 
     def forget(self, session: AcpSession) -> None:
-        self._sessions.pop(session.session_id, None)
+        self._sessions.pop(session.session_id)
 
     def _remember(self, session: AcpSession) -> AcpSession:
-        """Keep the session as the most recent one, and drop the oldest without a turn if there are too many."""
-        self._sessions[session.session_id] = session
-        self._sessions.move_to_end(session.session_id)
-        if len(self._sessions) > MAX_SESSIONS:
-            idle = (one for one in self._sessions.values() if one.updates is None)
-            self.forget(next(idle, session))
+        """Keep the session as the most recent one; a session without a turn may be dropped for it."""
+        self._sessions.put(session.session_id, session)
         return session
 
     async def prompt(self, session: AcpSession, blocks: Sequence[dict[str, Any]]) -> UpdateQueue:

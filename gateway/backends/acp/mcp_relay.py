@@ -7,7 +7,6 @@ connects. The relay opens the connection instead, and checks the address that it
 import asyncio
 import hmac
 import secrets
-from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
@@ -16,7 +15,7 @@ import aiohttp
 import structlog
 from aiohttp import web
 
-from gateway.client import GuardedResolver
+from gateway.client import GuardedResolver, SessionMemory
 from gateway.errors import BackendFailed
 from gateway.ports import Addresses
 
@@ -40,7 +39,7 @@ class McpRelay:
     def __init__(self, addresses: Addresses) -> None:
         self._addresses = addresses
         self._secret = secrets.token_bytes(32)
-        self._targets: OrderedDict[str, str] = OrderedDict()
+        self._targets = SessionMemory[str](MAX_SERVERS)
         self._starting = asyncio.Lock()
         self._runner: web.AppRunner | None = None
         self._session: aiohttp.ClientSession | None = None
@@ -52,10 +51,7 @@ class McpRelay:
             if self._runner is None:
                 await self._start()
         word = hmac.new(self._secret, url.encode(), "sha256").hexdigest()
-        self._targets[word] = url
-        self._targets.move_to_end(word)
-        if len(self._targets) > MAX_SERVERS:
-            self._targets.popitem(last=False)
+        self._targets.put(word, url)
         return f"{self._origin}/{word}"
 
     async def close(self) -> None:

@@ -11,7 +11,7 @@ import msgspec
 from msgspec.structs import replace
 
 import gateway.model as m
-from gateway.client import REDACTED, long_secrets
+from gateway.client import Redactor
 from gateway.errors import Invalid
 
 from .settings import McpServerSettings
@@ -145,13 +145,11 @@ def mcp_result_content(result: "CallToolResult") -> m.Content:
     return tuple(parts)
 
 
-def redact_content(content: m.Content, secrets: tuple[str, ...]) -> m.Content:
+def redact_content(content: m.Content, redactor: Redactor) -> m.Content:
     """The content without our long secrets."""
     if isinstance(content, str):
-        for secret in long_secrets(secrets):
-            content = content.replace(secret, REDACTED)
-        return content
-    return tuple(replace(part, text=redact_content(part.text, secrets)) if isinstance(part, m.TextPart) else part
+        return redactor.body(content)
+    return tuple(replace(part, text=redactor.body(part.text)) if isinstance(part, m.TextPart) else part
                  for part in content)
 
 

@@ -9,7 +9,7 @@ import structlog
 
 import gateway.model as m
 from gateway.backends.tools import OutputSink, Tool, ToolCallResult, ToolFailed
-from gateway.client import redact
+from gateway.client import Redactor
 from gateway.errors import BackendFailed, GatewayError, TimedOut
 
 from .mcp_client import MAX_TOOL_PAGES, is_connection_lost, mcp_result_content, open_client, redact_content
@@ -127,7 +127,7 @@ class McpToolServer:
         while isinstance(error, BaseExceptionGroup):
             error = error.exceptions[0]
         words = " ".join(str(error).split()) or type(error).__name__
-        return redact(words, self._settings.secrets)[:MAX_QUOTED_CHARS]
+        return Redactor(self._settings.secrets).message(words)[:MAX_QUOTED_CHARS]
 
 
 class McpConnection:
@@ -136,6 +136,7 @@ class McpConnection:
     def __init__(self, name: str, settings: McpServerSettings, base: Path) -> None:
         self.specs: list[m.ToolSpec] = []
         self._name, self._settings, self._base = name, settings, base
+        self._redactor = Redactor(settings.secrets)
         self._client: Client | None = None
         self._ready, self._let_go, self._gone = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self._task = asyncio.create_task(self._hold(), name=f"mcp {name}")
@@ -216,8 +217,8 @@ class McpConnection:
 
     def _result(self, result: "CallToolResult") -> ToolCallResult:
         return ToolCallResult(
-            content=redact_content(mcp_result_content(result), self._settings.secrets), is_error=bool(result.is_error)
+            content=redact_content(mcp_result_content(result), self._redactor), is_error=bool(result.is_error)
         )
 
     def _say(self, line: str) -> None:
-        log.info("mcp_server_stderr", server=self._name, line=redact(line, self._settings.secrets)[:MAX_QUOTED_CHARS])
+        log.info("mcp_server_stderr", server=self._name, line=self._redactor.message(line)[:MAX_QUOTED_CHARS])

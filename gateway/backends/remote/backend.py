@@ -1,7 +1,6 @@
 """The remote backend: a turn is a turn of another server; asks come from there, and answers go back."""
 
 import asyncio
-from collections import OrderedDict
 from collections.abc import Sequence
 from contextlib import aclosing, suppress
 from typing import Any
@@ -10,7 +9,7 @@ import structlog
 
 import gateway.model as m
 from gateway.backends.tool_executor import CALL_CANCELLED
-from gateway.client import BackendOutputs
+from gateway.client import BackendOutputs, SessionMemory
 from gateway.errors import BackendFailed, GatewayError, Interrupted
 from gateway.ports import (
     BackendEvent,
@@ -48,7 +47,7 @@ class RemoteBackend:
 
     def __init__(self, remote: Remote, dialect: str, url: str) -> None:
         self._remote, self._dialect, self._url = remote, dialect, url
-        self._known: OrderedDict[str, str] = OrderedDict()
+        self._known = SessionMemory[str](MAX_SESSIONS)
 
     async def close(self) -> None:
         await self._remote.close()
@@ -67,13 +66,13 @@ class RemoteBackend:
             if session_id is None:
                 session_id = await self._remote.open(_opening(turn))
                 yield m.SessionUpdated(metadata=self._noted(turn, session_id))
-            self._remember(turn.session_id, session_id)
+            self._known.put(turn.session_id, session_id)
             there = self._remote.start_turn(session_id, turn.command, turn_tool_settings(turn))
         else:
             asked = _stored_asks(turn)
             if session_id is None or len(asked) != len(answers):
                 raise Interrupted(ASK_LOST)
-            self._remember(turn.session_id, session_id)
+            self._known.put(turn.session_id, session_id)
             if results := _client_tool_results(asked, answers):
                 yield results
             there = self._remote.answer(session_id, list(zip(asked, answers, strict=True)))
@@ -122,12 +121,6 @@ class RemoteBackend:
         kept = (turn.metadata.get(m.PRIVATE) or {}).get(METADATA_KEY) or {}
         told = kept.get(SESSION_KEY) if kept.get(URL_KEY) == self._url else None
         return self._known.get(turn.session_id) or (told if isinstance(told, str) else None)
-
-    def _remember(self, ours: str, theirs: str) -> None:
-        self._known[ours] = theirs
-        self._known.move_to_end(ours)
-        if len(self._known) > MAX_SESSIONS:
-            self._known.popitem(last=False)
 
 
 class _TurnRelay:

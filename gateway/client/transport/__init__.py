@@ -2,12 +2,11 @@
 
 from .error_messages import error_text
 from .http1_connection import Http1Connection
-from .http_client import MAX_BODY_BYTES, MAX_RETRY_WAIT, EventStream, HttpClient
+from .http_client import MAX_BODY_BYTES, EventStream, HttpClient
 from .sse_decoder import SseDecoder, SseEvent
 
 __all__ = [
     "MAX_BODY_BYTES",
-    "MAX_RETRY_WAIT",
     "EventStream",
     "Http1Connection",
     "HttpClient",

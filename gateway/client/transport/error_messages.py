@@ -11,7 +11,8 @@ from typing import Any
 import orjson
 from yarl import URL
 
-from gateway.client.redaction import redact
+from gateway.client.redaction import Redactor
+from gateway.client.status import status_details
 from gateway.errors import BackendFailed, GatewayError, Overloaded, RateLimited
 
 MAX_QUOTED = 500
@@ -24,8 +25,8 @@ _TITLE = re.compile(r"<title>([^<]*)", re.IGNORECASE)
 class UpstreamErrors:
     """Makes errors from the responses of one server, without our secrets."""
 
-    def __init__(self, name: str, secrets: tuple[str, ...]) -> None:
-        self._name, self._secrets = name, secrets
+    def __init__(self, name: str, redactor: Redactor) -> None:
+        self._name, self._redactor = name, redactor
 
     def from_status(self, status: int, headers: Mapping[str, str], beginning: bytes) -> GatewayError:
         """The error for a status of 300 or above; the names of `headers` are in lower case."""
@@ -35,7 +36,7 @@ class UpstreamErrors:
                 f"{_redirect_hint(headers.get('location', ''))}")
         words = self.quote(beginning)
         message = f"{self._name} answered {status}{': ' + words if words else ''}"
-        details: dict[str, Any] = {"upstream_status": status}
+        details = status_details(status)
         wait = parse_retry_after(headers.get("retry-after", ""))
         if wait is not None:
             details["retry_after"] = wait
@@ -59,7 +60,7 @@ class UpstreamErrors:
         text = _page_title(body.decode(errors="replace"))
         with suppress(orjson.JSONDecodeError):
             text = error_text(orjson.loads(body)) or text
-        return redact(" ".join(text.split()), self._secrets)[:MAX_QUOTED]
+        return self._redactor.message(" ".join(text.split()))[:MAX_QUOTED]
 
 
 def _page_title(text: str) -> str:

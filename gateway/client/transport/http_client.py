@@ -1,7 +1,5 @@
 """An HTTP client for one upstream server: JSON bodies, event streams, retries, and errors as `GatewayError`."""
 
-import asyncio
-import random
 import ssl as tls
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import AbstractContextManager, AsyncExitStack, asynccontextmanager, contextmanager, suppress
@@ -11,16 +9,9 @@ import aiohttp
 import orjson
 from yarl import URL
 
-from gateway.client.redaction import REDACTED, long_secrets
-from gateway.errors import (
-    BackendFailed,
-    ConnectionLost,
-    GatewayError,
-    Overloaded,
-    RateLimited,
-    ServerUnreachable,
-    TimedOut,
-)
+from gateway.client.redaction import Redactor
+from gateway.client.retry import retry, wait_before_retry
+from gateway.errors import BackendFailed, ConnectionLost, GatewayError, ServerUnreachable, TimedOut
 from gateway.json_values import read_exact_json
 from gateway.ports import Timeouts
 
@@ -47,8 +38,8 @@ class HttpClient:
     ) -> None:
         self.url = URL(url)
         self.timeouts = timeouts or Timeouts()
-        self._secrets = long_secrets(secrets)
-        self._errors = UpstreamErrors(self.name, secrets)
+        self.redactor = Redactor(secrets)
+        self._errors = UpstreamErrors(self.name, self.redactor)
         self._pool = ConnectionPool(
             self.url, self.name, headers or {}, connect_seconds=self.timeouts.connect, ssl=ssl
         )
@@ -72,14 +63,11 @@ class HttpClient:
         headers: Mapping[str, str] | None = None,
     ) -> Any:
         """The parsed body of one response; None if the body is empty. Only a GET is retried."""
-        attempts = self.timeouts.attempts if method == "GET" else 1
-        for attempt in range(1, attempts + 1):
-            try:
-                async with self.open(method, path, body, query=query, headers=headers) as connection:
-                    return self._parsed(await self._read_whole(connection), connection.content_type)
-            except GatewayError as error:
-                await wait_before_retry(error, attempt, attempts)
-        raise AssertionError("every attempt returns or raises")
+        async def request() -> Any:
+            async with self.open(method, path, body, query=query, headers=headers) as connection:
+                return self._parsed(await self._read_whole(connection), connection.content_type)
+
+        return await retry(request, self.timeouts.attempts if method == "GET" else 1)
 
     def stream(
         self, method: str, path: str, body: Any = None, *, headers: Mapping[str, str] | None = None,
@@ -135,8 +123,8 @@ class HttpClient:
     def _parsed(self, body: bytes, content_type: str) -> Any:
         if not body.strip():
             return None
-        if any(secret.encode() in body for secret in self._secrets):
-            body = self._without_secrets(body.decode(errors="replace")).encode()
+        if any(secret.encode() in body for secret in self.redactor.long_secrets):
+            body = self.redactor.body(body.decode(errors="replace")).encode()
         try:
             return read_exact_json(body)
         except orjson.JSONDecodeError:
@@ -144,15 +132,10 @@ class HttpClient:
 
     def redact_events(self, events: list[SseEvent]) -> list[SseEvent]:
         """The events without our long secrets."""
-        for secret in self._secrets:
+        for secret in self.redactor.long_secrets:
             if any(secret in event.data for event in events):
-                events = [SseEvent(event.name, self._without_secrets(event.data), event.id) for event in events]
+                events = [SseEvent(event.name, self.redactor.body(event.data), event.id) for event in events]
         return events
-
-    def _without_secrets(self, text: str) -> str:
-        for secret in self._secrets:
-            text = text.replace(secret, REDACTED)
-        return text
 
     def quote(self, body: bytes) -> str:
         """The upstream's error message in one line, without our secrets."""
@@ -252,17 +235,3 @@ async def read_beginning(response: aiohttp.ClientResponse, most: int) -> bytes:
             if len(body) >= most:
                 break
     return bytes(body[:most])
-
-
-MAX_RETRY_WAIT = 20.0
-"""If an upstream asks for a longer wait in seconds, there is no retry."""
-RETRYABLE_ERRORS = (ServerUnreachable, ConnectionLost, RateLimited, Overloaded)
-"""Failures that a retry may get past."""
-
-
-async def wait_before_retry(error: GatewayError, attempt: int, attempts: int) -> None:
-    """Wait before the next attempt; raises the error of this attempt if there is to be no other."""
-    wait = (error.details or {}).get("retry_after", random.uniform(0.2, 0.4) * 2 ** attempt)  # noqa: S311  # no secret
-    if not isinstance(error, RETRYABLE_ERRORS) or attempt >= attempts or wait > MAX_RETRY_WAIT:
-        raise error
-    await asyncio.sleep(wait)

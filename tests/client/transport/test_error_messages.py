@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from gateway.client import Redactor
 from gateway.client.transport.error_messages import UpstreamErrors, error_text, os_reason, parse_retry_after
 
 
@@ -38,9 +39,9 @@ def test_a_reason_is_the_operating_systems() -> None:
     (b"<html><title>key-of-ours</title>", "a page with the title '***'"),
 ])
 def test_of_a_page_for_people_the_title_is_told(body: bytes, words: str) -> None:
-    assert UpstreamErrors("http://there", ("key-of-ours",)).quote(body) == words
+    assert UpstreamErrors("http://there", Redactor(("key-of-ours",))).quote(body) == words
 
 
 def test_what_came_in_the_place_of_json_is_named() -> None:
-    assert UpstreamErrors("http://there", ()).not_json("text/html").message == (
+    assert UpstreamErrors("http://there", Redactor(())).not_json("text/html").message == (
         "http://there answered with something that is not JSON (text/html); is that its address?")

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 import gateway.model as m
+from adapters.aap.client.remote import RemoteSessionState
+from adapters.aap.client.requests import SentSettings
 from gateway.backends.demo.directive_parser import ARGUMENT_PARSERS
 from gateway.errors import BackendFailed, Unsupported
 from gateway.ports.remote import NewRemoteSession, RemoteTurnEnd
@@ -353,3 +355,9 @@ async def test_a_fault_is_told_in_words_of_ours(talk: RemoteConversation) -> Non
     ended = await talk.say("/fail")
     assert isinstance(ended.fault, m.Fault) and "did not say which" in ended.fault.message
     await until(lambda: not talk.remote._streams)
+
+
+def test_what_is_remembered_of_a_session_is_never_printed() -> None:
+    known = RemoteSessionState()
+    known.sent_settings = SentSettings(tools=[], options={"api_key": "s3cret"}, client_tools=[])
+    assert "s3cret" not in repr(known)

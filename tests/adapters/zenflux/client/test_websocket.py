@@ -10,7 +10,7 @@ from tests.support.dialects.zenflux.cutting_proxy import API, SHORT, ScriptedCon
 
 async def opened(address: str) -> tuple[WebSocketConnector, HttpClient, WebSocketConnection]:
     upstream = HttpClient(f"{address}{API}", timeouts=SHORT)
-    sockets = WebSocketConnector(upstream, {}, ())
+    sockets = WebSocketConnector(upstream, {})
     return sockets, upstream, await sockets.open()
 
 

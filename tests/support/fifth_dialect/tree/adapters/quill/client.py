@@ -10,13 +10,12 @@ from gateway.client import HttpClient, SseEvent, StreamAssembler, generator_turn
 from gateway.errors import BackendFailed, Conflict
 from gateway.ids import Mint, make_mint
 from gateway.ports import DecodedItem, NewRemoteSession, ParsedFrame, RemoteAddress, RemoteAsk, RemoteTurnEnd
-from gateway.ports import Decoder as DecoderPort
 from gateway.ports.remote import RemoteSession
 
 REASONS = {"end": m.StopReason.END_TURN, "stopped": m.StopReason.INTERRUPTED}
 
 
-class Decoder(DecoderPort):
+class Decoder:
     """One talk's stream: words, and the end of the turn."""
 
     def __init__(self, mint: Mint) -> None:
@@ -44,6 +43,15 @@ class Decoder(DecoderPort):
 
     def end(self) -> Sequence[DecodedItem]:
         return [*self._assembler.finish(m.StopReason.ERROR, outcome=m.Outcome.FAILED)]
+
+    def on_answer(self, asked: RemoteAsk, answer: m.Answer) -> None:
+        """Quill has no asks."""
+
+    def configure(self, settings: m.Settings) -> None:
+        """Quill has no settings."""
+
+    def on_reconnect(self) -> None:
+        """A stream of Quill cannot be resumed."""
 
 
 def _frame(event: SseEvent) -> ParsedFrame:

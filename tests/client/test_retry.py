@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from gateway.client import MAX_RETRY_WAIT
-from gateway.client.transport.http_client import wait_before_retry
+from gateway.client import retry
+from gateway.client.retry import MAX_RETRY_WAIT, wait_before_retry
 from gateway.errors import (
     BackendFailed,
     ConnectionLost,
@@ -55,3 +55,31 @@ async def test_a_server_says_how_long_unless_it_is_too_long(waits: list[float]) 
 def test_somebody_who_says_nothing_has_some() -> None:
     patience = Timeouts()
     assert patience.connect < patience.first_byte <= patience.idle < patience.total and patience.attempts > 1
+
+
+async def test_a_request_is_repeated_until_it_succeeds() -> None:
+    """Time is simulated: the waits take none."""
+    failures: list[GatewayError] = [ConnectionLost("broke"), Overloaded("later", details={"retry_after": 5})]
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+
+    async def request() -> str:
+        if failures:
+            raise failures.pop(0)
+        return "done"
+
+    assert await retry(request, 3) == "done"
+    assert 5.4 <= loop.time() - began <= 5.8
+
+
+@pytest.mark.parametrize(("error", "tries"), [(ConnectionLost("broke"), 3), (BackendFailed("no"), 1)])
+async def test_a_request_that_fails_each_time_raises_its_error(error: GatewayError, tries: int) -> None:
+    tried = list[int]()
+
+    async def request() -> None:
+        tried.append(1)
+        raise error
+
+    with pytest.raises(type(error)):
+        await retry(request, 3)
+    assert len(tried) == tries
