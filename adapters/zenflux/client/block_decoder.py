@@ -10,7 +10,7 @@ from adapters.zenflux.wire import ANY_IMAGE
 from gateway.client import StreamAssembler
 from gateway.ports import BackendEvent
 
-from .readers import Bindings, builtin_zenflux_table
+from .readers import Bindings
 
 WORDS = (m.BlockKind.TEXT, m.BlockKind.THINKING)
 BASE64 = "base64"
@@ -134,13 +134,14 @@ def read_content(said: Any) -> m.Content:
 
 def _part(block: dict[str, Any]) -> m.AnyPart:
     """An image or a text; a block that is neither is shown as it is."""
-    table = builtin_zenflux_table()
-    given = table.read_object("image", block)
-    image = read_image(given) if given is not None else None
-    if image is not None:
-        return image
-    text = table.read_object("text_block", block)
-    return m.TextPart(text=text["text"] if text is not None else msgspec.json.encode(block).decode())
+    source = block.get("source") if block.get("type") == "image" else None
+    if isinstance(source, dict):
+        image = read_image({"image_data": source.get("data") or source.get("url"), "image_source": source.get("type"),
+                            "media_type": source.get("media_type")})
+        if image is not None:
+            return image
+    words = block.get("text")
+    return m.TextPart(text=words if isinstance(words, str) else msgspec.json.encode(block).decode())
 
 
 def _with_text(content: m.Content, more: str) -> m.Content:

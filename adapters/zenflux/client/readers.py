@@ -37,3 +37,13 @@ def tokens(count: int | None) -> int:
 
 def read_usage(usage: Mapping[str, int | None]) -> m.Usage:
     return m.Usage(**{name: tokens(count) for name, count in usage.items()})
+
+
+def text(value: Any) -> str:
+    """A text, or an empty one."""
+    return value if isinstance(value, str) else ""
+
+
+def members(value: Any) -> dict[str, Any]:
+    """An object, or an empty one."""
+    return value if isinstance(value, dict) else {}

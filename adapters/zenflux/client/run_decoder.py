@@ -61,7 +61,8 @@ class RunDecoder:
 
     def _message_start(self, given: Bindings) -> list[DecodedItem]:
         """If calls are open, their results come first, and the message begins after them."""
-        self._model = given["model"] or self._model
+        opening = given["opening"] if isinstance(given["opening"], dict) else {}
+        self._model = opening.get("model") or self._model
         ends = self._finish(self._ending.stop)
         self._ending.stop = m.StopReason.END_TURN
         out = any(call.origin is not m.ToolOrigin.PROVIDER for call in self.assembler.open_calls.values())
@@ -205,8 +206,8 @@ class RunDecoder:
 
     def _session_stopped(self, given: Bindings) -> list[DecodedItem]:
         """A word that is no reason is somebody's wish."""
-        cause = given["reason"]
-        self._ending.stopped, self.closing = cause if isinstance(cause, m.StopReason) else m.StopReason.INTERRUPTED, True
+        cause = given["reason"] if isinstance(given["reason"], m.StopReason) else m.StopReason.INTERRUPTED
+        self._ending.stopped, self.closing = cause, True
         return [*self._finish(m.StopReason.INTERRUPTED, m.Outcome.INTERRUPTED)]
 
     def _session_end(self, given: Bindings) -> list[DecodedItem]:
@@ -231,7 +232,7 @@ class RunDecoder:
 Handle = Callable[[RunDecoder, Bindings], list[DecodedItem]]
 _READ: dict[str, tuple[Handle, tuple[str, ...]]] = {
     "conversation.titled": (RunDecoder._conversation, ("title", "metadata", "summary", "count")),
-    "message.opened": (RunDecoder._message_start, ("model",)),
+    "message.opened": (RunDecoder._message_start, ("opening",)),
     "message.annotated": (RunDecoder._annotated, ("topic", "content")),
     "message.annotated.recommended": (RunDecoder._recommended, ("content",)),
     "message.usage": (RunDecoder._spent, ("stop_reason", "usage")),
@@ -247,6 +248,7 @@ _READ: dict[str, tuple[Handle, tuple[str, ...]]] = {
     "words.keyed": (RunDecoder._keyed_words, ("index", "piece", "signature")),
     "block.ended": (RunDecoder._content_stop, ("index", "signature")),
     "input.requested.permission": (RunDecoder._confirmation, ("request",)),
+    "input.requested.form": (RunDecoder._confirmation, ("request",)),
     "input.requested.continuation": (RunDecoder._long_running, ("ask",)),
     "input.requested.rollback": (RunDecoder._rollback, ("ask", "options")),
     "rollback.done": (RunDecoder._nothing, ()),
