@@ -7,6 +7,7 @@ from .filters import UnknownWord
 from .frame_decoder import FrameDecoder, UnreadableFrame
 from .json_schema import schema_text
 from .load import builtin_path, builtin_table, load_table
+from .object_decoder import ObjectDecoder
 from .projector import ProjectorBase, Step
 from .scopes import Vocabulary
 from .table import Table
@@ -22,6 +23,7 @@ __all__ = [
     "FrameDecoder",
     "FrameEncoder",
     "Loss",
+    "ObjectDecoder",
     "ProjectorBase",
     "Step",
     "SupportLevel",

@@ -34,7 +34,7 @@ from .scopes import (
     union_members,
 )
 from .shape import DEFAULT_ENVELOPE, FrameTemplate, InputTemplate, ParsedTable, ProblemCollector
-from .value_types import CHECKS, parse_type
+from .value_types import CHECKS, WHOLE_BODY, parse_type
 
 SSE_SUFFIX = "@sse"
 COMMANDS_BY_KIND = {command.kind: command for command in m.COMMANDS}
@@ -112,14 +112,32 @@ class _TableCheck:
                     self.add(("meanings", name, word), f"{name} has no member '{member}'", suggest(member, members))
 
     def _types(self) -> None:
-        nodes = self.draft.nodes()
-        bound = {str(slot).removeprefix("$") for node in nodes for slot, _ in slots(node)}
+        bound = _bound(self.draft.nodes())
         for name, spelled in self.draft.shape.types.items():
+            if isinstance(spelled, dict):
+                self._types_of_row(name, spelled)
+                continue
             if name not in bound:
                 self.add(("types", name), f"no row binds '${name}'", suggest(name, bound), key=True)
-            if parse_type(spelled) is None:
-                hint = f"types are {', '.join(CHECKS)}; '!' behind one: must be there; '?': need not fit"
-                self.add(("types", name), f"there is no type '{spelled}'", hint)
+            self._type(("types", name), spelled)
+            if name == BODY and spelled != WHOLE_BODY:
+                self.add(("types", name), "a body can only be said to be an object", f"write {WHOLE_BODY}")
+
+    def _types_of_row(self, row: str, types: dict[str, str]) -> None:
+        nodes = self.draft.rows(row)
+        if not nodes:
+            known = [*self.draft.frames, *self.draft.objects]
+            self.add(("types", row), f"there is no row '{row}'", suggest(row, known), key=True)
+        bound = _bound(nodes)
+        for name, spelled in types.items():
+            if nodes and name not in bound:
+                self.add(("types", row, name), f"'{row}' does not bind '${name}'", suggest(name, bound), key=True)
+            self._type(("types", row, name), spelled)
+
+    def _type(self, path: NodePath, spelled: str) -> None:
+        if parse_type(spelled) is None:
+            hint = f"types are {', '.join(CHECKS)}; '!' behind one: must be there; '?': need not fit"
+            self.add(path, f"there is no type '{spelled}'", hint)
 
     def _events(self) -> None:
         """Where a dialect says events by cues of its own, each cue stands for an event, and each event has a row."""
@@ -347,6 +365,11 @@ class SlotChecker:
                 known = [*FILTERS, *maps, *(() if inputs else (CONTENT_FILTER, PARTS_FILTER))]
                 self._findings.add(slot.path, f"there is no filter '{name}'", suggest(name, known))
             hint = None  # the type of a filter's result is not checked
+
+
+def _bound(nodes: Iterable[Node]) -> set[str]:
+    """The bindings of some rows, with their attributes."""
+    return {str(slot).removeprefix("$") for node in nodes for slot, _ in slots(node)}
 
 
 def _attribute_hint(step: str, known: dict[str, TypeHint], hint: TypeHint) -> str:

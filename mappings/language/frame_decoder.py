@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from .expressions import SPLICE, Array, Constant, Node, Object, Slot
-from .reader_code import IS_OF_TYPE, Fetched, compile_reader
+from .reader_code import IS_OF_TYPE, Fetched, compile_getter, compile_reader
 from .value_types import CHECKS, NOUNS, Need
 
 WirePath = tuple[str | int, ...]
@@ -19,6 +19,8 @@ Invert = Callable[[Any], Any]
 MISSING: Any = object()
 NAME, DATA = "event", "data"
 """Where the transport's own name of a frame and its parsed body stand in an envelope of a named framing."""
+ANY_NAME = "*"
+"""The wire name of a row that reads frames of names which no other row of its envelope has."""
 
 
 class UnreadableFrame(ValueError):
@@ -88,13 +90,14 @@ class BindingReader:
 
     @property
     def is_plain(self) -> bool:
-        """Whether it usually stands at its first place, and is of one type there."""
+        """Whether it usually stands at its first place, where one look tells its type."""
         first = self.sources[0]
         return first.written is None and first.type in IS_OF_TYPE and first.path != ()
 
     def fetched(self) -> Fetched:
         path, kind, invert, _ = self.sources[0]
-        return Fetched(path, kind, self.name, self.steps, invert)
+        may_be_null = self.need is not Need.REQUIRED and len(self.sources) == 1
+        return Fetched(path, kind, self.name, self.steps, invert, may_be_null)
 
     def read(self, root: Any) -> Any:
         """Its value; null where it is not there. Raises `UnreadableFrame`."""
@@ -139,7 +142,10 @@ def dotted(path: WirePath) -> str:
 # -- one spelling of a cue --------------------------------------------------------------------------------------------
 
 class Mark(NamedTuple):
-    """A member that a row is known by, and what must stand there: one of these words, an object, or anything."""
+    """A member that a row is known by, and what must stand there: one of these words, an object, or anything.
+
+    The word null stands for a member that is left out.
+    """
 
     path: WirePath
     words: frozenset[Any] | None = None
@@ -148,7 +154,8 @@ class Mark(NamedTuple):
     def is_in(self, root: Any) -> bool:
         found = member(root, self.path)
         if self.words is not None:
-            return isinstance(found, str | int) and found in self.words
+            return (found is MISSING and None in self.words) or (
+                (found is None or isinstance(found, str | int)) and found in self.words)
         return isinstance(found, dict) if self.is_object else found is not MISSING and found is not None
 
 
@@ -163,20 +170,22 @@ class Spelling:
     cue: str
     wire: str
     constants: Mapping[WirePath, Any]
-    """Constants of the body that are no placeholders."""
+    """Constants of the body that are no placeholders; null for a member that this spelling leaves out."""
     known_by: Marks | None
     """The members that the row itself names to be known by. None where the table leaves it to the loader what tells
     rows apart."""
     readers: tuple[BindingReader, ...]
+    body: WirePath | None = None
+    """The way to the body, if it must be an object."""
 
 
 class SpellingReader:
     """Reads the frames of one spelling, with what must be looked at first to know that it is this one."""
 
-    __slots__ = ("_checked", "_marks", "_readers", "cue", "is_sure", "read", "wire")
+    __slots__ = ("_body", "_checked", "_marks", "_readers", "cue", "is_sure", "read", "wire")
 
     def __init__(self, spelling: Spelling, required: frozenset[WirePath], wanted: frozenset[str] | None) -> None:
-        self.cue, self.wire = spelling.cue, spelling.wire
+        self.cue, self.wire, self._body = spelling.cue, spelling.wire, spelling.body
         marks = spelling.known_by
         self._marks = tuple((Mark(path, frozenset({value})),) for path, value in spelling.constants.items()
                             if path in required) if marks is None else marks
@@ -185,7 +194,15 @@ class SpellingReader:
         self.is_sure = not (self._marks or self._checked)
         self.read: Callable[[Any], dict[str, Any]] = self._read_slowly
         if all(one.is_plain for one in self._readers):
-            self.read = compile_reader([one.fetched() for one in self._readers], self._read_slowly)
+            self.read = compile_reader([one.fetched() for one in self._readers], self._read_slowly, self._body)
+
+    @property
+    def one_constant(self) -> tuple[tuple[WirePath, Any], ...] | None:
+        """The constant that alone tells that it is this one, if any is needed; None where more must be looked at."""
+        marks = [mark for choice in self._marks for mark in choice]
+        if len(marks) > 1 or self._checked or any(mark.words is None or len(mark.words) != 1 for mark in marks):
+            return None
+        return tuple((mark.path, *mark.words) for mark in marks if mark.words)
 
     def fits(self, root: Any) -> bool:
         """What must be there is there; of the other constants, no other value is."""
@@ -195,6 +212,8 @@ class SpellingReader:
         return has_constants(root, self._checked)
 
     def _read_slowly(self, root: Any) -> dict[str, Any]:
+        if self._body is not None and not isinstance(member(root, self._body), dict):
+            raise UnreadableFrame(f"'{dotted(self._body)}' should be an object")
         bindings: dict[str, Any] = {}
         for one in self._readers:
             inner = bindings
@@ -272,7 +291,53 @@ class FoundFrame(NamedTuple):
         return self.read(self.root)
 
 
-Form = tuple[tuple[tuple[WirePath, Any], ...], tuple[WirePath, ...], dict[str, list[SpellingReader]]]
+Choose = Callable[[Any], SpellingReader | None]
+"""From a frame to its row among those that share a wire name."""
+
+
+def choose_row(rows: Sequence[SpellingReader]) -> Choose:
+    """The first row that fits; where one constant tells the rows apart, it is looked up."""
+    if len(rows) == 1 and rows[0].is_sure:
+        return lambda root: rows[0]
+
+    def try_each(root: Any) -> SpellingReader | None:
+        for row in rows:
+            if row.is_sure or row.fits(root):
+                return row
+        return None
+
+    told = [row.one_constant for row in rows]
+    paths = {path for constants in told for path, _ in constants or ()}
+    if None in told or len(paths) != 1:
+        return try_each
+    look = compile_getter(paths.pop(), None)
+    known: dict[Any, SpellingReader] = {}
+    for row, constants in zip(rows, told, strict=True):
+        known.setdefault(constants[0][1] if constants else MISSING, row)
+    default = known.get(MISSING)
+
+    def choose(root: Any) -> SpellingReader | None:
+        value = look(root)
+        return known.get(value, default) if value is None or type(value) is str else try_each(root)
+
+    return choose
+
+
+class Form(NamedTuple):
+    """Rows in envelopes of one form: what they are known by, where their names stand, and the rows of each name."""
+
+    constants: tuple[tuple[WirePath, Any], ...]
+    wires: tuple[Callable[[Any], Any], ...]
+    rows: dict[str, Choose]
+
+    @property
+    def frame_name(self) -> str | None:
+        """The transport's name that all its frames have; None where they have several."""
+        return next((value for path, value in self.constants if path == (NAME,)), None)
+
+    def of_its_name(self) -> "Form":
+        """The same for frames whose name is known to fit."""
+        return self._replace(constants=tuple(one for one in self.constants if one[0] != (NAME,)))
 
 
 class FrameDecoder:
@@ -289,46 +354,51 @@ class FrameDecoder:
             asked = None if wanted is None else names.get(spelling.cue, frozenset())
             return SpellingReader(spelling, required, asked)
 
-        self._forms: list[Form] = [
-            (form.constants, form.wires,
-             {wire: [reader(*pair) for pair in told_apart(spellings)] for wire, spellings in rows.items()})
-            for form, rows in sorted(forms.items(), key=lambda item: -len(item[0].constants))
+        ordered = sorted(forms.items(), key=lambda item: -len(item[0].constants))
+        self.names = frozenset(wire for rows in forms.values() for wire in rows)
+        """The wire names of all frames that are read."""
+        self._forms = [
+            Form(form.constants, tuple(compile_getter(path, None) for path in form.wires),
+                 {wire: choose_row([reader(*pair) for pair in told_apart(spellings)])
+                  for wire, spellings in rows.items()})
+            for form, rows in ordered
         ]
-
-        self._sure = self._known_by_name()
-
-    def _known_by_name(self) -> dict[str, SpellingReader]:
-        """Rows that the transport's name alone tells: the only ones of their name, in an envelope without constants."""
-        if len(self._forms) != 1 or self._forms[0][0] or self._forms[0][1][:1] != ((NAME,),):
-            return {}
-        return {wire: rows[0] for wire, rows in self._forms[0][2].items() if len(rows) == 1 and rows[0].is_sure}
+        self._direct = {
+            wire: choose for (form, _), made in zip(ordered[:1], self._forms, strict=False)
+            if not form.constants and form.wires[:1] == ((NAME,),) for wire, choose in made.rows.items()
+        }
+        """Rows that the transport's name alone finds: those of the first form, if it has no constants."""
+        told = {*self.names, *(one.frame_name for one in self._forms)} - {None}
+        self._by_name = {
+            name: [one.of_its_name() for one in self._forms if one.frame_name in (None, name)] for name in told
+        }
 
     def decode(self, name: str, body: Any) -> DecodedFrame | None:
         """What the frame says; None where the table has no such frame. Raises `UnreadableFrame`."""
         root = {NAME: name, DATA: body}
-        row = self._sure.get(name) or self._row(root)
+        row = self._row(name, root)
         return None if row is None else DecodedFrame(row.cue, row.read(root))
-
-    @property
-    def names(self) -> frozenset[str]:
-        """The wire names of all frames that are read."""
-        return frozenset(wire for _, _, rows in self._forms for wire in rows)
 
     def find(self, name: str, body: Any) -> FoundFrame | None:
         """Which row of the table the frame is; None where the table has no such frame."""
         root = {NAME: name, DATA: body}
-        row = self._sure.get(name) or self._row(root)
+        row = self._row(name, root)
         return None if row is None else FoundFrame(row.cue, row.wire, row.read, root)
 
-    def _row(self, root: Any) -> SpellingReader | None:
-        for constants, wires, rows in self._forms:
-            if not has_constants(root, constants):
+    def _row(self, name: str, root: Any) -> SpellingReader | None:
+        direct = self._direct.get(name)
+        if direct is not None and (row := direct(root)) is not None:
+            return row
+        for constants, wires, rows in self._by_name.get(name, self._forms):
+            if constants and not has_constants(root, constants):
                 continue
-            for path in wires:
-                wire = member(root, path)
-                for row in rows.get(wire, ()) if isinstance(wire, str) else ():
-                    if row.is_sure or row.fits(root):
-                        return row
+            for look in wires:
+                wire = look(root)
+                choose = rows.get(wire) if type(wire) is str else None
+                if choose is not None and (row := choose(root)) is not None:
+                    return row
+            if ANY_NAME in rows and (row := rows[ANY_NAME](root)) is not None:
+                return row
         return None
 
 

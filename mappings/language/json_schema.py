@@ -13,12 +13,12 @@ import orjson
 import gateway.model as m
 
 from .check import COMMANDS_BY_KIND
-from .expressions import slot_pattern
+from .expressions import BODY, slot_pattern
 from .features import FEATURES, SupportLevel
 from .filters import ANY_OTHER, CONTENT_FILTER, FILTERS, PARTS_FILTER
 from .scopes import EVENT_CUES, MODEL_ENUMS, PART_TYPES
 from .shape import ALSO, ENVELOPE, FRAME_KEYS, KNOWN_BY, READ_ONLY, WHOSE, WRITE_ONLY, TableShape
-from .value_types import CHECKS, Need
+from .value_types import CHECKS, WHOLE_BODY, Need
 
 Schema = dict[str, Any]
 DRAFT = "http://json-schema.org/draft-07/schema#"
@@ -32,7 +32,8 @@ MEANINGS = {
     "enums": "Values of the gateway → words of the wire; '*' is every other value.",
     "meanings": "Words of the wire → values, where several values have one word.",
     "reads": "Words of the wire → values, as filters for what clients send.",
-    "types": "Binding → its type when it is read: 'text!' must be there, 'text' must fit, 'text?' is null otherwise.",
+    "types": "Binding → its type when it is read: 'text!' must be there, 'text' must fit, 'text?' is null otherwise. "
+    "Row → the types of its own bindings.",
     "names": "Further places of a frame where some servers write its name.",
     "envelopes": "The objects around frames; 'name@sse' is used instead of 'name' for server-sent events.",
     "parts": "How each kind of content is spelled; [] leaves a kind out.",
@@ -134,7 +135,9 @@ def _reads() -> Schema:
 
 def _types() -> Schema:
     needs = "".join(need for need in Need if need)
-    return {"additionalProperties": {"type": "string", "pattern": f"^({'|'.join(CHECKS)})[{needs}]?$"}}
+    one = {"type": "string", "pattern": f"^({'|'.join(CHECKS)})[{needs}]?$"}
+    of_row = {"type": "object", "additionalProperties": one}
+    return {"additionalProperties": {"anyOf": [one, of_row]}, "properties": {BODY: {"const": WHOLE_BODY}}}
 
 
 def _envelopes() -> Schema:

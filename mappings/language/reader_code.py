@@ -22,32 +22,67 @@ IS_OF_TYPE = {
 """Types whose check is one expression; bindings of other types go the slower way."""
 
 
+def compile_getter(path: Path, missing: Any) -> Callable[[Any], Any]:
+    """A function from a frame to what stands at the path, or `missing`."""
+    names: dict[str, Any] = {"missing": missing}
+    step = "".join(f"[{key!r}]" for key in path)
+    lines = ["def get(frame):", "    try:", f"        return frame{step}",
+             "    except (KeyError, TypeError, IndexError):", "        return missing"]
+    exec("\n".join(lines), names)  # noqa: S102 - made of a path that is quoted
+    made: Callable[[Any], Any] = names["get"]
+    return made
+
+
 class Fetched(NamedTuple):
-    """A binding that stands at one place: its path, its type, and where it goes in the bindings."""
+    """A binding that usually stands at one place: its path, its type, and where it goes in the bindings."""
 
     path: Path
     type: str
     name: str
     steps: tuple[str, ...]
     invert: Callable[[Any], Any] | None
+    may_be_null: bool = False
+    """Whether it is null where nothing stands there."""
 
 
-def compile_reader(fetched: Sequence[Fetched], slowly: Read) -> Read:
-    """A function from a frame to its bindings; `slowly` reads a frame that is not as it usually is."""
-    prefix = _common_prefix([one.path[:-1] for one in fetched])
+def compile_reader(fetched: Sequence[Fetched], slowly: Read, body: Path | None = None) -> Read:
+    """A function from a frame to its bindings; `slowly` reads a frame that is not as it usually is.
+
+    `body` is the way to what must be an object.
+    """
     names: dict[str, Any] = {f"i{index}": one.invert for index, one in enumerate(fetched)} | {"slowly": slowly}
-    lines = ["def read(frame):", "    try:", f"        at = frame{_index(prefix)}"]
-    lines += [f"        v{index} = at{_index(one.path[len(prefix):])}" for index, one in enumerate(fetched)]
-    checks = [f"({IS_OF_TYPE[one.type].format(f'v{index}')})" for index, one in enumerate(fetched)]
-    lines += [f"        if {' and '.join(checks) or 'True'}:", f"            return {_bindings(fetched)}",
-              "    except (KeyError, TypeError, IndexError, ValueError):", "        pass", "    return slowly(frame)"]
-    exec("\n".join(lines), names)  # noqa: S102 - made of paths that are quoted, never of what a frame holds
+    lines, parents = list[str](), dict[Path, str]()
+    values = [f"v{index} = {_value(one, _parent(one.path[:-1], parents, lines))}" for index, one in enumerate(fetched)]
+    checks = [] if body is None else [f"type({_parent(body, parents, lines)}) is dict"]
+    checks += [_check(f"v{index}", one) for index, one in enumerate(fetched)]
+    source = ["def read(frame):", "    try:", *(f"        {line}" for line in (*lines, *values)),
+              f"        if {' and '.join(checks) or 'True'}:", f"            return {_bindings(fetched)}",
+              "    except (AttributeError, KeyError, TypeError, IndexError, ValueError):", "        pass",
+              "    return slowly(frame)"]
+    exec("\n".join(source), names)  # noqa: S102 - made of paths that are quoted, never of what a frame holds
     made: Read = names["read"]
     return made
 
 
-def _index(path: Path) -> str:
-    return "".join(f"[{key!r}]" for key in path)
+def _parent(path: Path, parents: dict[Path, str], lines: list[str]) -> str:
+    """The variable of what stands at the path, which is fetched once."""
+    if not path:
+        return "frame"
+    if path not in parents:
+        above = _parent(path[:-1], parents, lines)
+        parents[path] = f"p{len(parents)}"
+        lines.append(f"{parents[path]} = {above}[{path[-1]!r}]")
+    return parents[path]
+
+
+def _value(one: Fetched, parent: str) -> str:
+    key = one.path[-1]
+    return f"{parent}.get({key!r})" if one.may_be_null and isinstance(key, str) else f"{parent}[{key!r}]"
+
+
+def _check(value: str, one: Fetched) -> str:
+    check = IS_OF_TYPE[one.type].format(value)
+    return f"({value} is None or ({check}))" if one.may_be_null else f"({check})"
 
 
 def _bindings(fetched: Sequence[Fetched]) -> str:
@@ -57,18 +92,16 @@ def _bindings(fetched: Sequence[Fetched]) -> str:
         inner = built
         for step in (one.name, *one.steps)[:-1]:
             inner = inner.setdefault(step, {})
-        inner[(one.name, *one.steps)[-1]] = f"i{index}(v{index})" if one.invert else f"v{index}"
+        inner[(one.name, *one.steps)[-1]] = _inverted(index, one)
     return _source(built)
+
+
+def _inverted(index: int, one: Fetched) -> str:
+    if one.invert is None:
+        return f"v{index}"
+    return f"None if v{index} is None else i{index}(v{index})" if one.may_be_null else f"i{index}(v{index})"
 
 
 def _source(built: dict[str, Any]) -> str:
     parts = [f"{name!r}: {_source(value) if isinstance(value, dict) else value}" for name, value in built.items()]
     return "{" + ", ".join(parts) + "}"
-
-
-def _common_prefix(paths: Sequence[Path]) -> Path:
-    first = min(paths, key=len, default=())
-    for length in range(len(first), 0, -1):
-        if all(path[:length] == first[:length] for path in paths):
-            return first[:length]
-    return ()

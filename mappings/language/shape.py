@@ -83,7 +83,7 @@ class TableShape(_StrictModel):
     enums: dict[str, dict[str, Word]] = {}
     meanings: dict[str, dict[str, str]] = {}
     reads: dict[str, dict[str, Word]] = {}
-    types: dict[str, str] = {}
+    types: dict[str, str | dict[str, str]] = {}
     names: list[str] = []
     envelopes: dict[str, dict[str, Any]] = {}
     parts: dict[str, Any] = {}
@@ -224,6 +224,12 @@ class ParsedTable:
     inputs: dict[str, InputTemplate] = field(default_factory=dict)
     objects: dict[str, Node] = field(default_factory=dict)
     errors: dict[str, ErrorTemplate] = field(default_factory=dict)
+
+    def rows(self, name: str) -> list[Node]:
+        """The templates of a row of `frames` or `objects`, in all their spellings, with their envelopes."""
+        frames = [one for frame in self.frames.get(name, ()) for one in (frame, *frame.also)]
+        around = [self.envelopes[one.envelope] for one in frames if one.envelope in self.envelopes]
+        return [*(one.body for one in frames), *around, *([self.objects[name]] if name in self.objects else [])]
 
     def written(self, cue: str) -> list[FrameTemplate]:
         """The frames of the cue, without those that are only read."""

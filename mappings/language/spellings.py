@@ -26,7 +26,7 @@ from .frame_decoder import (
 )
 from .scopes import Scope, Vocabulary, extra_scope, known_attributes, known_fields
 from .shape import FrameTemplate, ParsedTable, ProblemCollector
-from .value_types import Need, ValueType, parse_type, type_of_hint
+from .value_types import WHOLE_BODY, Need, ValueType, parse_type, type_of_hint
 
 Inverses = Mapping[str, tuple[str, Filter]]
 """By filter: the type of the value on the wire, and what gives back the value that was filtered."""
@@ -39,7 +39,13 @@ class SpellingCompiler:
 
     def __init__(self, draft: ParsedTable, vocabulary: Vocabulary, inverses: Inverses) -> None:
         self._draft, self._vocabulary, self._inverses = draft, vocabulary, inverses
-        self._types = {name: parse_type(spelled) or ValueType() for name, spelled in draft.shape.types.items()}
+        self._types = draft.shape.types
+
+    def _declared(self, row: str, key: str) -> ValueType | None:
+        """The type that the table says a binding has: in this row, or everywhere."""
+        of_row = self._types.get(row)
+        spelled = (of_row.get(key) if isinstance(of_row, dict) else None) or self._types.get(key)
+        return parse_type(spelled) if isinstance(spelled, str) else None
 
     def forms(self, framings: tuple[Framing, ...]) -> Forms:
         """Every spelling that is read, by the form of its envelope and its wire name."""
@@ -61,7 +67,14 @@ class SpellingCompiler:
 
     def part_spelling(self, kind: str, node: Node, scope: Scope) -> Spelling:
         found = list(places(node))
-        return Spelling(kind, "", _constants(found), None, self._readers(found, scope))
+        return Spelling(kind, "", _constants(found), None, self._readers("", found, scope))
+
+    def object_spelling(self, name: str) -> Spelling:
+        """A row of `objects`."""
+        found = list(places(self._draft.objects[name]))
+        scope = extra_scope(self._vocabulary.objects[name])
+        must_be_object = () if isinstance(self._draft.objects[name], Object) else None
+        return Spelling(name, "", _constants(found), None, self._readers(name, found, scope), must_be_object)
 
     # -- frames -------------------------------------------------------------------------------------------------------
 
@@ -72,16 +85,23 @@ class SpellingCompiler:
         envelope = self._envelope(frame, framing)
         form, around, body = self._form(envelope)
         if body is None:  # the envelope says the same of every frame
-            yield form, Spelling(cue, frame.wire, {}, None, self._readers(around, scope))
+            yield form, Spelling(cue, frame.wire, {}, None, self._readers(cue, around, scope))
             return
         at, own = body.path, [*_within(body, frame.body), *_further_places(frame, body)]
-        known_by = self._known_by(frame, at, own)
-        yield form, Spelling(cue, frame.wire, _constants(own), known_by, self._readers([*own, *around], scope))
+        known_by, constants = self._known_by(frame, at, own), _constants(own)
+        readers, must_be_object = self._readers(cue, [*own, *around], scope), self._body(at)
+        yield form, Spelling(cue, frame.wire, constants, known_by, readers, must_be_object)
         for other in frame.also:
+            inner = _within(body, other.body)
             if other.wire != frame.wire:
-                inner = _within(body, other.body)
-                yield form, Spelling(
-                    cue, other.wire, _constants(inner), known_by, self._readers([*inner, *around], scope))
+                others = self._readers(cue, [*inner, *around], scope)
+                yield form, Spelling(cue, other.wire, _constants(inner), known_by, others, must_be_object)
+            elif (changed := _changed_constants(constants, inner)) != constants:
+                marks = self._known_by(frame, at, [*inner, *own])
+                yield form, Spelling(cue, frame.wire, changed, marks, readers, must_be_object)
+
+    def _body(self, at: WirePath) -> WirePath | None:
+        return at if self._types.get(BODY) == WHOLE_BODY else None
 
     def _known_by(self, frame: FrameTemplate, at: WirePath, own: list[Place]) -> Marks | None:
         """The members that the row is known by, of each choice one."""
@@ -118,18 +138,18 @@ class SpellingCompiler:
 
     # -- bindings -----------------------------------------------------------------------------------------------------
 
-    def _readers(self, found: list[Place], scope: Scope) -> tuple[BindingReader, ...]:
+    def _readers(self, row: str, found: list[Place], scope: Scope) -> tuple[BindingReader, ...]:
         by_key: dict[str, list[Place]] = {}
         for place in found:
             if isinstance(place.node, Slot) and _is_field(place.node, scope):
                 by_key.setdefault(str(place.node), []).append(place)
-        return tuple(self._reader(same, scope) for same in by_key.values())
+        return tuple(self._reader(row, same, scope) for same in by_key.values())
 
-    def _reader(self, same: list[Place], scope: Scope) -> BindingReader:
+    def _reader(self, row: str, same: list[Place], scope: Scope) -> BindingReader:
         slot = same[0].node
         assert isinstance(slot, Slot)
         key = str(slot).removeprefix("$")
-        declared = self._types.get(key)
+        declared = self._declared(row, key)
         kind = declared.name if declared else type_of_hint(_hint(slot, scope))
         filtered = sorted(same, key=lambda place: isinstance(place.node, Slot) and bool(self._inverted(place.node)))
         sources = tuple(dict.fromkeys(self._source(place, kind) for place in filtered))
@@ -179,6 +199,17 @@ def _further_places(frame: FrameTemplate, body: Place) -> list[Place]:
 def _constants(found: list[Place]) -> dict[WirePath, Any]:
     return {place.path: place.node.value for place in found
             if isinstance(place.node, Constant) and not is_placeholder(place.node.value)}
+
+
+def _changed_constants(constants: dict[WirePath, Any], inner: list[Place]) -> dict[WirePath, Any]:
+    """The constants of a row, with what a further spelling has at their places; null where it leaves a member out."""
+    changed = dict(constants)
+    for place in inner:
+        if isinstance(place.node, Slot):
+            changed.pop(place.path, None)
+        elif place.path in changed or not is_placeholder(place.node.value):
+            changed[place.path] = place.node.value
+    return changed
 
 
 def _is_field(slot: Slot, scope: Scope) -> bool:

@@ -29,6 +29,7 @@ from .filters import (
     word_reader,
 )
 from .frame_decoder import FrameDecoder
+from .object_decoder import ObjectDecoder
 from .scopes import ERROR_NAMES, MODEL_ENUMS, PART_TYPES, Vocabulary, extra_scope, part_scope, union_members
 from .shape import FrameTemplate, InputTemplate, ParsedTable
 from .spellings import Inverses, SpellingCompiler
@@ -116,9 +117,17 @@ class Table:
         """Content as the dialect spells it: a text, or a list of blocks, of which unknown ones are passed over."""
         return self._content.content(value)
 
+    def read_part(self, block: Any) -> m.AnyPart | None:
+        """A content block; None for one that the table does not have."""
+        return self._content.part(block)
+
     def decoder(self, *framings: Framing, wanted: Mapping[str, Sequence[str]] | None = None) -> FrameDecoder:
         """The frames read back; of the cues in `wanted` only these names are bound, of other cues none."""
         return FrameDecoder(self._spellings.forms(framings), wanted)
+
+    def reader(self, *names: str) -> ObjectDecoder:
+        """Rows of `objects` read back: one, or several that the same body could be."""
+        return ObjectDecoder([self._spellings.object_spelling(name) for name in names])
 
     def explanation(self, *framings: Framing) -> Explanation:
         """What goes out and what comes back, row by row."""

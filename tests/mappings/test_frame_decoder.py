@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import gateway.model as m
-from mappings.language import FEATURES, Table, Vocabulary, load_table
+from mappings.language import FEATURES, FrameDecoder, Table, Vocabulary, load_table
 from mappings.language.frame_decoder import UnreadableFrame
 
 CUES = {"opened": ("block", "call"), "said": ("index", "text", "topic"), "ended": ("why",), "paused": ("why", "data")}
@@ -25,6 +25,7 @@ errors: { "*": { body: $message } }
 support: { SUPPORT }
 frames:
 """.replace("TYPES", TYPES)
+TWO_ENVELOPES = HEAD.replace("default: {", "inner: { event: part, data: { part: $wire, inner: $body } }, default: {")
 FRAMES = """
   opened:
     - open: { block: { type: $call.origin | tool_origin, name: $call.name, input: {} } }
@@ -42,10 +43,13 @@ FRAMES = """
 
 
 def table(tmp_path: Path, frames: str = FRAMES) -> Table:
+    return write_table(tmp_path, HEAD if frames is FRAMES else HEAD.replace(TYPES, ""), frames)
+
+
+def write_table(tmp_path: Path, head: str, frames: str) -> Table:
     events = ", ".join(f"{event.name}: []" for event in m.EVENTS if event.name != "custom")
     support = ", ".join(f"{feature}: full" for feature in FEATURES)
     file = tmp_path / "small.yaml"
-    head = HEAD if frames is FRAMES else HEAD.replace(TYPES, "")
     file.write_text(head.replace("EVENTS", events).replace("SUPPORT", support) + frames)
     return load_table(file, Vocabulary(cues=CUES))
 
@@ -219,3 +223,80 @@ def test_an_envelope_may_have_no_place_for_the_body_or_the_name(tmp_path: Path) 
     nameless = file.read_text().replace("{ event: $wire, data: {} }", "{ data: {} }")
     file.write_text(nameless.replace("names: [ data.kind ]", ""))
     assert load_table(file, Vocabulary(cues=CUES)).decoder("sse").decode("x", {}) is None
+
+
+# -- what several servers spell differently ----------------------------------------------------------------------------
+
+VARIANTS = """
+  said:
+    - say: { kind: words, text: $text, index: $index, topic: $topic }
+      also:
+        - say: { kind: null }
+          of: a server that leaves out the kind
+        - say: { kind: letters }
+          of: a server with another word for the kind
+  opened: [ say: { kind: $block.kind, text: $block.text } ]
+  ended:
+    - "*": { why: $why | stop_reason }
+      envelope: inner
+  paused:
+    - end: { state: over, tool: ask, why: $why | stop_reason, data: $data }
+      known_by: [ data ]
+      envelope: inner
+      also:
+        - end: { tool: $topic }
+          of: a server with tools of its own
+"""
+
+
+def variants(tmp_path: Path, types: str = "") -> FrameDecoder:
+    """The envelope `inner` names its frames within."""
+    made = TWO_ENVELOPES.replace(TYPES, types)
+    return write_table(tmp_path, made, VARIANTS).decoder("sse")
+
+
+@pytest.mark.parametrize(("body", "cue"), [
+    ({"kind": "words", "text": "hi"}, "said"), ({"kind": "letters", "text": "hi"}, "said"),
+    ({"text": "hi"}, "said"), ({"kind": None, "text": "hi"}, "said"),
+    ({"kind": "picture", "text": "hi"}, "opened"), ({"kind": 7}, "opened"), ({"kind": ["words"]}, "opened"),
+])
+def test_a_further_spelling_may_have_constants_of_its_own_or_leave_one_out(
+    tmp_path: Path, body: Any, cue: str
+) -> None:
+    found = variants(tmp_path).decode("say", body)
+    assert found is not None and found.cue == cue
+
+
+def test_a_further_spelling_may_have_a_value_in_place_of_a_constant(tmp_path: Path) -> None:
+    decoder = variants(tmp_path)
+    for tool in ("ask", "another"):
+        found = decoder.decode("part", {"part": "end", "inner": {"state": "over", "tool": tool, "data": {"x": 1}}})
+        assert found == ("paused", {"why": None, "data": {"x": 1}, "topic": tool})
+
+
+@pytest.mark.parametrize("body", [{"part": "novel", "inner": {}}, {"inner": {}}, {"part": 7}, {"part": "end"}, None])
+def test_a_row_of_any_name_reads_what_no_other_row_of_its_envelope_is(tmp_path: Path, body: Any) -> None:
+    decoder = variants(tmp_path)
+    found = decoder.decode("part", body)
+    assert found is not None and found.cue == "ended"
+    assert decoder.decode("novel", body) is None
+
+
+def test_types_may_be_those_of_one_row(tmp_path: Path) -> None:
+    decoder = variants(tmp_path, "types: { index: int, said: { text: text!, index: text? } }\n")
+    found = decoder.decode("say", {"text": "hi", "index": 7})
+    assert found == ("said", {"text": "hi", "index": None, "topic": None})
+    with pytest.raises(UnreadableFrame, match="'text' is missing"):
+        decoder.decode("say", {})
+    picture = {"kind": "picture", "text": 7}
+    assert decoder.decode("say", picture) == ("opened", {"block": picture})
+
+
+@pytest.mark.parametrize("body", [None, [], "say", 7])
+def test_a_body_may_have_to_be_an_object(tmp_path: Path, body: Any) -> None:
+    decoder = variants(tmp_path, "types: { body: object! }\n")
+    with pytest.raises(UnreadableFrame, match="'the frame' should be an object"):
+        decoder.decode("say", body)
+    with pytest.raises(UnreadableFrame, match="'inner' should be an object"):
+        decoder.decode("part", {"part": "novel", "inner": body})
+    assert decoder.decode("say", {}) is not None
