@@ -4,7 +4,7 @@ from .encoder import NO_BINDINGS, FrameEncoder
 from .explanation import ExplainedCue, ExplainedEvent, ExplainedFrame, Explanation, Loss
 from .features import FEATURES, Feature, SupportLevel, feature_of
 from .filters import UnknownWord
-from .frame_decoder import FrameDecoder, UnreadableFrame
+from .frame_decoder import DecodedFrame, FrameDecoder, UnreadableFrame
 from .json_schema import schema_text
 from .load import builtin_path, builtin_table, load_table
 from .object_decoder import ObjectDecoder
@@ -15,6 +15,7 @@ from .table import Table
 __all__ = [
     "FEATURES",
     "NO_BINDINGS",
+    "DecodedFrame",
     "ExplainedCue",
     "ExplainedEvent",
     "ExplainedFrame",

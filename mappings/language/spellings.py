@@ -13,6 +13,7 @@ from .frame_decoder import (
     DATA,
     NAME,
     BindingReader,
+    BodyPlace,
     EnvelopeForm,
     Mark,
     Marks,
@@ -26,7 +27,7 @@ from .frame_decoder import (
 )
 from .scopes import Scope, Vocabulary, extra_scope, known_attributes, known_fields
 from .shape import FrameTemplate, ParsedTable, ProblemCollector
-from .value_types import WHOLE_BODY, Need, ValueType, parse_type, type_of_hint
+from .value_types import SOME_BODY, WHOLE_BODY, Need, ValueType, parse_type, type_of_hint
 
 Inverses = Mapping[str, tuple[str, Filter]]
 """By filter: the type of the value on the wire, and what gives back the value that was filtered."""
@@ -73,7 +74,7 @@ class SpellingCompiler:
         """A row of `objects`."""
         found = list(places(self._draft.objects[name]))
         scope = extra_scope(self._vocabulary.objects[name])
-        must_be_object = () if isinstance(self._draft.objects[name], Object) else None
+        must_be_object = BodyPlace(()) if isinstance(self._draft.objects[name], Object) else None
         return Spelling(name, "", _constants(found), None, self._readers(name, found, scope), must_be_object)
 
     # -- frames -------------------------------------------------------------------------------------------------------
@@ -100,8 +101,9 @@ class SpellingCompiler:
                 marks = self._known_by(frame, at, [*inner, *own])
                 yield form, Spelling(cue, frame.wire, changed, marks, readers, must_be_object)
 
-    def _body(self, at: WirePath) -> WirePath | None:
-        return at if self._types.get(BODY) == WHOLE_BODY else None
+    def _body(self, at: WirePath) -> BodyPlace | None:
+        declared = self._types.get(BODY)
+        return BodyPlace(at, declared == SOME_BODY) if declared in (WHOLE_BODY, SOME_BODY) else None
 
     def _known_by(self, frame: FrameTemplate, at: WirePath, own: list[Place]) -> Marks | None:
         """The members that the row is known by, of each choice one."""

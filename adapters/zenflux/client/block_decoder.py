@@ -70,10 +70,10 @@ class BlockDecoder:
         return index not in self._open and index not in self._over
 
     def delta(self, index: int, words: str, signature: str | None = None) -> list[BackendEvent]:
-        if index in self._over:
-            return []
         opened = self._open.get(index)
         if opened is None:
+            if index in self._over:
+                return []
             opened = self._open[index] = StartedBlock(m.BlockKind.TEXT)
         if opened.kind in WORDS:
             return self._say(index, opened.kind, words, signature)

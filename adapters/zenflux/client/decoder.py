@@ -8,7 +8,7 @@ import gateway.model as m
 from gateway.errors import BackendFailed
 from gateway.ids import Mint
 from gateway.ports import DecodedItem, ParsedFrame, RemoteAsk
-from mappings.language import FrameDecoder, UnreadableFrame
+from mappings.language import DecodedFrame, FrameDecoder, UnreadableFrame
 
 from .readers import Bindings, builtin_zenflux_table
 from .run_decoder import READ_NAMES, RunDecoder
@@ -17,26 +17,16 @@ ENVELOPE_NAMES = ("run_id", "session_id", "out_seq")
 RUN_STARTED = "turn.started"
 
 
-class ReadFrame(NamedTuple):
-    """A frame that the table knows, with what stands in it."""
+class UnreadableEvent(NamedTuple):
+    """A frame that cannot be understood, with what stands around its body, as far as that can be read."""
 
     cue: str
     bindings: Bindings
-    """Of a frame that cannot be understood, what stands around its body, as far as that can be read."""
-    error: BackendFailed | None = None
+    error: BackendFailed
 
-    @property
-    def run_id(self) -> str:
-        return self.bindings.get("run_id") or ""
 
-    @property
-    def session_id(self) -> str:
-        return self.bindings.get("session_id") or ""
-
-    @property
-    def seq(self) -> int:
-        """The number of the event in its run; 0 if it has none."""
-        return max(0, self.bindings.get("out_seq") or 0)
+ReadFrame = DecodedFrame | UnreadableEvent
+"""A frame that the table knows, with what stands in it."""
 
 
 class Decoder:
@@ -55,8 +45,8 @@ class Decoder:
 
     def take(self, read: ReadFrame) -> Sequence[DecodedItem]:
         """A frame that was read; one that cannot be understood changes nothing, so open blocks can still be ended."""
-        run_id = read.run_id
-        if read.error is not None:
+        run_id = read.bindings.get("run_id") or ""
+        if isinstance(read, UnreadableEvent):
             if self._run.over and run_id in ("", self._run.run_id):
                 return []
             raise read.error
@@ -117,18 +107,20 @@ def read_frame(frame: ParsedFrame) -> ReadFrame | None:
     """What a frame says; None for a frame that the table does not have. Raises `BackendFailed` for no frame at all."""
     if not isinstance(frame.body, dict):
         raise BackendFailed("the server sent a frame that is no object")
-    found = frame_decoder().find(frame.name, frame.body)
-    if found is None:
-        return None
     try:
-        return ReadFrame(found.cue, found.bindings())
+        return frame_decoder().decode(frame.name, frame.body)
     except UnreadableFrame as error:
-        failed = BackendFailed(f"a {found.wire} of the server cannot be understood: {error}")
+        return _unreadable(frame, error)
+
+
+def _unreadable(frame: ParsedFrame, error: UnreadableFrame) -> UnreadableEvent:
+    found = envelope_decoder().find(frame.name, frame.body)
+    assert found is not None, "a frame that has no row is not read"
+    failed = BackendFailed(f"a {found.wire} of the server cannot be understood: {error}")
     try:
-        around = envelope_decoder().decode(frame.name, frame.body)
-        return ReadFrame(found.cue, around.bindings if around is not None else {}, failed)
+        return UnreadableEvent(found.cue, found.bindings(), failed)
     except UnreadableFrame:
-        return ReadFrame(found.cue, {}, failed)
+        return UnreadableEvent(found.cue, {}, failed)
 
 
 @cache

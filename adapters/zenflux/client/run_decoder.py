@@ -1,6 +1,6 @@
 """Decodes one run: its messages, which may be several of ours, its usage, which counts once, and its end."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from msgspec.structs import asdict
@@ -40,7 +40,7 @@ class RunDecoder:
         self._round_over = False
         self._remarks: list[tuple[m.AnnotationTopic, Any]] = []
 
-    def feed(self, cue: str, given: Bindings) -> list[DecodedItem]:
+    def feed(self, cue: str, given: Bindings) -> Sequence[DecodedItem]:
         handle = _HANDLERS.get(cue)
         if handle is None or self.over:
             return []
@@ -109,15 +109,16 @@ class RunDecoder:
         self._round_over = self._round_over or inside
         return [*self._blocks.start_result(given)]
 
-    def _words(self, given: Bindings) -> list[DecodedItem]:
+    def _words(self, given: Bindings) -> Sequence[DecodedItem]:
         return self._delta(given["index"], given["text"])
 
-    def _keyed_words(self, given: Bindings) -> list[DecodedItem]:
+    def _keyed_words(self, given: Bindings) -> Sequence[DecodedItem]:
         return self._delta(given["index"], given["piece"] or "", given["signature"])
 
-    def _delta(self, index: int, words: str, signature: str | None = None) -> list[DecodedItem]:
-        begun = self._speak() if self._blocks.is_new(index) else []
-        return [*begun, *self._blocks.delta(index, words, signature)]
+    def _delta(self, index: int, words: str, signature: str | None = None) -> Sequence[DecodedItem]:
+        if self._blocks.is_new(index):
+            return [*self._speak(), *self._blocks.delta(index, words, signature)]
+        return self._blocks.delta(index, words, signature)
 
     def _content_stop(self, given: Bindings) -> list[DecodedItem]:
         return [*self._blocks.stop(given), *self._remark()]
@@ -229,7 +230,7 @@ class RunDecoder:
         return [*said, RemoteTurnEnd(stop_reason=stop, outcome=outcome, fault=self._ending.fault)]
 
 
-Handle = Callable[[RunDecoder, Bindings], list[DecodedItem]]
+Handle = Callable[[RunDecoder, Bindings], Sequence[DecodedItem]]
 _READ: dict[str, tuple[Handle, tuple[str, ...]]] = {
     "conversation.titled": (RunDecoder._conversation, ("title", "metadata", "summary", "count")),
     "message.opened": (RunDecoder._message_start, ("opening",)),
@@ -248,7 +249,6 @@ _READ: dict[str, tuple[Handle, tuple[str, ...]]] = {
     "words.keyed": (RunDecoder._keyed_words, ("index", "piece", "signature")),
     "block.ended": (RunDecoder._content_stop, ("index", "signature")),
     "input.requested.permission": (RunDecoder._confirmation, ("request",)),
-    "input.requested.form": (RunDecoder._confirmation, ("request",)),
     "input.requested.continuation": (RunDecoder._long_running, ("ask",)),
     "input.requested.rollback": (RunDecoder._rollback, ("ask", "options")),
     "rollback.done": (RunDecoder._nothing, ()),
@@ -261,7 +261,7 @@ _READ: dict[str, tuple[Handle, tuple[str, ...]]] = {
 """By cue: what is done with it, and the names that are read for that."""
 _HANDLERS = {cue: handle for cue, (handle, _) in _READ.items()}
 READ_NAMES = {cue: names for cue, (_, names) in _READ.items()}
-_ANY_TIME = ("conversation.titled", "notice.posted")
+_ANY_TIME = frozenset({"conversation.titled", "notice.posted"})
 """Events that may come at any time, whether or not the server waits."""
 
 

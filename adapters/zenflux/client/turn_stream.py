@@ -86,7 +86,7 @@ class RemoteRun:
         read = read_frame(ParsedFrame("", body))
         if read is None or not self._is_ours(read):
             return []
-        seq = read.seq
+        seq = max(0, read.bindings.get("out_seq") or 0)
         if seq and seq <= self.seq:
             return []  # read before the connection broke
         if seq:
@@ -94,10 +94,11 @@ class RemoteRun:
         return self._news(self.decoder.take(read), seq)
 
     def _is_ours(self, read: ReadFrame) -> bool:
-        if read.session_id and read.session_id != self.session_id:
+        given = read.bindings
+        if given.get("session_id") not in (None, "", self.session_id):
             return False
-        run = read.run_id
-        self.run_id = self.run_id or run
+        run = given.get("run_id")
+        self.run_id = self.run_id or run or ""
         return not run or run == self.run_id
 
     def conclude(self) -> list[DecodedItem]:
