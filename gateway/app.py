@@ -53,6 +53,7 @@ from gateway.resources import (
     AuditedSessions,
     FileStore,
     KeyService,
+    RuledResources,
     Scheduler,
     Schedules,
     Shares,
@@ -174,7 +175,10 @@ class Gateway:
         return Context(
             dialect=name, mount=config.dialects[name].mount or self.components.dialects[name].mount,
             sessions=self._audited,
-            resources=AuditedResources(self.resources, self.audit.write, current_caller),
+            resources=RuledResources(
+                AuditedResources(self.resources, self.audit.write, current_caller),
+                lambda: self.components.config.management.changes, current_caller,
+            ),
             files=self.files, answers=self.answers, agents=self.components.cards,
             table=self.components.tables[name], settings=self.components.settings[name], guard=self.authenticator,
             addresses=AddressPolicy(config.outbound.allow), trust_uploads=config.workspace.trust,

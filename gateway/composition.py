@@ -13,13 +13,13 @@ from pydantic import BaseModel, ValidationError
 
 import gateway.model as m
 from adapters import known_dialects
-from gateway.backends import kinds, user_modules
-from gateway.backends.shadow import ShadowReport, shadowed
+from gateway.backends import BackendContext, MadeBackend, kinds
+from gateway.backends.shadow import ShadowOptions, ShadowReport, shadowed
 from gateway.client import AddressPolicy
 from gateway.config import Config
 from gateway.errors import GatewayError, NotFound
 from gateway.field_errors import YAML_NOUNS, describe_error
-from gateway.ports import Backend, ConfinableBackend, Dialect
+from gateway.ports import Backend, Dialect
 from gateway.yaml_positions import NodePath, Problem, Problems, YamlDocument, read_yaml, suggest
 from mappings.language import Table, Vocabulary, builtin_path, load_table
 
@@ -64,6 +64,7 @@ class Components:
     settings: Mapping[str, Any]
     tables: Mapping[str, Table]
     cards: Mapping[str, m.AgentCard]
+    made: Mapping[str, MadeBackend]
     backends: Mapping[str, Backend]
 
 
@@ -83,8 +84,9 @@ def load_components(config: Config, old: Components | None = None) -> Components
     return Components(
         config=config, dialects=dialects, settings=settings,
         tables={name: table for name, table in tables.items() if table},
-        cards={name: made[0] for name, made in agents.items() if made},
-        backends={name: made[1] for name, made in agents.items() if made},
+        cards={name: agent[0] for name, agent in agents.items() if agent},
+        made={name: agent[1] for name, agent in agents.items() if agent},
+        backends={name: agent[1].backend for name, agent in agents.items() if agent},
     )
 
 
@@ -192,20 +194,20 @@ def _agent(
     old: Components | None,
     document: YamlDocument,
     problems: list[Problem],
-) -> tuple[m.AgentCard, Backend] | None:
+) -> tuple[m.AgentCard, MadeBackend] | None:
     found = _backend(agent.backend, agent.settings, config, ("agents", name), document, problems,
                      _reusable_backend(name, config, old))
     return (merge_card(found[0], name, agent), found[1]) if found else None
 
 
-def _reusable_backend(name: str, config: Config, old: Components | None) -> Backend | None:
+def _reusable_backend(name: str, config: Config, old: Components | None) -> MadeBackend | None:
     """The backend of before, if neither its settings nor its code have changed."""
     if old is None or old.config.agents.get(name) != config.agents[name]:
         return None
     if any(getattr(old.config, word) != getattr(config, word) for word in ("shadow", "outbound", "workspace")):
         return None
-    backend = old.backends.get(name)
-    return None if user_modules.is_stale(backend) else backend
+    made = old.made.get(name)
+    return None if made is None or (made.module is not None and made.module.is_stale) else made
 
 
 def _backend(
@@ -215,13 +217,14 @@ def _backend(
     at: NodePath,
     document: YamlDocument,
     problems: list[Problem],
-    kept: Backend | None = None,
-) -> tuple[m.AgentCard, Backend] | None:
+    kept: MadeBackend | None = None,
+) -> tuple[m.AgentCard, MadeBackend] | None:
     base = config.file.parent if config.file else Path()
+    context = BackendContext(base, AddressPolicy(config.outbound.allow), config.workspace.trust)
     try:
         kind = kinds.kind_of(word, base)
         made = kept or _made_or_reported(
-            lambda: kind.make(settings, base), kind.settings.model_fields if kind.settings else (),
+            lambda: kind.make(settings, context), kind.settings.model_fields if kind.settings else (),
             (*at, "settings"), document, problems,
         )
     except GatewayError as error:
@@ -232,13 +235,11 @@ def _backend(
     except Problems as found:
         problems += found.problems
         return None
-    if isinstance(made, ConfinableBackend):
-        made.confine(AddressPolicy(config.outbound.allow), trust_uploads=config.workspace.trust)
-    return (getattr(made, "card", kind.card), made) if made else None
+    return (made.card or kind.card, made) if made else None
 
 
 def _add_shadows(
-    agents: dict[str, tuple[m.AgentCard, Backend] | None],
+    agents: dict[str, tuple[m.AgentCard, MadeBackend] | None],
     config: Config,
     old: Components | None,
     document: YamlDocument,
@@ -256,9 +257,10 @@ def _add_shadows(
     if not any(agents.values()):
         _backend(wanted.backend, wanted.settings, config, ("shadow",), document, problems)
     reporter = ShadowReport(config.data / wanted.report)
-    for name, made in agents.items():
+    options = ShadowOptions(share=wanted.share, at_once=wanted.max_concurrent, seconds=wanted.timeout_seconds)
+    for name, agent in agents.items():
         if (
-            made is None
+            agent is None
             or (wanted.agents is not None and name not in wanted.agents)
             or _reusable_backend(name, config, old)
         ):
@@ -266,9 +268,9 @@ def _add_shadows(
         shadow = _backend(wanted.backend, wanted.settings, config, ("shadow",), document, problems)
         if shadow is None:
             return
-        agents[name] = made[0], shadowed(
-            made[1], shadow[1], reporter, share=wanted.share, at_once=wanted.max_concurrent,
-            seconds=wanted.timeout_seconds,
+        card, made = agent
+        agents[name] = card, MadeBackend(
+            shadowed(made.backend, shadow[1].backend, reporter, options), module=made.module,
         )
 
 

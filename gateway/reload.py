@@ -11,7 +11,6 @@ from pathlib import Path
 
 from gateway import logging
 from gateway.app import Gateway
-from gateway.backends import watched_files
 from gateway.composition import load_components
 from gateway.config import Config, load_certificate, load_config
 from gateway.errors import GatewayError
@@ -187,5 +186,5 @@ def _mounts(config: Config) -> dict[str, str | None]:
 def settings_files(gateway: Gateway) -> list[Path]:
     """The files that the current settings, tables and agents were loaded from."""
     parts = gateway.components
-    code = [file for backend in parts.backends.values() for file in watched_files(backend)]
+    code = [file for made in parts.made.values() if made.module for file in made.module.files]
     return [*parts.config.files, *(builtin_path(name) for name in parts.dialects), *code]

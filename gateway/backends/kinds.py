@@ -2,7 +2,7 @@
 
 import importlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -10,17 +10,40 @@ from typing import Any
 from pydantic import BaseModel
 
 import gateway.model as m
-from gateway.backends.demo import DEMO_CARD, DemoSettings
+from gateway.client import AddressPolicy
 from gateway.errors import Invalid, NotFound, translate_exceptions
-from gateway.ports import Backend
+from gateway.ports import Addresses, Backend, ConfinableBackend
 from gateway.yaml_positions import Problems
 
-from .demo import _demo
-from .scripted import ScriptedSettings, _scripted
-from .user_modules import load_user_module
+from .demo import DEMO_CARD, DemoBackend, DemoSettings
+from .scripted import ScriptedBackend, ScriptedSettings, load_scenario
+from .user_modules import UserModule, load_user_module
 
-BackendFactory = Callable[[Mapping[str, Any], Path], Backend]
-"""(the agent's settings, the folder that its paths are relative to) → the agent."""
+
+@dataclass(frozen=True)
+class BackendContext:
+    """What an agent is made with beside its settings.
+
+    Paths in settings are relative to `folder`. `addresses` are those that clients may name; if `trust_uploads` is set,
+    files of clients may configure the agent.
+    """
+
+    folder: Path
+    addresses: Addresses = field(default_factory=AddressPolicy)
+    trust_uploads: bool = False
+
+
+@dataclass(frozen=True)
+class MadeBackend:
+    """An agent; its card if that is not the card of its kind; its user module, which is watched for changes."""
+
+    backend: Backend
+    card: m.AgentCard | None = None
+    module: UserModule | None = None
+
+
+BackendFactory = Callable[[Mapping[str, Any], BackendContext], MadeBackend]
+"""(the settings of the agent, what it is made with beside them) → the agent."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,18 +65,30 @@ def user_class_kind(word: str, base: Path) -> BackendKind:
     """The kind of a user's class; its attribute `card`, if there is one, is what clients see."""
     module_name, _, name = word.partition(":")
     with translate_exceptions({NotFound: Invalid, Problems: Invalid}):
-        made = getattr(load_user_module(module_name, base).module, name, None)
+        module = load_user_module(module_name, base)
+    made = getattr(module.module, name, None)
     if not callable(made):
         raise Invalid(f"module '{module_name}' has no class '{name}'")
 
-    def make(settings: Mapping[str, Any], folder: Path) -> Backend:
+    def make(settings: Mapping[str, Any], context: BackendContext) -> MadeBackend:
         with translate_exceptions({TypeError: Invalid}):
             backend = made(**settings)
         if not callable(getattr(backend, "run", None)) or not callable(getattr(backend, "close", None)):
             raise Invalid(f"'{word}' is no backend: it needs an async generator 'run(turn)' and a coroutine 'close()'")
-        return backend  # type: ignore[no-any-return]  # it has what a backend must have
+        if isinstance(backend, ConfinableBackend):
+            backend.confine(context.addresses, trust_uploads=context.trust_uploads)
+        return MadeBackend(backend, getattr(backend, "card", None), module)
 
     return BackendKind(make=make, card=getattr(made, "card", None) or m.AgentCard(name=name.lower()))
+
+
+def _demo(settings: Mapping[str, Any], context: BackendContext) -> MadeBackend:
+    return MadeBackend(DemoBackend(delay=DemoSettings.model_validate(settings).delay))
+
+
+def _scripted(settings: Mapping[str, Any], context: BackendContext) -> MadeBackend:
+    scenario = ScriptedSettings.model_validate(settings).scenario
+    return MadeBackend(ScriptedBackend(load_scenario(context.folder / scenario)))
 
 
 KINDS: dict[str, BackendKind] = {

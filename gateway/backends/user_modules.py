@@ -31,30 +31,14 @@ class UserModule:
 
     @property
     def is_stale(self) -> bool:
-        """Whether a file has changed since it was read."""
-        return any(_stamp(file) != stamp for file, stamp in self.file_stamps.items())
+        """Whether the module was loaded again, or a file has changed since it was read."""
+        return self is not _LOADED.get(self.module.__name__) or any(
+            _stamp(file) != stamp for file, stamp in self.file_stamps.items()
+        )
 
 
 _LOADED: dict[str, UserModule] = {}
 """The modules that were loaded here, by name; only these are loaded again."""
-
-
-def user_module_of(backend: object) -> UserModule | None:
-    """The user module of a backend, if it has one."""
-    named = getattr(backend, "source", None)
-    return named if isinstance(named, UserModule) else _LOADED.get(type(backend).__module__)
-
-
-def watched_files(backend: object) -> tuple[Path, ...]:
-    """The files to watch for a backend."""
-    source = user_module_of(backend)
-    return source.files if source else ()
-
-
-def is_stale(backend: object) -> bool:
-    """Whether the files of a backend have changed since it was made, or have been loaded again."""
-    source = user_module_of(backend)
-    return source is not None and (source.is_stale or source is not _LOADED.get(source.module.__name__))
 
 
 def load_user_module(name: str, base: Path) -> UserModule:

@@ -3,9 +3,10 @@
 from .address_policy import AddressPolicy, AddressRefused, GuardedResolver
 from .event_writer import INPUT_FRAGMENT_LENGTH, NO_USAGE, BackendEvents, BackendOutputs, EventWriter, events_of
 from .json_readers import parse_timestamp
+from .reconnect import Reconnector, ResumableStream
 from .redaction import MIN_SECRET_LENGTH, Redactor, long_secrets, redact
 from .remote_turn import GeneratorTurn, ItemGenerator, generator_turn
-from .retry import retry
+from .retry import RETRYABLE_ERRORS, retry
 from .secret_filter import SecretFilter
 from .session_memory import SessionMemory
 from .status import NOT_SERVED_STATUSES, status_details, suppress_statuses, upstream_status
@@ -20,6 +21,7 @@ from .transport import (
     SseEvent,
     error_text,
 )
+from .websocket import WebSocketConnection, WebSocketConnector
 
 __all__ = [
     "INPUT_FRAGMENT_LENGTH",
@@ -27,6 +29,7 @@ __all__ = [
     "MIN_SECRET_LENGTH",
     "NOT_SERVED_STATUSES",
     "NO_USAGE",
+    "RETRYABLE_ERRORS",
     "AddressPolicy",
     "AddressRefused",
     "BackendEvents",
@@ -38,12 +41,16 @@ __all__ = [
     "Http1Connection",
     "HttpClient",
     "ItemGenerator",
+    "Reconnector",
     "Redactor",
+    "ResumableStream",
     "SecretFilter",
     "SessionMemory",
     "SseDecoder",
     "SseEvent",
     "StreamAssembler",
+    "WebSocketConnection",
+    "WebSocketConnector",
     "error_text",
     "events_of",
     "generator_turn",

@@ -36,7 +36,7 @@ async def wait_before_retry(error: GatewayError, attempt: int, attempts: int) ->
 
 def requested_wait(error: GatewayError) -> float | None:
     """The seconds that the server wants us to wait; None if it wants no wait."""
-    found = (error.details or {}).get("retry_after")
+    found = (error.details or {}).get("retry_after", error.retry_after)
     return found if isinstance(found, int | float) else None
 
 

@@ -204,6 +204,10 @@ def _from_file(config: Config, file: Path, warnings: tuple[str, ...] = ()) -> Co
         "data": home / config.data,
         "mappings": {name: home / table for name, table in config.mappings.items()},
         "tls": config.tls and TlsSettings(certificate=home / config.tls.certificate, key=home / config.tls.key),
+        "management": config.management.model_copy(update={
+            name: folder and home / folder for name in ("skills", "docs")
+            for folder in [getattr(config.management, name)]
+        }),
     })
     return absolute.with_source(ConfigSource(file.absolute(), file, warnings))
 

@@ -202,6 +202,19 @@ class WorkspaceSettings(SettingsModel):
     trust: bool = False
 
 
+class ManagementSettings(SettingsModel):
+    """Who may change agents, tools, MCP servers, skills and settings over the API, and what the server offers of them.
+
+    `changes`: users change their own (own), only admins change anything (read), or nobody does (off). `execute` are the
+    tools that may run outside of any conversation. `skills` and `docs` are folders.
+    """
+
+    changes: Literal["own", "read", "off"] = "own"
+    execute: tuple[NonEmptyText, ...] = ("clock", "calc", "search")
+    skills: Path | None = None
+    docs: Path | None = None
+
+
 class ShadowSettings(SettingsModel):
     """A second backend that runs a copy of each turn; the file `report` has the differences."""
 
@@ -264,6 +277,7 @@ class Config(SettingsModel):
     uploads: Annotated[UploadSettings, BeforeValidator(_empty_if_bare)] = UploadSettings()
     outbound: Annotated[OutboundSettings, BeforeValidator(_empty_if_bare)] = OutboundSettings()
     workspace: Annotated[WorkspaceSettings, BeforeValidator(_empty_if_bare)] = WorkspaceSettings()
+    management: Annotated[ManagementSettings, BeforeValidator(_empty_if_bare)] = ManagementSettings()
     logging: Annotated[LoggingSettings, BeforeValidator(_empty_if_bare)] = LoggingSettings()
 
     _source: ConfigSource = PrivateAttr(default=ConfigSource())

@@ -119,7 +119,8 @@ class ToolSpec(Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Settings(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a session has chosen of its agent; secrets stand apart so that nothing prints them by accident.
 
-    `tools` is None where nobody said anything about tools: the agent's own are then enabled and allowed.
+    `tools` is None where nobody said anything about tools: the agent's own are then enabled and allowed. `agent_id` and
+    `agent_version` are those of the made agent that the settings come from, if they come from one.
     """
 
     tools: dict[str, Permission] | None = None
@@ -129,6 +130,8 @@ class Settings(Struct, frozen=True, kw_only=True, omit_defaults=True):
     system: str | None = None
     model: str | None = None
     mcp_servers: tuple[dict[str, Any], ...] = ()
+    agent_id: str | None = None
+    agent_version: int | None = None
 
 
 class Usage(Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -1,10 +1,13 @@
-"""What dialects share beside sessions, one service each: keys, files, memories, schedules, shares, workspaces."""
+"""What dialects share beside sessions, one service each, such as agents, files, keys, memories and schedules."""
 
+from .agents import AgentDefinition, AgentService, ChosenAgent, StoredAgent, UnknownModel, model_of, models_of
 from .audit import AuditedResources, AuditedSessions
+from .change_rules import Changes, RuledResources
 from .files import FileStore, create_file_resource
 from .key_service import KeyService
 from .keys import KeyStore
 from .memories import Memories, Memory, MemoryFilter, StoredMemory
+from .named_resources import AlreadyExists, NamedResources
 from .scheduler import Scheduler
 from .schedules import ScheduledTask, Schedules, StoredRun, StoredTask
 from .session_archive import SessionArchive, addresses_in, pack_session, unpack_session, unpack_session_files
@@ -12,28 +15,39 @@ from .shares import Share, Shares
 from .workspaces import Workspace, WorkspaceItem, Workspaces
 
 __all__ = [
+    "AgentDefinition",
+    "AgentService",
+    "AlreadyExists",
     "AuditedResources",
     "AuditedSessions",
+    "Changes",
+    "ChosenAgent",
     "FileStore",
     "KeyService",
     "KeyStore",
     "Memories",
     "Memory",
     "MemoryFilter",
+    "NamedResources",
+    "RuledResources",
     "ScheduledTask",
     "Scheduler",
     "Schedules",
     "SessionArchive",
     "Share",
     "Shares",
+    "StoredAgent",
     "StoredMemory",
     "StoredRun",
     "StoredTask",
+    "UnknownModel",
     "Workspace",
     "WorkspaceItem",
     "Workspaces",
     "addresses_in",
     "create_file_resource",
+    "model_of",
+    "models_of",
     "pack_session",
     "unpack_session",
     "unpack_session_files",

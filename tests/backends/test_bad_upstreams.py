@@ -13,7 +13,7 @@ import structlog
 import trustme
 
 import gateway.model as m
-from gateway.backends.kinds import kind_of
+from gateway.backends.kinds import BackendContext, kind_of
 from gateway.errors import BackendFailed, GatewayError, TimedOut
 from gateway.ports import Backend
 from tests.support.backends import agui_server as agui_driving
@@ -67,7 +67,7 @@ def kind(request: pytest.FixtureRequest) -> str:
 @asynccontextmanager
 async def backend(kind: str, url: str, **settings: Any) -> AsyncIterator[Backend]:
     given = {"url": url, **UPSTREAMS[kind].settings, "first_byte_seconds": 20, "idle_seconds": 20, **settings}
-    made = kind_of(kind, Path()).make(given, Path())
+    made = kind_of(kind, Path()).make(given, BackendContext(Path())).backend
     try:
         yield made
     finally:

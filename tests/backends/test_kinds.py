@@ -6,7 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from gateway.backends import DEMO_CARD, DemoBackend
-from gateway.backends.kinds import KINDS, kind_of
+from gateway.backends.kinds import KINDS, BackendContext, kind_of
 from gateway.errors import NotFound
 
 
@@ -18,9 +18,9 @@ def test_every_kind_has_settings_and_a_card() -> None:
 
 
 def test_the_demo_needs_no_settings() -> None:
-    assert isinstance(KINDS["demo"].make({}, Path()), DemoBackend)
+    assert isinstance(KINDS["demo"].make({}, BackendContext(Path())).backend, DemoBackend)
     with pytest.raises(ValidationError, match="dealy"):
-        KINDS["demo"].make({"dealy": 1}, Path())
+        KINDS["demo"].make({"dealy": 1}, BackendContext(Path()))
 
 
 def test_the_demos_card() -> None:

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from gateway.backends.kinds import is_class_reference, user_class_kind
+from gateway.backends.kinds import BackendContext, is_class_reference, user_class_kind
+from gateway.client import AddressPolicy
 from gateway.errors import Invalid
 from tests.support.gateway_server import serving
 
@@ -30,6 +31,11 @@ class Parrot:
 
     async def close(self):
         pass
+
+
+class Owl(Parrot):
+    def confine(self, addresses, *, trust_uploads):
+        self.confined = addresses, trust_uploads
 
 
 class NoBackend:
@@ -60,7 +66,7 @@ def test_a_colon_makes_it_an_import(word: str, is_one: bool) -> None:
 
 @pytest.mark.parametrize(("word", "settings", "told"), [
     ("no_such_module_here:X", {}, "No module named"),
-    ("my_parrot:Owl", {}, "has no class 'Owl'"),
+    ("my_parrot:Eagle", {}, "has no class 'Eagle'"),
     ("my_parrot:number", {}, "has no class 'number'"),
     ("my_mistake:broken", {}, "invalid syntax"),
     ("my_parrot:NoBackend", {}, "is no backend"),
@@ -68,7 +74,14 @@ def test_a_colon_makes_it_an_import(word: str, is_one: bool) -> None:
 ])
 def test_what_is_no_backend_is_told(folder: Path, word: str, settings: dict, told: str) -> None:
     with pytest.raises(Invalid, match=told):
-        user_class_kind(word, folder).make(settings, folder)
+        user_class_kind(word, folder).make(settings, BackendContext(folder))
+
+
+def test_a_class_that_can_be_confined_is_told_what_clients_may_name(folder: Path) -> None:
+    addresses = AddressPolicy()
+    made = user_class_kind("my_parrot:Owl", folder).make({}, BackendContext(folder, addresses, trust_uploads=True))
+    assert made.backend.confined == (addresses, True)  # type: ignore[attr-defined]
+    assert (made.card and made.card.title, made.module and made.module.files) == ("Parrot", (folder / "my_parrot.py",))
 
 
 async def test_it_answers_over_http(folder: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from gateway.backends import is_stale, user_modules, watched_files
+from gateway.backends import user_modules
 from gateway.backends.user_modules import load_user_module, module_files
 from gateway.composition import load_components
 from gateway.config import load_config
@@ -115,16 +115,19 @@ def test_agents_whose_code_has_changed_are_made_anew(folder: Path, agent: dict, 
     config.write_text(yaml.safe_dump({**PLAIN, "agents": {"mine": agent, "demo": {"backend": "demo"}}}))
     file.write_text(code.format(1))
     first = load_components(load_config(config))
-    assert watched_files(first.backends["mine"]) == (file,)
-    assert watched_files(first.backends["demo"]) == ()
+    assert first.made["mine"].module is not None
+    assert first.made["mine"].module.files == (file,)
+    assert first.made["demo"].module is None
     second = load_components(load_config(config), first)
     assert second.backends == first.backends
     file.write_text(code.format(22))
-    assert is_stale(first.backends["mine"])
+    assert first.made["mine"].module.is_stale
     third = load_components(load_config(config), second)
     assert third.backends["mine"] is not first.backends["mine"]
     assert third.backends["demo"] is first.backends["demo"]
-    assert not is_stale(third.backends["mine"])
+    assert third.made["mine"].module is not None
+    assert not third.made["mine"].module.is_stale
+    assert first.made["mine"].module.is_stale, "it was loaded again"
     file.write_text("def broken(:\n")
     with pytest.raises(Problems, match=f"{file}:1:12: module 'changing_class' cannot be read"):
         load_components(load_config(config), third)

@@ -238,3 +238,10 @@ def test_what_is_no_mapping_of_settings_is_told(text: str, problem: str) -> None
 def test_a_file_that_is_not_there_is_told() -> None:
     with pytest.raises(Problems, match=r"^nowhere\.yaml:1:1: there is no such file; name another with --config$"):
         load_config("nowhere.yaml")
+
+
+def test_folders_of_skills_and_docs_start_at_the_folder_of_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "config.yaml"
+    file.write_text("dialects: {aap: {}}\nagents: {demo: {backend: demo}}\nmanagement: {skills: mine}\n")
+    management = load_config(file).management
+    assert (management.skills, management.docs) == (tmp_path / "mine", None)

@@ -1,5 +1,7 @@
 """The filters, one by one."""
 
+from typing import Any
+
 import pytest
 
 import gateway.model as m

@@ -8,7 +8,6 @@ import orjson
 import pytest
 
 import gateway.model as m
-from gateway.client import AddressPolicy
 from tests.support.backends.acp_turns import backend, played
 from tests.support.dialects.blade.rest_server import blade
 
@@ -55,8 +54,7 @@ async def test_a_zip_brings_no_configuration(tmp_path: Path) -> None:
 @pytest.mark.parametrize("trust", [False, True])
 async def test_a_file_of_a_message_lands_beside_the_configuration_of_an_agent(tmp_path: Path, trust: bool) -> None:
     names = [".mcp.json", "CLAUDE.md", "x/AGENTS.md", "note.txt"]
-    async with backend(tmp_path) as made:
-        made.confine(AddressPolicy(), trust_uploads=trust)
+    async with backend(tmp_path, trust_uploads=trust) as made:
         await played(made, m.SendMessage(content=tuple(m.FilePart(name=name, url="data:,x") for name in names)))
     stored = sorted(path.name for path in (tmp_path / "work" / "sess_1").iterdir())
     assert stored == sorted([".mcp.json", "CLAUDE.md", "AGENTS.md", "note.txt"] if trust else [

@@ -1,7 +1,6 @@
 """The stream of one turn, read over as many connections as it takes."""
 
 import asyncio
-import random
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
@@ -10,7 +9,7 @@ from typing import Any
 
 import orjson
 
-from gateway.client import Http1Connection, HttpClient, SseDecoder, SseEvent, upstream_status
+from gateway.client import Http1Connection, HttpClient, Reconnector, SseDecoder, SseEvent, upstream_status
 from gateway.errors import BackendFailed, ConnectionLost, GatewayError, Overloaded, RateLimited, ServerUnreachable
 from gateway.json_values import read_exact_json
 from gateway.ports import ParsedFrame
@@ -24,7 +23,7 @@ EVENT_ID = re.compile(r"[0-9]{1,15}\.([0-9]{1,9})", re.ASCII)
 """The id of an event: its turn, and its number in the turn."""
 CONFLICT = 409
 MAX_RETRY_DELAY = 5.0
-"""The longest wait before the next attempt, whatever the server says."""
+"""A stream that wants a longer wait in seconds before it is resumed gets this one."""
 
 
 class StreamInterrupted(Exception):
@@ -58,12 +57,13 @@ class TurnStream:
         self._path = f"/sessions/{session_id}/turns"
         self._open = AsyncExitStack()
         self._connection: Http1Connection | None = None
+        self._reconnector = Reconnector(upstream.timeouts.attempts)
         self._decoder = SseDecoder(name=upstream.name)
-        self._had = self._had_before = self._failures = 0
+        self._had = 0
         self._last_id = ""
         self._begun = self._is_whole = False
         self._cut: GatewayError | None = None
-        """The last break of the stream."""
+        """The last break of the stream, until it is resumed."""
         self._invalid: GatewayError | None = None
         """What is wrong with the event after those that were returned last."""
         self._is_hung_up = False
@@ -94,7 +94,7 @@ class TurnStream:
             async with asyncio.timeout(None) as self._waiting:
                 if self._is_hung_up:
                     raise StreamInterrupted
-                return await (self._read_whole() if self._mode == "none" else self._read_stream())
+                return await (self._read_whole() if self._mode == "none" else self._reconnector.read(self))
         except TimeoutError:
             raise StreamInterrupted from None
         finally:
@@ -114,27 +114,32 @@ class TurnStream:
                 self._is_whole = True
                 return frames
 
-    async def _read_stream(self) -> list[ParsedFrame]:
-        while self._invalid is None:
-            try:
-                connection = self._connection or await self._connect()
-                while chunk := await connection.read_body():
-                    if frames := self._frames(self._decoder.feed(chunk)):
-                        return frames
-                await self._disconnect()
-                self._cut = ConnectionLost(f"{self._upstream.name} ended its stream before the turn was over")
-            except GatewayError as error:
-                await self._disconnect()
-                if await self._waited_while_busy(error):
-                    continue
-                self._cut = await self._may_go_on(error, self._cut)
-            failures = self._failures = 1 if self._had > self._had_before else self._failures + 1
-            if failures > self._upstream.timeouts.attempts:
-                raise self._cut
-            await asyncio.sleep(self._pause(failures))
-        raise self._invalid
-
     # -- over many connections ------------------------------------------------------------------------------------
+
+    @property
+    def cursor(self) -> int:
+        return self._had
+
+    async def connect(self) -> None:
+        while True:
+            try:
+                return await self._connect()
+            except GatewayError as error:
+                if not await self._waited_while_busy(error):
+                    raise
+
+    async def receive(self) -> list[ParsedFrame]:
+        if self._invalid is not None:
+            raise self._invalid
+        assert self._connection is not None, "the stream is connected"
+        while chunk := await self._connection.read_body():
+            if frames := self._frames(self._decoder.feed(chunk)):
+                return frames
+        raise ConnectionLost(f"{self._upstream.name} ended its stream before the turn was over")
+
+    async def disconnect(self) -> None:
+        await self._open.aclose()
+        self._connection = None
 
     async def _waited_while_busy(self, error: GatewayError) -> bool:
         """Wait if the server refused the message because it is busy, and there is to be another try."""
@@ -144,21 +149,19 @@ class TurnStream:
         await asyncio.sleep(self._busy_delays.pop(0))
         return True
 
-    async def _may_go_on(self, error: GatewayError, cut: GatewayError | None) -> GatewayError:
-        """The error to raise if the stream cannot be resumed; raises it if that is certain.
-
-        A server that was not reached has taken nothing: the request may be sent again.
-        """
-        if isinstance(error, ServerUnreachable):
-            return error
+    async def check_resumable(self, error: GatewayError) -> None:
+        """A server that was not reached has taken nothing: the request may be sent again."""
         if self._begun:
-            is_busy = isinstance(error, Overloaded | RateLimited) and cut is not None
-            can_resume = is_busy or isinstance(error, ConnectionLost)
+            is_busy = isinstance(error, Overloaded | RateLimited) and self._cut is not None
+            can_resume = is_busy or isinstance(error, ConnectionLost | ServerUnreachable)
         else:
-            can_resume = await self._find_out(error)
-        if can_resume:
-            return error
-        raise (cut or error) from None
+            can_resume = isinstance(error, ServerUnreachable) or await self._find_out(error)
+        if not can_resume:
+            raise (self._cut or error) from None
+        wanted, self._decoder.retry_ms = self._decoder.retry_ms, None
+        if wanted is not None:
+            error.retry_after = min(wanted / 1000, MAX_RETRY_DELAY)
+        self._cut = error
 
     async def _find_out(self, error: GatewayError) -> bool:
         """Whether it is known, after this, if the message was taken; if it was not, it is to be sent again."""
@@ -169,19 +172,10 @@ class TurnStream:
         self._begun, self._is_repeated = taken is True, True
         return taken is True or (taken is False and not is_refused)
 
-    def _pause(self, failures: int) -> float:
-        """As long as the server wants, or longer each time; the first try comes at once where it said nothing."""
-        if self._decoder.retry_ms is not None:
-            wanted, self._decoder.retry_ms = self._decoder.retry_ms / 1000, None
-            return min(wanted, MAX_RETRY_DELAY)
-        backoff = random.uniform(0.2, 0.4) * 2.0 ** (failures - 1)  # noqa: S311  # no secret
-        return 0.0 if failures == 1 else min(backoff, MAX_RETRY_DELAY)
-
     # -- one connection -------------------------------------------------------------------------------------------
 
-    async def _connect(self) -> Http1Connection:
+    async def _connect(self) -> None:
         """Send the message, or ask for the rest of the turn."""
-        self._had_before = self._had
         if not self._begun:
             request = self._upstream.open("POST", self._path, self._body, headers=SSE_HEADERS)
         else:
@@ -193,13 +187,8 @@ class TurnStream:
         if connection.content_type != "text/event-stream":
             raise BackendFailed(
                 f"{self._upstream.name} answered with {connection.content_type}, not with a stream of events")
-        self._connection, self._begun = connection, True
+        self._connection, self._begun, self._cut = connection, True, None
         self._decoder = SseDecoder(name=self._upstream.name)
-        return connection
-
-    async def _disconnect(self) -> None:
-        await self._open.aclose()
-        self._connection = None
 
     def _frames(self, events: Sequence[SseEvent]) -> list[ParsedFrame]:
         """The frames of new events; an invalid event is raised at once, or at the next read if others came before."""

@@ -54,11 +54,10 @@ class CallRegistry:
 
 
 class DeltaProjector(ProjectorBase):
-    """Stream mode `delta`: text as it comes."""
+    """Stream mode `delta`: text as it comes; an image is written under the given cue."""
 
-    image_cue = "image.delta"
-
-    def __init__(self, table: DialectTable) -> None:
+    def __init__(self, table: DialectTable, image_cue: str = "image.delta") -> None:
+        self.image_cue = image_cue
         self.known = CallRegistry()
         self.encoder = table.encoder("sse")
         self.words = self.encoder.cue_encoders(m.BlockDelta)
@@ -97,18 +96,20 @@ class DeltaProjector(ProjectorBase):
         return self.encoder.cue("child.asked", record, {"call": m.question_call(event.ask, event.request_id)})
 
 
-class MessageProjector(DeltaProjector):
-    """Stream mode `message`: each part when it is whole."""
+class MessageProjector(ProjectorBase):
+    """Stream mode `message`: each part when it is whole, all else as in stream mode `delta`."""
 
-    image_cue = "image.whole"
+    def __init__(self, table: DialectTable) -> None:
+        self._others = DeltaProjector(table, image_cue="image.whole")
+        self._encoder = table.encoder("sse")
 
     def feed(self, record: m.Record) -> Frames:
         event = record.event
         if type(event) is m.BlockDelta:
             return NO_FRAMES
         if type(event) is m.BlockEnded and event.text and record.scope_id == m.ROOT:
-            return self.encoder.cue(f"whole.{event.kind}", record, {"text": event.text})
-        return super().feed(record)
+            return self._encoder.cue(f"whole.{event.kind}", record, {"text": event.text})
+        return self._others.feed(record)
 
 
 class NumberedProjector(ProjectorBase):

@@ -2,12 +2,14 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import aiohttp
 
 import gateway.model as m
+from gateway.client import Reconnector
 from gateway.errors import (
     BackendFailed,
     ConnectionLost,
@@ -29,8 +31,6 @@ END_AFTER_FAULT_SECONDS = 5.0
 """How many seconds the end of a chat may take after the server's error."""
 REPLAY_SECONDS = 10.0
 """How many seconds a server that can repeat its events may take to begin."""
-RETRY_DELAY = 0.2
-"""Seconds before a connection is tried again; longer each time."""
 DELIVERY_SECONDS = 0.5
 """After so many seconds, a message that was sent on a broken connection has arrived, or never will."""
 ALREADY_ACCEPTED_CODES = ("session_busy", "invalid_askuser_answer")
@@ -77,6 +77,14 @@ class TurnStream:
         self.is_broken = False
         """Set by the caller when the server has reported an error: the end of the chat should follow."""
         self._session, self._place, self._books = session, place, books
+        self._event, self._body = "", dict[str, Any]()
+        self._open = AsyncExitStack()
+        self._line: SocketioConnection | None = None
+        self._acknowledged_as = 0
+        """The number of the acknowledgement of our event on this connection; 0 if it was not sent on it."""
+        self._missed_frames: list[ParsedFrame] = []
+        self.cursor = 0
+        """The number of frames that were received."""
         self._session_id, self._mark, self._before = session_id, mark, mark.turn
         self._since = mark.turn if since is None else since
         self._end_of_patience = _now() + place.patience.total
@@ -86,33 +94,45 @@ class TurnStream:
 
     async def frames(self, event: str, body: dict[str, Any]) -> AsyncGenerator[ParsedFrame, None]:
         """Send an event, and give the frames that follow, until the caller stops."""
-        failures = 0
-        while True:
-            try:
-                async with connect(self._session, self._place) as line:
-                    for frame in await self._take_up(line):
-                        yield frame
-                    sent = 0 if self._is_taken else await self._send(line, event, body)
-                    while True:
-                        for frame in await self._next(line, sent):
-                            failures = 0
-                            yield frame
-            except (ConnectionLost, ServerUnreachable, Overloaded) as error:
-                failures += 1
-                if failures >= self._place.patience.attempts or not self._can_go_on or self._seconds <= 0:
-                    raise error from None
-            await asyncio.sleep(RETRY_DELAY * failures)
+        self._event, self._body = event, body
+        reconnector = Reconnector(self._place.patience.attempts)
+        try:
+            while True:
+                for frame in await reconnector.read(self):
+                    yield frame
+        finally:
+            await self.disconnect()
 
-    async def _send(self, line: SocketioConnection, event: str, body: dict[str, Any]) -> int:
-        self._sends, self._sent_at = self._sends + 1, _now()
-        return await line.emit(event, body)
+    # -- over many connections ------------------------------------------------------------------------------------
 
-    # -- after a break --------------------------------------------------------------------------------------------
+    async def connect(self) -> None:
+        self._line = await self._open.enter_async_context(connect(self._session, self._place))
+        self._missed_frames = await self._take_up(self._line)
+        self._acknowledged_as = 0
+        if not self._is_taken:
+            self._sends, self._sent_at = self._sends + 1, _now()
+            self._acknowledged_as = await self._line.emit(self._event, self._body)
 
-    @property
-    def _can_go_on(self) -> bool:
-        """Whether the chat can be resumed: not if its events cannot be told from those of earlier chats."""
-        return not self._sends or self._before is not None or (self._is_taken and self._has_numbers)
+    async def receive(self) -> list[ParsedFrame]:
+        assert self._line is not None, "the stream is connected"
+        frames, self._missed_frames = self._missed_frames, []
+        if frames:
+            return frames
+        while not (frames := await self._next(self._line, self._acknowledged_as)):
+            pass
+        self.cursor += len(frames)
+        return frames
+
+    async def disconnect(self) -> None:
+        await self._open.aclose()
+        self._line = None
+
+    async def check_resumable(self, error: GatewayError) -> None:
+        """A chat cannot be resumed if its events cannot be told from those of earlier chats."""
+        can_resume = not self._sends or self._before is not None or (self._is_taken and self._has_numbers)
+        is_passing = isinstance(error, ConnectionLost | ServerUnreachable | Overloaded)
+        if not is_passing or not can_resume or self._seconds <= 0:
+            raise error from None
 
     async def _take_up(self, line: SocketioConnection) -> list[ParsedFrame]:
         """Follow the session: from now on, or from where it was left."""

@@ -1,15 +1,21 @@
 """Reads the stream of one turn at a CAS server, over several connections if need be."""
 
-import asyncio
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import aclosing
+from contextlib import AsyncExitStack
 from typing import Any
 
 import orjson
 from multidict import MultiDict
 
 from adapters.cas.wire import PREVIEWED_TYPES
-from gateway.client import HttpClient, SseEvent, suppress_statuses, upstream_status
+from gateway.client import (
+    RETRYABLE_ERRORS,
+    EventStream,
+    HttpClient,
+    Reconnector,
+    SseEvent,
+    upstream_status,
+)
 from gateway.errors import BackendFailed, ConnectionLost, GatewayError, TimedOut
 from gateway.ids import Mint
 from gateway.json_values import read_exact_json
@@ -23,10 +29,6 @@ from .thread_decoder import COORDINATOR
 DELTA_QUERY = MultiDict([("event_deltas[]", kind) for kind in PREVIEWED_TYPES])
 NOT_SERVED_STATUSES = (400, 404, 405, 501)
 """The statuses of a server that does not have a route."""
-RETRY_DELAY = 0.2
-"""Seconds to wait before a stream without events is opened again; so many more each time."""
-GOOD_CONNECTION_SECONDS = 5.0
-"""A connection that lasted longer than this was a good one, even without events."""
 
 
 class TurnStream:
@@ -49,38 +51,25 @@ class TurnStream:
         self._threads: dict[str, str] = {}
         """The last event that was read of each sub-agent's thread."""
         self._has_threads = True
+        self._open = AsyncExitStack()
+        self._events: EventStream | None = None
+        self._connected_at = self.cursor
+        """The cursor when the last connection was made."""
+        self._last_id = ""
 
     async def items(self) -> AsyncGenerator[DecodedItem, None]:
         """Until the turn has ended, or waits for people."""
-        failures = 0
-        while True:
-            since, reached, tried = asyncio.get_running_loop().time(), self._reached, True
-            error: GatewayError = ConnectionLost(f"{self._upstream.name} ended the stream before the turn had ended")
-            try:
-                async with aclosing(self._connection()) as frames:
-                    async for frame in frames:
-                        tried = False
-                        for one in await self.take(frame):
-                            yield one
-                        if self.decoder.paused or self.decoder.over:
-                            return
-                tried = False
-            except (ConnectionLost, TimedOut) as failed:
-                error = failed
-            lasted = (
-                isinstance(error, ConnectionLost)
-                and asyncio.get_running_loop().time() - since > GOOD_CONNECTION_SECONDS
-            )
-            failures = 0 if lasted or self._reached != reached else failures + 1
-            is_final = tried or isinstance(error, TimedOut) or failures >= self._upstream.timeouts.attempts
-            if failures and is_final:
-                raise error
-            await asyncio.sleep(RETRY_DELAY * failures)
-
-    @property
-    def _reached(self) -> tuple[str, str]:
-        """The cursor for the server."""
-        return self._cursor, self._place or self._cursor
+        reconnector = Reconnector(self._upstream.timeouts.attempts)
+        try:
+            while True:
+                for event in await reconnector.read(self):
+                    frame, self._last_id = frame_of_event(event, self._last_id), event.id
+                    for one in await self.take(frame):
+                        yield one
+                    if self.decoder.paused or self.decoder.over:
+                        return
+        finally:
+            await self.disconnect()
 
     async def take(self, frame: ParsedFrame) -> list[DecodedItem]:
         """The items of one frame of the session's stream, after those of its thread."""
@@ -106,27 +95,37 @@ class TurnStream:
 
     # -- the session's stream -------------------------------------------------------------------------------------
 
-    async def _connection(self) -> AsyncGenerator[ParsedFrame, None]:
-        if self._place not in ("", self._cursor):
-            with suppress_statuses(NOT_SERVED_STATUSES):
-                async with aclosing(self._frames(self._place)) as frames:
-                    async for frame in frames:
-                        yield frame
-                return
-        self._place = self._cursor
-        self.decoder.on_reconnect()
-        async with aclosing(self._frames(self._cursor)) as frames:
-            async for frame in frames:
-                yield frame
+    @property
+    def cursor(self) -> tuple[str, str]:
+        return self._cursor, self._place or self._cursor
 
-    async def _frames(self, after: str) -> AsyncGenerator[ParsedFrame, None]:
-        before, headers = "", {"Last-Event-ID": after}
-        path = f"{self._at}/events/stream"
-        async with self._upstream.stream("GET", path, headers=headers, query=DELTA_QUERY) as stream:
-            while events := await stream.read():
-                for event in events:
-                    yield frame_of_event(event, before)
-                    before = event.id
+    async def connect(self) -> None:
+        self._connected_at, self._last_id = self.cursor, ""
+        if self._place in ("", self._cursor):
+            self._place = self._cursor
+            self.decoder.on_reconnect()
+        self._events = await self._open.enter_async_context(self._upstream.stream(
+            "GET", f"{self._at}/events/stream", headers={"Last-Event-ID": self._place}, query=DELTA_QUERY, attempts=1,
+        ))
+
+    async def receive(self) -> list[SseEvent]:
+        assert self._events is not None, "the stream is connected"
+        if not (events := await self._events.read()):
+            raise ConnectionLost(f"{self._upstream.name} ended the stream before the turn had ended")
+        return events
+
+    async def disconnect(self) -> None:
+        await self._open.aclose()
+        self._events = None
+
+    async def check_resumable(self, error: GatewayError) -> None:
+        """After a preview that the server has forgotten, the last whole event; no server is silent twice."""
+        if self._place != self._cursor and upstream_status(error) in NOT_SERVED_STATUSES:
+            self._place = self._cursor
+            return
+        is_first_silence = isinstance(error, TimedOut) and self.cursor != self._connected_at
+        if not is_first_silence and not isinstance(error, RETRYABLE_ERRORS):
+            raise error
 
     # -- sub-agents' threads --------------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""CAS's agents: those of the settings, which always exist, and those that clients make from them."""
+"""CAS's agents: the gateway's agents as CAS spells them, those of the settings and those that clients make."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -8,37 +8,18 @@ from typing import Any
 
 import gateway.model as m
 from adapters.cas.wire import AgentChange, AgentRef, CasSettings, ModelChoice, NewAgent
-from gateway.errors import Conflict, Forbidden, Invalid, NotFound
+from gateway.errors import Conflict, Forbidden
 from gateway.http import Context
-from gateway.ids import random_id
 from gateway.ports import Resource
+from gateway.resources import AgentDefinition, AgentService, StoredAgent
 
-from .inbound import client_tools, read_tools, server_tools
+from .inbound import client_tools, read_tools, server_tools, tools_of_agent
 from .resource_routes import updated_metadata
 
 AGENT_KIND = "agent"
 PLAIN_ID = re.compile(r"[A-Za-z0-9._-]{1,100}")
 COMMON_FIELDS = ("name", "description", "system")
 DIALECT_FIELDS = ("model", "tools", "mcp_servers", "skills")
-
-
-# -- models: the configured agents, by the names of their models ------------------------------------------------------
-
-def models_of(agents: Mapping[str, m.AgentCard]) -> dict[str, m.AgentCard]:
-    """Every agent under the name of its model; under its own name, if another agent has that model."""
-    found: dict[str, m.AgentCard] = {}
-    for card in agents.values():
-        found.setdefault(card.model if card.model and card.model not in found else card.name, card)
-    return found
-
-
-def agent_for_model(agents: Mapping[str, m.AgentCard], model: str) -> m.AgentCard:
-    """The agent that has this model, or is called so."""
-    known = models_of(agents)
-    card = known.get(model) or agents.get(model)
-    if card is None:
-        raise Invalid(f"model: there is no model '{model}'; there are: {', '.join(known)}", param="model")
-    return card
 
 
 def model_id(model: str | ModelChoice) -> str:
@@ -50,52 +31,45 @@ def configured_id(name: str) -> str:
     return f"agent_{name if PLAIN_ID.fullmatch(name) else sha256(name.encode()).hexdigest()[:24]}"
 
 
-# -- agents -----------------------------------------------------------------------------------------------------------
+def agent_id_of(view: m.SessionView, kept: Mapping[str, Any]) -> str:
+    """The agent of a session: the one that CAS kept with it, the made one that another dialect chose, its own."""
+    return str(kept.get("agent_id") or view.settings.agent_id or configured_id(view.agent))
+
+
+def agent_service(context: Context[CasSettings]) -> AgentService:
+    return AgentService(context.resources, lambda: context.agents, context.started_at)
+
 
 @dataclass(frozen=True, slots=True)
 class UserAgents:
-    """The agents of one user. Fields that only CAS has are in a body under the dialect's name."""
+    """The agents of one user. A body has the fields that only CAS knows under the dialect's name."""
 
     context: Context[CasSettings]
     owner: str
 
+    @property
+    def service(self) -> AgentService:
+        return agent_service(self.context)
+
     async def find(self, agent_id: str, version: int | None = None) -> Resource:
         """The agent, at the version named or as it is now."""
-        fixed = self._configured().get(agent_id)
-        if fixed is None:
-            return await self.context.resources.get(AGENT_KIND, self.owner, agent_id, version)
-        if version not in (None, 1):
-            raise NotFound(f"agent '{agent_id}' has no version {version}; it has 1")
-        return fixed
+        return self._resource(await self.service.get(self.owner, self._gateway_id(agent_id), version))
 
     async def versions(self, agent_id: str) -> Sequence[Resource]:
         """Oldest first."""
-        fixed = self._configured().get(agent_id)
-        return [fixed] if fixed else await self.context.resources.versions(AGENT_KIND, self.owner, agent_id)
+        return [self._resource(one) for one in await self.service.versions(self.owner, self._gateway_id(agent_id))]
 
     async def some(
         self, *, after: int | None, before: int | None, limit: int, oldest_first: bool, archived: bool = False,
     ) -> Sequence[Resource]:
         """A page by ordinal; those of the settings are the oldest."""
-        made = await self.context.resources.list(
-            AGENT_KIND,
-            self.owner,
-            after=after,
-            before=before,
-            limit=limit,
-            archived=archived,
-            oldest_first=oldest_first,
-        )
-        fixed = [
-            one for one in self._configured().values()
-            if (after is None or one.ordinal > after) and (before is None or one.ordinal < before)
-        ]
-        return sorted([*fixed, *made], key=lambda one: one.ordinal, reverse=not oldest_first)[:limit]
+        return [self._resource(one) for one in await self.service.page(
+            self.owner, after=after, before=before, limit=limit, oldest_first=oldest_first, archived=archived)]
 
     async def create(self, new: NewAgent) -> Resource:
         empty = {"description": None, "system": None, "metadata": new.metadata or {}, self.context.dialect: {}}
-        body = self.changed(empty, new)
-        return await self.context.resources.create(AGENT_KIND, self.owner, body, resource_id=random_id("agent"))
+        definition = self.definition_of(self.changed(empty, new), AgentDefinition(name=new.name))
+        return self._resource(await self.service.create(self.owner, definition))
 
     async def update(self, agent_id: str, change: AgentChange) -> Resource:
         """A new version, unless nothing is different."""
@@ -106,62 +80,91 @@ class UserAgents:
             raise Conflict(f"version: name the version that you are changing; it is {old.version}", param="version")
         metadata = updated_metadata(self.context, old.body["metadata"], change.metadata)
         body = self.changed(old.body, change) | {"metadata": metadata}
-        if body == old.body:
-            return old
-        return await self.context.resources.update(AGENT_KIND, self.owner, agent_id, body, expected=change.version)
+        stored = await self.service.get(self.owner, agent_id)
+        return self._resource(await self.service.change(
+            self.owner, agent_id, self.definition_of(body, stored.definition), expected=change.version))
 
     async def changeable(self, agent_id: str) -> Resource:
         """The agent, unless it comes from the settings."""
-        if agent_id in self._configured():
+        if self._gateway_id(agent_id) in self.context.agents:
             raise Forbidden(f"Agent '{agent_id}' is one of the server's settings and cannot be changed here.")
         return await self.find(agent_id)
+
+    async def archive(self, agent_id: str) -> Resource:
+        return self._resource(await self.service.archive(self.owner, agent_id))
+
+    async def delete(self, agent_id: str) -> None:
+        await self.service.delete(self.owner, agent_id)
 
     def changed(self, old: Mapping[str, Any], said: NewAgent | AgentChange | AgentRef) -> dict[str, Any]:
         """The body after a change; absent fields stay, and a null removes an optional one."""
         self.context.check_addresses(said.addresses("agent." if isinstance(said, AgentRef) else ""))
-        told = said.model_dump(exclude_unset=True)
-        body = {**old, **{word: told[word] for word in COMMON_FIELDS if word in told}}
+        given = said.model_dump(exclude_unset=True)
+        body = {**old, **{word: given[word] for word in COMMON_FIELDS if word in given}}
         body["name"] = body["name"] or old.get("name")
         body[self.context.dialect] = old[self.context.dialect] | {
-            word: told[word] for word in DIALECT_FIELDS if word in told
+            word: given[word] for word in DIALECT_FIELDS if word in given
         }
         if said.model is None:
             return body
-        agent_for_model(self.context.agents, model_id(said.model))
+        self.service.card_of(AgentDefinition(name="", model=model_id(said.model)))
         return {word: value for word, value in body.items() if word != "agent"} | {"model": model_id(said.model)}
 
     # -- what stands behind an agent ------------------------------------------------------------------------------
 
     def card_of(self, body: Mapping[str, Any]) -> m.AgentCard:
-        return (
-            self.context.agent(body["agent"])
-            if "agent" in body
-            else agent_for_model(self.context.agents, body["model"])
-        )
+        if "agent" in body:
+            return self.context.agent(body["agent"])
+        return self.service.card_of(AgentDefinition(name="", model=body["model"]))
 
-    def settings_of(self, body: Mapping[str, Any]) -> m.Settings:
+    def settings_of(self, found: Resource, body: Mapping[str, Any]) -> m.Settings:
         """The settings of a session with this agent; an agent of the settings changes none."""
         own = body[self.context.dialect]
-        tools = read_tools(own.get("tools"))
+        tools, is_made = read_tools(own.get("tools")), "agent" not in body
         return m.Settings(
+            agent_id=found.resource_id if is_made else None, agent_version=found.version if is_made else None,
             mcp_servers=tuple(own.get("mcp_servers") or ()),
             tools=server_tools(tools, self.card_of(body)), client_tools=client_tools(tools), system=body["system"],
-            model=None if "agent" in body else body["model"],
+            model=body["model"] if is_made else None,
         )
 
-    # -- those of the settings ------------------------------------------------------------------------------------
+    def definition_of(self, body: Mapping[str, Any], old: AgentDefinition) -> AgentDefinition:
+        """A body as all dialects understand it."""
+        own = body[self.context.dialect]
+        tools = read_tools(own.get("tools"))
+        return old.changed(
+            self.context.dialect, own,
+            name=body["name"], description=body["description"], system=body["system"], model=body["model"],
+            tools=server_tools(tools, self.card_of(body)), client_tools=client_tools(tools),
+            mcp_servers=tuple(own.get("mcp_servers") or ()), metadata=body["metadata"],
+        )
 
-    def _configured(self) -> dict[str, Resource]:
-        cards = self.context.agents.values()
-        fixed = (self._fixed(card, place - len(cards)) for place, card in enumerate(cards))
-        return {one.resource_id: one for one in fixed}
+    # -- what CAS's clients see -----------------------------------------------------------------------------------
 
-    def _fixed(self, card: m.AgentCard, ordinal: int) -> Resource:
+    def _gateway_id(self, agent_id: str) -> str:
+        """The id of an agent in the gateway: an agent of the settings is known by its name."""
+        return next((name for name in self.context.agents if configured_id(name) == agent_id), agent_id)
+
+    def _resource(self, agent: StoredAgent) -> Resource:
+        fixed, made = agent.configured, agent.definition
         body: dict[str, Any] = {
-            "name": card.name, "description": card.description, "system": None, "metadata": {},
-            "model": card.model or card.name, "agent": card.name, self.context.dialect: {},
+            "name": fixed.name if fixed else made.name, "description": made.description, "system": made.system,
+            "metadata": made.metadata, "model": made.model, self.context.dialect: self._own_fields(agent),
         }
         return Resource(
-            kind=AGENT_KIND, resource_id=configured_id(card.name), owner=self.owner, ordinal=ordinal, version=1,
-            created_at=self.context.started_at, updated_at=self.context.started_at, body=body,
+            kind=AGENT_KIND, resource_id=configured_id(fixed.name) if fixed else agent.agent_id, owner=self.owner,
+            ordinal=agent.ordinal, version=agent.version, created_at=agent.created_at, updated_at=agent.updated_at,
+            archived_at=agent.archived_at, body=body | ({"agent": fixed.name} if fixed else {}),
         )
+
+    def _own_fields(self, agent: StoredAgent) -> dict[str, Any]:
+        """The fields that only CAS has, as its client sent them; of what another dialect has set, as CAS spells it."""
+        made = agent.definition
+        own = dict(made.extra.get(self.context.dialect, {}))
+        if agent.configured is not None:
+            return own
+        if "tools" not in own and (made.tools is not None or made.client_tools):
+            own["tools"] = tools_of_agent(made.tools, made.client_tools)
+        if "mcp_servers" not in own and made.mcp_servers:
+            own["mcp_servers"] = list(made.mcp_servers)
+        return own

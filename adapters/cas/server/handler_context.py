@@ -12,7 +12,7 @@ from gateway.errors import Busy, Conflict, Invalid, NotFound
 from gateway.http import OWNER, Context
 
 from . import inbound, views
-from .agents import configured_id
+from .agents import agent_id_of
 from .history import EventHistory, StreamStart
 from .mounts import SessionMounts, mount_body
 from .paging import ListPage, fetch_page, page_request
@@ -55,13 +55,15 @@ class HandlerContext:
         kept: Mapping[str, Any] | None = view.private(self.context.dialect).get("agent")
         if kept is not None:
             return kept
+        agent_id, version = self.agent_id(view), view.settings.agent_version
         try:
-            return (await choose_agent(self.context, view.owner, configured_id(view.agent))).snapshot
-        except NotFound:
-            return {"id": configured_id(view.agent), "type": "agent", "name": view.agent, "version": 1}
+            ref = agent_id if version is None else {"id": agent_id, "version": version}
+            return (await choose_agent(self.context, view.owner, ref)).snapshot
+        except (NotFound, Conflict):  # the agent was deleted or archived since
+            return {"id": agent_id, "type": "agent", "name": view.agent, "version": version or 1}
 
     def agent_id(self, view: m.SessionView) -> str:
-        return str(view.private(self.context.dialect).get("agent_id") or configured_id(view.agent))
+        return agent_id_of(view, view.private(self.context.dialect))
 
     async def check_sources(self, owner: str, events: Sequence[Any], field: str) -> None:
         """Refuse events that name an unknown file, a file of another owner, or a forbidden address.

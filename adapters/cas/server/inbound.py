@@ -186,6 +186,7 @@ def _recorded_ask(event_id: str, view: m.SessionView) -> m.OpenAsk | None:
     return view.asks.get(event_id)
 
 
+TOOLSET = "agent_toolset_20260401"
 TOOL_LIST: TypeAdapter[list[Tool]] = TypeAdapter(list[Tool])
 
 
@@ -220,7 +221,23 @@ def toolset_of_card(card: m.AgentCard) -> list[dict[str, Any]]:
         for tool in card.tools
     ]
     names = [tool.spec.name for tool in card.tools]
-    return [{"type": "agent_toolset_20260401", "enabled_tools": names, "configs": configs}] if configs else []
+    return [{"type": TOOLSET, "enabled_tools": names, "configs": configs}] if configs else []
+
+
+def tools_of_agent(
+    enabled: Mapping[str, m.Permission] | None, by_client: Iterable[m.ToolSpec],
+) -> list[dict[str, Any]]:
+    """The tools of an agent that another dialect made, as a client of CAS would ask for them."""
+    toolset: dict[str, Any] = {"type": TOOLSET}
+    if enabled is not None:
+        toolset |= {"enabled_tools": [*enabled], "configs": [
+            {"name": name, "enabled": True, "permission_policy": {"type": POLICY_WORDS[permission]}}
+            for name, permission in enabled.items()
+        ]}
+    return [toolset, *(
+        {"type": "custom", "name": tool.name, "description": tool.description, "input_schema": tool.parameters}
+        for tool in by_client
+    )]
 
 
 def _enabled_tools(toolset: Toolset, card: m.AgentCard) -> Iterable[tuple[str, m.Permission]]:

@@ -46,7 +46,7 @@ async def choose_agent(context: Context[CasSettings], owner: str, ref: str | dic
     card = agents.card_of(body)
     return AgentChoice(
         agent=card.name, snapshot=views.agent_body(context.table, found, body, card), agent_id=found.resource_id,
-        version=found.version, settings=agents.settings_of(body),
+        version=found.version, settings=agents.settings_of(found, body),
     )
 
 

@@ -4,7 +4,7 @@ import gateway.model as m
 from adapters.cas.wire import PreviewedType
 from gateway import ports
 
-from .agents import configured_id
+from .agents import agent_id_of
 
 
 class StreamOptions(ports.StreamOptions, frozen=True, kw_only=True):
@@ -38,7 +38,8 @@ def session_stream_options(
     return StreamOptions(
         as_list=as_list, thread=thread, deltas=() if as_list else deltas, incremental=incremental,
         raw=incremental and not deltas and not as_list, agent=view.agent,
-        agent_id=own.get("agent_id") or configured_id(view.agent), agent_version=own.get("agent_version") or 1,
+        agent_id=agent_id_of(view, own),
+        agent_version=own.get("agent_version") or view.settings.agent_version or 1,
     )
 
 

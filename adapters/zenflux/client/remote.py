@@ -11,7 +11,7 @@ from msgspec.structs import replace
 import gateway.model as m
 from adapters.zenflux.asks import AskRef, decode_ref
 from adapters.zenflux.wire import ANY_IMAGE, DIALECT_NAME, MAX_TITLE
-from gateway.client import HttpClient, SessionMemory, generator_turn, parse_timestamp
+from gateway.client import HttpClient, SessionMemory, WebSocketConnector, generator_turn, parse_timestamp
 from gateway.errors import BackendFailed, GatewayError, Unsupported
 from gateway.ids import make_mint
 from gateway.ports import DecodedItem, NewRemoteSession, RemoteAddress, RemoteAsk, RemoteSession, RemoteTurnEnd
@@ -21,10 +21,10 @@ from .agent_card import unwrapped
 from .readers import members, text
 from .requests import CONFIRMATION, HttpCall, deliver_answer, send_call
 from .turn_stream import CLIENT_USER, RemoteRun, TurnStream, kind_of
-from .websocket import WebSocketConnector
 
 MAX_OPEN_CONNECTIONS = 256
 """How many connections stay open while people are asked; the oldest are closed, and opened again when needed."""
+SOCKET_PATH = "/ws/chat"
 PAGE = 100
 """So many conversations are asked for at once."""
 MAX_SESSIONS = 10_000
@@ -46,7 +46,7 @@ class Remote:
         secrets = (address.key,) if address.key else ()
         self._agent = address.agent
         self._upstream = HttpClient(address.url, headers=headers, secrets=secrets, timeouts=address.patience)
-        self._sockets = WebSocketConnector(self._upstream, headers)
+        self._sockets = WebSocketConnector(self._upstream, SOCKET_PATH, headers)
         self._listening = TurnStream(self._upstream, self._sockets)
         self._mint = make_mint()
         self._talks: dict[str, RemoteRun] = {}
@@ -154,7 +154,7 @@ class Remote:
             if waits:
                 await self._park(talk)
             else:
-                await talk.connection.close()
+                await talk.disconnect()
 
     # -- what is kept ---------------------------------------------------------------------------------------------
 
@@ -162,12 +162,12 @@ class Remote:
         await self._leave(talk.session_id)
         oldest = self._parked.put(talk.session_id, talk)
         if oldest is not None:
-            await oldest.connection.close()
+            await oldest.disconnect()
 
     async def _leave(self, session_id: str) -> None:
         talk = self._parked.pop(session_id)
         if talk is not None:
-            await talk.connection.close()
+            await talk.disconnect()
 
     async def _talk(self, session_id: str, refs: Sequence[AskRef]) -> RemoteRun:
         """The connection on which the ask came, or a new one, on which the run is read again up to the ask."""

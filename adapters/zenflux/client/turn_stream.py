@@ -3,22 +3,32 @@
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Any
+from uuid import uuid4
 
 from adapters.zenflux.asks import AskRef, decode_ref
-from gateway.client import HttpClient, upstream_status
-from gateway.errors import BackendFailed, ConnectionLost, GatewayError, Overloaded, TimedOut
+from gateway.client import (
+    RETRYABLE_ERRORS,
+    HttpClient,
+    Reconnector,
+    WebSocketConnection,
+    WebSocketConnector,
+    upstream_status,
+)
+from gateway.errors import BackendFailed, GatewayError, Overloaded, TimedOut
 from gateway.ids import Mint
 from gateway.ports import DecodedItem, ParsedFrame, RemoteAsk, RemoteTurnEnd
 
 from .agent_card import fetch_data, list_of_objects, unwrapped
 from .decoder import Decoder, ReadFrame, read_frame
 from .readers import members, text
-from .websocket import WebSocketConnection, WebSocketConnector, backoff
 
 PENDING = "/human-confirmation/pending"
 CLIENT_USER = "local"
 MAX_MESSAGES_SEARCHED = 5
 """How many messages are searched for a run whose beginning was missed."""
+
+
+FindRun = Callable[["RemoteRun"], Awaitable[str | None]]
 
 
 class TurnTimedOut(TimedOut):
@@ -35,15 +45,14 @@ class RemoteRun:
     def __init__(
         self, session_id: str, mint: Mint, upstream: HttpClient, connection: WebSocketConnection, *, run_id: str = ""
     ) -> None:
-        self.session_id, self.run_id, self.connection = session_id, run_id, connection
+        self.session_id, self.run_id = session_id, run_id
+        self.connection: WebSocketConnection | None = connection
         self.decoder = Decoder(mint)
         self.seq = 0
         """The last event that was read."""
         self.request_id = ""
         self.broken: GatewayError | None = None
         """Why the run had to be resumed, while it is unknown whether it can be."""
-        self.stalls = 0
-        """How often it was resumed without a new event."""
         self.silence, self.quiets = 0.0, 0
         self.owed: list[Callable[[], Awaitable[bool]]] = []
         """Answers to asks that the server did not know yet; each is sent again, and returns whether it was taken."""
@@ -64,7 +73,15 @@ class RemoteRun:
         return bool(self.run_id)
 
     async def ask(self, method: str, **params: Any) -> None:
-        self.request_id = await self.connection.ask(method, **params)
+        """Send a request; its response will have the same id."""
+        assert self.connection is not None, "the run is connected"
+        self.request_id = str(uuid4())
+        await self.connection.send({"type": "req", "id": self.request_id, "method": method, "params": params})
+
+    async def disconnect(self) -> None:
+        connection, self.connection = self.connection, None
+        if connection is not None:
+            await connection.close()
 
     async def resume(self) -> None:
         """Resume after the last event that was read."""
@@ -90,7 +107,7 @@ class RemoteRun:
         if seq and seq <= self.seq:
             return []  # read before the connection broke
         if seq:
-            self.seq, self.stalls, self.broken = seq, 0, None
+            self.seq, self.broken = seq, None
         return self._news(self.decoder.take(read), seq)
 
     def _is_ours(self, read: ReadFrame) -> bool:
@@ -150,21 +167,17 @@ class TurnStream:
 
     async def hear(self, talk: RemoteRun) -> AsyncGenerator[DecodedItem, None]:
         """Read until the run is over, or waits for people."""
-        deadline = _now() + self._upstream.timeouts.total
+        frames = RunFrames(self._upstream, self._sockets, talk, self._find, ends_silently=self._ends_silently)
+        reconnector = Reconnector(self._upstream.timeouts.attempts)
         talk.asked, talk.expecting = [], False
         while not talk.over:
             try:
-                heard = talk.decode(await self._next(talk, deadline))
+                heard = talk.decode(await reconnector.read(frames))
                 self._ends_silently = self._ends_silently and not talk.over
             except SilenceTimeout:
                 if talk.expecting:
                     return
                 heard = await self._after_silence(talk)
-            except TurnTimedOut:
-                raise
-            except (ConnectionLost, TimedOut) as error:
-                await self._take_up(talk, error)
-                continue
             for one in heard:
                 yield one
             if heard and talk.asked and talk.decoder.paused and not talk.over:
@@ -172,28 +185,7 @@ class TurnStream:
                 if not talk.expecting:
                     return
 
-    # -- waiting --------------------------------------------------------------------------------------------------
-
-    async def _next(self, talk: RemoteRun, deadline: float) -> Any:
-        patience, left = self._upstream.timeouts, deadline - _now()
-        limit = patience.idle if talk.begun else patience.first_byte
-        wait = min(left, limit - talk.silence)
-        closing = talk.decoder.closing
-        grace = talk.grace(soon=bool(talk.owed) or (closing and self._ends_silently))
-        graceful = (talk.expecting or closing or talk.owed) and grace < wait
-        wait = grace if graceful else wait
-        try:
-            frame = await talk.connection.next(wait)
-        except TimeoutError:
-            talk.silence += wait
-            if graceful:
-                talk.quiets += 1
-                raise SilenceTimeout from None
-            if talk.silence >= limit:
-                raise TimedOut(f"{self._upstream.name} has said nothing for {limit:g} seconds") from None
-            raise TurnTimedOut(f"{self._upstream.name} took longer than {patience.total:g} seconds in all") from None
-        talk.rest()
-        return frame
+    # -- the state of a run ---------------------------------------------------------------------------------------
 
     async def _after_silence(self, talk: RemoteRun) -> list[DecodedItem]:
         """Some servers do not send the end of a run; its state shows whether it goes on.
@@ -236,27 +228,6 @@ class TurnStream:
         found = list_of_objects(unwrapped(await self._upstream.json("GET", PENDING, query=query)), "pending")
         return [one for one in found if run_id in ("", one.get("session_id", run_id))]
 
-    # -- taking up again ------------------------------------------------------------------------------------------
-
-    async def _take_up(self, talk: RemoteRun, error: GatewayError) -> None:
-        """Resume the run on a new connection; after several attempts without a new event it is given up."""
-        while talk.stalls < self._upstream.timeouts.attempts:
-            talk.stalls += 1
-            await talk.connection.close()
-            await asyncio.sleep(backoff(talk.stalls - 1))
-            if not talk.begun:
-                talk.run_id = await self._find(talk) or ""
-            if not talk.begun:
-                raise RunLost(f"{error.message}; whether it took the message is not known")
-            talk.connection, talk.broken, talk.silence = await self._sockets.open(), error, 0.0
-            try:
-                await talk.resume()
-            except (ConnectionLost, TimedOut) as again:
-                error = again
-            else:
-                return
-        raise error
-
     async def _find(self, talk: RemoteRun) -> str | None:
         """The run that our message began: the running one, or else a new one that is over already."""
         run_id = await self.running(talk.session_id)
@@ -275,6 +246,66 @@ class TurnStream:
         active = list_of_objects(await fetch_data(self._upstream, "/sessions"), "sessions")
         return next((text(one.get("session_id")) or None for one in active
                      if one.get("conversation_id") == session_id), None)
+
+
+class RunFrames:
+    """The frames of one run, on as many connections as it takes; each wait for a frame is bounded."""
+
+    def __init__(
+        self, upstream: HttpClient, sockets: WebSocketConnector, talk: RemoteRun, find: FindRun, *, ends_silently: bool,
+    ) -> None:
+        """`find` looks for a run whose beginning was missed; `ends_silently` says that the server sends no ends."""
+        self._upstream, self._sockets, self._talk, self._find = upstream, sockets, talk, find
+        self._ends_silently = ends_silently
+        self._deadline = _now() + upstream.timeouts.total
+
+    @property
+    def cursor(self) -> int:
+        return self._talk.seq
+
+    async def connect(self) -> None:
+        """Resume the run; nothing happens while its first connection lasts."""
+        talk = self._talk
+        if talk.connection is not None:
+            return
+        if not talk.begun:
+            talk.run_id = await self._find(talk) or ""
+        if not talk.begun:
+            reason = f"{talk.broken.message}; " if talk.broken is not None else ""
+            raise RunLost(f"{reason}whether it took the message is not known")
+        talk.connection, talk.silence = await self._sockets.connect(), 0.0
+        await talk.resume()
+
+    async def receive(self) -> Any:
+        """The next frame; `SilenceTimeout` if the server should be asked whether the run goes on."""
+        talk, patience = self._talk, self._upstream.timeouts
+        assert talk.connection is not None, "the run is connected"
+        limit = patience.idle if talk.begun else patience.first_byte
+        wait = min(self._deadline - _now(), limit - talk.silence)
+        closing = talk.decoder.closing
+        grace = talk.grace(soon=bool(talk.owed) or (closing and self._ends_silently))
+        graceful = (talk.expecting or closing or talk.owed) and grace < wait
+        wait = grace if graceful else wait
+        try:
+            frame = await talk.connection.receive(wait)
+        except TimeoutError:
+            talk.silence += wait
+            if graceful:
+                talk.quiets += 1
+                raise SilenceTimeout from None
+            if talk.silence >= limit:
+                raise TimedOut(f"{self._upstream.name} has said nothing for {limit:g} seconds") from None
+            raise TurnTimedOut(f"{self._upstream.name} took longer than {patience.total:g} seconds in all") from None
+        talk.rest()
+        return frame
+
+    async def disconnect(self) -> None:
+        await self._talk.disconnect()
+
+    async def check_resumable(self, error: GatewayError) -> None:
+        if isinstance(error, TurnTimedOut) or not isinstance(error, (TimedOut, *RETRYABLE_ERRORS)):
+            raise error
+        self._talk.broken = error
 
 
 def kind_of(pending: dict[str, Any]) -> str:

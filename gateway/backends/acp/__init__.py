@@ -1,21 +1,22 @@
 """The `acp` kind: an agent of the Agent Client Protocol, as a child process."""
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import gateway.model as m
-from gateway.backends.kinds import BackendKind
+from gateway.backends.kinds import BackendContext, BackendKind, MadeBackend
 from gateway.backends.setting_types import settings_context
-from gateway.ports import Backend
 
 from .backend import AcpBackend
 from .settings import AcpSettings
 
 
-def _make(settings: Mapping[str, Any], base: Path) -> Backend:
-    home = base.resolve()
-    return AcpBackend(AcpSettings.model_validate(settings, context=settings_context(home)), home)
+def _make(settings: Mapping[str, Any], context: BackendContext) -> MadeBackend:
+    home = context.folder.resolve()
+    return MadeBackend(AcpBackend(
+        AcpSettings.model_validate(settings, context=settings_context(home)), home, addresses=context.addresses,
+        trust_uploads=context.trust_uploads,
+    ))
 
 
 KIND = BackendKind(

@@ -36,7 +36,9 @@ AGENT_GONE = "The agent that asked this has stopped waiting: the server was stop
 class AcpBackend:
     """One process for all sessions; each session has a session of the agent, and a folder below the root."""
 
-    def __init__(self, settings: AcpSettings, base: Path) -> None:
+    def __init__(
+        self, settings: AcpSettings, base: Path, *, addresses: Addresses | None = None, trust_uploads: bool = False,
+    ) -> None:
         command = settings.command
         self._settings = settings.model_copy(update={
             "command": str(base / command) if "/" in command else command,
@@ -45,12 +47,9 @@ class AcpBackend:
         self._keeper = ProcessSupervisor(lambda: AcpAgent.start(self._settings, base), settings.starts_per_minute)
         self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._removing: set[asyncio.Task[None]] = set()
-        self.confine(AddressPolicy(), trust_uploads=False)
-
-    def confine(self, addresses: Addresses, *, trust_uploads: bool) -> None:
-        """Set which addresses and uploads of clients may reach the agent."""
-        self._addresses, self._trust_uploads = addresses, trust_uploads
-        self._relay = McpRelay(addresses)
+        self._addresses: Addresses = addresses or AddressPolicy()
+        self._trust_uploads = trust_uploads
+        self._relay = McpRelay(self._addresses)
 
     async def close(self) -> None:
         await self._keeper.close()

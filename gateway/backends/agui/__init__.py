@@ -1,19 +1,17 @@
 """The `agui` kind: an agent behind an AG-UI URL."""
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import gateway.model as m
-from gateway.backends.kinds import BackendKind
-from gateway.ports import Backend
+from gateway.backends.kinds import BackendContext, BackendKind, MadeBackend
 
 from .backend import AguiBackend
 from .settings import AguiSettings
 
 
-def _make(settings: Mapping[str, Any], base: Path) -> Backend:
-    return AguiBackend(AguiSettings.model_validate(settings))
+def _make(settings: Mapping[str, Any], context: BackendContext) -> MadeBackend:
+    return MadeBackend(AguiBackend(AguiSettings.model_validate(settings)))
 
 
 KIND = BackendKind(

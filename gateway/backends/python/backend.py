@@ -16,7 +16,6 @@ from gateway.client import BackendEvents
 from gateway.errors import GatewayError, Unsupported
 from gateway.ports import BackendEvent, Turn
 
-from ..user_modules import UserModule
 from .agent_function import AgentFunction
 from .reply_writer import ReplyWriter, UnsupportedOutput
 from .turn import AgentTurn, BlockingTurn
@@ -43,11 +42,6 @@ class PythonBackend:
         self._agent, self._patience = agent, patience
         self._threads, self._watchdog = ThreadRunner(threads), LoopWatchdog(blocked_seconds)
         self._hanging: set[asyncio.Task[None]] = set()
-
-    @property
-    def source(self) -> UserModule:
-        """The module of the function."""
-        return self._agent.source
 
     async def run(self, turn: Turn) -> BackendEvents:
         if isinstance(turn.command, m.Compact):

@@ -1,20 +1,18 @@
 """The `remote` kind: a server of one of the served dialects as the agent."""
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import gateway.model as m
-from gateway.backends.kinds import BackendKind
-from gateway.ports import Backend
+from gateway.backends.kinds import BackendContext, BackendKind, MadeBackend
 
 from .backend import RemoteBackend
 from .settings import RemoteSettings, client_dialects, find_dialect, open_remote
 
 
-def _make(settings: Mapping[str, Any], base: Path) -> Backend:
+def _make(settings: Mapping[str, Any], context: BackendContext) -> MadeBackend:
     wanted = RemoteSettings.model_validate(settings)
-    return RemoteBackend(open_remote(wanted.dialect, wanted.address), wanted.dialect, wanted.url)
+    return MadeBackend(RemoteBackend(open_remote(wanted.dialect, wanted.address), wanted.dialect, wanted.url))
 
 
 KIND = BackendKind(

@@ -4,6 +4,7 @@ import asyncio
 import random
 from collections.abc import Mapping, Sequence
 from contextlib import aclosing
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Protocol
 
@@ -26,20 +27,23 @@ MAX_SESSIONS = 10_000
 """The shadow's metadata of so many sessions is kept."""
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ShadowOptions:
+    """The share of the turns that the shadow gets, how many at once, and how many seconds one may take."""
+
+    share: float = 1.0
+    at_once: int = 8
+    seconds: float = 300.0
+
+
 class ShadowBackend:
     """Takes the place of the agent; whatever the shadow does, the agent's turn is not affected."""
 
-    def __init__(
-        self, agent: Backend, shadow: Backend, reporter: ShadowReport, *, share: float = 1.0, at_once: int = 8,
-        seconds: float = 300.0, chance: random.Random | None = None,
-    ) -> None:
-        self._agent, self._shadow, self._reporter = agent, shadow, reporter
-        self._share, self._at_once, self._seconds = share, at_once, seconds
-        self._chance = chance or random.Random()  # noqa: S311  # which turns are copied is no secret
+    def __init__(self, agent: Backend, shadow: Backend, reporter: ShadowReport, options: ShadowOptions) -> None:
+        self._agent, self._shadow, self._reporter, self._options = agent, shadow, reporter, options
+        self._chance = random.Random()  # noqa: S311  # which turns are copied is no secret
         self._tasks: set[asyncio.Task[None]] = set()
         self._metadata: dict[str, dict[str, Any]] = {}
-        self.source = getattr(agent, "source", None)
-        """The agent's user module, which is watched for changes."""
 
     def run(self, turn: Turn) -> BackendOutputs:
         return self._shadowed(turn) if self._is_chosen() else self._agent.run(turn)
@@ -75,7 +79,7 @@ class ShadowBackend:
     # -- the shadow ---------------------------------------------------------------------------------------------------
 
     def _is_chosen(self) -> bool:
-        return len(self._tasks) < self._at_once and self._chance.random() < self._share
+        return len(self._tasks) < self._options.at_once and self._chance.random() < self._options.share
 
     def _follow(self, recording: "_TurnRecording") -> asyncio.Task[None]:
         task = asyncio.create_task(self._play(recording), name=f"shadow of turn {recording.turn.turn_id}")
@@ -87,11 +91,11 @@ class ShadowBackend:
         """Run the shadow, wait for the agent, and report how they differ."""
         structure, reason = TurnStructure(), ""
         try:
-            async with asyncio.timeout(self._seconds):
+            async with asyncio.timeout(self._options.seconds):
                 await self._guarded(recording, structure)
                 await recording.ended()
         except TimeoutError:
-            reason = f"the two were not done within {self._seconds:g} seconds"
+            reason = f"the two were not done within {self._options.seconds:g} seconds"
         found = [] if reason else differences(recording.agent.facts, structure.facts)
         verdict = "failed" if reason else "differs" if found else "same"
         turn = recording.turn
@@ -132,19 +136,18 @@ class ShadowBackend:
                 del self._metadata[next(iter(self._metadata))]
 
 
-class ResumableShadowBackend(ShadowBackend):
+class ResumableShadowBackend:
     """A shadowed agent that can resume; a turn that resumes after a restart has no shadow any more."""
 
-    def __init__(self, agent: ResumableBackend, shadow: Backend, reporter: ShadowReport, **options: Any) -> None:
-        super().__init__(agent, shadow, reporter, **options)
-        self.resume = agent.resume
+    def __init__(self, agent: ResumableBackend, shadowed: ShadowBackend) -> None:
+        self.run, self.resume = shadowed.run, agent.resume
+        self.forget, self.close = shadowed.forget, shadowed.close
 
 
-def shadowed(agent: Backend, shadow: Backend, reporter: ShadowReport, **options: Any) -> ShadowBackend:
+def shadowed(agent: Backend, shadow: Backend, reporter: ShadowReport, options: ShadowOptions) -> Backend:
     """The agent with its shadow; it can resume if the agent can."""
-    if isinstance(agent, ResumableBackend):
-        return ResumableShadowBackend(agent, shadow, reporter, **options)
-    return ShadowBackend(agent, shadow, reporter, **options)
+    backend = ShadowBackend(agent, shadow, reporter, options)
+    return ResumableShadowBackend(agent, backend) if isinstance(agent, ResumableBackend) else backend
 
 
 class _TurnRecording:

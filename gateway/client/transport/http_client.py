@@ -71,10 +71,11 @@ class HttpClient:
 
     def stream(
         self, method: str, path: str, body: Any = None, *, headers: Mapping[str, str] | None = None,
-        query: Mapping[str, str] | None = None,
+        query: Mapping[str, str] | None = None, attempts: int | None = None,
     ) -> "EventStream":
         """The server-sent events of one response; the request is sent at the first read."""
-        return EventStream(self, method, path, body, {"Accept": EVENT_STREAM, **(headers or {})}, query)
+        accepting = {"Accept": EVENT_STREAM, **(headers or {})}
+        return EventStream(self, method, path, body, accepting, query, attempts or self.timeouts.attempts)
 
     @asynccontextmanager
     async def open(
@@ -161,10 +162,10 @@ class EventStream:
 
     def __init__(
         self, client: HttpClient, method: str, path: str, body: Any, headers: Mapping[str, str],
-        query: Mapping[str, str] | None,
+        query: Mapping[str, str] | None, attempts: int,
     ) -> None:
         self._client, self._method, self._path, self._body = client, method, path, body
-        self._headers, self._query = headers, query
+        self._headers, self._query, self._attempts = headers, query, attempts
         self._decoder: SseDecoder
         self._connection: Http1Connection | None = None
         self._open = AsyncExitStack()
@@ -193,14 +194,14 @@ class EventStream:
                 if self._has_events:
                     raise
                 self._connection = None
-                await wait_before_retry(error, self._attempt, self._client.timeouts.attempts)
+                await wait_before_retry(error, self._attempt, self._attempts)
         return []
 
     async def _connect(self) -> Http1Connection:
         self._attempt += 1
         connection = await self._open.enter_async_context(self._client.open(
             self._method, self._path, self._body, headers=self._headers, query=self._query,
-            again=self._client.timeouts.attempts > 1,
+            again=self._attempts > 1,
         ))
         await self._client.check_event_stream(connection)
         self._connection, self._decoder = connection, SseDecoder(name=self._client.name)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from gateway.backends.kinds import kind_of
+from gateway.backends.kinds import BackendContext, kind_of
 from gateway.backends.llm.anthropic import AnthropicSettings
 from gateway.backends.llm.openai import OpenaiSettings
 from gateway.backends.llm.settings import McpServerSettings
@@ -64,7 +64,7 @@ def test_the_defaults_are_as_the_page_says() -> None:
 @pytest.mark.parametrize("kind", ["openai", "anthropic"])
 async def test_the_settings_shown_make_an_agent(kind: str) -> None:
     [agent] = example(kind)["agents"].values()
-    backend = kind_of(agent["backend"], ROOT).make(agent["settings"], ROOT)
+    backend = kind_of(agent["backend"], ROOT).make(agent["settings"], BackendContext(ROOT)).backend
     await backend.close()
 
 

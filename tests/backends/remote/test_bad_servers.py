@@ -10,7 +10,7 @@ import pytest
 import trustme
 
 import gateway.model as m
-from gateway.backends.kinds import kind_of
+from gateway.backends.kinds import BackendContext, kind_of
 from gateway.errors import BackendFailed, GatewayError, TimedOut
 from gateway.ports.remote import Timeouts
 from tests.support.backends.agui_server import Turn
@@ -27,7 +27,7 @@ def dialect(request: pytest.FixtureRequest) -> str:
 
 async def failed(dialect: str, url: str, **patience: Any) -> GatewayError:
     settings = {"dialect": dialect, "url": url, "attempts": 1, "first_byte_seconds": 20, "idle_seconds": 20, **patience}
-    made = kind_of("remote", Path()).make(settings, Path())
+    made = kind_of("remote", Path()).make(settings, BackendContext(Path())).backend
     try:
         with pytest.raises(GatewayError) as caught:
             async with asyncio.timeout(50):

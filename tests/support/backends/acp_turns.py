@@ -37,8 +37,10 @@ def settings(*flags: str, **given: Any) -> AcpSettings:
 
 
 @asynccontextmanager
-async def backend(folder: Path, *flags: str, **given: Any) -> AsyncIterator[AcpBackend]:
-    made = AcpBackend(settings(*flags, **given), folder)
+async def backend(
+    folder: Path, *flags: str, trust_uploads: bool = False, **given: Any,
+) -> AsyncIterator[AcpBackend]:
+    made = AcpBackend(settings(*flags, **given), folder, trust_uploads=trust_uploads)
     try:
         yield made
     finally:

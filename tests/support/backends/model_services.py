@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 
 import gateway.model as m
-from gateway.backends.kinds import kind_of
+from gateway.backends.kinds import BackendContext, kind_of
 from gateway.backends.llm.backend import LlmBackend
 from tests.support.backends.turn_driver import FakeTurn, kindly, play
 from tests.support.client.byte_server import Answer, Server, serving, stream
@@ -76,7 +76,7 @@ def calls(name: str, arguments: str = "{}", id: str = "call_a") -> Answer:
 
 def made(kind: str, url: str, **settings: Any) -> LlmBackend:
     given = {"url": url, "key": KEY, "model": "m", "retries": 0, "first_byte_seconds": 20, "idle_seconds": 20}
-    backend = kind_of(kind, Path()).make(given | settings, Path())
+    backend = kind_of(kind, Path()).make(given | settings, BackendContext(Path())).backend
     assert isinstance(backend, LlmBackend)
     return backend
 

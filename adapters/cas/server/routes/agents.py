@@ -6,11 +6,10 @@ from typing import Any
 from aiohttp import web
 
 from adapters.cas.server import resource_views as views
-from adapters.cas.server.agents import UserAgents, models_of
+from adapters.cas.server.agents import UserAgents
 from adapters.cas.server.environments import EnvironmentRoutes
 from adapters.cas.server.paging import ListPage, fetch_page, page_reply, page_request
 from adapters.cas.server.resource_routes import (
-    Handler,
     ResourceHandlers,
     ResourceKind,
     ResourceRoutes,
@@ -22,6 +21,7 @@ from gateway.errors import Invalid, NotFound
 from gateway.field_errors import quote_value
 from gateway.http import OWNER, Context, Idempotency, json_response, parse_whole_number, read_json, signed_link_handler
 from gateway.ports import Resource
+from gateway.resources import models_of
 
 from .files import FileRoutes
 from .memories import MemoryRoutes, MemoryStoreRoutes
@@ -88,7 +88,7 @@ class AgentRoutes:
         self._stored = ResourceRoutes(context, AGENT, self._body, source=_AgentSource(context))
         self.handlers = ResourceHandlers(
             create=self._create, listed=self._stored.listed, get=self._get, update=self._update,
-            archive=self._guarded(self._stored.archive), delete=self._guarded(self._stored.delete),
+            archive=self._archive, delete=self._delete,
         )
 
     def _mine(self, request: web.Request) -> UserAgents:
@@ -126,12 +126,13 @@ class AgentRoutes:
     async def models(self, request: web.Request) -> web.Response:
         """The configured agents, as models to choose from; there are never so many that they need pages."""
         shown = [
-            views.model_body(self._context.table, name, card) for name, card in models_of(self._context.agents).items()
+            views.model_body(self._context.table, name, card)
+            for name, card in models_of(self._context.agents.values()).items()
         ]
         return await page_reply(self._context.table, ListPage(shown, False, None), shown)
 
     async def model(self, request: web.Request) -> web.Response:
-        name, known = request.match_info["id"], models_of(self._context.agents)
+        name, known = request.match_info["id"], models_of(self._context.agents.values())
         if name not in known:
             raise NotFound(f"Model '{name}' was not found.")
         return json_response(views.model_body(self._context.table, name, known[name]))
@@ -140,14 +141,20 @@ class AgentRoutes:
         card = self._context.agents.get(found.body.get("agent", ""))
         return views.agent_body(self._context.table, found, found.body, card)
 
-    def _guarded(self, handler: Handler) -> Handler:
-        """The handler, which refuses to change an agent of the settings."""
-        async def guarded(request: web.Request) -> web.StreamResponse:
-            with not_found_as(AGENT.noun, request.match_info["id"]):
-                await self._mine(request).changeable(request.match_info["id"])
-            return await handler(request)
+    async def _archive(self, request: web.Request) -> web.Response:
+        found = await self._changeable(request)
+        archived = await self._mine(request).archive(found.resource_id)
+        return json_response(await self._body(request, archived))
 
-        return guarded
+    async def _delete(self, request: web.Request) -> web.Response:
+        found = await self._changeable(request)
+        await self._mine(request).delete(found.resource_id)
+        return json_response(views.deleted_body(self._context.table, AGENT.name, found.resource_id))
+
+    async def _changeable(self, request: web.Request) -> Resource:
+        """The agent of the path, unless it is one of the settings."""
+        with not_found_as(AGENT.noun, request.match_info["id"]):
+            return await self._mine(request).changeable(request.match_info["id"])
 
 
 def _version_param(request: web.Request) -> int | None:

@@ -1,20 +1,18 @@
 """The `anthropic` kind: a model behind the Messages API, at Anthropic or elsewhere."""
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from pydantic import HttpUrl, PositiveInt
 
 import gateway.model as m
-from gateway.backends.kinds import BackendKind
+from gateway.backends.kinds import BackendContext, BackendKind, MadeBackend
 from gateway.backends.llm.backend import LlmBackend
 from gateway.backends.llm.service import ModelRequest
 from gateway.backends.llm.settings import LlmSettings
 from gateway.backends.llm.toolbox import LlmToolbox
 from gateway.backends.setting_types import settings_context
 from gateway.client import HttpClient, StreamAssembler
-from gateway.ports import Backend
 
 from .decoder import MessagesDecoder
 from .request import message_request
@@ -52,10 +50,10 @@ CARD = m.AgentCard(
 )
 
 
-def _make(settings: Mapping[str, Any], base: Path) -> Backend:
-    return LlmBackend(
-        CARD, AnthropicSettings.model_validate(settings, context=settings_context(base)), MessagesService(), base
-    )
+def _make(settings: Mapping[str, Any], context: BackendContext) -> MadeBackend:
+    wanted = AnthropicSettings.model_validate(settings, context=settings_context(context.folder))
+    backend = LlmBackend(CARD, wanted, MessagesService(), context.folder)
+    return MadeBackend(backend, backend.card)
 
 
 KIND = BackendKind(make=_make, card=CARD, settings=AnthropicSettings)

@@ -1,20 +1,18 @@
 """The `openai` kind: a model behind an OpenAI-compatible chat-completions URL."""
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from pydantic import HttpUrl
 
 import gateway.model as m
-from gateway.backends.kinds import BackendKind
+from gateway.backends.kinds import BackendContext, BackendKind, MadeBackend
 from gateway.backends.llm.backend import LlmBackend
 from gateway.backends.llm.service import ModelRequest
 from gateway.backends.llm.settings import LlmSettings
 from gateway.backends.llm.toolbox import LlmToolbox
 from gateway.backends.setting_types import settings_context
 from gateway.client import HttpClient, StreamAssembler
-from gateway.ports import Backend
 
 from .decoder import ChatCompletionsDecoder
 from .request import chat_request
@@ -54,10 +52,10 @@ CARD = m.AgentCard(
 )
 
 
-def _make(settings: Mapping[str, Any], base: Path) -> Backend:
-    return LlmBackend(
-        CARD, OpenaiSettings.model_validate(settings, context=settings_context(base)), ChatCompletionsService(), base
-    )
+def _make(settings: Mapping[str, Any], context: BackendContext) -> MadeBackend:
+    wanted = OpenaiSettings.model_validate(settings, context=settings_context(context.folder))
+    backend = LlmBackend(CARD, wanted, ChatCompletionsService(), context.folder)
+    return MadeBackend(backend, backend.card)
 
 
 KIND = BackendKind(make=_make, card=CARD, settings=OpenaiSettings)

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 import gateway.model as m
-from adapters.blade.client import turn_stream
 from gateway.ports.remote import NewRemoteSession
 from tests.adapters.blade.client.test_remote import compare
 from tests.support.dialects.blade.client import blade
@@ -18,12 +17,6 @@ from tests.support.examples import is_search, whole_in_the_proof
 from tests.support.gateway_server import Served
 
 STUBBORN = replace(PATIENCE, attempts=50, total=50)
-
-
-@pytest.fixture(autouse=True)
-def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody waits before trying again."""
-    monkeypatch.setattr(turn_stream, "RETRY_DELAY", 0.0)
 
 
 async def cut_talk(served: Served, message: str, cuts: Iterable[int]) -> tuple[int, int]:

@@ -10,7 +10,6 @@ import orjson
 import pytest
 
 import gateway.model as m
-from adapters.cas.client import turn_stream
 from adapters.cas.client.remote import Remote
 from adapters.cas.client.turn_stream import frame_of_event
 from gateway.client import SseEvent
@@ -92,8 +91,7 @@ async def told_when_cut(way: str, places: Sequence[int]) -> list[list[Turn]]:
 
 @whole_in_the_proof
 @pytest.mark.parametrize("way", WAYS)
-async def test_a_stream_cut_at_any_byte_is_heard_once(way: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(turn_stream, "RETRY_DELAY", 0.0)
+async def test_a_stream_cut_at_any_byte_is_heard_once(way: str) -> None:
     stream = b"".join(WAYS[way])
     places = [at for at in cuts(stream, 13) if at >= len(STREAM[0])]  # before that nothing was heard: see below
     [whole] = await told_when_cut(way, [len(stream)])
@@ -128,8 +126,7 @@ async def talking(address: str) -> AsyncIterator[Remote]:
 TALK = "/think /burst 20 /tool clock /fork and so on"
 
 
-async def test_a_gateway_behind_a_line_that_is_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(turn_stream, "RETRY_DELAY", 0.0)
+async def test_a_gateway_behind_a_line_that_is_cut(tmp_path: Path) -> None:
     async with serving(tmp_path) as served:
         for place in range(400, 8000, 950):
             async with cutting_proxy(served.port, cuts=3, after=place) as (address, line), talking(address) as remote:
