@@ -31,7 +31,7 @@ def test_json_in_a_string() -> None:
     assert FILTERS["json"]("a\n") == '"a\\n"'
 
 
-@pytest.mark.parametrize(("value", "wire"), [("as it is", "as it is"), ({"a": [1]}, '{"a":[1]}'), ([2**70], f"[{2**70}]")])
+@pytest.mark.parametrize(("value", "wire"), [("as it is", "as it is"), ({"a": 1}, '{"a":1}'), ([2**70], f"[{2**70}]")])
 def test_written_keeps_texts_and_reads_what_looks_like_json(value: Any, wire: str) -> None:
     assert FILTERS["written"](value) == wire
     assert INVERSES["written"][1](wire) == value

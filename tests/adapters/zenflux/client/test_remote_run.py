@@ -235,7 +235,7 @@ async def test_an_answer_that_makes_no_sense() -> None:
     (raw(b"\xff\xfe{}"), "not a WebSocket frame"),
     (raw("[1, 2]"), "no object"),
     (raw('{"type": "event", "event": "message_start", "seq": 1}'), "a message_start .* 'payload' should be an object"),
-    (event("content_start", {"content_block": {"type": "text"}}), r"a content_start .* 'payload\.data\.index' is missing"),
+    (event("content_start", {"content_block": {"type": "text"}}), r"content_start .*'payload\.data\.index' is missing"),
     (event("content_start", {"index": 0}), r"a content_start .* 'payload\.data\.content_block\.type' is missing"),
     (event("content_start", [1]), r"a content_start .* 'payload\.data' should be an object"),
     (event("content_delta", {"index": "0", "delta": "x"}), r"'payload\.data\.index' should be a whole number"),
