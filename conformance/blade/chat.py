@@ -7,7 +7,7 @@ from typing import Any
 
 from conformance.blade.snapshot import is_message, parent_of, text_of
 from conformance.kit import expect
-from conformance.kit.socketio import Heard
+from conformance.kit.socketio import SocketEvent
 
 EVENTS = ("chat:start", "turn:start", "turn:patch", "turn:end", "chat:end")
 ASK, FORK = "AskUserQuestion", "Agent"
@@ -15,8 +15,8 @@ Body = Mapping[str, Any]
 
 
 @dataclass
-class Told:
-    """What one turn was told as."""
+class TurnEvents:
+    """The events of one turn."""
 
     turn_id: str
     start: Body | None = None
@@ -49,7 +49,7 @@ class Told:
 class Chat:
     """What came of one chat:send."""
 
-    heard: tuple[Heard, ...]
+    heard: tuple[SocketEvent, ...]
 
     @cached_property
     def events(self) -> list[tuple[str, Body]]:
@@ -62,12 +62,12 @@ class Chat:
         return [_said(name, body) for name, body in self.events]
 
     @cached_property
-    def turns(self) -> list[Told]:
+    def turns(self) -> list[TurnEvents]:
         """The turns in the order they were first spoken of."""
-        found: dict[str, Told] = {}
+        found: dict[str, TurnEvents] = {}
         for name, body in self.events:
             if name.startswith("turn:"):
-                turn = found.setdefault(body["turn_id"], Told(body["turn_id"]))
+                turn = found.setdefault(body["turn_id"], TurnEvents(body["turn_id"]))
                 match name:
                     case "turn:start":
                         turn.start = turn.start or body
@@ -77,26 +77,26 @@ class Chat:
                         turn.end = body
         return list(found.values())
 
-    def _spoken(self, role: str) -> list[Told]:
+    def _spoken(self, role: str) -> list[TurnEvents]:
         begun = [turn for turn in self.turns if turn.start is not None and is_message(turn.about)]
         return [turn for turn in begun if turn.about["role"] == role]
 
     @property
-    def users(self) -> list[Told]:
+    def users(self) -> list[TurnEvents]:
         return self._spoken("user")
 
     @property
-    def replies(self) -> list[Told]:
+    def replies(self) -> list[TurnEvents]:
         """The root's assistant turns."""
         return [turn for turn in self._spoken("assistant") if parent_of(turn.about) is None]
 
     @property
-    def reply(self) -> Told:
+    def reply(self) -> TurnEvents:
         """The last of them; there must be one."""
         return expect.first("an assistant turn", reversed(self.replies), self.shown)
 
     @property
-    def children(self) -> list[Told]:
+    def children(self) -> list[TurnEvents]:
         """The sub-agents' turns."""
         return [turn for turn in self._spoken("assistant") if parent_of(turn.about) is not None]
 

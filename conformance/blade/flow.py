@@ -1,6 +1,6 @@
 """Section flow: the order of a chat's events, and what adds up to what."""
 
-from conformance.blade.chat import Body, Chat, Told
+from conformance.blade.chat import Body, Chat, TurnEvents
 from conformance.blade.examination import BladeExamination
 from conformance.blade.order import in_order
 from conformance.blade.snapshot import STREAMED, is_message, plain, plain_call, text_of
@@ -174,7 +174,7 @@ def rounds_are_in_order(chat: Chat) -> None:
     expect.that(bool(chat.text), "the final reply in the last turn", chat.shown)
 
 
-def folded(turn: Told) -> list[Body]:
+def folded(turn: TurnEvents) -> list[Body]:
     """The calls of a turn after all its patches."""
     calls = {call["id"]: dict(call) for call in turn.calls}
     for item in (*turn.data("tool_result"), *turn.data("set_tool_status")):
@@ -194,7 +194,7 @@ async def a_turn_end_tells_everything(exam: BladeExamination) -> None:
             tells_everything(turn)
 
 
-def tells_everything(turn: Told) -> None:
+def tells_everything(turn: TurnEvents) -> None:
     """Expect turn:end to have all that the patches of the turn told."""
     for kind in STREAMED:
         expect.equal(f"the {kind} of turn:end", turn.streamed(kind), text_of(turn.final, kind))

@@ -9,7 +9,7 @@ from conformance.blade.talk import Talk, first_options, questions
 from conformance.kit import expect
 from conformance.kit.case import requirement
 from conformance.kit.expect import NotTestable
-from conformance.kit.socketio import Heard
+from conformance.kit.socketio import SocketEvent
 
 QUESTIONS = 3
 
@@ -21,7 +21,7 @@ async def who_sends_hears(exam: BladeExamination) -> None:
     (await talk.play("text")).ended("completed")
 
 
-def _system_error(exam: BladeExamination, heard: Heard | None) -> Any:
+def _system_error(exam: BladeExamination, heard: SocketEvent | None) -> Any:
     expect.that(heard is not None and heard.name == "system:error", "a system:error", heard and heard.name)
     body = heard.body if heard is not None else {}
     exam.fit("event.system-error", body, "the event system:error")

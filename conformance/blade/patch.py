@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from conformance.blade.chat import Body, Chat, Told
+from conformance.blade.chat import Body, Chat, TurnEvents
 from conformance.blade.examination import BladeExamination
 from conformance.kit import expect
 from conformance.kit.case import requirement
@@ -60,7 +60,7 @@ async def deltas_add_up(exam: BladeExamination) -> None:
     expect.equal("the deltas, put together", "".join(texts), turn.streamed())
 
 
-def cumulative(turn: Told, kind: str) -> None:
+def cumulative(turn: TurnEvents, kind: str) -> None:
     """Expect each content to be the whole of its block: what was before and the delta, or a new block's first delta."""
     before = ""
     for data in turn.data("add_content"):
@@ -81,14 +81,14 @@ async def content_is_the_whole_so_far(exam: BladeExamination) -> None:
             is_cumulative(turn)
 
 
-def is_cumulative(turn: Told) -> None:
+def is_cumulative(turn: TurnEvents) -> None:
     """Expect every content to be the whole so far."""
     cumulative(turn, "text")
     cumulative(turn, "thinking")
     _expect_last(turn)
 
 
-def _expect_last(turn: Told) -> None:
+def _expect_last(turn: TurnEvents) -> None:
     """The last content of a turn with one text block is that block."""
     texts = [block["content"] for block in turn.final["blocks"] if block["type"] == "text" and block["content"]]
     told = [data["content"] for data in turn.data("add_content") if data["type"] == "text"]
@@ -132,7 +132,7 @@ async def status_changes_are_true(exam: BladeExamination) -> None:
             status_is_true(turn)
 
 
-def status_is_true(turn: Told) -> None:
+def status_is_true(turn: TurnEvents) -> None:
     """Expect the last set_status, if any, to be what turn:end tells."""
     told = [data["status"] for data in turn.data("set_status")]
     expect.that(told[-1:] in ([], [turn.final["status"]], ["streaming"]), "set_status to be true", told)

@@ -10,7 +10,7 @@ from conformance.blade.talk import QUIET, Talk
 from conformance.kit import expect
 from conformance.kit.case import requirement
 from conformance.kit.expect import Failed
-from conformance.kit.socketio import Heard
+from conformance.kit.socketio import SocketEvent
 
 
 async def _under_way(exam: BladeExamination) -> Talk:
@@ -19,7 +19,7 @@ async def _under_way(exam: BladeExamination) -> Talk:
     return talk
 
 
-async def _speaking(talk: Talk) -> list[Heard]:
+async def _speaking(talk: Talk) -> list[SocketEvent]:
     """The events up to the first patch of the agent's turn; the user's turn may be streamed before it."""
     heard = await talk.until("turn:start")
     while heard[-1].body.get("role") != "assistant":

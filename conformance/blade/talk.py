@@ -10,7 +10,7 @@ from conformance.blade.snapshot import read
 from conformance.kit import expect
 from conformance.kit.expect import Failed
 from conformance.kit.http import Reply
-from conformance.kit.socketio import Heard, Link
+from conformance.kit.socketio import Link, SocketEvent
 
 if TYPE_CHECKING:
     from conformance.blade.examination import BladeExamination
@@ -68,7 +68,7 @@ class Talk:
         await self.reply(question["id"], first_options(question), **more)
         return await self.listen()
 
-    async def hear(self, within: float | None = None) -> Heard:
+    async def hear(self, within: float | None = None) -> SocketEvent:
         """The next event; those of the flow must fit their schemas."""
         heard = await self.link.next(within)
         if heard.name in EVENTS:
@@ -77,14 +77,14 @@ class Talk:
 
     async def listen(self) -> Chat:
         """The events up to chat:end."""
-        heard: list[Heard] = []
+        heard: list[SocketEvent] = []
         while not heard or heard[-1].name != "chat:end":
             heard.append(await self.hear())
             begun = any(item.name in EVENTS for item in heard)
             expect.that(begun or heard[-1].name != "system:error", "chat:send to start a chat", heard[-1].body)
         return Chat(tuple(heard))
 
-    async def until(self, name: str, patch_type: str | None = None) -> list[Heard]:
+    async def until(self, name: str, patch_type: str | None = None) -> list[SocketEvent]:
         """The events up to the first of this name (and patch type)."""
         heard = [await self.hear()]
         while heard[-1].name != name or patch_type not in (None, heard[-1].body.get("patch_type")):
@@ -92,7 +92,7 @@ class Talk:
             heard.append(await self.hear())
         return heard
 
-    async def verdict(self, within: float | None = QUIET) -> Heard | None:
+    async def verdict(self, within: float | None = QUIET) -> SocketEvent | None:
         """What a doubtful chat:send brings first, a chat or a refusal; None if neither comes soon, or in time."""
         with suppress(Failed):
             while True:
@@ -101,7 +101,7 @@ class Talk:
                     return heard
         return None
 
-    async def refused(self, why: str) -> Heard | None:
+    async def refused(self, why: str) -> SocketEvent | None:
         """Expect that the last chat:send starts nothing."""
         heard = await self.verdict()
         if heard is not None:

@@ -9,7 +9,7 @@ from conformance.kit import expect
 from conformance.kit.case import requirement
 
 
-class Teller:
+class SessionStream:
     """One session, one stream from beginning to end, and all that was accepted meanwhile."""
 
     def __init__(self, talk: Talk, follower: Follower, before: int) -> None:
@@ -52,7 +52,7 @@ async def _tell(exam: CasExamination, *prompts: str, interrupted: str | None = N
     talk = await exam.open()
     before = len(await talk.events())
     async with talk.follow() as follower:
-        teller = Teller(talk, follower, before)
+        teller = SessionStream(talk, follower, before)
         await teller.say(*prompts)
         if interrupted is not None:
             await teller.interrupt(interrupted)

@@ -1,14 +1,14 @@
-"""Compiles changes to a subclass of a reference server, whose steps go wrong as the changes say."""
+"""Makes the changes of a fault: puts steps that go wrong in the place of steps of a reference server."""
 
 import inspect
-from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
+from functools import partial, wraps
 from types import GeneratorType
 from typing import Any, NoReturn
 
-from conformance.faults.mutation import EDITS, Change, Condition
+from conformance.faults.mutation import EDITS, Change, Condition, part_named
+from conformance.faults.steps import step_of
 from conformance.faults.values import (
     MISSING,
     Scope,
@@ -40,36 +40,15 @@ class Tally:
         self.troubles.clear()
 
 
-def mutated(server: type[Any], changes: Sequence[Change], refusal: type[Exception], name: str, tally: Tally) -> type:
-    """A subclass of the server whose steps go wrong as the changes say."""
-    owners: dict[str | None, list[_Mistake]] = defaultdict(list)
-    for place, change in enumerate(changes):
-        owners[change.part].append(_Mistake(change, refusal, tally, place))
-    parts = {part: _subclass(getattr(server, part), name, mistakes, {}) for part, mistakes in owners.items() if part}
-    return _subclass(server, name, owners[None], parts)
+class Mutation:
+    """The changes of a fault; called with a server, it makes them there."""
 
+    def __init__(self, changes: Sequence[Change], refusal: type[Exception], tally: Tally) -> None:
+        self.mistakes = [_Mistake(change, refusal, tally, place) for place, change in enumerate(changes)]
 
-def _subclass(base: type[Any], name: str, mistakes: Sequence["_Mistake"], parts: Mapping[str, Any]) -> type:
-    made: list[type] = []
-    steps = {mistake.change.step for mistake in mistakes}
-    members = {step: _overridden(made, base, step, [it for it in mistakes if it.change.step == step]) for step in steps}
-    made.append(type(name, (base,), {**parts, **members}))
-    return made[0]
-
-
-def _overridden(made: list[type], base: type[Any], step: str, mistakes: Sequence["_Mistake"]) -> Any:
-    original = getattr(base, step)
-    if not callable(original):
-        mistakes[-1].tally.settings.add(mistakes[-1].place)
-        return mistakes[-1].change.becomes
-
-    def work(self: Any, *args: Any, **kwargs: Any) -> Any:
-        return getattr(super(made[0], self), step)(*args, **kwargs)
-
-    wrapped: Work = work
-    for mistake in mistakes:
-        wrapped = mistake.around(wrapped, inspect.signature(original), inspect.iscoroutinefunction(original))
-    return wrapped
+    def __call__(self, server: Any) -> None:
+        for mistake in self.mistakes:
+            mistake.make(server)
 
 
 class _Mistake:
@@ -82,6 +61,17 @@ class _Mistake:
         self.of_it = [item for item in conditions if item[0][0] == "it"]
         self.of_refusal = [item for item in conditions if item[0][0] == "refusal"]
         self.of_call = [item for item in conditions if item[0][0] not in ("it", "refusal")]
+
+    def make(self, server: Any) -> None:
+        """Put the mistake in the place of the step, or the other value in the place of the setting."""
+        part, name = part_named(server, self.change), self.change.step
+        right = getattr(part, name)
+        if callable(right):
+            setattr(part, name, self.around(right, server))
+        else:
+            self.tally.settings.add(self.place)
+            self.hit()
+            setattr(part, name, self.change.becomes)
 
     def hit(self) -> None:
         """The change has made a difference."""
@@ -96,21 +86,23 @@ class _Mistake:
             self.tally.troubles.append(f"{self.change.at}: {error!r}")
             raise
 
-    def around(self, work: Work, signature: inspect.Signature, is_async: bool) -> Work:
-        def run(server: Any, *args: Any, **kwargs: Any) -> Any:
-            return _drive(self.steps(work, signature.bind(server, *args, **kwargs), server))
+    def around(self, work: Work, server: Any) -> Work:
+        signature = inspect.signature(work)
 
-        async def run_async(server: Any, *args: Any, **kwargs: Any) -> Any:
-            steps = self.steps(work, signature.bind(server, *args, **kwargs), server)
-            return await _drive_async(steps, self.refusal)
+        @wraps(work)
+        def run(*args: Any, **kwargs: Any) -> Any:
+            return _drive(self.steps(work, signature.bind(*args, **kwargs), server))
 
-        return run_async if is_async else run
+        @wraps(work)
+        async def run_async(*args: Any, **kwargs: Any) -> Any:
+            return await _drive_async(self.steps(work, signature.bind(*args, **kwargs), server), self.refusal)
+
+        return run_async if inspect.iscoroutinefunction(work) else run
 
     def steps(self, work: Work, call: inspect.BoundArguments, server: Any) -> Generator[Any, Any, Any]:
         """What is done instead of the step; whatever may have to be awaited is yielded."""
         call.apply_defaults()
         change, scope = self.change, {**call.arguments, "server": server}
-        scope.pop("self", None)
         if not self.is_meant(call, scope):
             return (yield work(*call.args, **call.kwargs))
         if change.argument is not None:
@@ -139,7 +131,7 @@ class _Mistake:
             self.hit()
             return self.value(change.answer, kind, scope)
         if change.instead:
-            others = change.instead if len(change.instead) > 1 else [*change.instead, *call.args[1:]]
+            others = change.instead if len(change.instead) > 1 else [*change.instead, *call.args]
             return (yield self.called(work, server, others, scope))
         try:
             return (yield work(*call.args, **call.kwargs))
@@ -164,7 +156,8 @@ class _Mistake:
         """Take another step of the server, given as name and arguments; the step itself as it is without the change."""
         self.hit()
         arguments = [resolved(argument, scope) for argument in step[1:]]
-        return work(server, *arguments) if step[0] == self.change.step else getattr(server, step[0])(*arguments)
+        other = work if step[0] == self.change.step else step_of(server, step[0])
+        return other(*arguments)
 
     def leave(self, path: str, value: Any, scope: Scope) -> None:
         """What the step leaves behind in one of its arguments."""
@@ -181,8 +174,8 @@ class _Mistake:
 
     def is_meant(self, call: inspect.BoundArguments, scope: Scope) -> bool:
         """Whether this call of the step goes wrong."""
-        given = list(call.arguments.values())[1:]
-        fits = all(want == "*" or same(want, value) for want, value in zip(self.given, given, strict=False))
+        given = zip(self.given, call.arguments.values(), strict=False)
+        fits = all(want == "*" or same(want, value) for want, value in given)
         return fits and self.fits(self.of_call, scope)
 
     def is_fitting(self, scope: Scope) -> bool:

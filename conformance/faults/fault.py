@@ -17,8 +17,9 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 
 import conformance.faults
-from conformance.faults.compiler import Tally, mutated
+from conformance.faults.compiler import Mutation, Tally
 from conformance.faults.mutation import Change, Names, problems
+from conformance.faults.steps import Variant, variant
 from conformance.kit.documents import DocumentError, line_of, nearest, read_document
 from conformance.kit.suite import load_suite
 
@@ -34,9 +35,9 @@ class Fault:
     sentence: str
     requirements: tuple[str, ...]
     cases: tuple[str, ...]
-    server: type[Any]
+    server: Variant
     changes: tuple[Change, ...] = ()
-    """What goes wrong; nothing is told of a program."""
+    """What goes wrong, unless the fault is a program."""
     tally: Tally = field(default_factory=Tally, compare=False)
 
     @property
@@ -102,11 +103,18 @@ def classes(dialect: str) -> dict[str, type[Any]]:
 
 def _fault(row: Row, reference: ModuleType, programs: Mapping[str, type[Any]]) -> Fault:
     if row.program is not None:
-        server: type[Any] = programs[row.program]
-        return Fault(row.id, " ".join((server.__doc__ or "").split()), row.requirements, row.cases, server)
+        program = programs[row.program]
+        server = variant(reference.SERVER, program)
+        return Fault(row.id, " ".join((program.__doc__ or "").split()), row.requirements, row.cases, server)
     tally = Tally()
-    server = mutated(reference.SERVER, row.mutate, reference.REFUSAL, _class_name(row.id), tally)
+    server = Variant(row.id, reference.SERVER, (Mutation(row.mutate, reference.REFUSAL, tally),))
     return Fault(row.id, " ".join(row.wrong.split()), row.requirements, row.cases, server, row.mutate, tally)
+
+
+@cache
+def _reference(dialect: str) -> Any:
+    """A correct server, to look at its steps."""
+    return import_module(f"conformance.faults.{dialect}.server").SERVER()
 
 
 def _class_name(name: str) -> str:
@@ -136,6 +144,6 @@ def _problems(row: Row, dialect: str) -> Iterator[tuple[tuple[str | int, ...], s
     else:
         if not row.wrong.strip().endswith("."):
             yield ("wrong",), "wrong: say in a sentence what is wrong"
-        server = import_module(f"conformance.faults.{dialect}.server").SERVER
+        server = _reference(dialect)
         for number, change in enumerate(row.mutate):
             yield from ((("mutate", number), f"mutate: {problem}") for problem in problems(change, server))

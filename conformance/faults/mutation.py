@@ -1,8 +1,8 @@
 """The language of faults.yaml: a change says how one step of a reference server goes wrong.
 
-A change names a step (a method of the reference server) and says what goes wrong there: with what the step returns,
-with what it is given (`argument`), or with the step itself (`skip`, `answer`, `refuse`, `rescue`, `instead`, `first`,
-`then`, `leaves`). `it` is the value that is changed; of a step that tells a stream, it is each event of the stream.
+A change names a step (a method of a part of the server) and says what goes wrong there: with what it returns, with what
+it is given (`argument`), or with the step itself (`skip`, `answer`, `refuse`, `rescue`, `instead`, `first`,
+`then`, `leaves`). `it` is the value that is changed; if the step returns a stream, it is each event of the stream.
 """
 
 import inspect
@@ -14,12 +14,11 @@ from typing import Annotated, Any, Literal
 import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 
+from conformance.faults.steps import NoSuchStep, names_of, part_with, parts_of
 from conformance.faults.values import FUNCTIONS, FUNCTIONS_WITH, IS, TESTS, references
 from conformance.kit.documents import nearest
 
 STEP = re.compile(r"(?:(?P<part>\w+)\.)?(?P<name>\w+)(?:\((?P<given>[^)]*)\))?")
-PARTS = {"player": "player_type"}
-"""Parts of a server that have steps of their own, and the attribute of the server that holds their class."""
 CALLS = ("skip", "answer", "refuse", "rescue", "instead", "first", "then", "leaves")
 """What can go wrong with the step itself."""
 BEFORE = ("skip", "answer", "instead", "first")
@@ -68,9 +67,9 @@ class Change(_Entry):
 
     @property
     def part(self) -> str | None:
-        """The attribute that holds the class of the step, if that is not the server itself."""
+        """The name of the part that has the step, if the change says it."""
         match = STEP.fullmatch(self.at)
-        return PARTS.get(match["part"], match["part"]) if match and match["part"] else None
+        return match["part"] if match else None
 
     @property
     def step(self) -> str:
@@ -88,21 +87,30 @@ class Change(_Entry):
 # -- checking ----------------------------------------------------------------------------------------------------------
 
 
-def problems(change: Change, server: type[Any]) -> Iterator[str]:
+def part_named(server: Any, change: Change) -> Any:
+    """The part of a server that has the step of a change."""
+    return parts_of(server)[change.part] if change.part else part_with(server, change.step)
+
+
+def problems(change: Change, server: Any) -> Iterator[str]:
     """What is wrong with a change of this server, in words; a step that exists and names that are known are right."""
     if STEP.fullmatch(change.at) is None:
         yield f"at: {change.at!r} is no step; write `step`, `step(first, *, third)` or `player.step`"
         return
-    if change.part and not hasattr(server, change.part):
-        yield f"at: the server has no part {change.at.partition('.')[0]!r}; it has: {', '.join(PARTS)}"
+    if change.part and change.part not in parts_of(server):
+        yield f"at: the server has no part {change.part!r}; it has: {', '.join(parts_of(server))}"
         return
-    owner = getattr(server, change.part) if change.part else server
-    if not hasattr(owner, change.step):
-        yield f"at: {owner.__name__} has no step {change.step!r}; {nearest(change.step, public(owner))}"
+    try:
+        part = part_named(server, change)
+    except NoSuchStep as error:
+        yield f"at: {error}; {nearest(change.step, public(server))}"
+        return
+    if change.step not in names_of(part):
+        yield f"at: {change.part} has no step {change.step!r}; {nearest(change.step, names_of(part))}"
         return
     yield from _contradictions(change)
-    if callable(getattr(owner, change.step)):
-        yield from _unknown_names(change, server, list(inspect.signature(getattr(owner, change.step)).parameters)[1:])
+    if callable(getattr(part, change.step)):
+        yield from _unknown_names(change, server, list(inspect.signature(getattr(part, change.step)).parameters))
     elif change.model_fields_set != {"at", "becomes"}:
         yield f"at: {change.step} is a setting; a setting can only have `becomes`"
 
@@ -118,7 +126,7 @@ def _contradictions(change: Change) -> Iterator[str]:
         yield f"when: there is no `it` yet where {before[0]} decides; name an argument"
 
 
-def _unknown_names(change: Change, server: type[Any], arguments: list[str]) -> Iterator[str]:
+def _unknown_names(change: Change, server: Any, arguments: list[str]) -> Iterator[str]:
     if change.argument is not None and change.argument not in arguments:
         yield f"argument: {change.step} has no argument {change.argument!r}; {nearest(change.argument, arguments)}"
     known = [*arguments, "it", "server", "fresh", "refusal"]
@@ -133,8 +141,8 @@ def _unknown_names(change: Change, server: type[Any], arguments: list[str]) -> I
         if name not in table:
             yield f"change: there is no function {name!r} here; {nearest(name, table)}"
     for name in [*change.instead[:1], *change.first[:1], *change.then[:1]]:
-        if not hasattr(server, name):
-            yield f"{server.__name__} has no step {name!r}; {nearest(name, public(server))}"
+        if name not in public(server):
+            yield f"no part has {name!r}; {nearest(name, public(server))}"
     conditions = (
         change.when,
         change.drop,
@@ -162,6 +170,6 @@ def _plain(value: Any) -> Any:
     return value.model_dump() if isinstance(value, BaseModel) else value
 
 
-def public(owner: type[Any]) -> list[str]:
+def public(server: Any) -> list[str]:
     """The steps and settings of a server that a change may name."""
-    return [name for name in dir(owner) if not name.startswith("_")]
+    return [name for part in parts_of(server).values() for name in names_of(part)]

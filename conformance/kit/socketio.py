@@ -39,7 +39,7 @@ class Rejected(Failed):
 
 
 @dataclass(frozen=True)
-class Heard:
+class SocketEvent:
     """One event the server sent, with its first argument."""
 
     name: str
@@ -82,11 +82,11 @@ class Link:
     """One Socket.IO connection; everything heard on it is kept in order."""
 
     def __init__(self, client: HttpClient, io: _Client) -> None:
-        self.heard: list[Heard] = []
+        self.heard: list[SocketEvent] = []
         self._timeout = client.timeout
         self._io = io
         self._transcript = client.transcript
-        self._waiting: asyncio.Queue[Heard | Failed] = asyncio.Queue()
+        self._waiting: asyncio.Queue[SocketEvent | Failed] = asyncio.Queue()
         io.on("*", self._hear)
         io.eio.garbled = self._mishear
 
@@ -96,7 +96,7 @@ class Link:
         self._waiting.put_nowait(Failed("packets that a Socket.IO client can read", said))
 
     def _hear(self, name: str, *arguments: Any) -> None:
-        heard = Heard(name, arguments[0] if arguments else None)
+        heard = SocketEvent(name, arguments[0] if arguments else None)
         self.heard.append(heard)
         self._waiting.put_nowait(heard)
 
@@ -117,9 +117,9 @@ class Link:
         limit = within or self._timeout
         return await self._bounded(self._io.call(name, body, timeout=limit), f"`{name}` to be acknowledged", limit)
 
-    async def next(self, within: float | None = None) -> Heard:
+    async def next(self, within: float | None = None) -> SocketEvent:
         """The next event that was not read yet."""
-        heard: Heard | Failed
+        heard: SocketEvent | Failed
         if self._waiting.empty():
             heard = await self._bounded(self._waiting.get(), "another event", within)
         else:

@@ -54,7 +54,7 @@ class Frame:
 
 
 @dataclass(frozen=True)
-class Told:
+class RecordedEvent:
     """One server-sent event, where it stands and when it was complete."""
 
     place: str
@@ -152,16 +152,16 @@ class Exchange:
             return None
 
     @cached_property
-    def _heard(self) -> tuple[list[Told], list[Comment]]:
+    def _heard(self) -> tuple[list[RecordedEvent], list[Comment]]:
         parser, told, comments = SseParser(), [], []
         for piece in self.pieces:
             before = len(parser.comments)
-            told += [Told(piece.place, piece.order, piece.at, event) for event in parser.feed(piece.data)]
+            told += [RecordedEvent(piece.place, piece.order, piece.at, event) for event in parser.feed(piece.data)]
             comments += [Comment(piece.order, piece.at, text) for text in parser.comments[before:]]
         return told, comments
 
     @property
-    def events(self) -> list[Told]:
+    def events(self) -> list[RecordedEvent]:
         """The events of a stream."""
         return self._heard[0]
 

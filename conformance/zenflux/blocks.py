@@ -4,7 +4,7 @@ from conformance.kit import expect
 from conformance.kit.case import requirement
 from conformance.zenflux.examination import ZenfluxExamination
 from conformance.zenflux.run import TOOL_USES, Run
-from conformance.zenflux.story import plain
+from conformance.zenflux.run_contents import plain
 
 
 async def _everywhere(exam: ZenfluxExamination, situation: str) -> list[Run]:

@@ -7,8 +7,8 @@ from conformance.kit import expect
 from conformance.kit.case import requirement
 from conformance.zenflux.examination import ZenfluxExamination
 from conformance.zenflux.run import Run
-from conformance.zenflux.story import Event
-from conformance.zenflux.tours import everything, good, short
+from conformance.zenflux.run_contents import Event
+from conformance.zenflux.sample_runs import everything, good, short
 
 LEVELS = {
     "session_start": 0,

@@ -18,7 +18,7 @@ from conformance.zenflux.clearing import belongings
 from conformance.zenflux.line import ENDPOINT, Line
 from conformance.zenflux.profile import ZenfluxProfile
 from conformance.zenflux.run import Run
-from conformance.zenflux.story import Event
+from conformance.zenflux.run_contents import Event
 
 SCHEMAS = Schemas(Path(__file__).parent / "schemas")
 BASE = "/api/v1"

@@ -4,7 +4,7 @@ from conformance.kit import expect
 from conformance.kit.case import requirement
 from conformance.zenflux.examination import ZenfluxExamination
 from conformance.zenflux.run import TOOL_USES, Run
-from conformance.zenflux.tours import SIGNALS, everything, good, on_a_line
+from conformance.zenflux.sample_runs import SIGNALS, everything, good, on_a_line
 
 
 @requirement("ZF-SEQ-01", "ZF-SEQ-02", "ZF-SEQ-03")

@@ -9,7 +9,7 @@ from conformance.kit import expect
 from conformance.kit.expect import Failed, NotTestable
 from conformance.kit.websocket import Socket
 from conformance.zenflux.run import Run
-from conformance.zenflux.story import Event
+from conformance.zenflux.run_contents import Event
 
 if TYPE_CHECKING:
     from conformance.zenflux.examination import ZenfluxExamination

@@ -7,8 +7,8 @@ from conformance.kit.case import requirement
 from conformance.kit.expect import NotTestable
 from conformance.zenflux.examination import ZenfluxExamination
 from conformance.zenflux.run import Run
-from conformance.zenflux.story import Event, as_object
-from conformance.zenflux.tours import short
+from conformance.zenflux.run_contents import Event, as_object
+from conformance.zenflux.sample_runs import short
 
 OBJECTS = ("usage", "intent", "billing")
 JSON_STRINGS = ("recommended", "confirmation_request")

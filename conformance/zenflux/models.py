@@ -7,7 +7,7 @@ from conformance.kit import expect
 from conformance.kit.case import requirement
 from conformance.zenflux.answer import listed
 from conformance.zenflux.examination import ZenfluxExamination
-from conformance.zenflux.story import plain
+from conformance.zenflux.run_contents import plain
 
 
 async def _models(exam: ZenfluxExamination, **query: Any) -> list[dict[str, Any]]:

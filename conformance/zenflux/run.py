@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from conformance.kit import expect
-from conformance.zenflux.story import Block, Event, Message, as_object, fold
+from conformance.zenflux.run_contents import Block, Event, Message, as_object, fold
 
 OVER = ("session_end", "done")
 TOOL_USES = ("tool_use", "server_tool_use")

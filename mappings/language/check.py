@@ -29,6 +29,7 @@ from .scopes import (
     cue_scope,
     event_scope,
     extra_scope,
+    further_part_scope,
     known_attributes,
     part_scope,
     union_members,
@@ -49,6 +50,20 @@ def scope_of(cue: str, vocabulary: Vocabulary) -> Scope | None:
     if cue in vocabulary.cues:
         return cue_scope(cue, vocabulary)
     return event_scope(*EVENT_CUES[cue], vocabulary) if cue in EVENT_CUES else None
+
+
+def reading_scope(cue: str, vocabulary: Vocabulary, draft: ParsedTable) -> Scope:
+    """The names that a frame of the cue may bind.
+
+    They are the names of the cue; those of all other cues, since other servers may say several things in one frame; and
+    names that only reading binds, which have a type in the table.
+    """
+    names = {name for names in (*vocabulary.cues.values(), *vocabulary.names.values()) for name in names}
+    types = draft.shape.types
+    of_row = types.get(cue)
+    typed = {name.partition(".")[0] for name, spelled in types.items() if isinstance(spelled, str)}
+    typed |= {name.partition(".")[0] for name in of_row} if isinstance(of_row, dict) else set()
+    return {**extra_scope(names | typed), **(scope_of(cue, vocabulary) or {})}
 
 
 class _TableCheck:
@@ -105,9 +120,11 @@ class _TableCheck:
             if name not in enums:
                 self.add(("meanings", name), f"there are no enums '{name}'", suggest(name, enums), key=True)
                 continue
-            self._unknown("meanings", name, words, [str(word) for word in enums[name].values()], f"{name} has no word")
+            own = [word for word, meant in words.items() if isinstance(meant, str)]
+            self._unknown("meanings", name, own, [str(word) for word in enums[name].values()], f"{name} has no word")
             members = list(MODEL_ENUMS.get(name.partition("@")[0], ()))
-            for word, member in words.items():
+            for word, meant in words.items():
+                member = meant if isinstance(meant, str) else meant.member
                 if member not in members:
                     self.add(("meanings", name, word), f"{name} has no member '{member}'", suggest(member, members))
 
@@ -185,6 +202,8 @@ class _TableCheck:
                 elif scope is not None:
                     self.slots.check(frame.body, scope, cue)
                     self._envelope_of(frame, scope, cue)
+                for other in frame.also:
+                    self.slots.check(other.body, reading_scope(cue, self.vocabulary, self.draft), cue)
         self._every_event()
         self._every("frames", self.vocabulary.cues, "cue", f"write [] if {self.draft.shape.dialect} says nothing")
 
@@ -221,6 +240,8 @@ class _TableCheck:
         for kind, part in self.draft.parts.items():
             if part is not None and kind in PART_TYPES:
                 self.slots.check(part, part_scope(PART_TYPES[kind]), f"the part {kind}")
+            for one in self.draft.further_parts.get(kind, ()) if kind in PART_TYPES else ():
+                self.slots.check(one, further_part_scope(PART_TYPES[kind]), f"the part {kind}")
         used = next((slot for node in self.draft.nodes() for slot, _ in slots(node)
                      if {CONTENT_FILTER, AS_PARTS} & set(slot.filters)), None)
         missing = [kind for kind in PART_TYPES if kind not in self.draft.parts]

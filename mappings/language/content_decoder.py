@@ -1,4 +1,7 @@
-"""Reads content blocks with the `parts` that write them; of two kinds that are written alike, the first is read."""
+"""Reads content blocks with the `parts` that write them; of two kinds that are written alike, the first is read.
+
+A file that has no name in its block has an empty one.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, get_type_hints
@@ -8,7 +11,9 @@ from msgspec import Struct
 import gateway.model as m
 
 from .frame_decoder import Spelling, SpellingReader, UnreadableFrame
-from .scopes import PART_TYPES, union_members
+from .scopes import BASE64, PART_TYPES, union_members
+
+FILE = m.FilePart.__struct_config__.tag
 
 
 class ContentDecoder:
@@ -31,11 +36,19 @@ class ContentDecoder:
         for reader in self._readers:
             if reader.fits(block):
                 try:
-                    part: m.AnyPart = make_struct(PART_TYPES[reader.cue], reader.read(block))
+                    part: m.AnyPart = make_struct(PART_TYPES[reader.cue], part_fields(reader.cue, reader.read(block)))
                     return part
                 except (UnreadableFrame, TypeError):
                     continue
         return None
+
+
+def part_fields(kind: str, bindings: dict[str, Any]) -> dict[str, Any]:
+    """The fields of a part; the content of a `data:` address and its type are its address."""
+    if BASE64 in bindings:
+        content, media_type = bindings.pop(BASE64), bindings.get("media_type")
+        bindings["url"] = f"data:{media_type};base64,{''.join(content.split())}" if content and media_type else None
+    return {**bindings, "name": bindings.get("name") or ""} if kind == FILE else bindings
 
 
 def make_struct(kind: type[Struct], bindings: Mapping[str, Any]) -> Any:

@@ -101,11 +101,11 @@ class BindingReader:
 
     def read(self, root: Any) -> Any:
         """Its value; null where it is not there. Raises `UnreadableFrame`."""
-        wrong: Source | None = None
-        for source in self.sources:
-            path, kind, invert, written = source
+        wrong: tuple[WirePath, str] | None = None
+        for path, kind, invert, written in self.sources:
             value = member(root, path)
             if value is MISSING or value is None:
+                wrong = wrong or misfit_above(root, path)
                 continue
             if written and isinstance(value, dict):
                 value = {key: item for key, item in value.items() if key not in written}
@@ -114,12 +114,12 @@ class BindingReader:
                     return value if invert is None else invert(value)
                 except ValueError:
                     pass
-            wrong = wrong or source
+            wrong = wrong or (path, NOUNS[kind])
         if self.need is Need.LENIENT or (wrong is None and self.need is Need.STRICT):
             return None
         if wrong is None:
             raise UnreadableFrame(f"'{dotted(self.sources[0].path)}' is missing")
-        raise UnreadableFrame(f"'{dotted(wrong.path)}' should be {NOUNS[wrong.type]}")
+        raise UnreadableFrame(f"'{dotted(wrong[0])}' should be {wrong[1]}")
 
 
 def member(value: Any, path: WirePath) -> Any:
@@ -132,6 +132,17 @@ def member(value: Any, path: WirePath) -> Any:
         else:
             return MISSING
     return value
+
+
+def misfit_above(root: Any, path: WirePath) -> tuple[WirePath, str] | None:
+    """The member on the way, below the body, that has no members although it has a value; and what it should be."""
+    for length in range(2, len(path)):
+        found, noun = member(root, path[:length]), "list" if isinstance(path[length], int) else "object"
+        if found is MISSING or found is None:
+            return None
+        if not CHECKS[noun](found):
+            return path[:length], NOUNS[noun]
+    return None
 
 
 def dotted(path: WirePath) -> str:
@@ -211,7 +222,8 @@ class SpellingReader:
         marks = spelling.known_by
         self._marks = tuple((Mark(path, frozenset({value})),) for path, value in spelling.constants.items()
                             if path in required) if marks is None else marks
-        self._checked = [(path, value) for path, value in spelling.constants.items() if path not in required]
+        self._checked = [(path, value) for path, value in spelling.constants.items()
+                         if marks is None and path not in required]
         self._readers = [one for one in spelling.readers if wanted is None or one.name in wanted or one.key in wanted]
         self.is_sure = not (self._marks or self._checked)
         self.fits: Callable[[Any], bool] = self._fits_slowly
@@ -390,11 +402,14 @@ class FrameDecoder:
                   for wire, spellings in rows.items()})
             for form, rows in ordered
         ]
-        self._direct = {
-            wire: choose for (form, _), made in zip(ordered[:1], self._forms, strict=False)
-            if not form.constants and form.wires[:1] == ((NAME,),) for wire, choose in made.rows.items()
-        }
-        """Rows that the transport's name alone finds: those of the first form, if it has no constants."""
+        self._direct: dict[Any, Choose] = {}
+        """Rows that one name alone finds: those of the first form, if it has no constants."""
+        self._own_name: Callable[[Any], Any] | None = None
+        """Where that name stands, if it is not the transport's."""
+        for (form, _), made in zip(ordered[:1], self._forms, strict=False):
+            if not form.constants and form.wires:
+                self._direct = made.rows
+                self._own_name = None if form.wires[0] == (NAME,) else made.wires[0]
         told = {*self.names, *(one.frame_name for one in self._forms)} - {None}
         self._by_name = {
             name: [one.of_its_name() for one in self._forms if one.frame_name in (None, name)] for name in told
@@ -419,7 +434,8 @@ class FrameDecoder:
         return None if row is None else FoundFrame(row.cue, row.wire, row.read, root)
 
     def _row_slowly(self, name: str, root: Any) -> SpellingReader | None:
-        direct = self._direct.get(name)
+        own = name if self._own_name is None else self._own_name(root)
+        direct = self._direct.get(own) if type(own) is str else None
         if direct is not None and (row := direct(root)) is not None:
             return row
         for constants, wires, rows in self._by_name.get(name, self._forms):

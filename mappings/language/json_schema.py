@@ -30,12 +30,13 @@ MEANINGS = {
     "dialect": "The dialect that this table is of.",
     "spec": "The version of the dialect's specification, as a text.",
     "enums": "Values of the gateway → words of the wire; '*' is every other value.",
-    "meanings": "Words of the wire → values, where several values have one word.",
+    "meanings": "Words of the wire → values, where several values share one, or only other servers say it.",
     "reads": "Words of the wire → values, as filters for what clients send.",
     "types": "Binding → its type when it is read: 'text!' must be there, 'text' must fit, 'text?' is null otherwise. "
     "Row → the types of its own bindings.",
     "names": "Further places of a frame where some servers write its name.",
     "envelopes": "The objects around frames; 'name@sse' is used instead of 'name' for server-sent events.",
+    "unread": "Members of envelopes whose constants are written and not compared.",
     "parts": "How each kind of content is spelled; [] leaves a kind out.",
     "frames": "Cue → list of frames; [] writes nothing. A cue is an event, its variant, or a cue of the dialect.",
     "events": "Event → the cues of the dialect's own code that say it; '*' has the cues that say no event.",
@@ -119,7 +120,9 @@ def _enums() -> Schema:
 
 
 def _meanings() -> Schema:
-    return _by_enum(lambda members: {"type": "object", "additionalProperties": {"enum": members}})
+    return _by_enum(lambda members: {"type": "object", "additionalProperties": {
+        "anyOf": [{"enum": members}, {"$ref": "#/$defs/ForeignWord", "properties": {"as": {"enum": members}}}],
+    }})
 
 
 def _by_enum(row: Callable[[list[str]], Schema]) -> Schema:

@@ -15,6 +15,8 @@ from .expressions import BODY, WIRE
 
 Names = Mapping[str, tuple[str, ...]]
 EVERYWHERE = "*"
+BASE64 = "base64"
+"""The name in a further spelling of a part that binds, beside `media_type`, the content of a `data:` address."""
 TypeHint: TypeAlias = object
 """What `get_type_hints` returns: a class, a union, or `Any` if nothing is known."""
 
@@ -109,6 +111,11 @@ def extra_scope(names: Iterable[str]) -> Scope:
 def part_scope(part: type[Struct]) -> Scope:
     hints = get_type_hints(part)
     return {name: ScopedName(NameSource.SUBJECT, hints[name]) for name in part.__struct_fields__}
+
+
+def further_part_scope(part: type[Struct]) -> Scope:
+    """What a further spelling of a part may bind: its fields; and, for its address, what a `data:` address holds."""
+    return {BASE64: ScopedName(NameSource.EXTRA, str), **part_scope(part)}
 
 
 def _narrow_to_variant(hint: TypeHint, variant: str) -> TypeHint:

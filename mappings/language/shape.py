@@ -47,6 +47,13 @@ def _further_spellings(also: Any) -> None:
             raise ValueError(f"a frame of '{ALSO}' has one wire name, and '{WHOSE}': a note whose spelling it is")
 
 
+def _part(value: Any) -> Any:
+    """A part is a block, or a list of a block and further spellings of it that are read; `[]` for none."""
+    if isinstance(value, list) and not all(isinstance(one, dict) and {*one} == {ALSO, WHOSE} for one in value[1:]):
+        raise ValueError(f"a further spelling of a part has '{ALSO}', a block, and '{WHOSE}': a note whose it is")
+    return value
+
+
 def _word(value: Any) -> Any:
     if isinstance(value, dict | list):
         raise ValueError("a word maps to a word")
@@ -59,6 +66,14 @@ class _StrictModel(BaseModel):
 
 Word = Annotated[Any, AfterValidator(_word)]
 FrameShape = Annotated[dict[str, Any], AfterValidator(_one_wire_name)]
+
+
+class ForeignWord(_StrictModel):
+    """A word that only other servers say: the member that it is read as, and a note whose it is."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, populate_by_name=True)
+    member: str = Field(alias="as")
+    whose: str = Field(alias="of")
 
 
 class InputShape(_StrictModel):
@@ -81,12 +96,13 @@ class TableShape(_StrictModel):
     dialect: str
     spec: str
     enums: dict[str, dict[str, Word]] = {}
-    meanings: dict[str, dict[str, str]] = {}
+    meanings: dict[str, dict[str, str | ForeignWord]] = {}
     reads: dict[str, dict[str, Word]] = {}
     types: dict[str, str | dict[str, str]] = {}
     names: list[str] = []
     envelopes: dict[str, dict[str, Any]] = {}
-    parts: dict[str, Any] = {}
+    unread: list[str] = []
+    parts: dict[str, Annotated[Any, AfterValidator(_part)]] = {}
     frames: dict[str, list[FrameShape]] = {}
     events: dict[str, list[str]] = {}
     inputs: dict[str, InputShape] = {}
@@ -220,6 +236,7 @@ class ParsedTable:
     broken: set[str]
     envelopes: dict[str, Node] = field(default_factory=dict)
     parts: dict[str, Node | None] = field(default_factory=dict)
+    further_parts: dict[str, list[Node]] = field(default_factory=dict)
     frames: dict[str, list[FrameTemplate]] = field(default_factory=dict)
     inputs: dict[str, InputTemplate] = field(default_factory=dict)
     objects: dict[str, Node] = field(default_factory=dict)
@@ -251,7 +268,12 @@ def parse_table(shaped: ShapedTable, findings: ProblemCollector) -> ParsedTable:
 
     made = ParsedTable(table, shaped.broken)
     made.envelopes = {name: parsed(body, "envelopes", name) for name, body in table.envelopes.items()}
-    made.parts = {kind: None if body == [] else parsed(body, "parts", kind) for kind, body in table.parts.items()}
+    for kind, body in table.parts.items():
+        blocks = body if isinstance(body, list) else [body]
+        first = (0,) if blocks is body else ()
+        made.parts[kind] = parsed(blocks[0], "parts", kind, *first) if blocks else None
+        made.further_parts[kind] = [
+            parsed(one[ALSO], "parts", kind, index, ALSO) for index, one in enumerate(blocks[1:], 1)]
     made.objects = {name: parsed(body, "objects", name) for name, body in table.objects.items()}
 
     def template(frame: dict[str, Any], *path: str | int, envelope: str = DEFAULT_ENVELOPE) -> FrameTemplate:

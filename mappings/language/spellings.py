@@ -6,7 +6,7 @@ from typing import Any
 from gateway.ports import Framing
 from gateway.yaml_positions import NodePath
 
-from .check import SSE_SUFFIX, scope_of
+from .check import SSE_SUFFIX, reading_scope
 from .expressions import BODY, WIRE, Constant, Node, Object, Slot
 from .filters import Filter
 from .frame_decoder import (
@@ -25,7 +25,7 @@ from .frame_decoder import (
     is_placeholder,
     places,
 )
-from .scopes import Scope, Vocabulary, extra_scope, known_attributes, known_fields
+from .scopes import PART_TYPES, Scope, Vocabulary, extra_scope, further_part_scope, known_attributes, known_fields
 from .shape import FrameTemplate, ParsedTable, ProblemCollector
 from .value_types import SOME_BODY, WHOLE_BODY, Need, ValueType, parse_type, type_of_hint
 
@@ -60,15 +60,16 @@ class SpellingCompiler:
                             rows.append(spelling)
         return found
 
-    def parts(self) -> Iterator[tuple[str, Node]]:
-        """The kinds of content blocks that are read, in the order of the table."""
+    def parts(self) -> Iterator[Spelling]:
+        """The spellings of content blocks, in the order of the table; those with the same constants are one."""
         for kind, node in self._draft.parts.items():
-            if node is not None:
-                yield kind, node
-
-    def part_spelling(self, kind: str, node: Node, scope: Scope) -> Spelling:
-        found = list(places(node))
-        return Spelling(kind, "", _constants(found), None, self._readers("", found, scope))
+            alike: dict[frozenset[tuple[WirePath, Any]], list[Place]] = {}
+            for one in (*([node] if node else []), *self._draft.further_parts[kind]):
+                found = list(places(one))
+                alike.setdefault(frozenset(_constants(found).items()), []).extend(found)
+            for found in alike.values():
+                yield Spelling(kind, "", _constants(found), None,
+                               self._readers("", found, further_part_scope(PART_TYPES[kind])))
 
     def object_spelling(self, name: str) -> Spelling:
         """A row of `objects`."""
@@ -82,7 +83,7 @@ class SpellingCompiler:
     def _spellings(self, cue: str, frame: FrameTemplate, framing: Framing) -> Iterator[tuple[EnvelopeForm, Spelling]]:
         if frame.write_only:
             return
-        scope = reading_scope(cue, self._vocabulary)
+        scope = reading_scope(cue, self._vocabulary, self._draft)
         envelope = self._envelope(frame, framing)
         form, around, body = self._form(envelope)
         if body is None:  # the envelope says the same of every frame
@@ -133,8 +134,9 @@ class SpellingCompiler:
         wires = [one.path for one in found if isinstance(one.node, Slot) and one.node.name == WIRE]
         wires += [path for name in self._draft.shape.names if (path := tuple(name.split("."))) != (NAME,) or not before]
         bodies = [one for one in found if isinstance(one.node, Slot) and one.node.name == BODY]
-        constants = tuple((one.path, one.node.value) for one in found
-                          if isinstance(one.node, Constant) and not is_placeholder(one.node.value))
+        unread = [tuple(name.split(".")) for name in self._draft.shape.unread]
+        constants = tuple((one.path, one.node.value) for one in found if isinstance(one.node, Constant)
+                          and not is_placeholder(one.node.value) and one.path not in unread)
         own = [one for one in found if isinstance(one.node, Slot) and one.node.name not in (WIRE, BODY)]
         return EnvelopeForm(constants, tuple(dict.fromkeys(wires))), own, bodies[0] if bodies else None
 
@@ -166,15 +168,8 @@ class SpellingCompiler:
         invert = _composed([invert for _, invert in inverted])
         return Source(place.path, inverted[0][0] if inverted else kind, invert)
 
-
     def _inverted(self, slot: Slot) -> list[tuple[str, Filter]]:
         return [self._inverses[each] for each in reversed(slot.filters) if each in self._inverses]
-
-
-def reading_scope(cue: str, vocabulary: Vocabulary) -> Scope:
-    """The names of the cue; and, since other servers may say several things in one frame, those of all other cues."""
-    names = {name for names in (*vocabulary.cues.values(), *vocabulary.names.values()) for name in names}
-    return {**extra_scope(names), **(scope_of(cue, vocabulary) or {})}
 
 
 def is_named(envelope: Node) -> bool:
@@ -260,7 +255,7 @@ def check_reading(draft: ParsedTable, vocabulary: Vocabulary, findings: ProblemC
     """Add a problem for each pair of rows that one frame could be, and for each cue that several frames say."""
     compiler = SpellingCompiler(draft, vocabulary, {})
     for cue, frames in draft.frames.items():
-        if len([frame for frame in frames if not frame.write_only]) > 1:
+        if len([frame for frame in frames if not frame.write_only and not frame.read_only]) > 1:
             findings.add(("frames", cue), f"'{cue}' is several frames, and cannot be read from one",
                          "mark all of them, or all but one, write-only", key=True)
     told: set[tuple[str, str]] = set()

@@ -142,15 +142,14 @@ class Table:
         words = {name: ("text", word_reader(self._meanings(name, enum)))
                  for name in self._words if (enum := MODEL_ENUMS.get(name.partition("@")[0]))}
         compiler = SpellingCompiler(self._draft, self._vocabulary, {**INVERSES, **words})
-        self._content = ContentDecoder([
-            compiler.part_spelling(kind, node, part_scope(PART_TYPES[kind])) for kind, node in compiler.parts()
-        ])
+        self._content = ContentDecoder([*compiler.parts()])
         return {**INVERSES, **words, CONTENT_FILTER: ("content", self._content.content),
                 PARTS_FILTER: ("content", self._content.parts)}
 
     def _meanings(self, name: str, enum: type[StrEnum]) -> dict[str, StrEnum]:
         """What each word of an enum stands for, as the table says it where several members share a word."""
-        named = {word: enum(member) for word, member in self._draft.shape.meanings.get(name, {}).items()}
+        named = {word: enum(meant if isinstance(meant, str) else meant.member)
+                 for word, meant in self._draft.shape.meanings.get(name, {}).items()}
         return {**self.meanings(name, enum), **named}
 
     def _getter(self, node: Node, names: tuple[str, ...]) -> Getter:

@@ -67,8 +67,8 @@ async def test_sessions_are_cleared_away(aap: Suite, server: AapServer) -> None:
         async with aap.examination(Target(url, None, 1.0), aap.read_profile(), Transcript()) as exam:
             for _ in range(3):
                 await exam.open()
-            assert len(server.sessions) == 3
-        assert server.sessions == {}
+            assert len(server.state.sessions) == 3
+        assert server.state.sessions == {}
 
 
 async def test_values_come_from_the_profile_or_differ_from_the_default(exam: AapExamination) -> None:

@@ -9,7 +9,7 @@ from conformance.blade.order import in_order
 from conformance.blade.patch import cumulative
 from conformance.blade.snapshot import merged, meta_of, plain, read, text_of
 from conformance.kit.expect import Failed
-from conformance.kit.socketio import Heard
+from conformance.kit.socketio import SocketEvent
 
 CALL = {"id": "tc_1", "tool_name": "Agent", "display_name": "Fork", "arguments": "{}", "status": "pending"}
 Said = tuple[str, dict[str, Any]]
@@ -29,7 +29,7 @@ def text(turn_id: str, delta: str, content: str) -> Said:
 
 
 def chat(*said: Said) -> Chat:
-    return Chat(tuple(Heard(name, body) for name, body in said))
+    return Chat(tuple(SocketEvent(name, body) for name, body in said))
 
 
 START, END = ("chat:start", {}), ("chat:end", {"status": "completed"})

@@ -10,6 +10,7 @@ from conformance.cas.profile import CasProfile
 from conformance.faults.cas.server import CasServer
 from conformance.faults.refusal import Refusal
 from conformance.faults.serving import served
+from conformance.faults.steps import variant
 from conformance.kit.expect import Failed, NotTestable
 from conformance.kit.suite import Suite, Target
 from conformance.kit.transcript import Transcript
@@ -32,8 +33,8 @@ async def exam(cas: Suite, server: CasServer) -> AsyncIterator[CasExamination]:
 async def test_agent_and_environment_are_made_once(exam: CasExamination, server: CasServer) -> None:
     for _ in range(2):
         await exam.open()
-    assert len(server.agents) == len(server.things["environments"]) == 1
-    assert len(server.sessions) == 2
+    assert len(server.state.agents) == len(server.state.things["environments"]) == 1
+    assert len(server.state.sessions) == 2
 
 
 async def test_a_session_is_talked_in(exam: CasExamination) -> None:
@@ -73,13 +74,13 @@ async def test_everything_is_cleared_away(cas: Suite, server: CasServer) -> None
 
 
 async def test_what_cannot_be_deleted_is_archived(cas: Suite) -> None:
-    class Stubborn(CasServer):
-        async def delete_agent(self, request: web.Request) -> web.StreamResponse:
+    class Stubborn:
+        async def delete_agent(self, step: object, request: web.Request) -> web.StreamResponse:
             raise Refusal(409, "It is needed.")
 
-    server = Stubborn()
+    server = variant(CasServer, Stubborn)()
     async with served(server) as url:
         async with cas.examination(Target(url, None, 1.0), cas.read_profile(), Transcript()) as exam:
             await exam.open()
-        (agent,) = server.agents.values()
+        (agent,) = server.state.agents.values()
     assert agent[-1]["archived_at"] is not None

@@ -7,6 +7,7 @@ from pathlib import Path
 from conformance.cas.profile import CasProfile
 from conformance.faults.cas.server import CasServer
 from conformance.faults.cas.variations import Sparing
+from conformance.faults.steps import variant
 from conformance.kit.requirement import Level
 from conformance.kit.suite import Suite
 from conformance.kit.verdict import Outcome, Report, Verdict
@@ -20,7 +21,7 @@ async def test_no_must_depends_on_a_should(
     record_run: Callable[..., Awaitable[tuple[Path, Report]]], cas: Suite
 ) -> None:
     musts = [item.id for item in cas.catalogue.requirements if item.level is Level.MUST][::6]
-    path, live = await record_run("cas", Sparing(key=KEY), *musts, within=PATIENT)
+    path, live = await record_run("cas", variant(CasServer, Sparing)(key=KEY), *musts, within=PATIENT)
     assert [f"{item.requirement.id}: {item.grave[0].remark}" for item in live.findings if item.grave] == []
     assert live.verdict is Verdict.CONFORMS
     assert {item.requirement.id for item in judged("cas", path).of(Outcome.FAILED)}.intersection(musts) == set()
@@ -48,23 +49,25 @@ async def test_an_existing_agent_and_environment_are_used_and_kept(examine_cas: 
     server = CasServer(key=KEY)
     agent = {"id": "agent_1", "type": "agent", "name": "A", "model": "reference", "tools": [], "version": 1}
     agent |= {"created_at": "2026-01-01T00:00:00Z", "updated_at": "2026-01-01T00:00:00Z", "archived_at": None}
-    server.agents["agent_1"] = [agent]
-    environment = server.create("environments", "env", "environment", {"name": "E", "config": {"type": "cloud"}})
+    server.state.agents["agent_1"] = [agent]
+    given = {"name": "E", "config": {"type": "cloud"}}
+    environment = server.resources.create("environments", "env", "environment", given)
     update = {"agent": "agent_1", "environment": environment["id"], "heartbeat": 0.2}
     report = await examine_cas(server, "CAS-SESS-01", profile=cas.read_profile().model_copy(update=update))
     assert troubles(report) == []
-    assert list(server.agents) == ["agent_1"]
-    assert list(server.things["environments"]) == [environment["id"]]
+    assert list(server.state.agents) == ["agent_1"]
+    assert list(server.state.things["environments"]) == [environment["id"]]
 
 
 async def test_settings_of_the_server_can_be_told(examine_cas: Examine, cas: Suite) -> None:
-    class Merging(CasServer):
-        def new_metadata(self, session: object, given: dict[str, object]) -> dict[str, object]:
+    class Merging:
+        def new_metadata(self, step: object, session: object, given: dict[str, object]) -> dict[str, object]:
             merged = session.view["metadata"] | given  # type: ignore[attr-defined]
             return {name: value for name, value in merged.items() if value is not None}
 
     update = {"metadata_update": "merge", "heartbeat": 0.2}
-    report = await examine_cas(Merging(key=KEY), "CAS-SESS-11", profile=cas.read_profile().model_copy(update=update))
+    server, profile = variant(CasServer, Merging)(key=KEY), cas.read_profile().model_copy(update=update)
+    report = await examine_cas(server, "CAS-SESS-11", profile=profile)
     assert troubles(report) == []
 
 

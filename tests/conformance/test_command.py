@@ -103,7 +103,7 @@ known_failures:
     ],
 )
 def test_a_baseline_holds_or_fails_the_run(
-    in_background: Serve, tmp_path: Path, server: type[AapServer], expires: str, code: int, words: str
+    in_background: Serve, tmp_path: Path, server: Callable[[], AapServer], expires: str, code: int, words: str
 ) -> None:
     (tmp_path / "known.yaml").write_text(BASELINE % expires)
     url = in_background(server())

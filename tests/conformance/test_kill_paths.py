@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from conformance.faults.kill.injuries import INJURIES, UNHEARD, can_injure, injured
+from conformance.faults.kill.field_damage import FIELD_DAMAGE, UNHEARD, can_damage, damaged_copy
 from conformance.faults.kill.paths import Walk, changed
 
 WALK = Walk(("type",), ("*input",))
@@ -48,18 +48,18 @@ def test_a_changed_value_is_a_copy_changed_everywhere() -> None:
     ],
 )
 def test_injuries(kind: str, path: str, expected: Any) -> None:
-    assert injured(WALK, kind, VALUE, path) == (expected, 1)
+    assert damaged_copy(WALK, kind, VALUE, path) == (expected, 1)
 
 
 def test_every_type_has_a_wrong_type() -> None:
     for value in ("a", 1, 1.5, True, [], {}, None):
-        whole, _ = injured(WALK, "type", {"a": value}, "a")
+        whole, _ = damaged_copy(WALK, "type", {"a": value}, "a")
         assert type(whole["a"]) is not type(value)
 
 
 def test_what_cannot_be_done_is_not_done() -> None:
-    assert not can_injure("enum", 7, "n")
-    assert not can_injure("extra", "text", "a")
-    assert not can_injure("drop", VALUE, "")
-    assert injured(WALK, "extra", VALUE, "items.each")[1] == 1
-    assert {kind for kind in INJURIES if can_injure(kind, "word", "a")} == {"drop", "null", "type", "enum", "alter"}
+    assert not can_damage("enum", 7, "n")
+    assert not can_damage("extra", "text", "a")
+    assert not can_damage("drop", VALUE, "")
+    assert damaged_copy(WALK, "extra", VALUE, "items.each")[1] == 1
+    assert {kind for kind in FIELD_DAMAGE if can_damage(kind, "word", "a")} == {"drop", "null", "type", "enum", "alter"}

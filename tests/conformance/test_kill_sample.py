@@ -6,9 +6,9 @@ A sample of 300 flaws and a clean run: `make prove ARGS="--only kill"`; all flaw
 import pytest
 import yaml
 
-from conformance.faults.kill.bench import bench_of
+from conformance.faults.kill.case_runner import case_runner_of
+from conformance.faults.kill.examiner import FlawCases, FlawExaminer, several
 from conformance.faults.kill.flaw import Flaw
-from conformance.faults.kill.hunt import Hunter, Quarry, several
 from conformance.faults.kill.orders import read_orders
 from tests.support.conformance.examination_facts import EXAMINED
 from tests.support.dialect_parts import document
@@ -21,17 +21,17 @@ def flaws(dialect: str, kind: str) -> list[tuple[Flaw, str]]:
 
 @pytest.mark.parametrize("dialect", EXAMINED)
 async def test_flaws_are_noticed(dialect: str) -> None:
-    bench = bench_of(dialect)
-    hunter, chosen = Hunter(bench, read_orders(dialect)), flaws(dialect, "noticed")
+    case_runner = case_runner_of(dialect)
+    examiner, chosen = FlawExaminer(case_runner, read_orders(dialect)), flaws(dialect, "noticed")
     assert {flaw.family for flaw, _ in chosen} >= {"field", "event", "answer"}
-    catches = await several([hunter.hunt(Quarry(flaw, (case,))) for flaw, case in chosen])
-    assert [catch.name for catch in catches if not catch.is_killed] == []
-    assert [catch.name for catch in catches if not catch.strikes] == []
-    assert [catch.name for catch in catches if not bench.musts(catch.requirements)] == []
+    results = await several([examiner.examine(FlawCases(flaw, (case,))) for flaw, case in chosen])
+    assert [result.name for result in results if not result.is_killed] == []
+    assert [result.name for result in results if not result.strikes] == []
+    assert [result.name for result in results if not case_runner.musts(result.requirements)] == []
 
 
 @pytest.mark.parametrize("dialect", EXAMINED)
 async def test_what_the_protocol_allows_is_tolerated(dialect: str) -> None:
-    hunter, chosen = Hunter(bench_of(dialect), read_orders(dialect)), flaws(dialect, "tolerated")
-    assert [alarm for flaw, case in chosen for alarm in await hunter.alarms([flaw], case)] == []
+    examiner, chosen = FlawExaminer(case_runner_of(dialect), read_orders(dialect)), flaws(dialect, "tolerated")
+    assert [alarm for flaw, case in chosen for alarm in await examiner.alarms([flaw], case)] == []
     assert len(chosen) > 1

@@ -3,13 +3,14 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
 from aiohttp import web
 
 from conformance.faults.aap.server import AapServer
+from conformance.faults.steps import AsyncStep, replace_steps, variant
 from conformance.kit.case import Case
 from conformance.kit.expect import NotTestable
 from conformance.kit.runner import GIVE_UP_AFTER, Runner, obstacle
@@ -80,38 +81,41 @@ async def test_a_server_of_web_pages_is_examined_to_the_end(examine: Examine, aa
 JUNK: list[Any] = [None, 7, "x", [], {}, {"agents": [{}]}, {"agents": [{"name": "a"}], "version": 3}]
 
 
-class JunkServer(AapServer):
+@dataclass
+class Junk:
     """Answers everything with the same piece of JSON."""
 
-    junk: Any = None
+    junk: Any
 
-    async def answer(self, request: web.Request, handler: Any) -> web.StreamResponse:
+    async def answer(self, step: Any, request: web.Request, handler: Any) -> web.StreamResponse:
         return web.json_response(self.junk)
 
 
 @pytest.mark.parametrize("junk", JUNK, ids=repr)
 async def test_a_server_of_junk_makes_no_examiner_stumble(examine: Examine, junk: Any) -> None:
-    server = JunkServer()
-    server.junk = junk
+    server = AapServer()
+    replace_steps(server, Junk(junk))
     report = await examine(server, within=1.0)
     assert report.verdict is Verdict.FAILS
     assert stumbled(report) == []
 
 
-class DyingServer(AapServer):
+class Dying:
     """Works for a while, then cuts every connection."""
 
-    left = 60
+    def __init__(self) -> None:
+        self.left = 60
 
-    async def answer(self, request: web.Request, handler: Any) -> web.StreamResponse:
+    async def answer(self, step: AsyncStep[Any], request: web.Request, *given: Any) -> web.StreamResponse:
         self.left -= 1
         if self.left < 0 and request.transport is not None:
             request.transport.abort()
-        return await super().answer(request, handler)
+        response: web.StreamResponse = await step(request, *given)
+        return response
 
 
 async def test_a_server_that_dies_midway_is_reported(examine: Examine, aap: Suite) -> None:
-    report = await examine(DyingServer(), within=1.0)
+    report = await examine(variant(AapServer, Dying)(), within=1.0)
     outcomes = {result.outcome for result in report.results}
     assert outcomes == {Outcome.PASSED, Outcome.FAILED, Outcome.NOT_TESTABLE}
     assert (report.verdict, len(report.results)) == (Verdict.FAILS, len(aap.cases))
@@ -119,26 +123,26 @@ async def test_a_server_that_dies_midway_is_reported(examine: Examine, aap: Suit
     assert stumbled(report) == []
 
 
-class MuteServer(AapServer):
+class Mute:
     """Answers everything but turns."""
 
-    async def post_turn(self, request: web.Request) -> web.StreamResponse:
+    async def post_turn(self, step: Any, request: web.Request) -> web.StreamResponse:
         await asyncio.sleep(5)
         return web.Response()
 
 
 async def test_a_server_whose_turns_hang_is_still_asked_everything(examine: Examine) -> None:
-    report = await examine(MuteServer(), within=0.4, at_once=16)
+    report = await examine(variant(AapServer, Mute)(), within=0.4, at_once=16)
     assert unasked(report) == []
     passed = {item.requirement.id for item in report.of(Outcome.PASSED)}
     assert {"AAP-META-01", "AAP-SESS-02", "AAP-HIST-02"} <= passed
     assert {"AAP-NONE-01", "AAP-SSE-01", "AAP-TOOL-04"} & passed == set()
 
 
-class EndlessServer(AapServer):
+class Endless:
     """Its streams send comments for ever."""
 
-    async def answer_turn(self, request: web.Request, turn: Any, happened: Any) -> web.StreamResponse:
+    async def answer_turn(self, step: Any, request: web.Request, turn: Any, happened: Any) -> web.StreamResponse:
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
         await response.prepare(request)
         with suppress(ConnectionResetError):
@@ -149,7 +153,7 @@ class EndlessServer(AapServer):
 
 
 async def test_a_stream_without_end_is_ended(examine: Examine) -> None:
-    report = await examine(EndlessServer(), "AAP-SSE-02", "AAP-SSE-09", within=0.1)
+    report = await examine(variant(AapServer, Endless)(), "AAP-SSE-02", "AAP-SSE-09", within=0.1)
     assert [result.seen for result in report.results] == ["it had not ended by then"] * 3
 
 

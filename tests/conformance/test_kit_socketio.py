@@ -15,7 +15,7 @@ from conformance.kit import socketio
 from conformance.kit.expect import Failed, Unanswered
 from conformance.kit.http import HttpClient
 from conformance.kit.secrets import Redactor
-from conformance.kit.socketio import Heard, Rejected
+from conformance.kit.socketio import Rejected, SocketEvent
 from conformance.kit.transcript import Transcript
 
 KEY = "sk-blade-v2-a-key"
@@ -54,7 +54,7 @@ async def test_events_come_in_order_over_every_transport(client: HttpClient, tra
         assert link.is_open
         assert link.transport == transports[-1]
         assert await link.call("count", {"to": 5}) == {"counted": 5}
-        assert [await link.next() for _ in range(5)] == [Heard("number", {"is": number}) for number in range(5)]
+        assert [await link.next() for _ in range(5)] == [SocketEvent("number", {"is": number}) for number in range(5)]
         assert len(link.heard) == 5
     assert not link.is_open
 
@@ -68,7 +68,7 @@ async def test_a_server_may_tell_much_at_once(client: HttpClient) -> None:
 async def test_an_event_may_have_no_body(client: HttpClient) -> None:
     async with socketio.connect(client) as link:
         await link.emit("bare")
-        assert await link.next() == Heard("bare", None)
+        assert await link.next() == SocketEvent("bare", None)
 
 
 async def test_packets_are_in_the_transcript_and_the_key_is_not(client: HttpClient) -> None:

@@ -28,7 +28,7 @@ async def before_and_after(dialect: str, server: Any, *ids: str) -> tuple[Lists,
 
 def owners(server: Any) -> set[str]:
     """Whose conversations a server has, if it lists them to their owners only."""
-    return {item.user_id for item in getattr(server, "conversations", {}).values()}
+    return {item.user_id for item in getattr(getattr(server, "state", server), "conversations", {}).values()}
 
 
 LAX = [(name, fault) for name in EXAMINED for fault in examination_facts(name).lax]

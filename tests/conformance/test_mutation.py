@@ -11,9 +11,10 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
-from conformance.faults.compiler import Tally, mutated
+from conformance.faults.compiler import Mutation, Tally
 from conformance.faults.fault import load_faults, read_faults
 from conformance.faults.mutation import Change, problems
+from conformance.faults.steps import step_of
 from conformance.faults.values import MISSING, changed, find, parse_path
 from conformance.kit.documents import DocumentError
 from conformance.kit.suite import dialects
@@ -48,11 +49,12 @@ class Player:
 class Server:
     """A server with a step of every kind."""
 
-    player_type = Player
     pace = 1.0
 
     def __init__(self) -> None:
         self.said: list[Any] = []
+        self.player = Player()
+        self.parts = {"server": self, "player": self.player}
 
     def body(self, kind: str, talk: Talk) -> dict[str, Any]:
         return {"kind": kind, "title": talk.title, "items": [{"n": 1}, {"n": 2}], "spelled": '{"a": 1}', "none": None}
@@ -88,9 +90,10 @@ class Wrong:
 
     def __init__(self, *changes: dict[str, Any]) -> None:
         self.changes = [Change(**change) for change in changes]
-        assert [words for change in self.changes for words in problems(change, Server)] == []
+        self.server: Any = Server()
+        assert [words for change in self.changes for words in problems(change, self.server)] == []
         self.tally = Tally()
-        self.server: Any = mutated(Server, self.changes, Refusal, "Wrong", self.tally)()
+        Mutation(self.changes, Refusal, self.tally)(self.server)
 
     def body(self, kind: str = "turn") -> dict[str, Any]:
         body: dict[str, Any] = self.server.body(kind, Talk("Hello"))
@@ -233,7 +236,7 @@ def test_values_get_the_type_of_what_they_replace() -> None:
 
 def test_parts_and_settings_go_wrong_too() -> None:
     wrong = Wrong({"at": "player.reason", "change": {".": {"lookup": {"end": "stop"}}}}, {"at": "pace", "becomes": 0.1})
-    assert wrong.server.player_type().reason("end") == "stop"
+    assert wrong.server.player.reason("end") == "stop"
     wrong.tally.clear()
     assert (wrong.server.pace, wrong.tally.seen) == (0.1, {1})
 
@@ -255,9 +258,9 @@ def test_what_is_not_there_is_nothing() -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"at": "bodi", "skip": True}, "at: Server has no step 'bodi'; do you mean 'body'?"),
+        ({"at": "bodi", "skip": True}, "at: no part has 'bodi'; do you mean 'body'?"),
         ({"at": "a b", "skip": True}, "at: 'a b' is no step; write `step`"),
-        ({"at": "agent.reason", "skip": True}, "at: the server has no part 'agent'; it has: player"),
+        ({"at": "agent.reason", "skip": True}, "at: the server has no part 'agent'; it has: server, player"),
         ({"at": "body"}, "nothing goes wrong at body; say one of: becomes, set"),
         ({"at": "body", "argument": "kin", "becomes": 1}, "argument: body has no argument 'kin'; do you mean 'kind'?"),
         ({"at": "body", "when": {"tlak.title": 1}, "skip": True}, "there is no 'tlak' at body; do you mean 'talk'?"),
@@ -276,7 +279,7 @@ def test_what_is_not_there_is_nothing() -> None:
             {"at": "body", "when": {"it.a": {"start": "x"}}, "becomes": 1},
             "there is no test 'start'; do you mean 'starts'?",
         ),
-        ({"at": "body", "then": ["tel", "x"]}, "Server has no step 'tel'; do you mean 'tell'?"),
+        ({"at": "body", "then": ["tel", "x"]}, "no part has 'tel'; do you mean 'tell'?"),
         ({"at": "body(a, b, c)", "skip": True}, "at: body has only 2 arguments"),
         ({"at": "body", "argument": "kind", "refuse": [400]}, "argument: refuse is about the step"),
         ({"at": "body", "when": {"it.a": 1}, "skip": True}, "when: there is no `it` yet where skip decides"),
@@ -284,7 +287,7 @@ def test_what_is_not_there_is_nothing() -> None:
     ],
 )
 def test_a_change_of_nothing_is_a_problem(change: dict[str, Any], words: str) -> None:
-    found = list(problems(Change(**change), Server))
+    found = list(problems(Change(**change), Server()))
     assert len(found) == 1
     assert found[0].startswith(words)
 
@@ -310,7 +313,7 @@ def faults_in(tmp_path: Path, text: str) -> Any:
     [
         ("BL-FLOW-01", "BL-FLOW-99", 4, "two-starts: requirements: there is no 'BL-FLOW-99'; do you mean"),
         ("one_loop", "one_lop", 5, "two-starts: cases: there is no 'flow.one_message_is_one_lop'; do you mean"),
-        ("events(", "event(", 6, "two-starts: mutate: at: BladeServer has no step 'event'; do you mean 'events'?"),
+        ("events(", "event(", 6, "two-starts: mutate: at: no part has 'event'; do you mean 'events'?"),
         ("change", "chanje", 6, "faults.0.mutate.0.chanje: there is no such entry; do you mean 'change'?"),
         ("mutate", "mutates", 6, "faults.0.mutates: there is no such entry; do you mean 'mutate'?"),
         ("twice.", "twice", 3, "two-starts: wrong: say in a sentence what is wrong"),
@@ -347,9 +350,9 @@ def test_a_change_that_made_no_difference_is_told() -> None:
     fault.tally.clear()
     assert fault.unapplied == ["events(*, chat:start)"]
     server = fault.server()
-    assert len(server.events(None, "chat:start", {})) == 2
+    assert len(step_of(server, "events")(None, "chat:start", {})) == 2
     assert fault.unapplied == []
-    assert inspect.iscoroutinefunction(load_faults("blade")["stop-ignored"].server.on_chat_stop)
+    assert inspect.iscoroutinefunction(step_of(load_faults("blade")["stop-ignored"].server(), "on_chat_stop"))
 
 
 async def test_a_server_that_breaks_down_is_not_a_fault() -> None:

@@ -1,4 +1,4 @@
-"""The proxy: invisible where nothing meddles, and wrong in the way it is told where something does."""
+"""The proxy: invisible where nothing meddles, and wrong in the way it is message where something does."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -10,7 +10,7 @@ import pytest
 from aiohttp import web
 
 from conformance.faults.proxy.front import proxied
-from conformance.faults.proxy.passing import SOCKET, Answer, Cut, Listener, Meddler, Told
+from conformance.faults.proxy.interceptor import SOCKET, Answer, Cut, Interceptor, PassedMessage, StreamInterceptor
 from conformance.faults.proxy.sockets import frames
 from conformance.faults.serving import served
 
@@ -57,13 +57,13 @@ async def route(request: web.Request) -> str:
 
 
 @asynccontextmanager
-async def before(meddler: Meddler) -> AsyncIterator[tuple[aiohttp.ClientSession, str]]:
-    async with served(Echo()) as url, proxied(url, route, meddler) as address, aiohttp.ClientSession() as session:
+async def before(interceptor: Interceptor) -> AsyncIterator[tuple[aiohttp.ClientSession, str]]:
+    async with served(Echo()) as url, proxied(url, route, interceptor) as address, aiohttp.ClientSession() as session:
         yield session, address
 
 
 async def test_requests_and_answers_pass_whole() -> None:
-    async with before(Meddler()) as (session, url):
+    async with before(Interceptor()) as (session, url):
         assert url.endswith("/base")
         asked = session.put(f"{url}/echo/a%2Fb?q=%20x", data=b"hello", headers={"X-Note": "noted"})
         async with asked as response:
@@ -73,7 +73,7 @@ async def test_requests_and_answers_pass_whole() -> None:
 
 
 async def test_sockets_pass_both_ways_with_protocol_and_close_code() -> None:
-    async with before(Meddler()) as (session, url):
+    async with before(Interceptor()) as (session, url):
         async with session.ws_connect(f"{url}/socket", protocols=("spoken", "other")) as socket:
             await socket.send_str('{"type": "x"}')
             await socket.send_bytes(b"\x00\xff")
@@ -87,7 +87,7 @@ async def test_sockets_pass_both_ways_with_protocol_and_close_code() -> None:
     assert refusal.value.status == 403
 
 
-class Wrong(Meddler):
+class Wrong(Interceptor):
     """Answers otherwise, and lets no event e1 pass."""
 
     def __init__(self) -> None:
@@ -99,28 +99,28 @@ class Wrong(Meddler):
     def answered(self, answer: Answer) -> Answer:
         return answer if answer.is_stream else replace(answer.saying({"place": answer.place}), status=500)
 
-    def listener(self, channel: str) -> Listener:
+    def stream(self, channel: str) -> StreamInterceptor:
         return CutAtOne() if channel != SOCKET else Doubling()
 
 
-class CutAtOne(Listener):
-    def told(self, told: Told) -> Sequence[Told]:
-        if told.name == "e1":
+class CutAtOne(StreamInterceptor):
+    def message(self, message: PassedMessage) -> Sequence[PassedMessage]:
+        if message.name == "e1":
             raise Cut
-        return (told,)
+        return (message,)
 
 
-class Doubling(Listener):
-    def told(self, told: Told) -> Sequence[Told]:
-        return (told, told.saying({"again": told.json}))
+class Doubling(StreamInterceptor):
+    def message(self, message: PassedMessage) -> Sequence[PassedMessage]:
+        return (message, message.saying({"again": message.json}))
 
 
 async def test_a_meddler_changes_answers_and_sees_requests() -> None:
-    meddler = Wrong()
-    async with before(meddler) as (session, url), session.post(f"{url}/echo/", json={"a": 1}) as response:
+    interceptor = Wrong()
+    async with before(interceptor) as (session, url), session.post(f"{url}/echo/", json={"a": 1}) as response:
         assert response.status == 500
         assert await response.json() == {"place": "POST echo 207"}
-    assert meddler.asked_for == [{"a": 1}]
+    assert interceptor.asked_for == [{"a": 1}]
 
 
 async def test_a_cut_breaks_the_connection_before_the_event() -> None:
@@ -131,9 +131,9 @@ async def test_a_cut_breaks_the_connection_before_the_event() -> None:
 
 
 async def test_a_meddler_changes_frames() -> None:
-    meddler = Wrong()
-    async with before(meddler) as (session, url), session.ws_connect(f"{url}/socket") as socket:
+    interceptor = Wrong()
+    async with before(interceptor) as (session, url), session.ws_connect(f"{url}/socket") as socket:
         await socket.send_str('{"type":"x"}')
         assert [(await socket.receive(5)).data for _ in range(2)] == ['{"type":"x"}', '{"again":{"type":"x"}}']
-    assert meddler.asked_for == [{"type": "x"}]
+    assert interceptor.asked_for == [{"type": "x"}]
     assert list(frames(Doubling())("not json")) == ["not json"]

@@ -5,33 +5,33 @@ from typing import Any
 
 import pytest
 
+from conformance.faults.proxy.interceptor import Interceptor, PassedMessage, StreamInterceptor
 from conformance.faults.proxy.packets import NOTHING, SEPARATOR, Link
-from conformance.faults.proxy.passing import Listener, Meddler, Told
 
 
-class Noting(Meddler):
+class Noting(Interceptor):
     """Notes all that passes, changes `say`, and loses `gone`."""
 
     def __init__(self) -> None:
-        self.heard: list[tuple[str, Any]] = []
+        self.received: list[tuple[str, Any]] = []
         self.sent: list[Any] = []
 
     def asked(self, json: Any) -> None:
         self.sent.append(json)
 
-    def listener(self, channel: str) -> Listener:
+    def stream(self, channel: str) -> StreamInterceptor:
         return NotingListener(self)
 
 
-class NotingListener(Listener):
-    def __init__(self, meddler: Noting) -> None:
-        self._meddler = meddler
+class NotingListener(StreamInterceptor):
+    def __init__(self, interceptor: Noting) -> None:
+        self._meddler = interceptor
 
-    def told(self, told: Told) -> Sequence[Told]:
-        self._meddler.heard.append((told.name, told.json))
-        if told.name == "gone":
+    def message(self, message: PassedMessage) -> Sequence[PassedMessage]:
+        self._meddler.received.append((message.name, message.json))
+        if message.name == "gone":
             return ()
-        return (told.saying({"changed": told.json}),) if told.name in ("say", "ack ask") else (told,)
+        return (message.saying({"changed": message.json}),) if message.name in ("say", "ack ask") else (message,)
 
 
 @pytest.fixture
@@ -49,18 +49,18 @@ def test_undisturbed_packets_pass_to_the_letter(link: Link, packet: str) -> None
 
 
 def test_packets_are_named() -> None:
-    meddler = Noting()
-    link = Link(meddler)
-    link.heard('427["ask",{"what": 1}]')
+    interceptor = Noting()
+    link = Link(interceptor)
+    link.received('427["ask",{"what": 1}]')
     for packet in ('0{"sid":"a"}', '40{"sid":"b"}', '44{"message":"no"}', '42["other",{"a":1}]', '437[{"ok":true}]'):
         list(link.passed(packet))
-    assert [name for name, _ in meddler.heard] == ["open", "connect", "refused", "other", "ack ask"]
-    assert meddler.heard[-1][1] == {"ok": True}
-    assert meddler.sent == [["ask", {"what": 1}]]
+    assert [name for name, _ in interceptor.received] == ["open", "connect", "refused", "other", "ack ask"]
+    assert interceptor.received[-1][1] == {"ok": True}
+    assert interceptor.sent == [["ask", {"what": 1}]]
 
 
 def test_changed_packets_keep_their_head(link: Link) -> None:
-    link.heard('427["ask",{}]')
+    link.received('427["ask",{}]')
     assert list(link.passed('42/admin,["say",{"a":1}]')) == ['42/admin,["say",{"changed":{"a":1}}]']
     assert list(link.passed('437[{"ok":true}]')) == ['437[{"changed":{"ok":true}}]']
 

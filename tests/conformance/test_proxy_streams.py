@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Sequence
 
 import pytest
 
-from conformance.faults.proxy.passing import Cut, Listener, Told, event_name, parsed
+from conformance.faults.proxy.interceptor import Cut, PassedMessage, StreamInterceptor, event_name, parsed
 from conformance.faults.proxy.streams import Blocks, passed, read_block, written
 
 STREAM = b': hello\n\nevent: one\ndata: {"a": 1}\n\nevent: two\nid: 7\ndata: {"b": "\xc3\xa4"}\n\n'
@@ -19,7 +19,7 @@ async def pieces(stream: bytes, size: int) -> AsyncIterator[bytes]:
 @pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
 async def test_an_undisturbed_stream_passes_byte_for_byte(size: int, end: bytes) -> None:
     stream = STREAM.replace(b"\n", end) + b"data: unfinished"
-    assert b"".join([part async for part in passed(pieces(stream, size), Listener())]) == stream
+    assert b"".join([part async for part in passed(pieces(stream, size), StreamInterceptor())]) == stream
 
 
 def test_a_block_ends_with_its_blank_line() -> None:
@@ -30,17 +30,18 @@ def test_a_block_ends_with_its_blank_line() -> None:
 
 
 def test_an_event_is_read_with_its_name_id_and_value() -> None:
-    told = read_block(b'id: 7\nevent: two\ndata: {"b":1}\n\n')
-    assert told is not None
-    assert (told.name, told.label, told.id, told.json, told.place) == ("two", "two", "7", {"b": 1}, "sse two")
+    message = read_block(b'id: 7\nevent: two\ndata: {"b":1}\n\n')
+    assert message is not None
+    assert (message.name, message.label, message.id, message.place) == ("two", "two", "7", "sse two")
+    assert message.json == {"b": 1}
     assert read_block(b": only a comment\n\n") is None
 
 
 def test_a_changed_event_is_written_anew() -> None:
-    told = read_block(b'id: 7\nevent: two\ndata: {"b":1}\n\n')
-    assert told is not None
-    assert written(told) == b'id: 7\nevent: two\ndata: {"b":1}\n\n'
-    assert written(told.saying({"c": 2})) == b'event: two\nid: 7\ndata: {"c":2}\n\n'
+    message = read_block(b'id: 7\nevent: two\ndata: {"b":1}\n\n')
+    assert message is not None
+    assert written(message) == b'id: 7\nevent: two\ndata: {"b":1}\n\n'
+    assert written(message.saying({"c": 2})) == b'event: two\nid: 7\ndata: {"c":2}\n\n'
 
 
 @pytest.mark.parametrize(
@@ -62,14 +63,14 @@ def test_what_is_not_json_is_said_to_be_none() -> None:
     assert parsed("null") is None
 
 
-class Losing(Listener):
+class Losing(StreamInterceptor):
     """Loses `one`, says it again at the end, and writes in two pieces."""
 
-    def told(self, told: Told) -> Sequence[Told]:
-        return () if told.name == "one" else (told,)
+    def message(self, message: PassedMessage) -> Sequence[PassedMessage]:
+        return () if message.name == "one" else (message,)
 
-    def ended(self) -> Sequence[Told]:
-        return (Told("sse", "one", {"late": True}, label="one"),)
+    def ended(self) -> Sequence[PassedMessage]:
+        return (PassedMessage("sse", "one", {"late": True}, label="one"),)
 
     def framed(self, block: bytes) -> Sequence[bytes]:
         return (block[:3], block[3:])
@@ -82,13 +83,13 @@ async def test_a_listener_decides_what_leaves() -> None:
     assert left[0] == b": h"
 
 
-class Cutting(Listener):
+class Cutting(StreamInterceptor):
     """Breaks off at `two`."""
 
-    def told(self, told: Told) -> Sequence[Told]:
-        if told.name == "two":
+    def message(self, message: PassedMessage) -> Sequence[PassedMessage]:
+        if message.name == "two":
             raise Cut
-        return (told,)
+        return (message,)
 
 
 async def test_a_cut_comes_before_the_event() -> None:

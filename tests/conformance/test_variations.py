@@ -39,4 +39,4 @@ async def test_nor_are_they_against_its_recording(record_run: RecordRun) -> None
 @pytest.mark.parametrize("dialect", ALONE)
 def test_every_variation_is_in_a_group(dialect: str) -> None:
     grouped = [name for names in examination_facts(dialect).variations.values() for name in names.split()]
-    assert sorted([*grouped, *examination_facts(dialect).sparing]) == sorted(kind.__name__ for kind in ALONE[dialect])
+    assert sorted([*grouped, *examination_facts(dialect).sparing]) == sorted(kind.name for kind in ALONE[dialect])

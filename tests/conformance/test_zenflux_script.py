@@ -1,9 +1,9 @@
 """The reference server's agent: directives become moves in the order written, the rest is repeated."""
 
 from conformance.faults.script import Break, Speak
+from conformance.faults.zenflux.chats import TYPES
 from conformance.faults.zenflux.conversations import USUAL
-from conformance.faults.zenflux.front import TYPES
-from conformance.faults.zenflux.player import Told
+from conformance.faults.zenflux.player import RunEvent
 from conformance.faults.zenflux.script import Ask, Change, LongRun, Note, Rollback, Show, Use, moves
 from conformance.faults.zenflux.streams import SPELLINGS
 from conformance.faults.zenflux.variations import changed, without
@@ -41,9 +41,9 @@ def test_numbers_count_pieces() -> None:
 
 
 def test_events_can_be_changed() -> None:
-    told = Told("error", {"a": 1, "b": 2})
-    assert changed(told, a=3).data == {"a": 3, "b": 2}
-    assert without(told, "a").data == {"b": 2}
+    event = RunEvent("error", {"a": 1, "b": 2})
+    assert changed(event, a=3).data == {"a": 3, "b": 2}
+    assert without(event, "a").data == {"b": 2}
 
 
 def test_both_spellings_lead_to_the_same_names() -> None:

@@ -1,5 +1,6 @@
 """Frames of other people's servers: what tells them apart, what must be in them, and what is passed over."""
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -223,6 +224,100 @@ def test_an_envelope_may_have_no_place_for_the_body_or_the_name(tmp_path: Path) 
     nameless = file.read_text().replace("{ event: $wire, data: {} }", "{ data: {} }")
     file.write_text(nameless.replace("names: [ data.kind ]", ""))
     assert load_table(file, Vocabulary(cues=CUES)).decoder("sse").decode("x", {}) is None
+
+
+def test_a_strict_value_stands_in_an_object(tmp_path: Path) -> None:
+    frames = "  said: [ x: { text: { words: $text } } ]\n  opened: []\n  ended: []\n  paused: []\n"
+    made = table(tmp_path, frames).decoder("sse")
+    for body in ({}, {"text": None}, {"text": {}}, {"text": {"words": None}}, [], None):
+        assert made.decode("x", body) == ("said", {"text": None})
+    for text in ("hi", [], 5, True):
+        with pytest.raises(UnreadableFrame, match="'text' should be an object"):
+            made.decode("x", {"text": text})
+
+
+def test_a_row_that_is_known_by_its_name_takes_any_constant(tmp_path: Path) -> None:
+    frames = ("  ended: [ { x: { state: over, why: $why }, known_by: [] } ]\n"
+              "  paused: [ { x: { state: paused, kind: a, why: $why }, known_by: [ state ] } ]\n")
+    made = table(tmp_path, f"{frames}  said: []\n  opened: []\n").decoder("sse")
+    found = [made.decode("x", body) for body in ({"state": "elsewhere"}, {}, {"state": "paused", "kind": "b"})]
+    assert [one.cue for one in found if one] == ["ended", "ended", "paused"]
+
+
+@pytest.mark.parametrize("types", ["", "types: { tone: text }\n"])
+def test_a_further_spelling_may_bind_a_name_that_has_a_type(tmp_path: Path, types: str) -> None:
+    frames = "  said: [ { x: { text: $text }, also: [ { x: { tone: $tone }, of: a server with moods } ] } ]\n"
+    made = pytest.raises(Exception, match=r"there is no name '\$tone' in said") if not types else nullcontext()
+    with made:
+        table(tmp_path, f"{frames}  opened: []\n  ended: []\n  paused: []\n{types}")
+    if types:
+        file = load_table(tmp_path / "small.yaml", Vocabulary(cues=CUES))
+        assert file.decoder("sse").decode("x", {"tone": "glad"}) == ("said", {"text": None, "tone": "glad"})
+
+
+def test_words_of_others_have_a_meaning_and_a_note(tmp_path: Path) -> None:
+    def with_meaning(meaning: str) -> Table:
+        table(tmp_path)
+        file = tmp_path / "small.yaml"
+        file.write_text(file.read_text().replace("stopped: error }", f"stopped: error, given_up: {meaning} }}"))
+        return load_table(file, Vocabulary(cues=CUES))
+
+    made = with_meaning("{ as: timeout, of: an older server }").decoder("sse")
+    assert made.decode("end", {"state": "over", "why": "given_up"}) == ("ended", {"why": m.StopReason.TIMEOUT})
+    for wrong, words in (("timeout", "stop_reason has no word 'given_up'"), ("{ as: timeout }", "of"),
+                         ("{ as: bored, of: x }", "no member 'bored'")):
+        with pytest.raises(Exception, match=words):
+            with_meaning(wrong)
+
+
+@pytest.mark.parametrize(("unread", "is_read"), [("[ data.version ]", True), ("[]", False)])
+def test_an_unread_constant_of_an_envelope_is_not_compared(tmp_path: Path, unread: str, is_read: bool) -> None:
+    table(tmp_path, "  said: [ x: { text: $text } ]\n  opened: []\n  ended: []\n  paused: []\n")
+    file = tmp_path / "small.yaml"
+    changed = file.read_text().replace("data: $body", 'data: { version: "1", ...: $body }')
+    file.write_text(changed.replace("envelopes:", f"unread: {unread}\nenvelopes:"))
+    made = load_table(file, Vocabulary(cues=CUES)).decoder("sse")
+    assert (made.decode("x", {"version": "2", "text": "hi"}) is not None) is is_read
+    assert made.decode("x", {"version": "1", "text": "hi"}) == ("said", {"text": "hi"})
+
+
+PARTS = """parts:
+  text:
+    - { type: text, text: $text }
+    - { also: { type: document, source: { type: text, data: $text } }, of: somebody }
+  thinking: []
+  tool_use: []
+  image:
+    - { type: image, url: $url }
+    - { also: { type: image, mime: $media_type }, of: somebody }
+    - { also: { type: image, source: { kind: base64, media_type: $media_type, data: $base64 } }, of: somebody }
+  file: [ { type: document, title: $name, url: $url } ]
+  data: []
+"""
+
+
+def test_blocks_of_others_are_further_spellings_of_parts(tmp_path: Path) -> None:
+    table(tmp_path)
+    file = tmp_path / "small.yaml"
+    file.write_text(file.read_text() + PARTS)
+    made = load_table(file, Vocabulary(cues=CUES))
+    assert made.read_content([
+        {"type": "text", "text": "a"}, {"type": "document", "source": {"type": "text", "data": "b"}},
+        {"type": "image", "url": "https://example.test/a.png", "mime": "image/gif"}, {"type": "image"},
+        {"type": "image", "source": {"kind": "base64", "media_type": "image/png", "data": "A A=\n="}},
+        {"type": "image", "source": {"kind": "base64", "data": "AA=="}},
+        {"type": "document", "url": "https://example.test/a.txt"},
+    ]) == (
+        m.TextPart(text="a"), m.TextPart(text="b"),
+        m.ImagePart(url="https://example.test/a.png", media_type="image/gif"),
+        m.ImagePart(url="data:image/png;base64,AA==", media_type="image/png"),
+        m.FilePart(name="", url="https://example.test/a.txt"),
+    )
+    for wrong, words in (("of: somebody", "note"), ("$base64", r"there is no name '\$base46'")):
+        file.write_text(file.read_text().replace(wrong, {"of: somebody": "by: x"}.get(wrong, "$base46")))
+        with pytest.raises(Exception, match=words):
+            load_table(file, Vocabulary(cues=CUES))
+        file.write_text(file.read_text().replace("by: x", "of: somebody"))
 
 
 # -- what several servers spell differently ----------------------------------------------------------------------------

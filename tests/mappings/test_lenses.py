@@ -78,12 +78,6 @@ def written(table: Table, frame: FrameTemplate, framing: Framing, bindings: Mapp
     return (plain.get("event", ""), plain["data"]) if is_named(table._envelope(frame, framing)) else ("", plain)
 
 
-def value_at(bindings: Mapping[str, Any], key: tuple[str, ...]) -> Any:
-    for step in key:
-        bindings = bindings[step]
-    return bindings
-
-
 def is_written(value: Any, body: Any) -> bool:
     """Whether the value, which only further spellings bind, is null or stands somewhere in the body."""
     inner = body.values() if isinstance(body, dict) else body if isinstance(body, list) else ()
@@ -98,6 +92,13 @@ def nested(flat: Mapping[tuple[str, ...], Any]) -> dict[str, Any]:
             inner = inner.setdefault(step, {})
         inner[last] = value
     return built
+
+
+def bound(bindings: Mapping[str, Any], key: tuple[str, ...]) -> Any:
+    found: Any = bindings
+    for step in key:
+        found = found[step]
+    return found
 
 
 @pytest.mark.parametrize(("dialect", "framing"), [(one, framing) for one in EVERY_DIALECT for framing in one.framings],
@@ -120,7 +121,7 @@ def test_every_row_reads_what_it_writes(dialect: Dialect, framing: Framing) -> N
         found = decoder.decode(*sent)
         assert found is not None
         if found.cue == spelling.cue:
-            of_others = {key: value_at(found.bindings, key) for key in read if key not in filled}
+            of_others = {key: bound(found.bindings, key) for key in read if key not in filled}
             assert found.bindings == nested({**{key: flat.get(key) for key in read}, **of_others})
             assert all(is_written(value, sent[1]) for value in of_others.values()), "nothing is made up"
         else:

@@ -27,12 +27,10 @@ class OpenAsks:
     def settled(self, event_id: str) -> None:
         self._open.pop(event_id, None)
 
-    def waiting(self, event_ids: Any) -> list[RemoteAsk]:
+    def waiting(self, event_ids: Sequence[Any] | None) -> list[RemoteAsk]:
         """The asks that the server waits for; if it names none, all that it may wait for."""
         if not event_ids:
             found = [asked for asked in self._open.values() if _may_wait(asked.ask)]
-        elif not isinstance(event_ids, list):
-            raise BackendFailed("the upstream waits for people, and 'event_ids' is no list")
         else:
             found = [self._named(event_id) for event_id in event_ids]
         if not found:

@@ -1,4 +1,7 @@
-"""Events of a CAS server in, canonical events out: a turn's messages, calls, sub-agents, faults and its end."""
+"""Events of a CAS server in, canonical events out: a turn's messages, calls, sub-agents, faults and its end.
+
+The table tells the cue of an event and its bindings; what is here is about time.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,28 +10,36 @@ import gateway.model as m
 from gateway.client import NO_USAGE
 from gateway.errors import BackendFailed
 from gateway.ids import Mint
-from gateway.ports import DecodedItem, ParsedFrame, RemoteAsk, RemoteTurnEnd
+from gateway.ports import BackendEvent, DecodedItem, ParsedFrame, RemoteAsk, RemoteTurnEnd
 
-from .readers import ReceivedEvent, event_type_of, frame_event_id, meanings, read_fault, read_usage, usage_difference
-from .thread_decoder import ThreadDecoder, ThreadDecoders
+from .readers import MALFORMED, ReceivedEvent, read_event, read_fault, read_stop_reason, read_usage, usage_difference
+from .thread_decoder import STATUSES, ThreadDecoder, ThreadDecoders
 from .tool_decoder import ORIGINS, ToolDecoder
 
-PREVIEW_STEPS: dict[str, Callable[[ThreadDecoder, ReceivedEvent], list[Any]]] = {
-    "event_start": ThreadDecoder.announced,
-    "event_delta": ThreadDecoder.grown,
-    "agent.message_start": ThreadDecoder.raw_started,
-    "agent.content_block_start": ThreadDecoder.raw_block,
-    "agent.content_block_delta": ThreadDecoder.raw_delta,
-    "agent.content_block_stop": ThreadDecoder.raw_block_ended,
-    "agent.message_delta": ThreadDecoder.raw_stop,
+PreviewStep = Callable[[ThreadDecoder, ReceivedEvent], list[BackendEvent]]
+PREVIEW_STEPS: dict[str, PreviewStep] = {
+    "preview.started": ThreadDecoder.announced,
+    "preview.delta": ThreadDecoder.grown,
+    "raw.message_start": ThreadDecoder.raw_started,
+    "raw.start.text": ThreadDecoder.raw_block,
+    "raw.start.thinking": ThreadDecoder.raw_block,
+    "raw.start.tool_use": ThreadDecoder.raw_block,
+    "raw.delta.text": ThreadDecoder.raw_delta,
+    "raw.delta.thinking": ThreadDecoder.raw_delta,
+    "raw.delta.tool_use": ThreadDecoder.raw_input,
+    "raw.delta.signature": ThreadDecoder.raw_signature,
+    "raw.stop": ThreadDecoder.raw_block_ended,
+    "raw.message_delta": ThreadDecoder.raw_stop,
 }
-TURN_BEGINNINGS = ("user.message", "session.status_running")
+TURN_BEGINNINGS = ("input.accepted.send_message", "turn.started")
 """After the end of a turn, these begin the next."""
-BETWEEN_TURNS = (*TURN_BEGINNINGS, "session.updated", "error")
+UPDATES = ("session.updated", "session.closed.archived")
+BETWEEN_TURNS = (*TURN_BEGINNINGS, *UPDATES, "stream.aborted")
 """The only events between turns."""
-WHILE_WAITING = ("session.status_idle", "session.updated", "session.error", "agent.thread_context_compacted")
+TURN_STOPS = ("turn.suspended", "turn.ended")
+WHILE_WAITING = (*TURN_STOPS, *UPDATES, "fault.raised", "fault.retried", "session.compacted")
 """The events after which a server may still wait."""
-AFTER_FAULT = ("session.status_idle", "session.status_terminated", "session.deleted", "session.updated")
+AFTER_FAULT = (*TURN_STOPS, *UPDATES, "session.closed.terminated", "session.closed.deleted")
 """The events that may follow a fault that has ended the turn."""
 
 
@@ -74,28 +85,35 @@ class Decoder:
     def feed(self, frame: ParsedFrame) -> list[DecodedItem]:
         if not isinstance(frame.body, dict):
             raise BackendFailed("the upstream sent an event that is no object")
-        kind = event_type_of(frame)
-        received, step = ReceivedEvent(kind, frame_event_id(frame), frame.body), EVENT_STEPS.get(kind)
-        if kind in PREVIEW_STEPS:
-            return self._previewed(received)
-        if step is None or received.id in self._had:
-            return []
-        if self._turn.over:
-            if kind not in BETWEEN_TURNS:
-                return []
-            if kind in TURN_BEGINNINGS:
-                self._begin()
-        turn = self._turn
-        self._had |= {received.id} if received.id else set()
-        turn.paused = turn.paused and kind in WHILE_WAITING
-        return [*([] if kind in AFTER_FAULT else turn.mentioned()), *step(turn, received)]
+        return self.take(read_event(frame))
 
-    def _previewed(self, received: ReceivedEvent) -> list[DecodedItem]:
-        turn, thread = self._turn, self._turn.threads.thread_of(received)
+    def take(self, event: ReceivedEvent) -> list[DecodedItem]:
+        """What an event says."""
+        cue, turn = event.cue, self._turn
+        preview = PREVIEW_STEPS.get(cue)
+        if preview is not None:
+            return self._previewed(event, preview)
+        step = EVENT_STEPS.get(cue)
+        if step is None or event.id in self._had:
+            return []
+        if turn.over:
+            if cue not in BETWEEN_TURNS:
+                return []
+            if cue in TURN_BEGINNINGS:
+                self._begin()
+                turn = self._turn
+        if event.id:
+            self._had.add(event.id)
+        turn.paused = turn.paused and cue in WHILE_WAITING
+        return [*([] if cue in AFTER_FAULT else turn.mentioned()), *step(turn, event)]
+
+    def _previewed(self, event: ReceivedEvent, step: PreviewStep) -> list[DecodedItem]:
+        turn = self._turn
+        thread = turn.threads.thread_of(event)
         if turn.over or thread.over:
             return []
         turn.paused = False
-        return [*PREVIEW_STEPS[received.type](thread, received)]
+        return [*step(thread, event)]
 
     def end(self) -> list[DecodedItem]:
         return [] if self._turn.over else self._turn.close(m.Outcome.COMPLETED, m.StopReason.END_TURN)
@@ -104,7 +122,6 @@ class Decoder:
 OUTCOMES = {m.StopReason.INTERRUPTED: m.Outcome.INTERRUPTED, m.StopReason.ERROR: m.Outcome.FAILED,
             m.StopReason.TIMEOUT: m.Outcome.FAILED}
 UNFINISHED = "The turn ended before this call came back."
-EXHAUSTED = "retries_exhausted"
 
 
 class TurnDecoder:
@@ -121,23 +138,25 @@ class TurnDecoder:
 
     # -- its end --------------------------------------------------------------------------------------------------
 
-    def _goes_on(self, received: ReceivedEvent) -> list[DecodedItem]:
+    def _goes_on(self, event: ReceivedEvent) -> list[DecodedItem]:
         return []
 
-    def _idle(self, received: ReceivedEvent) -> list[DecodedItem]:
-        why = received.object("stop_reason").get("type")
-        usage = usage_difference(read_usage(received.object("usage")), self._usage)
-        if why == "requires_action":
-            asked = self._tools.asks.waiting(received.object("stop_reason").get("event_ids"))
-            self.paused = True
-            return [*self.mentioned(), *self._finish_all(usage, m.Outcome.COMPLETED), *asked]
-        return self._end(self._stop(str(why)), usage)
+    def _suspended(self, event: ReceivedEvent) -> list[DecodedItem]:
+        asked = self._tools.asks.waiting(event.given["blocking"])
+        self.paused = True
+        return [*self.mentioned(), *self._finish_all(self._uncounted(event), m.Outcome.COMPLETED), *asked]
 
-    def _stop(self, word: str) -> m.StopReason:
-        if word == EXHAUSTED or self._fault is not None:
+    def _ended(self, event: ReceivedEvent) -> list[DecodedItem]:
+        return self._end(self._stop(read_stop_reason(event.given["stop_reason"])), self._uncounted(event))
+
+    def _uncounted(self, event: ReceivedEvent) -> m.Usage:
+        """What the turn has used beyond its messages."""
+        return usage_difference(read_usage(event.given["usage"]), self._usage)
+
+    def _stop(self, meant: m.StopReason) -> m.StopReason:
+        if self._fault is not None:
             return m.StopReason.ERROR
         own = self.threads.by_scope[m.ROOT].stop_reason
-        meant = meanings().stops.get(word) or next((one for one in m.StopReason if one == word), m.StopReason.END_TURN)
         silent = meant is m.StopReason.END_TURN and own not in (None, m.StopReason.TOOL_USE)
         return own if silent and own else meant
 
@@ -148,7 +167,7 @@ class TurnDecoder:
         events = self.close(outcome, stop, usage)
         return [*events, RemoteTurnEnd(stop_reason=stop, outcome=outcome, fault=fault)]
 
-    def _gone(self, received: ReceivedEvent) -> list[DecodedItem]:
+    def _gone(self, event: ReceivedEvent) -> list[DecodedItem]:
         """The session is no more; whatever ran in it has ended with it."""
         self._fault = m.Fault(code=m.FaultCode.BACKEND, message="The server has closed the session.")
         return self._end(m.StopReason.ERROR)
@@ -169,23 +188,22 @@ class TurnDecoder:
 
     # -- the session ----------------------------------------------------------------------------------------------
 
-    def _updated(self, received: ReceivedEvent) -> list[DecodedItem]:
-        title = None if received.body.get("title") is None else received.text("title")
-        metadata = None if received.body.get("metadata") is None else dict(received.object("metadata"))
+    def _updated(self, event: ReceivedEvent) -> list[DecodedItem]:
+        title, metadata = event.given["title"], event.given["shown"]
         return [] if title is None and metadata is None else [m.SessionUpdated(title=title, metadata=metadata)]
 
-    def _compacted(self, received: ReceivedEvent) -> list[DecodedItem]:
-        if self.threads.scope_of(received.text("session_thread_id")) != m.ROOT:
+    def _compacted(self, event: ReceivedEvent) -> list[DecodedItem]:
+        if self.threads.scope_of(event.thread_id) != m.ROOT:
             return []
-        return [m.SessionCompacted(compaction_id=received.id or self._mint("cmp"), summary=received.text("summary"))]
+        return [m.SessionCompacted(compaction_id=event.id or self._mint("cmp"), summary=event.text("summary"))]
 
-    def _failed(self, received: ReceivedEvent) -> list[DecodedItem]:
+    def _failed(self, event: ReceivedEvent) -> list[DecodedItem]:
         """An error that ends the turn comes with its end; any other comes as soon as it is known to be one."""
-        fault, again = read_fault(received)
-        if again:
-            return [m.FaultRaised(fault=fault)]
-        self._fault = fault
+        self._fault = read_fault(event)
         return []
+
+    def _retried(self, event: ReceivedEvent) -> list[DecodedItem]:
+        return [m.FaultRaised(fault=read_fault(event))]
 
     def mentioned(self) -> list[DecodedItem]:
         """A fault after which the turn went on."""
@@ -194,86 +212,89 @@ class TurnDecoder:
         fault, self._fault = self._fault, None
         return [m.FaultRaised(fault=fault)]
 
-    def _broken(self, received: ReceivedEvent) -> list[DecodedItem]:
-        fault, _ = read_fault(received)
-        raise BackendFailed(f"the upstream aborted its response: {fault.message[:500]}")
+    def _broken(self, event: ReceivedEvent) -> list[DecodedItem]:
+        raise BackendFailed(f"the upstream aborted its response: {read_fault(event).message[:500]}")
+
+    def _malformed(self, event: ReceivedEvent) -> list[DecodedItem]:
+        raise BackendFailed(event.text("why"))
 
     # -- messages -------------------------------------------------------------------------------------------------
 
-    def _span_started(self, received: ReceivedEvent) -> list[DecodedItem]:
-        thread = self._open_thread(received)
-        return [*thread.span_started(received.text("model"))] if thread else []
+    def _span_started(self, event: ReceivedEvent) -> list[DecodedItem]:
+        thread = self._open_thread(event)
+        return [*thread.span_started(event.text("model"))] if thread else []
 
-    def _span_ended(self, received: ReceivedEvent) -> list[DecodedItem]:
-        thread = self._open_thread(received)
+    def _span_ended(self, event: ReceivedEvent) -> list[DecodedItem]:
+        thread = self._open_thread(event)
         if thread is None:
             return []
-        usage = read_usage(received.object("model_usage") or received.object("usage"))
+        usage = read_usage(event.given["usage"])
         self._usage += usage
-        outcome = m.Outcome.FAILED if received.body.get("is_error") is True else m.Outcome.COMPLETED
+        outcome = m.Outcome.FAILED if event.given["is_error"] else m.Outcome.COMPLETED
         return [*thread.finish(usage, outcome)]
 
-    def _message(self, received: ReceivedEvent) -> list[DecodedItem]:
-        thread = self._open_thread(received)
-        return [*thread.message(received)] if thread else []
+    def _message(self, event: ReceivedEvent) -> list[DecodedItem]:
+        thread = self._open_thread(event)
+        return [*thread.message(event)] if thread else []
 
-    def _thinking(self, received: ReceivedEvent) -> list[DecodedItem]:
-        thread = self._open_thread(received)
-        return [*thread.thinking(received)] if thread else []
+    def _thinking(self, event: ReceivedEvent) -> list[DecodedItem]:
+        thread = self._open_thread(event)
+        return [*thread.thinking(event)] if thread else []
 
-    def _open_thread(self, received: ReceivedEvent) -> ThreadDecoder | None:
+    def _open_thread(self, event: ReceivedEvent) -> ThreadDecoder | None:
         """The thread of an event; None for a sub-agent that has ended."""
-        thread = self.threads.thread_of(received)
+        thread = self.threads.thread_of(event)
         return None if thread.over else thread
 
     # -- tools ----------------------------------------------------------------------------------------------------
 
-    def _called(self, received: ReceivedEvent) -> list[DecodedItem]:
-        thread = self._open_thread(received)
-        return [*self._tools.called(received, thread)] if thread else []
+    def _called(self, event: ReceivedEvent) -> list[DecodedItem]:
+        thread = self._open_thread(event)
+        return [*self._tools.called(event, thread)] if thread else []
 
-    def _returned(self, received: ReceivedEvent) -> list[DecodedItem]:
-        return [*self._tools.returned(received)]
+    def _returned(self, event: ReceivedEvent) -> list[DecodedItem]:
+        return [*self._tools.returned(event)]
 
-    def _delivered(self, received: ReceivedEvent) -> list[DecodedItem]:
-        return [*self._tools.delivered(received)]
+    def _delivered(self, event: ReceivedEvent) -> list[DecodedItem]:
+        return [*self._tools.delivered(event)]
 
     # -- sub-agents -----------------------------------------------------------------------------------------------
 
-    def _thread_created(self, received: ReceivedEvent) -> list[DecodedItem]:
-        return [*self.threads.created(received)]
+    def _thread_created(self, event: ReceivedEvent) -> list[DecodedItem]:
+        return [*self.threads.created(event)]
 
-    def _thread_changed(self, received: ReceivedEvent) -> list[DecodedItem]:
-        return [*self.threads.changed(received)]
+    def _thread_changed(self, event: ReceivedEvent) -> list[DecodedItem]:
+        return [*self.threads.changed(event)]
 
-    def _mail(self, received: ReceivedEvent) -> list[DecodedItem]:
-        return [*self.threads.mail(received)]
+    def _mail(self, event: ReceivedEvent) -> list[DecodedItem]:
+        return [*self.threads.mail(event)]
 
 
 EVENT_STEPS: dict[str, Callable[[TurnDecoder, ReceivedEvent], list[DecodedItem]]] = {
-    "user.message": TurnDecoder._goes_on,
-    "user.tool_confirmation": TurnDecoder._goes_on,
-    "user.custom_tool_result": TurnDecoder._returned,
-    "session.status_running": TurnDecoder._goes_on,
-    "session.status_idle": TurnDecoder._idle,
-    "session.status_terminated": TurnDecoder._gone,
-    "session.deleted": TurnDecoder._gone,
-    "session.updated": TurnDecoder._updated,
-    "session.error": TurnDecoder._failed,
-    "error": TurnDecoder._broken,
-    "span.model_request_start": TurnDecoder._span_started,
-    "span.model_request_end": TurnDecoder._span_ended,
-    "agent.message": TurnDecoder._message,
-    "agent.thinking": TurnDecoder._thinking,
+    "input.accepted.send_message": TurnDecoder._goes_on,
+    "input.accepted.decide_permission": TurnDecoder._goes_on,
+    "input.accepted.return_result": TurnDecoder._returned,
+    "turn.started": TurnDecoder._goes_on,
+    "turn.suspended": TurnDecoder._suspended,
+    "turn.ended": TurnDecoder._ended,
+    "session.closed.terminated": TurnDecoder._gone,
+    "session.closed.deleted": TurnDecoder._gone,
+    **dict.fromkeys(UPDATES, TurnDecoder._updated),
+    "session.compacted": TurnDecoder._compacted,
+    "fault.raised": TurnDecoder._failed,
+    "fault.retried": TurnDecoder._retried,
+    "stream.aborted": TurnDecoder._broken,
+    MALFORMED: TurnDecoder._malformed,
+    "message.started": TurnDecoder._span_started,
+    "message.ended": TurnDecoder._span_ended,
+    "said.text": TurnDecoder._message,
+    "said.thinking": TurnDecoder._thinking,
     **dict.fromkeys(ORIGINS, TurnDecoder._called),
-    "agent.tool_result": TurnDecoder._returned,
-    "agent.mcp_tool_result": TurnDecoder._returned,
-    "agent.artifact_delivered": TurnDecoder._delivered,
-    "agent.thread_context_compacted": TurnDecoder._compacted,
-    "session.thread_created": TurnDecoder._thread_created,
-    "session.thread_status_running": TurnDecoder._thread_changed,
-    "session.thread_status_idle": TurnDecoder._thread_changed,
-    "session.thread_status_terminated": TurnDecoder._thread_changed,
-    "agent.thread_message_sent": TurnDecoder._mail,
-    "agent.thread_message_received": TurnDecoder._mail,
+    "tool.returned": TurnDecoder._returned,
+    "tool.returned.mcp": TurnDecoder._returned,
+    "artifact.delivered": TurnDecoder._delivered,
+    "scope.opened": TurnDecoder._thread_created,
+    **dict.fromkeys(STATUSES, TurnDecoder._thread_changed),
+    "mail.sent": TurnDecoder._mail,
+    "mail.received": TurnDecoder._mail,
 }

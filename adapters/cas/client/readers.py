@@ -1,85 +1,144 @@
-"""Reads values of CAS events safely; a shape that the protocol does not have is a failure of the server."""
+"""Reads the events of a CAS server with the table; a shape that the table does not have is a failure of the server."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from enum import StrEnum
+from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Any, TypeVar
+from typing import Any
+
+from msgspec.structs import replace
 
 import gateway.model as m
-from gateway.errors import BackendFailed
 from gateway.ports import ParsedFrame
-from mappings.language import Table, builtin_table
+from mappings.language import FrameDecoder, Table, UnreadableFrame, builtin_table
 
-EnumWord = TypeVar("EnumWord", bound=StrEnum)
-RETRYING = "retrying"
-"""The server tries again by itself."""
+THREAD_NAMES = ("parent_id", "agent_id", "agent_name", "role", "caused_by")
+STATUS_NAMES = (*THREAD_NAMES, "status")
+FAULT_NAMES = ("fault",)
+RESULT_NAMES = ("answers", "content", "is_error")
+MAIL_NAMES = ("from_id", "to_id", "content", "is_error")
+PREVIEW_BINDINGS: Mapping[str, Sequence[str]] = {
+    "preview.started": ("final_id", "type"),
+    "preview.delta": ("final_id", "index", "delta"),
+    "raw.message_start": ("message_id", "model"),
+    "raw.start.text": ("index",),
+    "raw.start.thinking": ("index",),
+    "raw.start.tool_use": ("index",),
+    "raw.delta.text": ("index", "delta"),
+    "raw.delta.thinking": ("index", "delta"),
+    "raw.delta.tool_use": (),
+    "raw.delta.signature": ("index", "signature"),
+    "raw.stop": ("index",),
+    "raw.message_delta": ("stop_reason",),
+    "raw.message_stop": (),
+}
+"""The cues of a message in progress, which the server does not keep, with the bindings that are read."""
+EVENT_BINDINGS: Mapping[str, Sequence[str]] = {
+    "input.accepted.send_message": (),
+    "input.accepted.interrupt": (),
+    "input.accepted.decide_permission": (),
+    "input.accepted.return_result": RESULT_NAMES,
+    "outcome.defined": (),
+    "system.said": (),
+    "turn.started": (),
+    "turn.suspended": ("blocking", "usage"),
+    "turn.ended": ("stop_reason", "usage"),
+    "session.updated": ("title", "shown"),
+    "session.compacted": ("summary",),
+    "session.closed.archived": ("title", "shown"),
+    "session.closed.terminated": (),
+    "session.closed.deleted": (),
+    "fault.raised": FAULT_NAMES,
+    "fault.retried": FAULT_NAMES,
+    "stream.aborted": FAULT_NAMES,
+    "message.started": ("model",),
+    "message.ended": ("is_error", "usage"),
+    "said.text": ("content",),
+    "said.thinking": ("text", "signature"),
+    "call.builtin": ("call",),
+    "call.mcp": ("call", "server"),
+    "call.client": ("call",),
+    "tool.returned": RESULT_NAMES,
+    "tool.returned.mcp": RESULT_NAMES,
+    "artifact.delivered": ("file",),
+    "scope.opened": THREAD_NAMES,
+    "scope.status.running": STATUS_NAMES,
+    "scope.status.idle": (*STATUS_NAMES, "why"),
+    "scope.status.blocked": THREAD_NAMES,
+    "scope.status.ended": (*STATUS_NAMES, "why"),
+    "scope.status.archived": THREAD_NAMES,
+    "mail.sent": MAIL_NAMES,
+    "mail.received": MAIL_NAMES,
+}
+"""The cues of events that a server keeps, with the bindings that are read."""
+ENVELOPE_NAMES = ("id", "thread_id", "turn_id")
+"""What is read of every event."""
 
 
-@dataclass(frozen=True, slots=True)
 class ReceivedEvent:
-    """One event of a server: its type, its id, and its fields."""
+    """One event of a server: its cue, its id, and its bindings; of an event that the table does not have, the id."""
 
-    type: str
-    id: str
-    body: Mapping[str, Any]
+    __slots__ = ("cue", "given", "id")
+
+    def __init__(self, cue: str, event_id: str, given: Mapping[str, Any]) -> None:
+        self.cue, self.id, self.given = cue, event_id, given
+
+    @property
+    def is_preview(self) -> bool:
+        """Whether the server does not keep this event, so that a stream cannot be taken up after it."""
+        return self.cue in PREVIEW_BINDINGS
+
+    @property
+    def thread_id(self) -> str:
+        return self.given["thread_id"] or ""
 
     def text(self, name: str) -> str:
-        """A field that is a string where it is there at all."""
-        found = self.body.get(name)
-        if found is None:
-            return ""
-        if not isinstance(found, str):
-            raise self.malformed(f"'{name}' is no string")
-        return found
-
-    def object(self, name: str) -> Mapping[str, Any]:
-        """A field that is an object where it is there at all."""
-        found = self.body.get(name)
-        if found is None:
-            return {}
-        if not isinstance(found, dict):
-            raise self.malformed(f"'{name}' is no object")
-        return found
-
-    def content(self, name: str = "content") -> tuple[m.AnyPart, ...]:
-        """Content blocks, or a bare string; blocks of an unknown type are ignored."""
-        found = self.body.get(name)
-        if found is None or isinstance(found, str):
-            return (m.TextPart(text=found),) if found else ()
-        if not isinstance(found, list) or not all(isinstance(block, dict) for block in found):
-            raise self.malformed(f"'{name}' is no list of content blocks")
-        return tuple(part for block in found for part in _read_parts(block))
-
-    def malformed(self, why: str) -> BackendFailed:
-        return BackendFailed(f"the upstream sent '{self.type[:64]}' in a shape that cannot be: {why}")
+        return self.given[name] or ""
 
 
-def _read_parts(block: Mapping[str, Any]) -> Iterable[m.AnyPart]:
-    source = block.get("source")
-    source = source if isinstance(source, dict) else {}
-    kind, url, file_id = block.get("type"), _read_address(source), source.get("file_id")
-    if kind == "text" and isinstance(block.get("text"), str):
-        yield m.TextPart(text=block["text"])
-    elif kind == "image" and url:
-        yield m.ImagePart(url=url, media_type=_text_or_none(source.get("media_type")))
-    elif kind == "document" and source.get("type") == "text" and isinstance(source.get("data"), str):
-        yield m.TextPart(text=source["data"])
-    elif kind in ("document", "image") and (url or _text_or_none(file_id)):
-        name = _text_or_none(block.get("title")) or _text_or_none(file_id) or kind
-        yield m.FilePart(
-            name=name, url=url, file_id=_text_or_none(file_id), media_type=_text_or_none(source.get("media_type"))
-        )
+UNKNOWN: Mapping[str, Any] = dict.fromkeys(ENVELOPE_NAMES)
+"""What is known of an event that the table does not have."""
+MALFORMED = "malformed"
+"""The cue of an event that the table has in another shape: `why` says what is wrong with it."""
 
 
-def _read_address(source: Mapping[str, Any]) -> str | None:
-    if source.get("type") == "base64" and _text_or_none(source.get("data")) and _text_or_none(source.get("media_type")):
-        return f"data:{source['media_type']};base64,{''.join(source['data'].split())}"
-    return _text_or_none(source.get("url"))
+def read_event(frame: ParsedFrame) -> ReceivedEvent:
+    """The event of a frame; its own id, or else that of its frame."""
+    try:
+        decoded = frame_decoder().decode(frame.name, frame.body)
+    except UnreadableFrame as error:
+        found = frame_decoder().find(frame.name, frame.body)
+        why = f"the upstream sent '{found.wire if found else frame.name}' in a shape that cannot be: {error}"
+        return ReceivedEvent(MALFORMED, frame.id, {**UNKNOWN, "why": why})
+    if decoded is None:
+        return ReceivedEvent("", frame.id, UNKNOWN)
+    cue, given = decoded
+    return ReceivedEvent(cue, given["id"] or frame.id, given)
 
 
-def _text_or_none(found: Any) -> str | None:
-    return found if isinstance(found, str) and found else None
+def listed_event(body: Any) -> ReceivedEvent:
+    """An event of a list."""
+    return read_event(ParsedFrame("", body))
+
+
+def cue_of_type(event_type: str | None) -> str:
+    """The cue of events that have this type."""
+    found = frame_decoder().find(event_type or "", {})
+    return found.cue if found else ""
+
+
+# -- values -----------------------------------------------------------------------------------------------------------
+
+DOCUMENT = "document"
+"""The name of a file that has neither a name nor an id."""
+
+
+def read_parts(content: Sequence[m.AnyPart] | None) -> tuple[m.AnyPart, ...]:
+    """Content as it is; files that are nowhere are left out, and files without a name are called by their id."""
+    return tuple(_named(part) if isinstance(part, m.FilePart) else part for part in content or ()
+                 if not isinstance(part, m.FilePart) or part.url or part.file_id)
+
+
+def _named(file: m.FilePart) -> m.FilePart:
+    return file if file.name else replace(file, name=file.file_id or DOCUMENT)
 
 
 def simplified_content(parts: tuple[m.AnyPart, ...]) -> m.Content:
@@ -89,16 +148,9 @@ def simplified_content(parts: tuple[m.AnyPart, ...]) -> m.Content:
     return parts[0].text if parts and isinstance(parts[0], m.TextPart) else parts or ""
 
 
-def read_usage(told: Mapping[str, Any]) -> m.Usage:
+def read_usage(counted: Mapping[str, int | None]) -> m.Usage:
     """Usage; a missing value, or one that is no number, is 0."""
-    def count(name: str) -> int:
-        found = told.get(name)
-        return max(0, found) if isinstance(found, int) and not isinstance(found, bool) else 0
-
-    return m.Usage(
-        input_tokens=count("input_tokens"), output_tokens=count("output_tokens"),
-        cache_read_tokens=count("cache_read_input_tokens"), cache_write_tokens=count("cache_creation_input_tokens"),
-    )
+    return m.Usage(**{name: max(0, value or 0) for name, value in counted.items()})
 
 
 def usage_difference(total: m.Usage, told: m.Usage) -> m.Usage:
@@ -106,81 +158,33 @@ def usage_difference(total: m.Usage, told: m.Usage) -> m.Usage:
     return m.Usage(**{name: max(0, getattr(total, name) - getattr(told, name)) for name in total.__struct_fields__})
 
 
-def read_fault(told: ReceivedEvent) -> tuple[m.Fault, bool]:
-    """The fault of a `session.error`, and whether the server tries again by itself."""
-    error = told.object("error")
-    status = error.get("retry_status")
-    again = (status.get("type") if isinstance(status, dict) else status) == RETRYING
-    code = meanings().faults.get(str(error.get("type")), m.FaultCode.BACKEND)
-    message = _text_or_none(error.get("message")) or "The server tells of an error, and not of which."
-    return m.Fault(code=code, message=message, retryable=again or code.is_retryable), again
+def read_stop_reason(word: m.StopReason | str | None) -> m.StopReason:
+    """A word that the table does not have is the stop reason of that name, or a natural end."""
+    if isinstance(word, m.StopReason):
+        return word
+    return next((one for one in m.StopReason if one == word), m.StopReason.END_TURN)
 
 
-# -- the table, read from right to left -------------------------------------------------------------------------------
-@dataclass(frozen=True, slots=True)
-class Meanings:
-    """The members that the dialect's words stand for, if they are unambiguous."""
-
-    permissions: Mapping[str, m.Permission]
-    stops: Mapping[str, m.StopReason]
-    message_stops: Mapping[str, m.StopReason]
-    scopes: Mapping[str, m.ScopeStatus]
-    faults: Mapping[str, m.FaultCode]
-
-
-@cache
-def meanings() -> Meanings:
-    table = _builtin_table()
-    return Meanings(
-        permissions=reversed_words(table, "permission", m.Permission),
-        stops=reversed_words(table, "stop_reason", m.StopReason),
-        message_stops=reversed_words(table, "stop_reason@message", m.StopReason),
-        scopes=reversed_words(table, "scope_status", m.ScopeStatus),
-        faults=reversed_words(table, "fault", m.FaultCode),
+def read_fault(event: ReceivedEvent) -> m.Fault:
+    """The fault of an event; a server that tries again by itself has had one that may pass."""
+    code, message = event.given["fault"]["code"], event.given["fault"]["message"]
+    code = code if isinstance(code, m.FaultCode) else m.FaultCode.BACKEND
+    return m.Fault(
+        code=code, message=message or "The server tells of an error, and not of which.",
+        retryable=event.cue == "fault.retried" or code.is_retryable,
     )
 
 
-def reversed_words(table: Table, enum_map: str, members: type[EnumWord]) -> dict[str, EnumWord]:
-    """Word → member; of several members that share a word, the one of that name, or none."""
-    meant: dict[str, list[EnumWord]] = {}
-    for member in members:
-        meant.setdefault(table.word(enum_map, member), []).append(member)
-    own = {word: [one for one in them if one == word] or them for word, them in meant.items()}
-    return {word: them[0] for word, them in own.items() if len(them) == 1}
+# -- the table --------------------------------------------------------------------------------------------------------
 
-
-def _builtin_table() -> Table:
+@cache
+def builtin_cas_table() -> Table:
+    """The table that comes with the gateway; a server knows nothing of this deployment's overrides."""
     from adapters.cas import DIALECT  # the dialect imports its decoder, so it cannot be imported at the top
     return builtin_table(DIALECT)
 
 
-PREVIEW_TYPES = frozenset((
-    "event_start", "event_delta", "agent.message_start", "agent.content_block_start", "agent.content_block_delta",
-    "agent.content_block_stop", "agent.message_delta", "agent.message_stop",
-))
-"""The events of a message in progress, which the server does not keep."""
-
-
-def event_type_of(frame: ParsedFrame) -> str:
-    """The type an event has itself, or else the name the transport gave it."""
-    own = frame.body.get("type") if isinstance(frame.body, dict) else None
-    return own if isinstance(own, str) else frame.name
-
-
-def frame_event_id(frame: ParsedFrame) -> str:
-    """The id of an event, or else of its frame."""
-    own = frame.body.get("id") if isinstance(frame.body, dict) else None
-    return own if isinstance(own, str) and own else frame.id
-
-
-def is_stored(frame: ParsedFrame) -> bool:
-    """Whether a server keeps this event, so that a stream can be taken up after it."""
-    return event_type_of(frame) not in PREVIEW_TYPES
-
-
-def previewed_event_id(frame: ParsedFrame) -> str:
-    """The id of the event that a preview is of, where it names it."""
-    event = frame.body.get("event") if isinstance(frame.body, dict) else None
-    named = frame.body.get("event_id") if isinstance(frame.body, dict) else None
-    found = event.get("id") if isinstance(event, dict) else named
-    return found if isinstance(found, str) else ""
+@cache
+def frame_decoder() -> FrameDecoder:
+    wanted = {cue: (*ENVELOPE_NAMES, *names) for cue, names in {**PREVIEW_BINDINGS, **EVENT_BINDINGS}.items()}
+    return builtin_cas_table().decoder("json", wanted=wanted)

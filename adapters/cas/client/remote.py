@@ -20,9 +20,12 @@ from gateway.ports import (
 )
 
 from .provisioning import AgentProvisioner, SyncedSettings, require_id, require_object
+from .readers import listed_event
 from .requests import INTERRUPT_EVENT, EventBody, answer_event, message_event
 from .turn_stream import TurnStream
 
+OPENING_CUE = "input.accepted.send_message"
+"""The event that begins a turn."""
 GONE_STATUSES = (400, 404, 409)
 """How a server refuses an agent or an environment that is no more."""
 
@@ -127,7 +130,7 @@ class Remote:
         turn = TurnStream(self._upstream, session_id, str(events[-1].get("turn_id") or ""), "", self._mint)
         for event in events:
             # its events were given before
-            await turn.take(ParsedFrame(str(event.get("type")), event, str(event.get("id") or "")))
+            await turn.take(ParsedFrame("", event))
         self._turns.put(session_id, turn)
         return turn
 
@@ -140,7 +143,7 @@ class Remote:
             )
             for event in page.get("data") or ():
                 found.append(require_object(event, "an event"))
-                if event.get("type") == "user.message":
+                if listed_event(event).cue == OPENING_CUE:
                     return found[::-1]
             if page.get("has_more") is not True or not isinstance(page.get("next_page"), str):
                 return found[::-1]

@@ -8,11 +8,10 @@ from gateway.errors import BackendFailed
 from gateway.ids import Mint
 from gateway.ports import BackendEvent
 
-from .readers import ReceivedEvent, meanings, simplified_content
+from .readers import ReceivedEvent, cue_of_type, read_parts, simplified_content
 
-EVENT_KINDS = {"agent.message": m.BlockKind.TEXT, "agent.thinking": m.BlockKind.THINKING}
-RAW_KINDS = {"text": m.BlockKind.TEXT, "thinking": m.BlockKind.THINKING}
-RAW_DELTAS = {"text_delta": "text", "thinking_delta": "thinking"}
+EVENT_KINDS = {"said.text": m.BlockKind.TEXT, "said.thinking": m.BlockKind.THINKING}
+RAW_KINDS = {"raw.start.text": m.BlockKind.TEXT, "raw.start.thinking": m.BlockKind.THINKING}
 
 
 class BlockPreview:
@@ -76,18 +75,18 @@ class ThreadDecoder:
 
     # -- words, whole ---------------------------------------------------------------------------------------------
 
-    def message(self, received: ReceivedEvent) -> list[BackendEvent]:
-        """`agent.message`: its previews are decoded already."""
+    def message(self, event: ReceivedEvent) -> list[BackendEvent]:
+        """A whole message: its previews are decoded already."""
         events: list[BackendEvent] = []
-        for index, part in enumerate(received.content()):
+        for index, part in enumerate(read_parts(event.given["content"])):
             if isinstance(part, m.TextPart):
-                events += self._whole(received.id, index, part.text, m.BlockKind.TEXT)
+                events += self._whole(event.id, index, part.text, m.BlockKind.TEXT)
             elif isinstance(part, m.ImagePart):
                 events += self.assembler.image(part)
         return events
 
-    def thinking(self, received: ReceivedEvent) -> list[BackendEvent]:
-        return self._whole(received.id, 0, received.text("thinking"), m.BlockKind.THINKING, received.text("signature"))
+    def thinking(self, event: ReceivedEvent) -> list[BackendEvent]:
+        return self._whole(event.id, 0, event.text("text"), m.BlockKind.THINKING, event.text("signature"))
 
     def _whole(
         self, event_id: str, index: int, text: str, kind: m.BlockKind, signature: str = ""
@@ -117,21 +116,23 @@ class ThreadDecoder:
 
     # -- words, event by event: `event_deltas[]` ------------------------------------------------------------------
 
-    def announced(self, received: ReceivedEvent) -> list[BackendEvent]:
-        event = received.object("event")
-        kind = EVENT_KINDS.get(str(event.get("type")))
-        if kind is not None and isinstance(event.get("id"), str):
-            self._kinds.setdefault(event["id"], kind)
+    def announced(self, event: ReceivedEvent) -> list[BackendEvent]:
+        event_id, kind = event.given["final_id"], EVENT_KINDS.get(cue_of_type(event.given["type"]))
+        if kind is not None and event_id is not None:
+            self._kinds.setdefault(event_id, kind)
         return []
 
-    def grown(self, received: ReceivedEvent) -> list[BackendEvent]:
+    def grown(self, event: ReceivedEvent) -> list[BackendEvent]:
         """A delta of an event that was not announced is ignored: the event itself follows."""
-        event_id, delta = received.text("event_id"), received.object("delta")
-        kind, index, content = self._kinds.get(event_id), delta.get("index", 0), delta.get("content")
-        text = content.get("text") if isinstance(content, dict) else None
-        if kind is None or not isinstance(index, int) or not isinstance(text, str):
+        given = event.given
+        event_id, index, text = given["final_id"], given["index"] or 0, given["delta"]
+        kind = self._kinds.get(event_id)
+        if kind is None or not isinstance(index, int) or text is None:
             return []
-        return self._grow(self._previews.setdefault((event_id, index), BlockPreview((event_id, index), kind)), text)
+        preview = self._previews.get((event_id, index))
+        if preview is None:
+            preview = self._previews[event_id, index] = BlockPreview((event_id, index), kind)
+        return self._grow(preview, text)
 
     def _grow(self, preview: BlockPreview, text: str) -> list[BackendEvent]:
         if preview.muted:
@@ -149,18 +150,17 @@ class ThreadDecoder:
 
     # -- words, block by block: `incremental_streaming_enabled` ---------------------------------------------------
 
-    def raw_started(self, received: ReceivedEvent) -> list[BackendEvent]:
-        message = received.object("message")
-        message_id, model = str(message.get("id") or received.id), message.get("model")
+    def raw_started(self, event: ReceivedEvent) -> list[BackendEvent]:
+        message_id = event.given["message_id"] or event.id
         if message_id == self._raw_id:
             return []
-        events = self._begin(model if isinstance(model, str) else "", spanned=False)
+        events = self._begin(event.text("model"), spanned=False)
         self._raw_id = message_id
         return events
 
-    def raw_block(self, received: ReceivedEvent) -> list[BackendEvent]:
+    def raw_block(self, event: ReceivedEvent) -> list[BackendEvent]:
         """A block after one that the raw stream leaves out waits for its event, which comes in its place."""
-        index, kind = received.body.get("index"), RAW_KINDS.get(str(received.object("content_block").get("type")))
+        index, kind = event.given["index"], RAW_KINDS.get(event.cue)
         if not isinstance(index, int) or self._raw_blocks is None or index < self._raw_blocks:
             return []
         self._raw_blocks = index + 1 if index == self._raw_blocks else None
@@ -168,27 +168,34 @@ class ThreadDecoder:
             self._raw[index] = self._unseen(kind)
         return []
 
-    def raw_delta(self, received: ReceivedEvent) -> list[BackendEvent]:
-        delta, index = received.object("delta"), received.body.get("index")
-        preview = self._raw.get(index) if isinstance(index, int) else None
-        if preview is None or preview.muted:
-            return []
-        kind = str(delta.get("type"))
-        if kind == "signature_delta" and isinstance(delta.get("signature"), str):
-            return self.assembler.sign(preview.key, delta["signature"])
-        text = delta.get(RAW_DELTAS.get(kind, ""))
-        return self._grow(preview, text) if isinstance(text, str) else []
+    def raw_delta(self, event: ReceivedEvent) -> list[BackendEvent]:
+        preview, text = self._raw_preview(event), event.given["delta"]
+        return [] if preview is None or text is None else self._grow(preview, text)
 
-    def raw_block_ended(self, received: ReceivedEvent) -> list[BackendEvent]:
-        index = received.body.get("index")
-        preview = self._raw.get(index) if isinstance(index, int) else None
-        if preview is None or preview.muted:
+    def raw_signature(self, event: ReceivedEvent) -> list[BackendEvent]:
+        preview, signature = self._raw_preview(event), event.given["signature"]
+        return [] if preview is None or signature is None else self.assembler.sign(preview.key, signature)
+
+    def raw_input(self, event: ReceivedEvent) -> list[BackendEvent]:
+        """The input of a call comes with the event of the call."""
+        return []
+
+    def raw_block_ended(self, event: ReceivedEvent) -> list[BackendEvent]:
+        preview = self._raw_preview(event)
+        if preview is None:
             return []
         preview.muted = True
         return self.assembler.end(preview.key)
 
-    def raw_stop(self, received: ReceivedEvent) -> list[BackendEvent]:
-        self.stop_reason = meanings().message_stops.get(str(received.object("delta").get("stop_reason")))
+    def _raw_preview(self, event: ReceivedEvent) -> BlockPreview | None:
+        """The block of a raw event, if it takes more."""
+        index = event.given["index"]
+        preview = self._raw.get(index) if isinstance(index, int) else None
+        return None if preview is None or preview.muted else preview
+
+    def raw_stop(self, event: ReceivedEvent) -> list[BackendEvent]:
+        meant = event.given["stop_reason"]
+        self.stop_reason = meant if isinstance(meant, m.StopReason) else None
         return []
 
     # -- tools ----------------------------------------------------------------------------------------------------
@@ -220,12 +227,15 @@ def _finished(preview: BlockPreview) -> BlockPreview:
 
 
 COORDINATOR = "coordinator"
-STATUS_OF_EVENT = {
-    "session.thread_status_running": m.ScopeStatus.RUNNING,
-    "session.thread_status_idle": m.ScopeStatus.IDLE,
-    "session.thread_status_terminated": m.ScopeStatus.ENDED,
+"""The role of the agent's own thread."""
+STATUSES = {
+    "scope.status.running": m.ScopeStatus.RUNNING,
+    "scope.status.idle": m.ScopeStatus.IDLE,
+    "scope.status.blocked": m.ScopeStatus.BLOCKED,
+    "scope.status.ended": m.ScopeStatus.ENDED,
+    "scope.status.archived": m.ScopeStatus.ENDED,
 }
-"""The status of an event that has none of its own."""
+"""The status that each of these cues says, where the event has none of its own."""
 
 
 class ThreadDecoders:
@@ -240,42 +250,42 @@ class ThreadDecoders:
         """Unknown threads belong to the coordinator."""
         return self._scopes.get(thread_id, m.ROOT)
 
-    def thread_of(self, received: ReceivedEvent) -> ThreadDecoder:
-        return self.by_scope[self.scope_of(received.text("session_thread_id"))]
+    def thread_of(self, event: ReceivedEvent) -> ThreadDecoder:
+        return self.by_scope[self._scopes.get(event.given["thread_id"], m.ROOT)]
 
     def thread_of_call(self, call_id: str) -> ThreadDecoder | None:
         return next((thread for thread in self.by_scope.values() if call_id in thread.assembler.open_calls), None)
 
-    def created(self, received: ReceivedEvent) -> list[BackendEvent]:
-        thread_id = received.text("session_thread_id")
+    def created(self, event: ReceivedEvent) -> list[BackendEvent]:
+        thread_id = event.thread_id
         if not thread_id:
-            raise received.malformed("it does not name the thread")
+            raise BackendFailed("the upstream has made a thread, and does not name the thread")
         if thread_id in self._scopes:
             return []
-        if received.text("role") == COORDINATOR:
+        if event.text("role") == COORDINATOR:
             self._scopes[thread_id] = m.ROOT
             return []
-        return self._open(thread_id, received)
+        return self._open(thread_id, event)
 
-    def _open(self, thread_id: str, received: ReceivedEvent) -> list[BackendEvent]:
+    def _open(self, thread_id: str, event: ReceivedEvent) -> list[BackendEvent]:
         scope_id = self._scopes[thread_id] = f"scope_{thread_id.removeprefix('sthr_')}"
         thread = self.by_scope[scope_id] = ThreadDecoder(self._mint, scope_id)
-        parent = self.scope_of(received.text("parent_thread_id"))
+        parent = self.scope_of(event.text("parent_id"))
         return [thread.assembler.writer.emit(m.ScopeOpened(
             parent=m.ROOT if self.by_scope[parent].over or parent == scope_id else parent,
-            call_id=received.text("created_by_tool_use_id") or None, title=received.text("agent_name") or None,
-            agent=received.text("agent_id").removeprefix("agent_") or None, role=received.text("role") or "child",
+            call_id=event.text("caused_by") or None, title=event.text("agent_name") or None,
+            agent=event.text("agent_id").removeprefix("agent_") or None, role=event.text("role") or "child",
         ))]
 
-    def changed(self, received: ReceivedEvent) -> list[BackendEvent]:
+    def changed(self, event: ReceivedEvent) -> list[BackendEvent]:
         """A thread that goes on from an earlier turn is opened anew: scopes live as long as a turn."""
-        thread_id, status = received.text("session_thread_id"), _read_status(received)
-        if not thread_id or received.text("role") == COORDINATOR:
+        thread_id, status = event.thread_id, _read_status(event)
+        if not thread_id or event.text("role") == COORDINATOR:
             return []
         known = thread_id in self._scopes
         if not known and status is m.ScopeStatus.ENDED:
             return []  # it was archived, long after it had ended
-        events = [] if known else self._open(thread_id, received)
+        events = [] if known else self._open(thread_id, event)
         scope_id = self._scopes[thread_id]
         thread = self.by_scope[scope_id]
         if scope_id == m.ROOT or thread.over:
@@ -283,12 +293,12 @@ class ThreadDecoders:
         if status is not m.ScopeStatus.RUNNING:
             events += thread.finish()
         thread.over = status is m.ScopeStatus.ENDED
-        changed = m.ScopeStatusChanged(status=status, stop_reason=_read_stop_reason(received, status))
+        changed = m.ScopeStatusChanged(status=status, stop_reason=_read_stop_reason(event, status))
         return [*events, thread.assembler.writer.emit(changed)]
 
-    def mail(self, received: ReceivedEvent) -> list[BackendEvent]:
-        sender, recipient = (self.scope_of(received.text(f"{end}_session_thread_id")) for end in ("from", "to"))
-        is_error, content = received.body.get("is_error") is True, simplified_content(received.content())
+    def mail(self, event: ReceivedEvent) -> list[BackendEvent]:
+        sender, recipient = self.scope_of(event.text("from_id")), self.scope_of(event.text("to_id"))
+        content, is_error = simplified_content(read_parts(event.given["content"])), bool(event.given["is_error"])
         message = m.ScopeMessage(sender=sender, recipient=recipient, content=content, is_error=is_error)
         return [self.by_scope[sender].assembler.writer.emit(message)]
 
@@ -303,16 +313,17 @@ class ThreadDecoders:
         return events
 
 
-def _read_status(received: ReceivedEvent) -> m.ScopeStatus:
-    status = meanings().scopes.get(received.text("status"), STATUS_OF_EVENT[received.type])
-    if received.object("stop_reason").get("type") == "requires_action":
-        return m.ScopeStatus.BLOCKED
-    return m.ScopeStatus.ENDED if status is m.ScopeStatus.ARCHIVED else status
+def _read_status(event: ReceivedEvent) -> m.ScopeStatus:
+    own = event.given.get("status")
+    if not isinstance(own, m.ScopeStatus):
+        return STATUSES[event.cue]
+    return m.ScopeStatus.ENDED if own is m.ScopeStatus.ARCHIVED else own
 
 
-def _read_stop_reason(received: ReceivedEvent, status: m.ScopeStatus) -> m.StopReason | None:
+def _read_stop_reason(event: ReceivedEvent, status: m.ScopeStatus) -> m.StopReason | None:
     if status is m.ScopeStatus.RUNNING:
         return None
     if status is m.ScopeStatus.BLOCKED:
         return m.StopReason.NEEDS_INPUT
-    return meanings().stops.get(str(received.object("stop_reason").get("type")), m.StopReason.END_TURN)
+    why = event.given.get("why")
+    return why if isinstance(why, m.StopReason) else m.StopReason.END_TURN

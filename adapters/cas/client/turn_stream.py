@@ -1,8 +1,7 @@
 """Reads the stream of one turn at a CAS server, over several connections if need be."""
 
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack
-from typing import Any
 
 import orjson
 from multidict import MultiDict
@@ -23,12 +22,14 @@ from gateway.ports import DecodedItem, ParsedFrame
 
 from .decoder import Decoder
 from .provisioning import require_object
-from .readers import event_type_of, frame_event_id, is_stored, previewed_event_id
-from .thread_decoder import COORDINATOR
+from .readers import ReceivedEvent, listed_event, read_event
+from .thread_decoder import COORDINATOR, STATUSES
 
 DELTA_QUERY = MultiDict([("event_deltas[]", kind) for kind in PREVIEWED_TYPES])
 NOT_SERVED_STATUSES = (400, 404, 405, 501)
 """The statuses of a server that does not have a route."""
+THREAD_CUES = ("scope.opened", *STATUSES)
+"""The events of a thread itself."""
 
 
 class TurnStream:
@@ -73,24 +74,27 @@ class TurnStream:
 
     async def take(self, frame: ParsedFrame) -> list[DecodedItem]:
         """The items of one frame of the session's stream, after those of its thread."""
-        if not self._is_ours(frame):
+        if not isinstance(frame.body, dict):
+            return self.decoder.feed(frame)
+        event = read_event(frame)
+        if not self._is_ours(event):
             return []
-        frames = [*await self._of_thread(frame), frame]
-        said = [one for each in frames for one in self.decoder.feed(each)]
-        self._note(frame)
+        said = [] if event.is_preview else [
+            one for each in await self._of_thread(event) for one in self.decoder.take(each)]
+        said += self.decoder.take(event)
+        self._note(event)
         return said
 
-    def _note(self, frame: ParsedFrame) -> None:
+    def _note(self, event: ReceivedEvent) -> None:
         """Where the stream can be taken up again."""
-        if is_stored(frame):
-            self._cursor = self._place = frame_event_id(frame) or self._cursor
+        if event.is_preview:
+            self._place = "" if event.id == (event.given.get("final_id") or "") else event.id
         else:
-            own = frame_event_id(frame)
-            self._place = "" if own == previewed_event_id(frame) else own
+            self._cursor = self._place = event.id or self._cursor
 
-    def _is_ours(self, frame: ParsedFrame) -> bool:
-        """Whether a frame belongs to another turn of the session."""
-        turn_id = frame.body.get("turn_id") if isinstance(frame.body, dict) else None
+    def _is_ours(self, event: ReceivedEvent) -> bool:
+        """Whether an event belongs to no other turn of the session."""
+        turn_id = event.given.get("turn_id")
         return not turn_id or not self._turn_id or turn_id == self._turn_id
 
     # -- the session's stream -------------------------------------------------------------------------------------
@@ -129,9 +133,9 @@ class TurnStream:
 
     # -- sub-agents' threads --------------------------------------------------------------------------------------
 
-    async def _of_thread(self, frame: ParsedFrame) -> list[ParsedFrame]:
-        """The events of a frame's thread before it that were not read yet."""
-        thread_id = self._thread_of(frame)
+    async def _of_thread(self, event: ReceivedEvent) -> list[ReceivedEvent]:
+        """The earlier events of an event's thread that were not read yet."""
+        thread_id = self._thread_of(event)
         if thread_id is None or not self._has_threads:
             return []
         try:
@@ -141,24 +145,21 @@ class TurnStream:
                 raise
             self._has_threads = False
             return []
-        places = [at for at, event in enumerate(found) if event.get("id") == frame_event_id(frame)]
+        places = [at for at, one in enumerate(found) if one.id == event.id]
         found = found[:places[0]] if places else found
-        self._threads[thread_id] = frame_event_id(frame) if places else self._threads[thread_id]
-        frames = [ParsedFrame(str(event.get("type")), event, str(event.get("id") or "")) for event in found]
-        return [one for one in frames if self._is_ours(one)]
+        self._threads[thread_id] = event.id if places else self._threads[thread_id]
+        return [one for one in found if self._is_ours(one)]
 
-    def _thread_of(self, frame: ParsedFrame) -> str | None:
-        """The sub-agent's thread of a kept frame; for a message to the parent, the sender's."""
-        if not isinstance(frame.body, dict) or not is_stored(frame):
-            return None
-        own, sender = (frame.body.get(name) for name in ("session_thread_id", "from_session_thread_id"))
-        is_status = event_type_of(frame).startswith("session.thread_") and frame.body.get("role") != COORDINATOR
-        if is_status and isinstance(own, str) and own:
+    def _thread_of(self, event: ReceivedEvent) -> str | None:
+        """The sub-agent's thread of a kept event; for a message to the parent, the sender's."""
+        own, sender = event.thread_id, event.given.get("from_id")
+        is_status = event.cue in THREAD_CUES and event.given.get("role") != COORDINATOR
+        if is_status and own:
             self._threads.setdefault(own, "")
-        return next((thread for thread in (sender, own) if isinstance(thread, str) and thread in self._threads), None)
+        return next((thread for thread in (sender, own) if thread and thread in self._threads), None)
 
-    async def _unheard(self, thread_id: str) -> list[Mapping[str, Any]]:
-        found: list[Mapping[str, Any]] = []
+    async def _unheard(self, thread_id: str) -> list[ReceivedEvent]:
+        found: list[ReceivedEvent] = []
         query = {"limit": "100", "order": "asc"}
         after = {"after_id": self._threads[thread_id]} if self._threads[thread_id] else {}
         while True:
@@ -167,7 +168,7 @@ class TurnStream:
             rows = page.get("data")
             if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
                 raise BackendFailed(f"{self._upstream.name} answered with a list that has no data")
-            found += rows
+            found += map(listed_event, rows)
             if page.get("has_more") is not True or not isinstance(page.get("next_page"), str) or not rows:
                 return found
             after = {"page": page["next_page"]}

@@ -6,7 +6,7 @@ from typing import Any
 from conformance.aap.agent import HISTORY_TYPES
 from conformance.aap.examination import SCHEMAS
 from conformance.aap.exchange import blocks, exact
-from conformance.aap.offline.view import AapView, Taken, denied
+from conformance.aap.offline.view import AapView, RecordedTurn, denied
 from conformance.kit import expect
 from conformance.offline.rule import rule
 from conformance.offline.tape import Exchange, mapping, mappings
@@ -69,14 +69,14 @@ def _told(view: AapView, session: str, item: Exchange) -> list[Any] | None:
     return said
 
 
-def _is_exact(turn: Taken, item: Exchange) -> bool:
+def _is_exact(turn: RecordedTurn, item: Exchange) -> bool:
     """Whether a turn is over, told in messages, and adds nothing of its own (a denial does) to the history."""
     is_denial = any(message.get("granted") is False for message in turn.messages)
     is_told = turn.told is not None and turn.mode == "none" and turn.told.stop != "error"
     return is_told and not is_denial and turn.exchange.ended < item.order
 
 
-def abandons(view: AapView, turn: Taken) -> bool:
+def abandons(view: AapView, turn: RecordedTurn) -> bool:
     """Whether the user spoke while calls were open: what the history then has as their results is up to the server."""
     return turn.roles == {"user"} and bool(view.pending(turn))
 

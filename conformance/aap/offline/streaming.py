@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from conformance.aap.examination import SCHEMAS
 from conformance.aap.exchange import blocks, of_messages
 from conformance.aap.offline.history import abandons
-from conformance.aap.offline.view import AapView, Taken
+from conformance.aap.offline.view import AapView, RecordedTurn
 from conformance.aap.streaming import expect_ends, expect_vocabulary
 from conformance.aap.turn import STREAMED, Event, Turn
 from conformance.kit import expect
@@ -55,7 +55,7 @@ def a_stream_opens_and_closes_once(view: AapView) -> Found:
             expect_ends(Turn(turn.mode, turn.exchange.asked, _names(turn)))
 
 
-def _names(turn: Taken) -> tuple[Event, ...]:
+def _names(turn: RecordedTurn) -> tuple[Event, ...]:
     """The events without their data, which other rules judge."""
     return tuple((told.event.event, {}) for told in turn.exchange.events)
 
@@ -199,7 +199,7 @@ def a_failure_ends_the_stream_in_good_order(view: AapView) -> Found:
             expect.equal("the last event of a failed turn", ["turn_stop"], names[-1:])
 
 
-def _has_failed(turn: Taken) -> bool:
+def _has_failed(turn: RecordedTurn) -> bool:
     is_error = turn.told is not None and bool(turn.told.named("turn_stop")) and turn.told.stop == "error"
     return is_error or turn.exchange.ending is Ending.CUT
 

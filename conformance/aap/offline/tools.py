@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from conformance.aap.exchange import plain
-from conformance.aap.offline.view import AapView, Taken, denied
+from conformance.aap.offline.view import AapView, RecordedTurn, denied
 from conformance.aap.turn import Turn
 from conformance.kit import expect
 from conformance.offline.rule import rule
@@ -21,7 +21,7 @@ KINDS = {
 }
 
 
-def _calls(view: AapView) -> Iterator[tuple[Taken, Turn, str, dict[str, Any]]]:
+def _calls(view: AapView) -> Iterator[tuple[RecordedTurn, Turn, str, dict[str, Any]]]:
     """Every call of a turn that did not fail, with who has to run it: trusted, untrusted or client.
 
     Calls of what is neither enabled nor the client's are left out: trust is given by name, to tools of /meta.
@@ -34,7 +34,7 @@ def _calls(view: AapView) -> Iterator[tuple[Taken, Turn, str, dict[str, Any]]]:
             yield from ((turn, told, kinds[call["name"]], call) for call in told.calls if call["name"] in kinds)
 
 
-def _answers(view: AapView, role: str) -> Iterator[tuple[Taken, Turn, dict[str, Any]]]:
+def _answers(view: AapView, role: str) -> Iterator[tuple[RecordedTurn, Turn, dict[str, Any]]]:
     """Every accepted answer of this role, with what came of it."""
     for turn, told in view.told:
         for message in turn.messages:
@@ -42,7 +42,7 @@ def _answers(view: AapView, role: str) -> Iterator[tuple[Taken, Turn, dict[str, 
                 yield turn, told, message
 
 
-def _settles(view: AapView, turn: Taken) -> bool:
+def _settles(view: AapView, turn: RecordedTurn) -> bool:
     """Whether every open call has its answer: the client's tools a result, the untrusted ones a permission."""
     setup, pending = view.setup(turn.session, turn.exchange.order - 1), view.pending(turn)
     if setup is None or pending is None:
@@ -116,7 +116,7 @@ def trust_must_be_given(view: AapView) -> Found:
 @rule("AAP-TOOL-04", needs="turn with calls of all three kinds")
 def three_kinds_at_once(view: AapView) -> Found:
     """The trusted results come inline, the turn stops once, and exactly the others are left open."""
-    kinds: dict[int, tuple[Taken, Turn, dict[str, set[str]]]] = {}
+    kinds: dict[int, tuple[RecordedTurn, Turn, dict[str, set[str]]]] = {}
     for turn, told, who, call in _calls(view):
         found = kinds.setdefault(id(turn), (turn, told, {}))
         found[2].setdefault(who, set()).add(call["toolCallId"])

@@ -5,7 +5,7 @@ from typing import Any
 
 from conformance.aap.agent import MODES
 from conformance.aap.examination import SCHEMAS
-from conformance.aap.offline.view import AapView, Taken, denied
+from conformance.aap.offline.view import AapView, RecordedTurn, denied
 from conformance.aap.turn import STREAMED
 from conformance.kit import expect
 from conformance.offline.rule import rule
@@ -40,12 +40,12 @@ def a_turn_needs_a_session_and_a_known_mode(view: AapView) -> Found:
             expect.refused(turn.exchange.reply, "the agent does not declare this mode")
 
 
-def _modes(view: AapView, turn: Taken) -> tuple[str, ...]:
+def _modes(view: AapView, turn: RecordedTurn) -> tuple[str, ...]:
     agent = view.agent_of(turn.session)
     return agent.modes if agent is not None else MODES
 
 
-def _problem(view: AapView, turn: Taken) -> str | None:
+def _problem(view: AapView, turn: RecordedTurn) -> str | None:
     """What is wrong with the messages of a turn, if anything."""
     messages: Any = mapping(turn.exchange.sent).get("messages")
     if not isinstance(messages, list) or not messages:
@@ -101,7 +101,7 @@ def one_turn_at_a_time(view: AapView) -> Found:
                 expect.that(not is_whole or names[-1:] == [OVER], "the first turn to come to its end", names[-3:])
 
 
-def _spans(turn: Taken, item: Exchange) -> bool:
+def _spans(turn: RecordedTurn, item: Exchange) -> bool:
     """Whether the turn was told before the other request and went on after its answer."""
     orders = [told.order for told in turn.exchange.events if told.event.event != OVER]
     return bool(orders) and orders[0] < item.order and orders[-1] > item.answered > 0

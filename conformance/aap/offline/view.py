@@ -20,7 +20,7 @@ STRANGE = re.compile(r"(?!(?:GET|HEAD|OPTIONS) |POST /sessions/[^/]+/turns/?$)\w
 
 
 @dataclass(frozen=True)
-class Taken:
+class RecordedTurn:
     """One POST to /turns; `told` is what came of it, if it was accepted and is well-formed."""
 
     exchange: Exchange
@@ -133,33 +133,33 @@ class AapView:
     # -- turns ---------------------------------------------------------------------------------------------------------
 
     @cached_property
-    def turns(self) -> list[Taken]:
+    def turns(self) -> list[RecordedTurn]:
         return [self._turn(item, name) for item, (name,) in self.tape.of("POST /sessions/{}/turns") if item.status]
 
-    def _turn(self, item: Exchange, session: str) -> Taken:
+    def _turn(self, item: Exchange, session: str) -> RecordedTurn:
         sent = mapping(item.sent)
         mode = str(sent.get("stream", "none"))
-        return Taken(item, session, mode, mappings(sent.get("messages")), _told(item, mode))
+        return RecordedTurn(item, session, mode, mappings(sent.get("messages")), _told(item, mode))
 
     @cached_property
-    def _by_session(self) -> dict[str, list[Taken]]:
+    def _by_session(self) -> dict[str, list[RecordedTurn]]:
         return grouped((turn, turn.session) for turn in self.turns)
 
-    def turns_of(self, session: str) -> list[Taken]:
+    def turns_of(self, session: str) -> list[RecordedTurn]:
         return self._by_session.get(session, [])
 
     @cached_property
-    def streamed(self) -> list[Taken]:
+    def streamed(self) -> list[RecordedTurn]:
         """Accepted turns in a streaming mode, read to their end."""
         accepted = [turn for turn in self.turns if turn.is_accepted and turn.mode in STREAMED]
         return [turn for turn in accepted if turn.exchange.is_whole and turn.exchange.is_stream]
 
     @cached_property
-    def told(self) -> list[tuple[Taken, Turn]]:
+    def told(self) -> list[tuple[RecordedTurn, Turn]]:
         """Accepted turns that are well-formed, in any mode."""
         return [(turn, turn.told) for turn in self.turns if turn.told is not None]
 
-    def before(self, turn: Taken) -> tuple[Taken, Turn] | None:
+    def before(self, turn: RecordedTurn) -> tuple[RecordedTurn, Turn] | None:
         """The turn of the same session that was accepted just before."""
         earlier = [it for it in self.turns_of(turn.session) if it.is_accepted and it.exchange.ended]
         earlier = [it for it in earlier if it.exchange.ended < turn.exchange.order]
@@ -167,17 +167,17 @@ class AapView:
             return None
         return (earlier[-1], earlier[-1].told) if earlier[-1].told is not None else None
 
-    def pending(self, turn: Taken) -> list[Body] | None:
+    def pending(self, turn: RecordedTurn) -> list[Body] | None:
         """The calls that were open when this turn was posted, if the tape tells."""
         found = self._asked_before(turn)
         return [call for call in found[0] if call["toolCallId"] not in found[1]] if found is not None else None
 
-    def asked_before(self, turn: Taken) -> list[Body] | None:
+    def asked_before(self, turn: RecordedTurn) -> list[Body] | None:
         """The calls that were left open since the user last spoke, answered or not, if the tape tells."""
         found = self._asked_before(turn)
         return found[0] if found is not None else None
 
-    def _asked_before(self, turn: Taken) -> tuple[list[Body], set[str]] | None:
+    def _asked_before(self, turn: RecordedTurn) -> tuple[list[Body], set[str]] | None:
         """The calls that were left open since the user last spoke, and the ids of those answered before this turn."""
         accepted = [it for it in self.turns_of(turn.session) if it.is_accepted]
         earlier = [it for it in accepted if it.exchange.order < turn.exchange.order]
@@ -231,7 +231,7 @@ class AapView:
         is_still = not any(item.order < end and (item.ended or end) > start for item in running)
         return is_still and not self._is_touched(session, start, end)
 
-    def kept(self, turn: Taken) -> list[Body] | None:
+    def kept(self, turn: RecordedTurn) -> list[Body] | None:
         """What the history has of this turn alone, if the tape tells."""
         item = turn.exchange
         later = [(it, kept) for it, kept in self.full_of(turn.session) if it.order > item.ended]
@@ -240,7 +240,7 @@ class AapView:
         first = self._length_before(turn)
         return later[0][1][first:] if first is not None else None
 
-    def _length_before(self, turn: Taken) -> int | None:
+    def _length_before(self, turn: RecordedTurn) -> int | None:
         item = turn.exchange
         earlier = [(it, kept) for it, kept in self.full_of(turn.session) if it.ended < item.order]
         if earlier and self.quiet(turn.session, earlier[-1][0].order, item.order):

@@ -11,13 +11,13 @@ ACTING = {
 
 def offline() -> Offline:
     """Everything needed to judge recordings of Blade."""
-    from conformance.blade.offline import asks, chats, flow, gaps, parts, rest, sessions, shelves, socket, turns
+    from conformance.blade.offline import asks, chats, flow, gaps, parts, resources, rest, sessions, socket, turns
     from conformance.blade.offline.view import BladeView
     from conformance.offline.rule import collect
 
     return Offline(
         view=BladeView,
-        rules=collect((sessions, turns, parts, flow, chats, asks, socket, rest, shelves, gaps)),
+        rules=collect((sessions, turns, parts, flow, chats, asks, socket, rest, resources, gaps)),
         acting=ACTING,
         mount=r"(.*?)(?:/api/(?!v1/)|/socket\.io/|/healthz$)",
     )

@@ -7,7 +7,7 @@ from conformance.blade.ask import pauses
 from conformance.blade.chat import ASK, EVENTS
 from conformance.blade.examination import SCHEMAS
 from conformance.blade.offline.packets import Packet
-from conformance.blade.offline.view import BladeView, Spoken
+from conformance.blade.offline.view import BladeView, RecordedChat
 from conformance.blade.order import in_order
 from conformance.blade.snapshot import parent_of, read
 from conformance.blade.talk import questions
@@ -18,7 +18,7 @@ from conformance.offline.tape import Exchange, mapping
 Found = Iterator[Exchange | str]
 
 
-def _asked(view: BladeView) -> Iterator[tuple[Spoken, Any]]:
+def _asked(view: BladeView) -> Iterator[tuple[RecordedChat, Any]]:
     """Every question that was asked, with its chat."""
     for spoken in view.whole:
         for call in spoken.chat.calls:
@@ -99,7 +99,7 @@ def _answers(view: BladeView) -> Iterator[tuple[str, bool, str, bool]]:
             yield packet.place, is_right, later[0].name, _is_open(view, calls[name][0], packet, str(name))
 
 
-def _is_open(view: BladeView, spoken: Spoken, packet: Packet, name: str) -> bool:
+def _is_open(view: BladeView, spoken: RecordedChat, packet: Packet, name: str) -> bool:
     """Whether nothing but wrong answers came between the question and this answer."""
     for _, it in view.sends:
         is_between = spoken.end < it.order < packet.order and isinstance(it.body, dict)

@@ -7,7 +7,7 @@ import jsonschema_rs
 
 from conformance.blade import flow, fork, gap, patch, turn
 from conformance.blade.chat import ASK, FORK, Chat
-from conformance.blade.offline.view import BladeView, Spoken
+from conformance.blade.offline.view import BladeView, RecordedChat
 from conformance.blade.order import in_order
 from conformance.blade.snapshot import is_message
 from conformance.kit import expect
@@ -15,7 +15,7 @@ from conformance.offline.rule import Rule, rule
 from conformance.offline.tape import Exchange
 
 Found = Iterator[Exchange | str]
-Kind = Callable[[Spoken], bool]
+Kind = Callable[[RecordedChat], bool]
 
 
 def _every(ids: str, what: str, judge: Callable[[Chat], None], is_kind: Kind) -> Rule:
@@ -32,47 +32,47 @@ def _every(ids: str, what: str, judge: Callable[[Chat], None], is_kind: Kind) ->
     return rule(*ids.split(), needs=what)(check)
 
 
-def _said(spoken: Spoken) -> bool:
+def _said(spoken: RecordedChat) -> bool:
     """A message of the user's, and no answer to a question; a compaction on the way keeps an order of its own."""
     is_plain = all(is_message(turn.about) for turn in spoken.chat.turns)
     return is_plain and not spoken.is_answer and bool(spoken.asked.get("message"))
 
 
-def _completed(spoken: Spoken) -> bool:
+def _completed(spoken: RecordedChat) -> bool:
     return _said(spoken) and spoken.status == "completed"
 
 
-def _tools(spoken: Spoken) -> list[str]:
+def _tools(spoken: RecordedChat) -> list[str]:
     return [call["tool_name"] for call in spoken.chat.calls]
 
 
-def _finished(spoken: Spoken) -> bool:
+def _finished(spoken: RecordedChat) -> bool:
     """Completed, and nothing was asked of the user."""
     return _completed(spoken) and ASK not in _tools(spoken)
 
 
-def _plain(spoken: Spoken) -> bool:
+def _plain(spoken: RecordedChat) -> bool:
     return _finished(spoken) and not _tools(spoken) and not spoken.asked.get("output_schema")
 
 
-def _one_tool(spoken: Spoken) -> bool:
+def _one_tool(spoken: RecordedChat) -> bool:
     return _finished(spoken) and len(_tools(spoken)) == 1 and FORK not in _tools(spoken)
 
 
-def _one_done(spoken: Spoken) -> bool:
+def _one_done(spoken: RecordedChat) -> bool:
     """One tool, which did not fail: a failure is told as the result, with a status of its own."""
     return _one_tool(spoken) and all(item["status"] != "error" for item in spoken.chat.results)
 
 
-def _with_tools(spoken: Spoken) -> bool:
+def _with_tools(spoken: RecordedChat) -> bool:
     return _finished(spoken) and bool(_tools(spoken)) and FORK not in _tools(spoken)
 
 
-def _rounds(spoken: Spoken) -> bool:
+def _rounds(spoken: RecordedChat) -> bool:
     return _with_tools(spoken) and len([it for it in spoken.chat.replies if it.calls]) > 1
 
 
-def _forked(spoken: Spoken) -> bool:
+def _forked(spoken: RecordedChat) -> bool:
     return _finished(spoken) and _tools(spoken).count(FORK) == 1
 
 

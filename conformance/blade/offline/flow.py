@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from conformance.blade.chat import Told
+from conformance.blade.chat import TurnEvents
 from conformance.blade.examination import SCHEMAS
 from conformance.blade.meta import handed
-from conformance.blade.offline.view import BladeView, Spoken
+from conformance.blade.offline.view import BladeView, RecordedChat
 from conformance.blade.snapshot import is_message, plain
 from conformance.kit import expect
 from conformance.offline.rule import rule
@@ -14,13 +14,13 @@ from conformance.offline.tape import Exchange, mappings
 Found = Iterator[Exchange | str]
 
 
-def _kept(view: BladeView, spoken: Spoken) -> dict[str, dict[str, object]] | None:
+def _kept(view: BladeView, spoken: RecordedChat) -> dict[str, dict[str, object]] | None:
     """The turns of the history right after a chat, by turn_id."""
     found = view.history(spoken.session, spoken.end)
     return {str(turn["turn_id"]): turn for turn in found[1]} if found is not None else None
 
 
-def _pairs(view: BladeView) -> Iterator[tuple[Spoken, Told, dict[str, object]]]:
+def _pairs(view: BladeView) -> Iterator[tuple[RecordedChat, TurnEvents, dict[str, object]]]:
     """Every turn of a chat that went on to its end, with the same turn in the history right after it."""
     for spoken in view.whole:
         kept = _kept(view, spoken)

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from conformance.blade import session
 from conformance.blade.examination import SCHEMAS
-from conformance.blade.offline.view import BladeView, Spoken
+from conformance.blade.offline.view import BladeView, RecordedChat
 from conformance.kit import expect
 from conformance.offline.rule import Rule, rule
 from conformance.offline.tape import Exchange, mapping
@@ -88,7 +88,7 @@ def a_busy_session_is_running(view: BladeView) -> Found:
             expect.equal("the status", "running", mapping(during[-1].json).get("status"))
 
 
-def _kind(spoken: Spoken) -> str:
+def _kind(spoken: RecordedChat) -> str:
     has_question = bool(spoken.chat.end.get("pause_tool")) or any(
         turn.end is not None and turn.end.get("status") == "paused" for turn in spoken.chat.turns
     )

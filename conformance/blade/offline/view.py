@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from conformance.blade.chat import EVENTS, Chat, Told
+from conformance.blade.chat import EVENTS, Chat, TurnEvents
 from conformance.blade.examination import SCHEMAS
 from conformance.blade.offline.packets import Link, Packet, links
-from conformance.kit.socketio import Heard
+from conformance.kit.socketio import SocketEvent
 from conformance.offline.tape import Exchange, Tape, mapping
 
 Body = dict[str, Any]
@@ -18,8 +18,8 @@ STARTING = ("POST /api/sessions/{}/chat", "POST /api/sessions/{}/compact")
 
 
 @dataclass
-class Spoken:
-    """One chat as one connection heard it, and what was sent to start it."""
+class RecordedChat:
+    """One chat as one connection received it, and what was sent to start it."""
 
     link: Link
     session: str
@@ -32,7 +32,7 @@ class Spoken:
 
     @cached_property
     def chat(self) -> Chat:
-        return Chat(tuple(Heard(it.name, it.body) for it in self.packets))
+        return Chat(tuple(SocketEvent(it.name, it.body) for it in self.packets))
 
     @cached_property
     def is_whole(self) -> bool:
@@ -84,19 +84,19 @@ class BladeView:
         return [(link, packet) for link in self.links for packet in link.heard()]
 
     @cached_property
-    def spoken(self) -> list[Spoken]:
+    def spoken(self) -> list[RecordedChat]:
         """Every chat from its chat:start on, once for each connection that heard it."""
         return [chat for link in self.links for chat in self._chats(link)]
 
     @cached_property
-    def whole(self) -> list[Spoken]:
+    def whole(self) -> list[RecordedChat]:
         return [item for item in self.spoken if item.is_whole]
 
     @cached_property
-    def completed(self) -> list[Spoken]:
+    def completed(self) -> list[RecordedChat]:
         return [item for item in self.whole if item.status == "completed"]
 
-    def _chats(self, link: Link) -> Iterator[Spoken]:
+    def _chats(self, link: Link) -> Iterator[RecordedChat]:
         running: dict[str, list[Packet]] = {}
         for packet in link.heard():
             body = packet.body if isinstance(packet.body, dict) else {}
@@ -110,19 +110,19 @@ class BladeView:
         for name, packets in running.items():
             yield self._spoken(link, name, packets)
 
-    def _spoken(self, link: Link, session: str, packets: list[Packet]) -> Spoken:
+    def _spoken(self, link: Link, session: str, packets: list[Packet]) -> RecordedChat:
         before = [it for _, it in self.sends if it.order < packets[0].order and _session(it) == session]
         compacts = [it.order for it in link.sent("chat:compact") if _session(it) == session]
         posts = [it.order for route in STARTING for it, (name,) in self.tape.of(route) if name == session]
         is_other = any(before and before[-1].order < order < packets[0].order for order in (*compacts, *posts))
-        return Spoken(link, session, packets, before[-1].body if before and not is_other else {})
+        return RecordedChat(link, session, packets, before[-1].body if before and not is_other else {})
 
-    def earlier(self, spoken: Spoken) -> list[Spoken]:
+    def earlier(self, spoken: RecordedChat) -> list[RecordedChat]:
         """The chats of the same session before this one, as the same or another connection heard them."""
         before = [it for it in self.whole if it.session == spoken.session and it.end <= spoken.start]
         return [it for it in before if it is not spoken]  # one poll may have brought all of it
 
-    def own(self, spoken: Spoken) -> Chat:
+    def own(self, spoken: RecordedChat) -> Chat:
         """The chat without what it says of turns that an earlier one left paused, which a message may pass over."""
         if id(spoken) not in self._own:
             ends = [turn.end for it in self.earlier(spoken) for turn in it.chat.turns if turn.end is not None]
@@ -215,5 +215,5 @@ def fits(packet: Packet) -> bool:
     return packet.name not in EVENTS or name not in SCHEMAS.names or not SCHEMAS.problems(name, packet.body)
 
 
-def turns_of(spoken: Spoken) -> list[Told]:
+def turns_of(spoken: RecordedChat) -> list[TurnEvents]:
     return [turn for turn in spoken.chat.turns if turn.end is not None]

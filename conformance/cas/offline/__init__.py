@@ -9,8 +9,8 @@ def offline() -> Offline:
         conventions,
         events,
         lists,
-        lives,
         resources,
+        session_changes,
         sessions,
         shapes,
         stream,
@@ -22,7 +22,9 @@ def offline() -> Offline:
 
     return Offline(
         view=CasView,
-        rules=collect((shapes, conventions, lists, sessions, lives, events, turns, stream, threads, resources)),
+        rules=collect(
+            (shapes, conventions, lists, sessions, session_changes, events, turns, stream, threads, resources)
+        ),
         acting={},
         mount=r"(.*?)/(?:v1/)?(?:sessions|agents|environments|files|models|vaults|memory_stores)(?:/|$)",
     )

@@ -19,7 +19,7 @@ CURSORS = ("after_id", "before_id", "page")
 
 
 @dataclass(frozen=True)
-class Heard:
+class StreamEvent:
     """One event of a stream, where it stands; `body` is empty where it is not even an object."""
 
     place: str
@@ -36,7 +36,7 @@ class Stream:
     exchange: Exchange
     session: str
     thread: str | None
-    heard: list[Heard]
+    heard: list[StreamEvent]
 
     @property
     def cursor(self) -> str | None:
@@ -184,8 +184,8 @@ class CasView:
         return any(item.order < end and (item.ended or end) > last for item in posts)
 
 
-def _heard(item: Exchange) -> list[Heard]:
-    return [Heard(it.place, it.order, it.at, it.event, mapping(loaded(it.event.data))) for it in item.events]
+def _heard(item: Exchange) -> list[StreamEvent]:
+    return [StreamEvent(it.place, it.order, it.at, it.event, mapping(loaded(it.event.data))) for it in item.events]
 
 
 def loaded(text: str) -> Any:

@@ -15,7 +15,7 @@ from conformance.faults.script import SERVER_TOOLS, Break, Call, Show, Speak, St
 class Player:
     """Plays one session's script from where it stands."""
 
-    def hear(self, session: Session, message: dict[str, Any]) -> None:
+    def begin(self, session: Session, message: dict[str, Any]) -> None:
         """A user message begins a new script."""
         session.history.append(message)
         session.script = script(text_of(message["content"]))

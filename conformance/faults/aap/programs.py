@@ -5,6 +5,7 @@ from asyncio import BaseTransport
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any
 
 import orjson
@@ -12,133 +13,147 @@ from aiohttp import web
 from pydantic import BaseModel, ValidationError
 
 from conformance.faults.aap.modes import Stopped, TurnEvent
-from conformance.faults.aap.player import Player
 from conformance.faults.aap.requests import NewTurn, ToolMessage
 from conformance.faults.aap.server import AapServer
 from conformance.faults.aap.sessions import PAGE
 from conformance.faults.aap.state import Session
 from conformance.faults.refusal import Refusal
+from conformance.faults.steps import AsyncStep, Step
 
 Events = AsyncIterator[tuple[str, Any]]
+Page = tuple[list[Session], str | None]
 BEFORE: ContextVar[Session] = ContextVar("before")
 CONNECTION: ContextVar[BaseTransport | None] = ContextVar("connection")
 
 
-class ToolsInAHurry(AapServer):
+class ToolsInAHurry:
     """A client tool without a description is taken, with an empty one."""
 
-    async def read(self, request: web.Request, model: type[BaseModel]) -> Any:
+    async def read(self, step: AsyncStep[Any], request: web.Request, model: type[BaseModel]) -> Any:
         body = orjson.loads(await request.read())
         if isinstance(body, dict) and isinstance(body.get("tools"), list):
             body["tools"] = [{"description": "", **tool} for tool in body["tools"]]
             with suppress(ValidationError):
                 return model.model_validate(body)
-        return await super().read(request, model)
+        return await step(request, model)
 
 
-class LargeNumbersAsText(AapServer):
+class LargeNumbersAsText:
     """Numbers that do not fit into a double come back as strings."""
 
-    def info(self, session: Session) -> dict[str, Any]:
-        shown = orjson.dumps(super().info(session)).decode()
+    def info(self, step: Step[dict[str, Any]], session: Session) -> dict[str, Any]:
+        shown = orjson.dumps(step(session)).decode()
         changed: dict[str, Any] = orjson.loads(re.sub(r"(?<=[:,\[])-?[0-9.e+]{17,}", r'"\g<0>"', shown))
         return changed
 
 
-class PagesByOffset(AapServer):
+@dataclass
+class PagesByOffset:
     """The cursor counts sessions, so that a deleted one makes another be skipped."""
 
-    def page(self, after: str | None) -> tuple[list[Session], str | None]:
-        start, sessions = int(after or 0), self.in_order()
-        return sessions[start : start + PAGE], str(start + PAGE) if len(sessions) > start + PAGE else None
+    server: AapServer
 
-    def in_order(self) -> list[Session]:
-        return list(self.sessions.values())
+    def page(self, step: Step[Page], after: str | None) -> Page:
+        return _from_offset(list(self.server.state.sessions.values()), after)
 
 
-class NewestFirstByOffset(PagesByOffset):
+@dataclass
+class NewestFirstByOffset:
     """The cursor counts from the newest session, so that a new one makes another appear twice."""
 
-    def in_order(self) -> list[Session]:
-        return super().in_order()[::-1]
+    server: AapServer
+
+    def page(self, step: Step[Page], after: str | None) -> Page:
+        return _from_offset(list(self.server.state.sessions.values())[::-1], after)
 
 
-class CursorDiesWithItsSession(AapServer):
+def _from_offset(sessions: list[Session], after: str | None) -> Page:
+    start = int(after or 0)
+    return sessions[start : start + PAGE], str(start + PAGE) if len(sessions) > start + PAGE else None
+
+
+@dataclass
+class CursorDiesWithItsSession:
     """The cursor is a session; when that is deleted, the list ends."""
 
-    def page(self, after: str | None) -> tuple[list[Session], str | None]:
-        names = list(self.sessions)
+    server: AapServer
+
+    def page(self, step: Step[Page], after: str | None) -> Page:
+        names = list(self.server.state.sessions)
         if after is not None and after not in names:
             return [], None
         start = names.index(after) + 1 if after else 0
         here = names[start : start + PAGE]
-        return [self.sessions[name] for name in here], here[-1] if len(names) > start + PAGE else None
+        return [self.server.state.sessions[name] for name in here], here[-1] if len(names) > start + PAGE else None
 
 
-class EmptyTurnsTaken(AapServer):
+class EmptyTurnsTaken:
     """A turn without messages is a turn."""
 
-    async def read(self, request: web.Request, model: type[BaseModel]) -> Any:
+    async def read(self, step: AsyncStep[Any], request: web.Request, model: type[BaseModel]) -> Any:
         if model is NewTurn and b'"messages":[]' in await request.read():
             return NewTurn.model_construct(messages=[])
-        return await super().read(request, model)
+        return await step(request, model)
 
 
-class HalfTaken(AapServer):
+@dataclass
+class HalfTaken:
     """Of a refused list, the answers that fit are kept."""
 
-    def check_answers(self, session: Session, turn: NewTurn) -> None:
+    server: AapServer
+
+    def check_answers(self, step: Step[None], session: Session, turn: NewTurn) -> None:
         try:
-            super().check_answers(session, turn)
+            step(session, turn)
         except Refusal:
             for item in turn.messages:
                 if isinstance(item, ToolMessage) and item.toolCallId in session.pending:
-                    self.player.receive(session, item.model_dump())
+                    self.server.player.receive(session, item.model_dump())
             raise
 
 
-class OverridesForgotten(AapServer):
+class OverridesForgotten:
     """What a turn changes is undone when it ends."""
 
-    def reconfigure(self, session: Session, turn: NewTurn) -> None:
+    def reconfigure(self, step: Step[None], session: Session, turn: NewTurn) -> None:
         before = session.copy()
-        super().reconfigure(session, turn)
+        step(session, turn)
         BEFORE.set(before)
 
-    def make_room(self, session: Session) -> None:
-        super().make_room(session)
+    def make_room(self, step: Step[None], session: Session) -> None:
+        step(session)
         before = BEFORE.get()
         session.tools, session.options, session.client_tools = before.tools, before.options, before.client_tools
 
 
-class ToolsAdded(AapServer):
+class ToolsAdded:
     """Tools of a turn join those of the session."""
 
-    def reconfigure(self, session: Session, turn: NewTurn) -> None:
+    def reconfigure(self, step: Step[None], session: Session, turn: NewTurn) -> None:
         before = session.copy()
-        super().reconfigure(session, turn)
+        step(session, turn)
         session.tools = before.tools | session.tools
         names = {tool["name"] for tool in session.client_tools}
         session.client_tools += [tool for tool in before.client_tools if tool["name"] not in names]
 
 
-class OneCallAnnounced(AapServer):
+class OneCallAnnounced:
     """Of parallel calls only the first is announced."""
 
-    async def whole_stream(self, events: Events, turn: NewTurn) -> Events:
+    async def whole_stream(self, step: Step[Events], events: Events, turn: NewTurn) -> Events:
         announced = False
-        async for name, body in super().whole_stream(events, turn):
+        async for name, body in step(events, turn):
             if name != "tool_call" or not announced:
                 yield name, body
             announced = announced or name == "tool_call"
 
 
-class ResultBeforeCall(AapServer):
+class ResultBeforeCall:
     """The stream has a result before its call."""
 
-    async def whole_stream(self, events: Events, turn: NewTurn) -> Events:
+    async def whole_stream(self, step: Step[Events], events: Events, turn: NewTurn) -> Events:
         held: list[tuple[str, Any]] = []
-        async for event in super().whole_stream(events, turn):
+        async for event in step(events, turn):
             if event[0] == "tool_call":
                 held.append(event)
                 continue
@@ -151,33 +166,33 @@ class ResultBeforeCall(AapServer):
                 held.clear()
 
 
-class CutOnFailure(AapServer):
+class CutOnFailure:
     """A failing turn cuts the connection."""
 
     async def answer_turn(
-        self, request: web.Request, turn: NewTurn, happened: AsyncIterator[TurnEvent]
+        self,
+        step: AsyncStep[web.StreamResponse],
+        request: web.Request,
+        turn: NewTurn,
+        happened: AsyncIterator[TurnEvent],
     ) -> web.StreamResponse:
         CONNECTION.set(request.transport)
-        return await super().answer_turn(request, turn, happened)
+        return await step(request, turn, happened)
 
-    async def whole_stream(self, events: Events, turn: NewTurn) -> Events:
-        async for name, body in super().whole_stream(events, turn):
+    async def whole_stream(self, step: Step[Events], events: Events, turn: NewTurn) -> Events:
+        async for name, body in step(events, turn):
             connection = CONNECTION.get()
             if body.get("stopReason") == "error" and connection is not None:
                 connection.close()
             yield name, body
 
 
-class _Stepwise(Player):
-    async def go_on(self, session: Session) -> AsyncIterator[TurnEvent]:
+class StopsOnceMore:
+    """After the answers the turn stops again before it goes on."""
+
+    async def go_on(self, step: Step[AsyncIterator[TurnEvent]], session: Session) -> AsyncIterator[TurnEvent]:
         if session.pending or len(session.history) < 3 or session.history[-1]["role"] != "tool":
-            async for item in super().go_on(session):
+            async for item in step(session):
                 yield item
         else:
             yield Stopped("tool_use")
-
-
-class StopsOnceMore(AapServer):
-    """After the answers the turn stops again before it goes on."""
-
-    player_type = _Stepwise

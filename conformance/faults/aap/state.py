@@ -1,4 +1,4 @@
-"""What the AAP reference server keeps of a session."""
+"""The state of the AAP reference server: its sessions."""
 
 from copy import deepcopy
 from dataclasses import dataclass, field
@@ -27,3 +27,10 @@ class Session:
 
     def copy(self) -> "Session":
         return deepcopy(self)
+
+
+@dataclass
+class State:
+    """All that the server keeps."""
+
+    sessions: dict[str, Session] = field(default_factory=dict)

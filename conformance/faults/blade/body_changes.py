@@ -1,15 +1,19 @@
 """Functions that change a body before the server sends it; variations of the server are written with them."""
 
 from collections.abc import Callable, Mapping
-from types import MappingProxyType
 from typing import Any
 
 from conformance.faults.blade.state import BodyChange
+from conformance.faults.steps import Step
 
 
-def by_kind(body_changes: dict[str, BodyChange]) -> Mapping[str, BodyChange]:
-    """The changes of a server, by the kind of body that is changed."""
-    return MappingProxyType(body_changes)
+def by_kind(body_changes: Mapping[str, BodyChange]) -> Callable[[Any, Step[Any], str, Any], Any]:
+    """A step in the place of the writer's `shown`: bodies of these kinds are changed."""
+
+    def shown(self: Any, step: Step[Any], kind: str, body: Any) -> Any:
+        return step(kind, body_changes[kind](body) if kind in body_changes else body)
+
+    return shown
 
 
 def setting(**members: Any) -> BodyChange:

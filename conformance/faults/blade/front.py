@@ -1,4 +1,4 @@
-"""The REST side of the Blade reference server: keys, bodies that are read, answers and refusals."""
+"""The front of the Blade reference server: keys, bodies that are read, sessions by id, answers and refusals."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
@@ -6,16 +6,30 @@ from typing import Any
 import orjson
 from aiohttp import web
 
-from conformance.faults.blade.socket import Socket
-from conformance.faults.blade.state import Body, Refusal, Session, copied
+from conformance.faults.blade.state import Body, Refusal, Session, State, copied
+from conformance.faults.blade.writer import Writer
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 OPEN = ("/api/version", "/api/health", "/healthz", "/api/share/", "/socket.io/")
 USER = "user_reference"
 
 
-class Front(Socket):
-    """What all REST handlers share."""
+class Front:
+    """What all requests share: who may ask, what is read, how it is answered and refused."""
+
+    def __init__(self, key: str | None, state: State, writer: Writer) -> None:
+        self.key = key
+        self.state = state
+        self.writer = writer
+
+    def is_known(self, token: Any) -> bool:
+        return self.key is None or token == self.key or token in self.state.tokens.values()
+
+    def session(self, name: Any) -> Session:
+        try:
+            return self.state.sessions[name]
+        except (KeyError, TypeError):
+            raise Refusal(404, "there is no such session") from None
 
     async def answer(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         try:
@@ -35,7 +49,7 @@ class Front(Socket):
         return web.json_response({"detail": words}, status=status)
 
     def reply(self, kind: str, body: Any, status: int = 200) -> web.Response:
-        return web.json_response(self.shown(kind, copied(body)), status=status)
+        return web.json_response(self.writer.shown(kind, copied(body)), status=status)
 
     async def read(self, request: web.Request, **wanted: Any) -> Body:
         """The body as an object that has these members with these types, `None` among the types for optional ones."""
@@ -67,3 +81,10 @@ class Front(Socket):
         if not 1 <= limit <= longest or offset < 0:
             raise Refusal(422, "limit or offset is out of bounds")
         return limit, offset
+
+    def take(self, shelf: dict[str, Body], request: web.Request) -> Body:
+        """The resource that a request names."""
+        try:
+            return shelf[request.match_info["id"]]
+        except KeyError:
+            raise Refusal(404, "there is no such thing") from None

@@ -11,10 +11,11 @@ from aiohttp import web
 from socketio.packet import ACK  # type: ignore[import-untyped]
 
 from conformance.faults.blade.body_changes import by_kind, only, without
-from conformance.faults.blade.server import BladeServer
 from conformance.faults.blade.socket_engine import socket_server
 from conformance.faults.blade.state import COMPACTION, Body, BodyChange, Session
+from conformance.faults.steps import AsyncStep, Step
 
+Events = list[tuple[str, Any]]
 BEGUN = ("turn_id", "role", "status", "parent_fork_tool_call_id")
 OF_A_SESSION = ("solution_id", "biz_role_id", "model", "replay_state", "solution", "primary_skill_snapshot")
 
@@ -42,10 +43,10 @@ class _Silent(socketio.AsyncServer):  # type: ignore[misc]
             await super()._send_packet(eio_sid, packet)
 
 
-class SeedsOnly(BladeServer):
+class SeedsOnly:
     """Does without whatever only a companion page asks for."""
 
-    body_changes = by_kind(
+    shown = by_kind(
         {
             "session": without(*OF_A_SESSION, "session_setup", "viewer_role"),
             "turn": _turn,
@@ -63,28 +64,28 @@ class SeedsOnly(BladeServer):
         }
     )
 
-    def engine(self) -> Any:
+    def engine(self, step: Step[Any]) -> Any:
         return socket_server(_Silent)
 
-    def handler(self, name: str) -> Any:
-        handle = super().handler(name)
+    def handler(self, step: Step[Any], name: str) -> Any:
+        handle = step(name)
 
         async def silent(sid: str, body: Any = None) -> Any:
-            told = await handle(sid, body)
-            return told if name == "chat:compact" else None
+            answer = await handle(sid, body)
+            return answer if name == "chat:compact" else None
 
         return silent
 
-    async def patch(self, session: Session, turn: Body, kind: str, data: Body) -> None:
+    async def patch(self, step: AsyncStep[None], session: Session, turn: Body, kind: str, data: Body) -> None:
         """One number for all patches: no sentence says what they count."""
         session.patches[turn["turn_id"]] = 6
-        await super().patch(session, turn, kind, data)
+        await step(session, turn, kind, data)
 
-    def numbered(self, session: Session, body: Any) -> Any:
+    def numbered(self, step: Step[Any], session: Session, body: Any) -> Any:
         return body
 
-    def refusal(self, status: int, words: str) -> web.Response:
+    def refusal(self, step: Step[web.Response], status: int, words: str) -> web.Response:
         return web.Response(text=words, status=status)
 
-    def events(self, session: Session, name: str, body: Any) -> list[tuple[str, Any]]:
+    def events(self, step: Step[Events], session: Session, name: str, body: Any) -> Events:
         return [] if name in ("session:updated", "workspace:files_changed", "system:error") else [(name, body)]

@@ -8,41 +8,31 @@ import orjson
 
 from conformance.faults.blade.script import QUESTIONS, Ask, Compact, Move, Recall, Send, Show, Use
 from conformance.faults.blade.state import Body, Broken, Paused, Pending, Session, block, mint, new_turn
+from conformance.faults.blade.writer import Writer
 from conformance.faults.script import Break, Speak, words
 
 
 class Player:
     """Performs moves; every rule is a step that a fault can change."""
 
-    async def tell(self, session: Session, name: str, body: Any) -> None:
-        """Send an event to the subscribers of the session."""
-        raise NotImplementedError
-
-    async def tell_turn(self, session: Session, name: str, turn: Body) -> None:
-        await self.tell(session, name, turn | {"session_id": session.id})
-
-    async def patch(self, session: Session, turn: Body, kind: str, data: Body) -> None:
-        number = session.patches[turn["turn_id"]] = session.patches.get(turn["turn_id"], 0) + 1
-        envelope = {"session_id": session.id, "sequence": number, "patch_type": kind, "data": data}
-        await self.tell(session, "turn:patch", envelope | {name: turn[name] for name in ("turn_id", "loop_id")})
-
-    # -- turns ---------------------------------------------------------------------------------------------------------
+    def __init__(self, writer: Writer) -> None:
+        self.writer = writer
 
     async def start(self, session: Session, loop: str, parent: str | None) -> Body:
         turn = new_turn(session, "assistant", loop, parent)
         session.open.append(turn)
-        await self.tell_turn(session, "turn:start", turn)
+        await self.writer.send_turn(session, "turn:start", turn)
         return turn
 
     async def finish(self, session: Session, turn: Body, status: str) -> None:
         turn["status"] = status
         session.open.remove(turn)
-        await self.tell_turn(session, "turn:end", turn)
+        await self.writer.send_turn(session, "turn:end", turn)
 
     async def user_turn(self, session: Session, blocks: list[Body]) -> None:
         turn = new_turn(session, "user", "root", None, blocks=blocks)
-        await self.tell_turn(session, "turn:start", turn)
-        await self.tell_turn(session, "turn:end", turn)
+        await self.writer.send_turn(session, "turn:start", turn)
+        await self.writer.send_turn(session, "turn:end", turn)
 
     async def close(self, session: Session, status: str) -> None:
         """End what is open, the innermost first."""
@@ -51,8 +41,6 @@ class Player:
                 if call["status"] == "pending":
                     await self.change(session, turn, call, "cancelled")
             await self.finish(session, turn, status)
-
-    # -- moves ---------------------------------------------------------------------------------------------------------
 
     async def perform(self, session: Session, moves: list[Move], loop: str = "root", parent: str | None = None) -> None:
         """Perform the moves; each call of the model is one turn, so a turn ends with its tools."""
@@ -94,28 +82,28 @@ class Player:
             turn["blocks"].append(block(kind, ""))
         turn["blocks"][-1]["content"] += piece
         whole = turn["blocks"][-1]["content"]
-        await self.patch(session, turn, "add_content", {"type": kind, "content": whole, "text_delta": piece})
+        await self.writer.patch(session, turn, "add_content", {"type": kind, "content": whole, "text_delta": piece})
 
     async def show(self, session: Session, turn: Body, shown: Body) -> None:
         turn["blocks"].append(shown)
-        await self.patch(session, turn, "add_content", dict(shown))
+        await self.writer.patch(session, turn, "add_content", dict(shown))
 
     async def call(self, session: Session, turn: Body, name: str, given: Any, status: str = "pending") -> Body:
         named = {"id": mint("tc"), "tool_name": name, "display_name": f"Use {name}"}
         call = named | {"arguments": orjson.dumps(given).decode(), "status": status}
         turn["tool_calls"].append(call | {"result": None, "duration_ms": None, "pending_question_ref": None})
-        await self.patch(session, turn, "add_tool_call", call)
+        await self.writer.patch(session, turn, "add_tool_call", call)
         made: Body = turn["tool_calls"][-1]
         return made
 
     async def give(self, session: Session, turn: Body, call: Body, result: Any) -> None:
         call |= {"status": "done", "result": result, "duration_ms": 3, "pending_question_ref": None}
-        told = {"tool_call_id": call["id"], "result": result, "status": "done", "duration_ms": 3}
-        await self.patch(session, turn, "tool_result", told)
+        members = {"tool_call_id": call["id"], "result": result, "status": "done", "duration_ms": 3}
+        await self.writer.patch(session, turn, "tool_result", members)
 
     async def change(self, session: Session, turn: Body, call: Body, status: str) -> None:
         call["status"] = status
-        await self.patch(session, turn, "set_tool_status", {"tool_call_id": call["id"], "status": status})
+        await self.writer.patch(session, turn, "set_tool_status", {"tool_call_id": call["id"], "status": status})
 
     async def use(self, session: Session, turn: Body, move: Use) -> None:
         call = await self.call(session, turn, move.name, move.given)
@@ -168,8 +156,8 @@ class Player:
             await self.perform(session, rest, waiting["loop_id"], waiting["parent_fork_tool_call_id"])
 
     async def end_again(self, session: Session, turn: Body) -> None:
-        """A turn that was paused has changed: whoever refreshes at turn:end only is told."""
-        await self.tell_turn(session, "turn:end", turn)
+        """A turn that was paused has changed: clients that refresh at turn:end only must see it."""
+        await self.writer.send_turn(session, "turn:end", turn)
 
     async def give_up(self, session: Session, pending: Pending) -> None:
         """Nobody waits for the answer any more."""
@@ -181,5 +169,5 @@ class Player:
     def compact(self, session: Session, trigger: str) -> None:
         summary = {"summary_preview": "In short", "summary_full": "In short: all is well."}
         tokens = {"tokens_before": 100, "tokens_after": 25, "saved_ratio": 0.75, "trigger": trigger}
-        told = {"kind": "compaction", "status": "completed", "compaction_id": mint("cmp"), **summary, **tokens}
-        new_turn(session, "system", "root", None, archived_count=len(session.turns), **told)
+        members = {"kind": "compaction", "status": "completed", "compaction_id": mint("cmp"), **summary, **tokens}
+        new_turn(session, "system", "root", None, archived_count=len(session.turns), **members)

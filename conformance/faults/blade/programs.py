@@ -1,6 +1,7 @@
 """Wrong Blade servers that remember something or take several steps, which rows of faults.yaml cannot say."""
 
 import asyncio
+from dataclasses import dataclass, field
 from typing import Any
 
 from aiohttp import web
@@ -8,18 +9,18 @@ from aiohttp import web
 from conformance.faults.blade.server import BladeServer
 from conformance.faults.blade.socket_engine import socket_server
 from conformance.faults.blade.state import Body, Refusal, Session
+from conformance.faults.steps import AsyncStep, Step
 
 Events = list[tuple[str, Any]]
 
 
-class PatchesAfterTheEnd(BladeServer):
+@dataclass
+class PatchesAfterTheEnd:
     """The last delta comes after turn:end."""
 
-    def __init__(self, key: str | None = None) -> None:
-        super().__init__(key)
-        self.held: dict[str, Any] = {}
+    held: dict[str, Any] = field(default_factory=dict)
 
-    def events(self, session: Session, name: str, body: Any) -> Events:
+    def events(self, step: Step[Events], session: Session, name: str, body: Any) -> Events:
         last = self.held.pop(session.id, None)
         if name == "turn:patch":
             self.held[session.id] = body
@@ -27,14 +28,13 @@ class PatchesAfterTheEnd(BladeServer):
         return [(name, body), *([("turn:patch", last)] if last else [])]
 
 
-class ResultsInTheNextTurn(BladeServer):
-    """A tool's result is told in the turn after its call."""
+@dataclass
+class ResultsInTheNextTurn:
+    """A tool's result comes in the turn after its call."""
 
-    def __init__(self, key: str | None = None) -> None:
-        super().__init__(key)
-        self.held: dict[str, Any] = {}
+    held: dict[str, Any] = field(default_factory=dict)
 
-    def events(self, session: Session, name: str, body: Any) -> Events:
+    def events(self, step: Step[Events], session: Session, name: str, body: Any) -> Events:
         if name == "turn:patch" and body["patch_type"] == "tool_result":
             self.held[session.id] = body
             return []
@@ -42,33 +42,33 @@ class ResultsInTheNextTurn(BladeServer):
         return [(name, body), *([("turn:patch", {**late, "turn_id": body["turn_id"]})] if late else [])]
 
 
-class OnlyTheAskedMayAnswer(BladeServer):
+@dataclass
+class OnlyTheAskedMayAnswer:
     """An answer from another connection is refused."""
 
-    def __init__(self, key: str | None = None) -> None:
-        super().__init__(key)
-        self.owners: dict[str, str] = {}
+    owners: dict[str, str] = field(default_factory=dict)
 
-    async def on_chat_send(self, sid: str, body: Body) -> Any:
+    async def on_chat_send(self, step: AsyncStep[Any], sid: str, body: Body) -> Any:
         if self.owners.setdefault(str(body.get("session_id")), sid) != sid:
             raise Refusal(403, "Access denied")
-        return await super().on_chat_send(sid, body)
+        return await step(sid, body)
 
 
-class PollingOnly(BladeServer):
+class PollingOnly:
     """There is no websocket."""
 
-    def engine(self) -> Any:
+    def engine(self, step: Step[Any]) -> Any:
         return socket_server(transports=["polling"], allow_upgrades=False)
 
 
-class WedgedByNonsense(BladeServer):
+@dataclass
+class WedgedByNonsense:
     """An event without a proper body leaves the server of no use."""
 
-    wedged = False
+    wedged: bool = False
 
-    def handler(self, name: str) -> Any:
-        work = super().handler(name)
+    def handler(self, step: Step[Any], name: str) -> Any:
+        work = step(name)
 
         async def handle(sid: str, body: Any = None) -> Any:
             self.wedged = self.wedged or not isinstance(body, dict)
@@ -76,61 +76,76 @@ class WedgedByNonsense(BladeServer):
 
         return handle
 
-    def check_room(self, session: Session) -> None:
-        super().check_room(session)
+    def check_room(self, step: Step[None], session: Session) -> None:
+        step(session)
         if self.wedged:
             raise Refusal(500, "out of order")
 
 
-class ErrorsForEverybody(BladeServer):
-    """A refusal is told to every connection."""
+@dataclass
+class ErrorsForEverybody:
+    """A refusal is sent to every connection."""
 
-    async def refuse(self, sid: str, name: str, body: Any, refusal: Refusal) -> Any:
-        told = {"message": refusal.words, "code": refusal.status}
-        await self.io.emit("system:error", told)
+    server: BladeServer
+
+    async def refuse(self, step: AsyncStep[Any], sid: str, name: str, body: Any, refusal: Refusal) -> Any:
+        members = {"message": refusal.words, "code": refusal.status}
+        await self.server.writer.io.emit("system:error", members)
 
 
-class BusySessionsQueue(BladeServer):
+@dataclass
+class BusySessionsQueue:
     """A second message waits for its turn."""
 
-    async def on_chat_send(self, sid: str, body: Body) -> Any:
-        session = self.sessions.get(str(body.get("session_id")))
+    server: BladeServer
+
+    async def on_chat_send(self, step: AsyncStep[Any], sid: str, body: Body) -> Any:
+        session = self.server.state.sessions.get(str(body.get("session_id")))
         if session is not None and session.task is not None:
             await asyncio.wait({session.task})
-        return await super().on_chat_send(sid, body)
+        return await step(sid, body)
 
 
-class CheckoutRewinds(BladeServer):
+@dataclass
+class CheckoutRewinds:
     """Checkout shortens the history."""
 
-    async def post_checkout(self, request: web.Request) -> web.StreamResponse:
-        self.rewind(self.find(request), 0)
-        return await super().post_checkout(request)
+    server: BladeServer
+
+    async def post_checkout(self, step: AsyncStep[web.StreamResponse], request: web.Request) -> web.StreamResponse:
+        self.server.sessions.rewind(self.server.front.find(request), 0)
+        return await step(request)
 
 
-class ExtraInfoTwice(BladeServer):
+@dataclass
+class ExtraInfoTwice:
     """Extra info is not replaced."""
 
-    async def post_extra(self, request: web.Request) -> web.StreamResponse:
-        session = self.find(request)
+    server: BladeServer
+
+    async def post_extra(self, step: AsyncStep[web.StreamResponse], request: web.Request) -> web.StreamResponse:
+        session = self.server.front.find(request)
         before = session.extra
-        reply = await super().post_extra(request)
+        reply = await step(request)
         session.extra = before or session.extra
         return reply
 
 
-class MemoryInBytes(BladeServer):
+class MemoryInBytes:
     """The length of a memory is counted in bytes."""
 
-    def check_memory(self, body: Body) -> None:
-        super().check_memory({**body, "content": "x" * len(body.get("content", "x").encode())})
+    def check_memory(self, step: Step[None], body: Body) -> None:
+        step({**body, "content": "x" * len(body.get("content", "x").encode())})
 
 
-class EmptyBatchIsAll(BladeServer):
+@dataclass
+class EmptyBatchIsAll:
     """A batch without ids is taken for all memories."""
 
-    async def post_batch(self, request: web.Request) -> web.StreamResponse:
+    server: BladeServer
+
+    async def post_batch(self, step: AsyncStep[web.StreamResponse], request: web.Request) -> web.StreamResponse:
         if (await request.json()).get("ids") == []:
-            self.memories.clear()
-            return self.reply("batch", {"ok": True, "count": 0})
-        return await super().post_batch(request)
+            self.server.state.memories.clear()
+            return self.server.front.reply("batch", {"ok": True, "count": 0})
+        return await step(request)

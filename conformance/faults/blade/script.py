@@ -68,7 +68,7 @@ Move = Speak | Use | Ask | Send | Show | Compact | Recall | Break
 
 
 def script(text: str) -> list[Move]:
-    """What the agent does when told this."""
+    """What the agent does with this message."""
     moves = [move for found in DIRECTIVE.finditer(text) for move in _moves(found[1], found[2] or "", found[3])]
     rest = DIRECTIVE.sub(_left, text)
     return [*moves, Speak("text", words(f"You said: {rest.strip()}"))]

@@ -1,9 +1,10 @@
 """The state of the Blade reference server: sessions, turns, open questions; and how it refuses."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import count
 from typing import Any
 from uuid import uuid4
 
@@ -77,7 +78,7 @@ class Session:
     files: dict[str, bytes] = field(default_factory=dict)
     extra: Body | None = None
     patches: dict[str, int] = field(default_factory=dict)
-    told: list[tuple[str, Any]] = field(default_factory=list)
+    sent: list[tuple[str, Any]] = field(default_factory=list)
     passed_over: Pending | None = None
 
     @property
@@ -90,6 +91,23 @@ class Session:
 
     def becomes(self, status: str) -> None:
         self.fields |= {"status": status, "updated_at": now()}
+
+
+@dataclass
+class State:
+    """All that the server keeps, by id."""
+
+    sessions: dict[str, Session] = field(default_factory=dict)
+    shares: dict[str, str] = field(default_factory=dict)
+    """The sessions that are shared, by their tokens."""
+    memories: dict[str, Body] = field(default_factory=dict)
+    keys: dict[str, Body] = field(default_factory=dict)
+    tokens: dict[str, str] = field(default_factory=dict)
+    """The plaintexts of the keys."""
+    tasks: dict[str, Body] = field(default_factory=dict)
+    runs: dict[str, list[Body]] = field(default_factory=dict)
+    """The runs of each task."""
+    numbers: Iterator[int] = field(default_factory=lambda: count(1))
 
 
 def new_session(given: Body, user: str) -> Session:
@@ -142,5 +160,5 @@ def new_turn(session: Session, role: str, loop: str, parent: str | None, **more:
 def block(kind: str, content: Any = None, call: Body | None = None) -> Body:
     """A content block, of a tool call or of none."""
     source = call or dict.fromkeys(("id", "tool_name", "display_name"))
-    told = {"tool_call_id": source["id"], "tool_name": source["tool_name"], "display_name": source["display_name"]}
-    return {"type": kind, "content": content, **told}
+    members = {"tool_call_id": source["id"], "tool_name": source["tool_name"], "display_name": source["display_name"]}
+    return {"type": kind, "content": content, **members}

@@ -4,9 +4,8 @@ from typing import Any
 
 from aiohttp import web
 
-from conformance.faults.cas.front import reply
-from conformance.faults.cas.resources import Resources
-from conformance.faults.cas.state import Body, mint, now
+from conformance.faults.cas.front import Front, reply
+from conformance.faults.cas.state import Body, State, mint, now
 from conformance.faults.refusal import Refusal
 
 DEFAULTS: Body = {
@@ -21,28 +20,16 @@ FIELDS = ("name", "model", *DEFAULTS)
 TOOLSET = "agent_toolset_20260401"
 
 
-class Agents(Resources):
+class Agents:
     """Agents, and what their tools may do."""
 
-    def __init__(self, key: str | None = None) -> None:
-        super().__init__(key)
-        self.agents: dict[str, list[Body]] = {}
-
-    def agent_routes(self) -> list[web.RouteDef]:
-        return [
-            web.post("/agents", self.post_agent),
-            web.get("/agents", self.get_agents),
-            web.get("/agents/{id}", self.get_agent),
-            web.post("/agents/{id}", self.update_agent),
-            web.put("/agents/{id}", self.update_agent),
-            web.get("/agents/{id}/versions", self.get_versions),
-            web.post("/agents/{id}/archive", self.archive_agent),
-            web.delete("/agents/{id}", self.delete_agent),
-        ]
+    def __init__(self, state: State, front: Front) -> None:
+        self.state = state
+        self.front = front
 
     def versions(self, name: str) -> list[Body]:
         try:
-            return self.agents[name]
+            return self.state.agents[name]
         except KeyError:
             raise Refusal(404, f"Agent '{name}' was not found.") from None
 
@@ -54,32 +41,32 @@ class Agents(Resources):
         return versions[number - 1]
 
     async def post_agent(self, request: web.Request) -> web.StreamResponse:
-        body = await self.read(request)
+        body = await self.front.read(request)
         for name in ("name", "model"):
             if not body.get(name):
                 raise Refusal(400, f"{name} is required.")
         at = now()
         agent = {"id": mint("agent"), "type": "agent", **DEFAULTS, **self.fields_of(body), "version": 1}
         agent |= {"archived_at": None, "created_at": at, "updated_at": at}
-        self.agents[agent["id"]] = [agent]
+        self.state.agents[agent["id"]] = [agent]
         return reply(agent, 201)
 
     def fields_of(self, body: Body) -> Body:
         return {name: body[name] for name in FIELDS if name in body}
 
     async def get_agents(self, request: web.Request) -> web.StreamResponse:
-        latest = [versions[-1] for versions in self.agents.values()]
-        return reply(self.page(request, [agent for agent in latest if agent["archived_at"] is None][::-1]))
+        latest = [versions[-1] for versions in self.state.agents.values()]
+        return reply(self.front.page(request, [agent for agent in latest if agent["archived_at"] is None][::-1]))
 
     async def get_agent(self, request: web.Request) -> web.StreamResponse:
         return reply(self.version(request.match_info["id"], int(request.query.get("version", 0))))
 
     async def update_agent(self, request: web.Request) -> web.StreamResponse:
-        body, name = await self.read(request), request.match_info["id"]
+        body, name = await self.front.read(request), request.match_info["id"]
         agent = self.version(name)
         self.check_version(agent, body)
         changed = agent | self.fields_of(body) | {"version": agent["version"] + 1, "updated_at": now()}
-        self.agents[name].append(changed)
+        self.state.agents[name].append(changed)
         return reply(changed)
 
     def check_version(self, agent: Body, body: Body) -> None:
@@ -88,8 +75,8 @@ class Agents(Resources):
 
     async def get_versions(self, request: web.Request) -> web.StreamResponse:
         versions = self.versions(request.match_info["id"])[::-1]
-        limit = self.limit(request)
-        return reply(self.envelope(versions[:limit], has_more=len(versions) > limit))
+        limit = self.front.limit(request)
+        return reply(self.front.envelope(versions[:limit], has_more=len(versions) > limit))
 
     async def archive_agent(self, request: web.Request) -> web.StreamResponse:
         agent = self.version(request.match_info["id"])
@@ -99,10 +86,8 @@ class Agents(Resources):
     async def delete_agent(self, request: web.Request) -> web.StreamResponse:
         name = request.match_info["id"]
         self.versions(name)
-        del self.agents[name]
+        del self.state.agents[name]
         return reply({"id": name, "type": "agent_deleted"})
-
-    # -- tools ---------------------------------------------------------------------------------------------------------
 
     def policies(self, agent: Body) -> dict[str, str]:
         """The enabled server tools, and what is to happen when they are called."""

@@ -26,8 +26,6 @@ CURSORS = ("after_id", "before_id", "page")
 class Front:
     """What every request passes through, whatever it asks for."""
 
-    mount = "/api/v1/cloud"
-
     def __init__(self, key: str | None = None) -> None:
         self.key = key
         self.first_answers: dict[str, tuple[Any, int, bytes]] = {}
@@ -61,8 +59,6 @@ class Front:
     def too_large(self, request: web.Request) -> web.Response:
         return self.refusal(request, 400, "The body is too large.")
 
-    # -- repeated requests ---------------------------------------------------------------------------------------------
-
     def repeat_key(self, request: web.Request) -> str | None:
         return request.headers.get("Idempotency-Key") or request.headers.get("X-Idempotency-Key")
 
@@ -87,8 +83,6 @@ class Front:
 
     def is_repeated(self, before: Any, asked: Any) -> bool:
         return bool(before == asked)
-
-    # -- bodies and pages ----------------------------------------------------------------------------------------------
 
     async def read(self, request: web.Request) -> Body:
         """The JSON object a request carries."""

@@ -4,11 +4,12 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
-from conformance.faults.cas.sessions import Sessions
-from conformance.faults.cas.state import Body, Item, Session, mint, now
+from conformance.faults.cas.agents import Agents
+from conformance.faults.cas.journal import Journal
+from conformance.faults.cas.state import Body, Session, now
+from conformance.faults.cas.threads import Threads
 from conformance.faults.script import Break, Call, Fork, Move, Speak, Stop, words
 
-USAGE = {"input_tokens": 3, "output_tokens": 5, "cache_read_input_tokens": 0, "cache_creation_input_tokens": 0}
 PACE = 0.02
 EVALUATED = {"always_allow": "allow", "always_ask": "ask", "always_deny": "deny"}
 
@@ -17,28 +18,15 @@ class Broken(Exception):
     """The agent fails."""
 
 
-class Player(Sessions):
+class Player:
     """One turn after the other, event by event."""
 
-    def event(self, session: Session, kind: str, **told: Any) -> Body:
-        """A new event of the session."""
-        at = now()
-        about: Body = {"id": mint("evt"), "type": kind, "session_id": session.view["id"]}
-        if kind.startswith("user."):
-            about["schema_version"] = "1.0"
-        if session.turn_id is not None:
-            about["turn_id"] = session.turn_id
-        return about | {"created_at": at, "processed_at": at} | told
+    child_name = "researcher"
 
-    def emit(self, session: Session, kind: str, **told: Any) -> Body:
-        event = self.event(session, kind, **told)
-        self.store(session, event)
-        return event
-
-    def store(self, session: Session, event: Body) -> None:
-        session.add(Item(event))
-
-    # -- turns ---------------------------------------------------------------------------------------------------------
+    def __init__(self, agents: Agents, journal: Journal, threads: Threads) -> None:
+        self.agents = agents
+        self.journal = journal
+        self.threads = threads
 
     async def play(self, session: Session, moves: Sequence[Move]) -> None:
         """A whole turn."""
@@ -48,7 +36,7 @@ class Player(Sessions):
         except asyncio.CancelledError:
             self.finish(session, {"type": "cancelled"})
         except Broken:
-            self.emit(session, "session.error", error=self.error())
+            self.journal.emit(session, "session.error", error=self.error())
             self.finish(session, {"type": "error"})
         else:
             self.finish(session, {"type": reason})
@@ -59,19 +47,21 @@ class Player(Sessions):
     def go(self, session: Session) -> None:
         session.is_waiting = False
         session.show(status="running", turn_status="running")
-        self.emit(session, "session.status_running", status="running")
+        self.journal.emit(session, "session.status_running", status="running")
 
     def finish(self, session: Session, reason: Body) -> None:
+        """The turn ends, and with it the threads that were still at work."""
+        for thread in session.threads.values():
+            if thread["role"] == "child" and thread["stop_reason"].get("type") in (None, "requires_action"):
+                self.threads.move(session, thread, "idle", reason)
+        self.threads.coordinator(session)["stop_reason"] = reason
         session.pending.clear()
         session.is_waiting = False
-        self.close_span(session)
+        self.journal.close_span(session)
         session.show(status="idle", turn_status="idle")
-        idle = self.idle(session, reason)
+        idle = self.journal.idle(session, reason)
         session.turn_id = None
-        self.store(session, idle)
-
-    def idle(self, session: Session, reason: Body) -> Body:
-        return self.event(session, "session.status_idle", status="idle", stop_reason=reason, usage=dict(USAGE))
+        self.journal.store(session, idle)
 
     async def perform(self, session: Session, moves: Sequence[Move]) -> str:
         """Make the moves; the reason why they end."""
@@ -84,79 +74,31 @@ class Player(Sessions):
                 case Fork(asking):
                     await self.fork(session, asking)
                 case Break():
-                    self.close_span(session, is_error=True)
+                    self.journal.close_span(session, is_error=True)
                     raise Broken
                 case Stop(reason):
                     return reason
         return "end_turn"
 
-    async def fork(self, session: Session, asking: bool) -> None:
-        raise NotImplementedError
-
-    def open_span(self, session: Session) -> None:
-        if session.span_id is None:
-            session.span_id = self.emit(session, "span.model_request_start", model="reference")["id"]
-
-    def close_span(self, session: Session, is_error: bool = False) -> None:
-        if session.span_id is not None:
-            told = {"model_request_start_id": session.span_id, "is_error": is_error}
-            session.span_id = None
-            self.emit(session, "span.model_request_end", **told, model_usage=dict(USAGE), usage=dict(USAGE))
-
-    # -- speaking ------------------------------------------------------------------------------------------------------
-
     async def speak(self, session: Session, move: Speak, is_broken: bool = False, **about: Any) -> None:
         """Say or think something: pieces for those who asked for them, then the whole."""
-        self.open_span(session)
-        final = self.spoken(session, move.kind, "".join(move.pieces), **about)
-        self.begin(session, final)
+        self.journal.open_span(session)
+        final = self.journal.spoken(session, move.kind, "".join(move.pieces), **about)
+        self.journal.begin(session, final)
         for piece in move.pieces:
             await asyncio.sleep(PACE if move.pause else 0)
-            self.piece(session, final, move.kind, piece)
+            self.journal.piece(session, final, move.kind, piece)
         if not is_broken:
-            self.end(session, final)
-            self.store(session, final | {"created_at": now(), "processed_at": now()})
-
-    def spoken(self, session: Session, kind: str, text: str, **about: Any) -> Body:
-        if kind == "thinking":
-            return self.event(session, "agent.thinking", thinking=text, **about)
-        return self.event(session, "agent.message", content=[{"type": "text", "text": text}], **about)
-
-    def begin(self, session: Session, final: Body) -> None:
-        about = {"id": final["id"], "type": final["type"]}
-        self.offer(session, "deltas", final, {"type": "event_start", "event": about})
-        if final["type"] == "agent.message":
-            self.raw(session, final, "agent.message_start", message={"role": "assistant", "content": []})
-            self.raw(session, final, "agent.content_block_start", index=0, content_block={"type": "text", "text": ""})
-
-    def piece(self, session: Session, final: Body, kind: str, text: str) -> None:
-        delta = {"type": "content_delta", "index": 0, "content": {"type": "text", "text": text}}
-        self.offer(session, "deltas", final, {"type": "event_delta", "event_id": final["id"], "delta": delta})
-        if kind == "text":
-            self.raw(session, final, "agent.content_block_delta", index=0, delta={"type": "text_delta", "text": text})
-
-    def end(self, session: Session, final: Body) -> None:
-        if final["type"] == "agent.message":
-            self.raw(session, final, "agent.content_block_stop", index=0)
-            self.raw(session, final, "agent.message_delta", delta={"stop_reason": "end_turn"}, usage=dict(USAGE))
-            self.raw(session, final, "agent.message_stop")
-
-    def raw(self, session: Session, final: Body, kind: str, **told: Any) -> None:
-        if session.is_incremental:
-            self.offer(session, "raw", final, {"type": kind, **told})
-
-    def offer(self, session: Session, form: str, final: Body, body: Body) -> None:
-        session.add(Item(body, form, final["id"]))
-
-    # -- tools ---------------------------------------------------------------------------------------------------------
+            self.journal.end(session, final)
+            self.journal.store(session, final | {"created_at": now(), "processed_at": now()})
 
     async def call(self, session: Session, tools: Sequence[tuple[str | None, Body]], **about: Any) -> None:
         """Call the tools there are, all at once, and wait for the client where it must answer."""
-        self.open_span(session)
+        self.journal.open_span(session)
         calls = [event for name, given in tools if (event := self.called(session, name, given, **about))]
         if not calls:
             await self.speak(session, Speak("text", words("I have no such tool.")), **about)
-        self.close_span(session)
+        self.journal.close_span(session)
         for event in calls:
             if event.get("evaluated_permission") in ("allow", "deny"):
                 self.settle(session, event, is_allowed=event["evaluated_permission"] == "allow")
@@ -164,12 +106,12 @@ class Player(Sessions):
             await self.wait(session)
 
     def called(self, session: Session, name: str | None, given: Body, **about: Any) -> Body | None:
-        policies, custom = self.policies(session.view["agent"]), self.custom_tools(session.view["agent"])
+        policies, custom = self.agents.policies(session.view["agent"]), self.agents.custom_tools(session.view["agent"])
         if name in policies:
             about["evaluated_permission"] = EVALUATED[policies[name]]
-            event = self.emit(session, "agent.tool_use", name=name, input=given, **about)
+            event = self.journal.emit(session, "agent.tool_use", name=name, input=given, **about)
         elif name is None and custom:
-            event = self.emit(session, "agent.custom_tool_use", name=custom[0], input=given, **about)
+            event = self.journal.emit(session, "agent.custom_tool_use", name=custom[0], input=given, **about)
         else:
             return None
         if event.get("evaluated_permission", "ask") == "ask":
@@ -181,7 +123,7 @@ class Player(Sessions):
         text = f"{call['name']} says {sorted(map(str, call['input'].values()))}" if is_allowed else f"Denied. {words}"
         about = {"session_thread_id": call["session_thread_id"]} if "session_thread_id" in call else {}
         about |= {"content": [{"type": "text", "text": text}], "is_error": not is_allowed}
-        self.emit(session, "agent.tool_result", tool_use_id=call["id"], **about)
+        self.journal.emit(session, "agent.tool_result", tool_use_id=call["id"], **about)
 
     async def wait(self, session: Session) -> None:
         """Idle until every pending call is answered; then go on in the same turn."""
@@ -189,7 +131,8 @@ class Player(Sessions):
         session.answered.clear()
         session.is_waiting = True
         session.show(status="idle", turn_status="idle")
-        self.store(session, self.idle(session, {"type": "requires_action", "event_ids": list(session.pending)}))
+        reason = {"type": "requires_action", "event_ids": list(session.pending)}
+        self.journal.store(session, self.journal.idle(session, reason))
         await session.answered.wait()
         pending = dict(session.pending)
         session.pending.clear()
@@ -198,3 +141,35 @@ class Player(Sessions):
             answer = session.answers.get(name, {})
             if answer.get("type") == "user.tool_confirmation":
                 self.settle(session, call, answer.get("result") == "allow", answer.get("deny_message") or "")
+
+    async def fork(self, session: Session, asking: bool) -> None:
+        self.journal.open_span(session)
+        given = {"agent_name": self.child_name, "message": "Look it up."}
+        use = {"name": "create_agent", "input": given, "evaluated_permission": "allow"}
+        call = self.journal.emit(session, "agent.tool_use", **use)
+        self.journal.close_span(session)
+        parent = self.threads.coordinator(session)["id"]
+        child = self.threads.open_thread(session, self.child_name, parent, call["id"])
+        self.threads.announce(session, child)
+        ends = {"from_session_thread_id": parent, "to_session_thread_id": child["id"]}
+        sent = {"direction": "coordinator_to_child", "content": [{"type": "text", "text": "Look it up."}]}
+        self.threads.emit_of(session, child, "agent.thread_message_sent", **sent, **ends)
+        self.threads.move(session, child, "running", {})
+        if asking:
+            await self.ask_from(session, child)
+        await self.speak(session, Speak("text", words("It is found.")), session_thread_id=child["id"])
+        self.journal.close_span(session)
+        self.threads.move(session, child, "idle", {"type": "end_turn"})
+        ends = {"from_session_thread_id": child["id"], "to_session_thread_id": parent}
+        received = {"direction": "child_to_parent", "content": [{"type": "text", "text": "It is found."}]}
+        self.threads.emit_of(session, child, "agent.thread_message_received", **received, is_error=False, **ends)
+        self.settle(session, call, is_allowed=True)
+
+    async def ask_from(self, session: Session, child: Body) -> None:
+        """The child must ask before it goes on."""
+        members = {"name": "calc", "input": {"expression": "1 + 1"}, "evaluated_permission": "ask"}
+        call = self.threads.emit_of(session, child, "agent.tool_use", **members)
+        session.pending[call["id"]] = call
+        self.threads.move(session, child, "idle", {"type": "requires_action", "event_ids": [call["id"]]})
+        await self.wait(session)
+        self.threads.move(session, child, "running", {})

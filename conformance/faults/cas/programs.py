@@ -1,92 +1,113 @@
 """Wrong CAS servers that remember something or take several steps, which rows of faults.yaml cannot say."""
 
 import asyncio
+from dataclasses import dataclass
+from typing import Any
 
 from aiohttp import web
 
 from conformance.faults.cas.server import CasServer
 from conformance.faults.cas.state import Body, Item, Session
 from conformance.faults.cas.variations import OtherEndings
+from conformance.faults.steps import AsyncStep, Step
 
 
-class LiveAgents(CasServer):
+@dataclass
+class LiveAgents:
     """A session shows its agent as it is now."""
 
-    def shown(self, session: Session) -> Body:
-        return super().shown(session) | {"agent": self.version(session.view["agent_id"])}
+    server: CasServer
+
+    def shown(self, step: Step[Body], session: Session) -> Body:
+        return step(session) | {"agent": self.server.agents.version(session.view["agent_id"])}
 
 
-class HalfAccepted(CasServer):
+class HalfAccepted:
     """What stands before a wrong event is accepted."""
 
-    def take_all(self, session: Session, events: list[Body]) -> list[Body]:
-        return [taken for event in events for taken in super(HalfAccepted, self).take_all(session, [event])]
+    def take_all(self, step: Step[list[Body]], session: Session, events: list[Body]) -> list[Body]:
+        return [taken for event in events for taken in step(session, [event])]
 
 
-class LateEnds(OtherEndings):
+@dataclass
+class LateEnds:
     """The stream repeats the end of a turn after the message that took its place."""
 
+    after = OtherEndings
+    server: CasServer
     given_up: str | None = None
 
-    async def give_up(self, session: Session, task: "asyncio.Task[None]") -> None:
-        self.given_up = session.turn_id
-        await super().give_up(session, task)
+    async def post_events(self, step: AsyncStep[web.StreamResponse], request: web.Request) -> web.StreamResponse:
+        session = self.server.sessions.find(request)
+        if session.is_waiting and session.task is not None and "user.message" in await request.text():
+            self.given_up = session.turn_id
+        return await step(request)
 
-    def hear(self, session: Session, event: Body) -> Body:
-        stored = super().hear(session, event)
+    def begin_turn(self, step: Step[Body], session: Session, event: Body) -> Body:
+        stored = step(session, event)
         if self.given_up is not None:
-            self.store(session, self.idle(session, {"type": "cancelled"}) | {"turn_id": self.given_up})
+            idle = self.server.journal.idle(session, {"type": "cancelled"})
+            self.server.journal.store(session, idle | {"turn_id": self.given_up})
         return stored
 
 
-class SettledCallsListed(OtherEndings):
+class SettledCallsListed:
     """The idle after the first answer lists the call that was answered too."""
 
-    def left(self, session: Session) -> list[str]:
-        return list(session.pending)
+    after = OtherEndings
+
+    def idle(self, step: Step[Body], session: Session, reason: Body) -> Body:
+        is_waiting = reason["type"] == "requires_action"
+        return step(session, reason | {"event_ids": list(session.pending)} if is_waiting else reason)
 
 
-class _Joining(CasServer):
-    """Does something wrong where the replay meets the present."""
-
-    async def pump(
-        self, response: web.StreamResponse, session: Session, thread: str | None, place: int, forms: set[str]
-    ) -> None:
-        for item in session.feed[place:]:
-            if self.is_shown(item, session, thread, forms, is_old=True):
-                await response.write(self.frame(item.body))
-        await super().pump(response, session, thread, await self.joined(session), forms)
-
-    async def joined(self, session: Session) -> int:
-        """Where the stream goes on after its replay."""
-        raise NotImplementedError
-
-
-class GapBeforeLive(_Joining):
+@dataclass
+class GapBeforeLive:
     """What happens between replay and live is lost."""
 
-    async def joined(self, session: Session) -> int:
+    server: CasServer
+
+    async def pump(self, step: AsyncStep[None], response: web.StreamResponse, session: Session, *given: Any) -> None:
+        thread, _, forms = given
+        await _replay(self.server, response, session, *given)
         await asyncio.sleep(0.15)
-        return session.end
+        await step(response, session, thread, session.end, forms)
 
 
-class RepeatedBeforeLive(_Joining):
+@dataclass
+class RepeatedBeforeLive:
     """The last event of the replay comes again when the stream goes live."""
 
-    async def joined(self, session: Session) -> int:
+    server: CasServer
+
+    async def pump(self, step: AsyncStep[None], response: web.StreamResponse, session: Session, *given: Any) -> None:
+        thread, _, forms = given
+        await _replay(self.server, response, session, *given)
         stored = [place for place, item in enumerate(session.feed) if item.form == "stored"]
-        return stored[-1] if stored else 0
+        await step(response, session, thread, stored[-1] if stored else 0, forms)
 
 
-class SecondClassStreams(CasServer):
+async def _replay(
+    server: CasServer, response: web.StreamResponse, session: Session, thread: str | None, place: int, forms: set[str]
+) -> None:
+    """Send what happened before the stream was opened."""
+    for item in session.feed[place:]:
+        if server.streams.is_shown(item, session, thread, forms, is_old=True):
+            await response.write(server.streams.frame(item.body))
+
+
+@dataclass
+class SecondClassStreams:
     """Every second stream leaves out thoughts."""
 
-    streams = 0
+    streams: int = 0
 
-    def forms(self, request: web.Request, session: Session) -> set[str]:
+    def forms(self, step: Step[set[str]], request: web.Request, session: Session) -> set[str]:
         self.streams += 1
-        return super().forms(request, session) | ({"second class"} if self.streams % 2 == 0 else set())
+        return step(request, session) | ({"second class"} if self.streams % 2 == 0 else set())
 
-    def is_shown(self, item: Item, session: Session, thread: str | None, forms: set[str], is_old: bool) -> bool:
+    def is_shown(
+        self, step: Step[bool], item: Item, session: Session, thread: str | None, forms: set[str], is_old: bool
+    ) -> bool:
         is_kept = "second class" not in forms or item.body["type"] != "agent.thinking"
-        return is_kept and super().is_shown(item, session, thread, forms, is_old)
+        return is_kept and step(item, session, thread, forms, is_old)

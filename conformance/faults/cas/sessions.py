@@ -7,9 +7,11 @@ from typing import Any
 
 from aiohttp import web
 
-from conformance.faults.cas.front import given_list, reply
-from conformance.faults.cas.state import Body, Item, Session, mint, now
-from conformance.faults.cas.variables import Mounts
+from conformance.faults.cas.agents import Agents
+from conformance.faults.cas.front import Front, given_list, reply
+from conformance.faults.cas.resources import Resources
+from conformance.faults.cas.state import Body, Item, Session, State, mint, now
+from conformance.faults.cas.variables import Mounts, Variables
 from conformance.faults.refusal import Refusal
 
 COMPARISONS: dict[str, Callable[[str, str], bool]] = {
@@ -20,39 +22,35 @@ COMPARISONS: dict[str, Callable[[str, str], bool]] = {
 }
 
 
-class Sessions(Mounts):
+class Sessions:
     """Sessions as objects; what happens in them is elsewhere."""
 
-    def __init__(self, key: str | None = None) -> None:
-        super().__init__(key)
-        self.sessions: dict[str, Session] = {}
-
-    def session_routes(self) -> list[web.RouteDef]:
-        return [
-            web.post("/sessions", self.post_session),
-            web.get("/sessions", self.get_sessions),
-            web.get("/sessions/{id}", self.get_session),
-            web.post("/sessions/{id}", self.update_session),
-            web.delete("/sessions/{id}", self.delete_session),
-            web.post("/sessions/{id}/archive", self.archive_session),
-            web.post("/sessions/{id}/resources", self.post_resource),
-            web.get("/sessions/{id}/resources", self.get_resources),
-            web.get("/sessions/{id}/resources/{resource}", self.get_resource),
-            web.delete("/sessions/{id}/resources/{resource}", self.delete_resource),
-        ]
+    def __init__(
+        self,
+        state: State,
+        front: Front,
+        resources: Resources,
+        agents: Agents,
+        variables: Variables,
+        mounts: Mounts,
+    ) -> None:
+        self.state = state
+        self.front = front
+        self.resources = resources
+        self.agents = agents
+        self.variables = variables
+        self.mounts = mounts
 
     def find(self, request: web.Request) -> Session:
         name = request.match_info["id"]
         try:
-            return self.sessions[name]
+            return self.state.sessions[name]
         except KeyError:
             raise Refusal(404, f"Session '{name}' was not found.") from None
 
-    # -- making --------------------------------------------------------------------------------------------------------
-
     async def post_session(self, request: web.Request) -> web.StreamResponse:
-        session = self.new(await self.read(request))
-        self.sessions[session.view["id"]] = session
+        session = self.new(await self.front.read(request))
+        self.state.sessions[session.view["id"]] = session
         return reply(self.shown(session), 201)
 
     def new(self, body: Body) -> Session:
@@ -68,10 +66,10 @@ class Sessions(Mounts):
             "turn_status": "idle",
             "title": body.get("title") or "",
             "metadata": self.metadata(body.get("metadata") or {}),
-            "resources": [self.mounted(given) for given in body.get("resources") or []],
+            "resources": [self.mounts.mounted(given) for given in body.get("resources") or []],
             "vault_ids": body.get("vault_ids") or [],
             "memory_store_ids": body.get("memory_store_ids") or [],
-            "environment_variables": self.variables(body.get("environment_variables"), environment),
+            "environment_variables": self.variables.variables(body.get("environment_variables"), environment),
             "stats": {"active_seconds": 0, "duration_seconds": 0},
             "usage": {},
             "outcome_evaluations": [],
@@ -84,9 +82,9 @@ class Sessions(Mounts):
     def agent_of(self, body: Body) -> Body:
         match body.get("agent"):
             case str(name):
-                return self.version(name)
+                return self.agents.version(name)
             case {"id": str(name)}:
-                return self.version(name, self.version_of(body["agent"]))
+                return self.agents.version(name, self.version_of(body["agent"]))
             case _:
                 raise Refusal(400, "agent is required.")
 
@@ -96,7 +94,7 @@ class Sessions(Mounts):
     def environment_of(self, body: Body) -> Body:
         match body.get("environment", body.get("environment_id")):
             case str(name):
-                return self.thing("environments", name)
+                return self.resources.thing("environments", name)
             case {} as inline:
                 return self.inline(dict(inline))
             case _:
@@ -105,7 +103,8 @@ class Sessions(Mounts):
     def inline(self, given: Body) -> Body:
         if not isinstance(given.get("config"), dict):
             raise Refusal(400, "environment.config is required.")
-        return self.create("environments", "env", "environment", given | {"name": self.environment_name(given)})
+        named = given | {"name": self.environment_name(given)}
+        return self.resources.create("environments", "env", "environment", named)
 
     def environment_name(self, given: Body) -> str:
         return str(given.get("name") or "").strip() or "Session Environment"
@@ -118,8 +117,6 @@ class Sessions(Mounts):
                 raise Refusal(400, f"metadata: {name} is too long.")
         return given
 
-    # -- reading and listing -------------------------------------------------------------------------------------------
-
     def shown(self, session: Session) -> Body:
         return session.view
 
@@ -127,9 +124,9 @@ class Sessions(Mounts):
         return reply(self.shown(self.find(request)))
 
     async def get_sessions(self, request: web.Request) -> web.StreamResponse:
-        views = [self.listed(session) for session in self.sessions.values()]
+        views = [self.listed(session) for session in self.state.sessions.values()]
         found = [view for view in views if self.is_wanted(request, view)]
-        return reply(self.page(request, self.ordered(request, found)))
+        return reply(self.front.page(request, self.ordered(request, found)))
 
     def listed(self, session: Session) -> Body:
         return self.shown(session)
@@ -153,11 +150,9 @@ class Sessions(Mounts):
         bounds = [(holds, request.query.get(f"created_at[{name}]")) for name, holds in COMPARISONS.items()]
         return all(bound is None or holds(view["created_at"], bound) for holds, bound in bounds)
 
-    # -- changing ------------------------------------------------------------------------------------------------------
-
     async def update_session(self, request: web.Request) -> web.StreamResponse:
         session = self.find(request)
-        self.update(session, await self.read(request))
+        self.update(session, await self.front.read(request))
         return reply(self.shown(session))
 
     def update(self, session: Session, body: Body) -> None:
@@ -176,7 +171,7 @@ class Sessions(Mounts):
 
     async def delete_session(self, request: web.Request) -> web.StreamResponse:
         session = self.find(request)
-        del self.sessions[session.view["id"]]
+        del self.state.sessions[session.view["id"]]
         if session.task is not None:
             session.task.cancel()
         self.close(session)
@@ -185,12 +180,10 @@ class Sessions(Mounts):
     def close(self, session: Session) -> None:
         """Tell whoever follows the session that it is gone."""
         at = now()
-        told: dict[str, Any] = {"id": mint("evt"), "type": "session.deleted", "session_id": session.view["id"]}
-        session.feed.append(Item(told | {"created_at": at, "processed_at": at}))
+        members: dict[str, Any] = {"id": mint("evt"), "type": "session.deleted", "session_id": session.view["id"]}
+        session.feed.append(Item(members | {"created_at": at, "processed_at": at}))
         session.is_closed = True
         session.wake()
-
-    # -- resources -----------------------------------------------------------------------------------------------------
 
     def resource(self, request: web.Request) -> Body:
         name = request.match_info["resource"]
@@ -200,7 +193,7 @@ class Sessions(Mounts):
         raise Refusal(404, f"Resource '{name}' was not found.")
 
     async def post_resource(self, request: web.Request) -> web.StreamResponse:
-        session, resource = self.find(request), self.mounted(await self.read(request))
+        session, resource = self.find(request), self.mounts.mounted(await self.front.read(request))
         self.attach(session, resource)
         return reply(resource, 201)
 
@@ -208,7 +201,7 @@ class Sessions(Mounts):
         session.show(resources=[*session.view["resources"], resource])
 
     async def get_resources(self, request: web.Request) -> web.StreamResponse:
-        return reply(self.page(request, self.find(request).view["resources"]))
+        return reply(self.front.page(request, self.find(request).view["resources"]))
 
     async def get_resource(self, request: web.Request) -> web.StreamResponse:
         return reply(self.resource(request))

@@ -11,7 +11,7 @@ from conformance.kit.suite import Suite
 
 
 def _profile(suite: Suite, server: Any) -> BaseModel:
-    return suite.read_profile().model_copy(update={"heartbeat": server.heartbeat})
+    return suite.read_profile().model_copy(update={"heartbeat": server.streams.heartbeat})
 
 
 SETUP = Setup(dialect="cas", server_type=CasServer, variations=VARIATIONS, profile=_profile)

@@ -1,4 +1,4 @@
-"""What the CAS reference server remembers of a session: what it shows, what happened, and what it waits for."""
+"""The state of the CAS reference server: agents, sessions and resources."""
 
 import asyncio
 from dataclasses import dataclass, field
@@ -7,6 +7,12 @@ from typing import Any
 from uuid import uuid4
 
 Body = dict[str, Any]
+KINDS = {
+    "environments": ("env", "environment"),
+    "vaults": ("vault", "vault"),
+    "memory_stores": ("memstore", "memory_store"),
+}
+"""The prefix of the ids of each kind of resource, and its type."""
 
 
 def now() -> str:
@@ -74,3 +80,14 @@ class Session:
     def show(self, **changed: Any) -> None:
         """Change what is shown of the session."""
         self.view |= changed | {"updated_at": now()}
+
+
+@dataclass
+class State:
+    """All that the server keeps, by id."""
+
+    things: dict[str, dict[str, Body]] = field(default_factory=lambda: {kind: {} for kind in (*KINDS, "files")})
+    """The resources of each kind."""
+    agents: dict[str, list[Body]] = field(default_factory=dict)
+    """The versions of each agent."""
+    sessions: dict[str, Session] = field(default_factory=dict)

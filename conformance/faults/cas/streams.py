@@ -1,27 +1,30 @@
-"""The streams and threads of the CAS reference server."""
+"""The streams of the CAS reference server."""
 
 import asyncio
 from contextlib import suppress
-from typing import Any
 
 import orjson
 from aiohttp import web
 
-from conformance.faults.cas.front import given_list, reply
-from conformance.faults.cas.state import Body, Item, Session, mint, now
-from conformance.faults.cas.turns import Turns
+from conformance.faults.cas.front import given_list
+from conformance.faults.cas.sessions import Sessions
+from conformance.faults.cas.state import Body, Item, Session
+from conformance.faults.cas.threads import Threads
 from conformance.faults.refusal import Refusal
-from conformance.faults.script import Speak, words
 
 
-class Streams(Turns):
+class Streams:
     """Streams: what was, then what is."""
 
     heartbeat = 0.2
     heartbeat_comment = "heartbeat"
 
+    def __init__(self, sessions: Sessions, threads: Threads) -> None:
+        self.sessions = sessions
+        self.threads = threads
+
     async def get_stream(self, request: web.Request) -> web.StreamResponse:
-        return await self.follow(request, self.find(request))
+        return await self.follow(request, self.sessions.find(request))
 
     async def follow(self, request: web.Request, session: Session, thread: str | None = None) -> web.StreamResponse:
         place = self.start(request, session, thread)
@@ -76,7 +79,7 @@ class Streams(Turns):
 
     def is_shown(self, item: Item, session: Session, thread: str | None, forms: set[str], is_old: bool) -> bool:
         if item.form == "stored":
-            return self.is_of(item.body, session, thread)
+            return self.threads.is_of(item.body, session, thread)
         return not is_old and thread is None and (item.form in forms or self.is_asked(item, session, forms))
 
     def is_asked(self, item: Item, session: Session, forms: set[str]) -> bool:
@@ -90,7 +93,7 @@ class Streams(Turns):
         if cursor is None:
             return 0 if thread else self.beginning(session)
         for place, item in enumerate(session.feed):
-            if item.form == "stored" and item.body["id"] == cursor and self.is_of(item.body, session, thread):
+            if item.form == "stored" and item.body["id"] == cursor and self.threads.is_of(item.body, session, thread):
                 return place + 1
         return session.end if self.is_in_progress(session, cursor) else self.unknown_cursor(session, cursor)
 
@@ -113,148 +116,3 @@ class Streams(Turns):
     def frame(self, body: Body) -> bytes:
         name = b"id: %s\n" % body["id"].encode() if "id" in body else b""
         return name + b"event: %s\ndata: %s\n\n" % (body["type"].encode(), orjson.dumps(body))
-
-    def is_of(self, event: Body, session: Session, thread: str | None) -> bool:
-        return thread is None or self.thread_of(event, session) == thread
-
-    def thread_of(self, event: Body, session: Session) -> str:
-        return str(event.get("session_thread_id") or self.coordinator(session)["id"])
-
-    def coordinator(self, session: Session) -> Body:
-        if not session.threads:
-            self.open_thread(session, "", None, None)
-        return next(iter(session.threads.values()))
-
-    def open_thread(self, session: Session, name: str, parent: str | None, cause: str | None) -> Body:
-        agent, at = session.view["agent"], now()
-        thread = {
-            "id": mint("sthr"),
-            "type": "session_thread",
-            "session_id": session.view["id"],
-            "parent_thread_id": parent,
-            "agent": {name: agent[name] for name in ("id", "type", "name", "model", "version")},
-            "agent_id": agent["id"],
-            "agent_version": agent["version"],
-            "name": name,
-            "role": "child" if parent else "coordinator",
-            "status": "idle",
-            "stop_reason": {"type": "end_turn"},
-            "created_by_tool_use_id": cause,
-            "archived_at": None,
-            "created_at": at,
-            "updated_at": at,
-        }
-        session.threads[str(thread["id"])] = thread
-        return thread
-
-
-class Threads(Streams):
-    """Threads: other agents at work in the same session."""
-
-    child_name = "researcher"
-
-    def stream_routes(self) -> list[web.RouteDef]:
-        return [
-            web.get("/sessions/{id}/events/stream", self.get_stream),
-            web.get("/sessions/{id}/threads", self.get_threads),
-            web.get("/sessions/{id}/threads/{thread}", self.get_thread),
-            web.get("/sessions/{id}/threads/{thread}/events", self.get_thread_events),
-            web.get("/sessions/{id}/threads/{thread}/stream", self.get_thread_stream),
-            web.post("/sessions/{id}/threads/{thread}/archive", self.archive_thread),
-        ]
-
-    def thread(self, request: web.Request) -> tuple[Session, Body]:
-        session, name = self.find(request), request.match_info["thread"]
-        self.coordinator(session)
-        if name not in session.threads:
-            raise Refusal(404, f"Thread '{name}' was not found.")
-        return session, session.threads[name]
-
-    async def get_threads(self, request: web.Request) -> web.StreamResponse:
-        session = self.find(request)
-        self.coordinator(session)
-        return reply(self.page(request, [self.shown_thread(session, thread) for thread in session.threads.values()]))
-
-    def shown_thread(self, session: Session, thread: Body) -> Body:
-        if thread["role"] == "child" or (session.view["status"] == "idle" and not session.is_waiting):
-            return thread
-        waiting = {"status": "idle", "stop_reason": {"type": "requires_action", "event_ids": list(session.pending)}}
-        return thread | (waiting if session.is_waiting else {"status": "running", "stop_reason": {}})
-
-    async def get_thread(self, request: web.Request) -> web.StreamResponse:
-        return reply(self.shown_thread(*self.thread(request)))
-
-    async def get_thread_events(self, request: web.Request) -> web.StreamResponse:
-        session, thread = self.thread(request)
-        return reply(self.page(request, self.chosen(request, self.events_of(session, thread))))
-
-    def events_of(self, session: Session, thread: Body) -> list[Body]:
-        return [event for event in session.events if self.thread_of(event, session) == thread["id"]]
-
-    async def get_thread_stream(self, request: web.Request) -> web.StreamResponse:
-        session, thread = self.thread(request)
-        return await self.follow(request, session, thread["id"])
-
-    async def archive_thread(self, request: web.Request) -> web.StreamResponse:
-        session, thread = self.thread(request)
-        self.check_child(thread)
-        self.move(session, thread, "terminated", {"type": "archive"}, shown="archived")
-        thread["archived_at"] = now()
-        return reply(self.shown_thread(session, thread))
-
-    def check_child(self, thread: Body) -> None:
-        if thread["role"] == "coordinator":
-            raise Refusal(409, "The coordinator cannot be archived.")
-
-    def move(self, session: Session, thread: Body, status: str, reason: Body, shown: str | None = None) -> None:
-        """A thread changes its status, and says so."""
-        thread |= {"status": shown or status, "stop_reason": reason, "updated_at": now()}
-        told: dict[str, Any] = {"agent_name": thread["name"]} if status == "running" else {"stop_reason": reason}
-        self.emit_of(session, thread, f"session.thread_status_{status}", status=thread["status"], **told)
-
-    def emit_of(self, session: Session, thread: Body, kind: str, **told: Any) -> Body:
-        return self.emit(session, kind, session_thread_id=thread["id"], **told)
-
-    async def fork(self, session: Session, asking: bool) -> None:
-        self.open_span(session)
-        given = {"agent_name": self.child_name, "message": "Look it up."}
-        call = self.emit(session, "agent.tool_use", name="create_agent", input=given, evaluated_permission="allow")
-        self.close_span(session)
-        parent = self.coordinator(session)["id"]
-        child = self.open_thread(session, self.child_name, parent, call["id"])
-        self.announce(session, child)
-        ends = {"from_session_thread_id": parent, "to_session_thread_id": child["id"]}
-        sent = {"direction": "coordinator_to_child", "content": [{"type": "text", "text": "Look it up."}]}
-        self.emit_of(session, child, "agent.thread_message_sent", **sent, **ends)
-        self.move(session, child, "running", {})
-        if asking:
-            await self.ask_from(session, child)
-        await self.speak(session, Speak("text", words("It is found.")), session_thread_id=child["id"])
-        self.close_span(session)
-        self.move(session, child, "idle", {"type": "end_turn"})
-        ends = {"from_session_thread_id": child["id"], "to_session_thread_id": parent}
-        heard = {"direction": "child_to_parent", "content": [{"type": "text", "text": "It is found."}]}
-        self.emit_of(session, child, "agent.thread_message_received", **heard, is_error=False, **ends)
-        self.settle(session, call, is_allowed=True)
-
-    def finish(self, session: Session, reason: Body) -> None:
-        """The threads that were still at work end with the turn."""
-        for thread in session.threads.values():
-            if thread["role"] == "child" and thread["stop_reason"].get("type") in (None, "requires_action"):
-                self.move(session, thread, "idle", reason)
-        self.coordinator(session)["stop_reason"] = reason
-        super().finish(session, reason)
-
-    def announce(self, session: Session, child: Body) -> None:
-        told = {name: child[name] for name in ("parent_thread_id", "agent_id", "agent_version", "role")}
-        told |= {"agent_name": child["name"], "created_by_tool_use_id": child["created_by_tool_use_id"]}
-        self.emit_of(session, child, "session.thread_created", **told)
-
-    async def ask_from(self, session: Session, child: Body) -> None:
-        """The child must ask before it goes on."""
-        told = {"name": "calc", "input": {"expression": "1 + 1"}, "evaluated_permission": "ask"}
-        call = self.emit_of(session, child, "agent.tool_use", **told)
-        session.pending[call["id"]] = call
-        self.move(session, child, "idle", {"type": "requires_action", "event_ids": [call["id"]]})
-        await self.wait(session)
-        self.move(session, child, "running", {})

@@ -5,9 +5,12 @@ from typing import Any
 
 from aiohttp import web
 
-from conformance.faults.cas.front import given_list, reply
+from conformance.faults.cas.front import Front, given_list, reply
+from conformance.faults.cas.journal import Journal
 from conformance.faults.cas.player import Player
+from conformance.faults.cas.sessions import Sessions
 from conformance.faults.cas.state import Body, Session, mint
+from conformance.faults.cas.streams import Streams
 from conformance.faults.content import as_blocks, text_of
 from conformance.faults.refusal import Refusal
 from conformance.faults.script import script
@@ -16,19 +19,19 @@ BUSY = "Session is currently processing a turn. Cancel the current turn or wait 
 ANSWERS = {"user.tool_confirmation": "tool_use_id", "user.custom_tool_result": "custom_tool_use_id"}
 
 
-class Turns(Player):
+class Turns:
     """What clients may say, and what comes of it."""
 
-    def event_routes(self) -> list[web.RouteDef]:
-        return [
-            web.post("/sessions/{id}/events", self.post_events),
-            web.get("/sessions/{id}/events", self.get_events),
-            web.post("/sessions/{id}/cancel", self.post_cancel),
-        ]
+    def __init__(self, front: Front, sessions: Sessions, journal: Journal, player: Player, streams: Streams) -> None:
+        self.front = front
+        self.sessions = sessions
+        self.journal = journal
+        self.player = player
+        self.streams = streams
 
     async def post_events(self, request: web.Request) -> web.StreamResponse:
-        session = self.find(request)
-        events = (await self.read(request)).get("events")
+        session = self.sessions.find(request)
+        events = (await self.front.read(request)).get("events")
         self.check_events(events)
         self.check_open(session)
         return reply({"data": self.take_all(session, events or [])}, 202)
@@ -85,35 +88,33 @@ class Turns(Player):
         if event.get(ANSWERS[event["type"]]) not in session.pending:
             raise Refusal(400, "Nothing of that id is waiting for an answer.")
 
-    # -- taking --------------------------------------------------------------------------------------------------------
-
     def take(self, session: Session, event: Body) -> Body:
         match event["type"]:
             case "user.message":
-                return self.hear(session, event)
+                return self.begin_turn(session, event)
             case "user.interrupt":
                 return self.interrupt(session, event)
             case "user.define_outcome":
-                return self.emit(session, event["type"], **self.extras(event))
+                return self.journal.emit(session, event["type"], **self.extras(event))
             case _:
-                return self.hear_answer(session, event)
+                return self.take_answer(session, event)
 
     def extras(self, event: Body) -> Body:
         return {name: value for name, value in event.items() if name != "type"}
 
-    def hear(self, session: Session, event: Body) -> Body:
+    def begin_turn(self, session: Session, event: Body) -> Body:
         """A message begins a turn."""
         session.turn_id = mint("turn")
-        stored = self.emit(session, "user.message", content=self.kept(event["content"]))
+        stored = self.journal.emit(session, "user.message", content=self.kept(event["content"]))
         moves = script(text_of(event["content"])).moves
-        session.task = asyncio.create_task(self.play(session, moves))
+        session.task = asyncio.create_task(self.player.play(session, moves))
         return stored
 
     def kept(self, content: Any) -> Any:
         return as_blocks(content)
 
     def interrupt(self, session: Session, event: Body) -> Body:
-        stored = self.emit(session, "user.interrupt")
+        stored = self.journal.emit(session, "user.interrupt")
         self.stop(session)
         return stored
 
@@ -122,11 +123,11 @@ class Turns(Player):
             session.show(turn_status="canceling")
             session.task.cancel()
 
-    def hear_answer(self, session: Session, event: Body) -> Body:
-        told = {name: value for name, value in event.items() if name != "type"}
+    def take_answer(self, session: Session, event: Body) -> Body:
+        members = {name: value for name, value in event.items() if name != "type"}
         if event["type"] == "user.custom_tool_result":
-            told["content"] = self.kept_result(event.get("content"))
-        stored = self.emit(session, event["type"], **told)
+            members["content"] = self.kept_result(event.get("content"))
+        stored = self.journal.emit(session, event["type"], **members)
         session.answers[event[ANSWERS[event["type"]]]] = stored
         if self.is_settled(session):
             session.answered.set()
@@ -139,7 +140,7 @@ class Turns(Player):
         return set(session.answers) >= set(session.pending)
 
     async def post_cancel(self, request: web.Request) -> web.StreamResponse:
-        session = self.find(request)
+        session = self.sessions.find(request)
         status = self.cancel(session)
         return reply({"id": session.view["id"], "type": "session", "status": "canceling"}, status)
 
@@ -149,13 +150,11 @@ class Turns(Player):
         self.stop(session)
         return status
 
-    # -- listing -------------------------------------------------------------------------------------------------------
-
     async def get_events(self, request: web.Request) -> web.StreamResponse:
-        session = self.find(request)
+        session = self.sessions.find(request)
         if self.wants_stream(request):
-            return await self.follow(request, session)
-        return reply(self.page(request, self.chosen(request, session.events)))
+            return await self.streams.follow(request, session)
+        return reply(self.front.page(request, self.chosen(request, session.events)))
 
     def wants_stream(self, request: web.Request) -> bool:
         return "text/event-stream" in request.headers.get("Accept", "")
@@ -165,6 +164,3 @@ class Turns(Player):
         kinds = [*given_list(request, "types"), *given_list(request, "type")]
         found = [event for event in events if not kinds or event["type"] in kinds]
         return found[::-1] if request.query.get("order") == "desc" else found
-
-    async def follow(self, request: web.Request, session: Session, thread: str | None = None) -> web.StreamResponse:
-        raise NotImplementedError

@@ -1,11 +1,10 @@
-"""Environment variables and mounted resources of the CAS reference server: each rule is a method of its own."""
+"""Environment variables and mounted resources of the CAS reference server: each rule is a step of its own."""
 
 import posixpath
 import re
 from typing import Any
 
-from conformance.faults.cas.agents import Agents
-from conformance.faults.cas.state import Body, mint, now
+from conformance.faults.cas.state import Body, State, mint, now
 from conformance.faults.refusal import Refusal
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -19,7 +18,7 @@ def size(text: str) -> int:
     return len(text.encode())
 
 
-class Variables(Agents):
+class Variables:
     """What a session's variables must be like."""
 
     def variables(self, given: Any, environment: Body) -> dict[str, str]:
@@ -84,8 +83,11 @@ class Variables(Agents):
         return size(name) + size(value)
 
 
-class Mounts(Variables):
+class Mounts:
     """What may be mounted into a session, and where."""
+
+    def __init__(self, state: State) -> None:
+        self.state = state
 
     def mounted(self, given: Any) -> Body:
         """A resource of a request as the session keeps it."""
@@ -93,12 +95,12 @@ class Mounts(Variables):
             raise Refusal(400, "A resource must be an object.")
         match given.get("type", "file"):
             case "file":
-                told = self.file_resource(given)
+                members = self.file_resource(given)
             case "github_repository":
-                told = self.repository(given)
+                members = self.repository(given)
             case kind:
                 raise Refusal(400, f"There is no resource of type {kind!r}.")
-        return {"id": mint("sesr"), **told, "created_at": now(), "updated_at": now()}
+        return {"id": mint("sesr"), **members, "created_at": now(), "updated_at": now()}
 
     def file_resource(self, given: Body) -> Body:
         name = given.get("file_id")
@@ -108,7 +110,7 @@ class Mounts(Variables):
         return {"type": "file", "file_id": name, "path": self.path(given, name)}
 
     def check_file(self, name: str) -> None:
-        if name not in self.things["files"]:
+        if name not in self.state.things["files"]:
             raise Refusal(400, f"The file {name!r} is not ready.")
 
     def path(self, given: Body, name: str) -> str:

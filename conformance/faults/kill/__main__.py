@@ -1,4 +1,4 @@
-"""`python -m conformance.faults.kill`: damages a correct server in every way there is, and looks who notices."""
+"""`python -m conformance.faults.kill`: damages a correct server in every way there is, and shows which cases notice."""
 
 from conformance.faults.kill.command import main
 

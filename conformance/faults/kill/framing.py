@@ -21,19 +21,19 @@ def _utf8(block: bytes, first: bool) -> Sequence[bytes]:
 
 def _lines(block: bytes, first: bool) -> Sequence[bytes]:
     """The JSON over several data lines, as a printer would."""
-    told = read_block(block)
-    if told is None or told.json is ...:
+    message = read_block(block)
+    if message is None or message.json is ...:
         return (block,)
-    spread = orjson.dumps(told.json, option=orjson.OPT_INDENT_2).replace(b"\n", b"\ndata: ")
+    spread = orjson.dumps(message.json, option=orjson.OPT_INDENT_2).replace(b"\n", b"\ndata: ")
     return (_with_data(block, b"data: " + spread),)
 
 
 def _torn(block: bytes, first: bool) -> Sequence[bytes]:
     """Half of the JSON."""
-    told = read_block(block)
-    if told is None or told.json is ...:
+    message = read_block(block)
+    if message is None or message.json is ...:
         return (block,)
-    whole = orjson.dumps(told.json)
+    whole = orjson.dumps(message.json)
     return (_with_data(block, b"data: " + whole[: (len(whole) + 1) // 2]),)
 
 

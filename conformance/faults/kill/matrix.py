@@ -4,9 +4,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from conformance.faults.kill.bench import bench_of
+from conformance.faults.kill.case_runner import case_runner_of
+from conformance.faults.kill.examiner import FlawResult
 from conformance.faults.kill.flaw import Expectation
-from conformance.faults.kill.hunt import Catch
 from conformance.faults.kill.plan import Plan
 from conformance.faults.kill.survivors import read_survivors
 
@@ -19,33 +19,33 @@ class Matrix:
     """The results of one dialect."""
 
     plan: Plan
-    catches: dict[str, Catch] = field(default_factory=dict)
-    alarms: list[Catch] = field(default_factory=list)
+    results: dict[str, FlawResult] = field(default_factory=dict)
+    alarms: list[FlawResult] = field(default_factory=list)
     is_whole: bool = True
     """Whether everything was tried; a choice or a sample cannot show that every MUST kills."""
 
-    def add(self, catches: Iterable[Catch], alarms: Iterable[Catch]) -> None:
-        self.catches |= {catch.name: catch for catch in catches}
+    def add(self, results: Iterable[FlawResult], alarms: Iterable[FlawResult]) -> None:
+        self.results |= {result.name: result for result in results}
         self.alarms += alarms
 
     @property
-    def broken(self) -> list[Catch]:
+    def broken(self) -> list[FlawResult]:
         """What came of the flaws that break a MUST."""
         names = [flaw.name for flaw in self.plan.expecting(Expectation.BREAKS)]
-        return [self.catches[name] for name in names if name in self.catches]
+        return [self.results[name] for name in names if name in self.results]
 
     @property
-    def survivors(self) -> list[Catch]:
-        return [catch for catch in self.broken if not catch.is_killed]
+    def survivors(self) -> list[FlawResult]:
+        return [result for result in self.broken if not result.is_killed]
 
     @property
-    def by_hand(self) -> list[Catch]:
-        return [catch for name, catch in self.catches.items() if name.startswith(f"{HAND} ")]
+    def by_hand(self) -> list[FlawResult]:
+        return [result for name, result in self.results.items() if name.startswith(f"{HAND} ")]
 
     @property
-    def free(self) -> list[Catch]:
+    def free(self) -> list[FlawResult]:
         names = [flaw.name for flaw in self.plan.expecting(Expectation.FREE)]
-        return [self.catches[name] for name in names if name in self.catches]
+        return [self.results[name] for name in names if name in self.results]
 
     @property
     def share(self) -> float:
@@ -55,10 +55,10 @@ class Matrix:
     @property
     def kills(self) -> dict[str, list[str]]:
         """Every MUST, and the flaws and faults it killed."""
-        killed: dict[str, list[str]] = {name: [] for name in sorted(bench_of(self.plan.dialect).musts())}
-        for catch in [*self.broken, *self.by_hand]:
-            for name in catch.requirements if catch.is_killed else ():
-                killed.setdefault(name, []).append(catch.name)
+        killed: dict[str, list[str]] = {name: [] for name in sorted(case_runner_of(self.plan.dialect).musts())}
+        for result in [*self.broken, *self.by_hand]:
+            for name in result.requirements if result.is_killed else ():
+                killed.setdefault(name, []).append(result.name)
         return killed
 
     def table(self) -> dict[str, Counter[str]]:
@@ -71,11 +71,11 @@ class Matrix:
 
     def complaints(self) -> list[str]:
         """What keeps the run from being good; empty if it is."""
-        grown = [flaw.name for flaw in self.plan.flaws if flaw.expectation is Expectation.BREAKS]
-        hunted, survived = [catch.name for catch in self.broken], [catch.name for catch in self.survivors]
-        found = read_survivors(self.plan.dialect).complaints(grown, hunted, survived)
-        found += [f"false alarm: {catch.name}: {catch.remark}" for catch in self.alarms]
-        found += [f"{catch.name} is not caught by its cases" for catch in self.by_hand if not catch.is_killed]
+        generated = [flaw.name for flaw in self.plan.flaws if flaw.expectation is Expectation.BREAKS]
+        examined, survived = [result.name for result in self.broken], [result.name for result in self.survivors]
+        found = read_survivors(self.plan.dialect).complaints(generated, examined, survived)
+        found += [f"false alarm: {result.name}: {result.remark}" for result in self.alarms]
+        found += [f"{result.name} is not caught by its cases" for result in self.by_hand if not result.is_killed]
         found += [f"orders.yaml has a rule for {rule!r}, but there is no such flaw" for rule in self.plan.idle_rules]
         if self.is_whole:
             found += [f"{name} kills nothing" for name, killed in self.kills.items() if not killed]

@@ -35,7 +35,7 @@ class Order(_Part):
     last: tuple[str, ...] = ()
     once: tuple[str, ...] = ()
     exact: tuple[str, ...] = ()
-    """Events that are the telling itself: none may be missing, doubled, or out of order."""
+    """Events whose number and order is what was said: none may be missing, doubled, or out of order."""
 
 
 class Sequence(_Part):
@@ -69,7 +69,7 @@ class Orders(_Part):
     """Places (globs) and the schema they are held to, beside those the cases were seen to hold them to."""
     rules: tuple[Rule, ...] = ()
     watchers: tuple[str, ...] = ()
-    """Cases that look at the order of messages and at their values: who hunts such flaws asks them first."""
+    """Cases that look at the order of messages and at their values: they are the first to be put to such flaws."""
 
     @property
     def walk(self) -> Walk:

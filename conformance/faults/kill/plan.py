@@ -1,4 +1,4 @@
-"""The plan of one dialect: its atlas, its flaws, and the work they make, in pieces that any process can do."""
+"""The plan of one dialect: its traffic, its flaws, and the work they make, in pieces that any process can do."""
 
 import hashlib
 from collections import defaultdict
@@ -8,12 +8,12 @@ from fnmatch import fnmatchcase
 from itertools import zip_longest
 from typing import TypeVar
 
-from conformance.faults.kill.atlas import Atlas
-from conformance.faults.kill.bench import bench_of
+from conformance.faults.kill.case_runner import case_runner_of
+from conformance.faults.kill.examiner import FlawCases, FlawExaminer, bundle_cases, bundles
 from conformance.faults.kill.flaw import Expectation, Flaw
-from conformance.faults.kill.growing import Grower
-from conformance.faults.kill.hunt import Hunter, Quarry, bundle_cases, bundles
+from conformance.faults.kill.generation import FlawGenerator
 from conformance.faults.kill.orders import Orders, read_orders
+from conformance.faults.kill.traffic import Traffic
 
 T = TypeVar("T")
 PIECE = 24
@@ -29,16 +29,16 @@ class Trial:
 
 @dataclass(frozen=True)
 class Piece:
-    """Some of the work: flaws to hunt, hand-made faults to hunt, trials to hold."""
+    """Some of the work: flaws, faults written by hand, and trials of what must be tolerated."""
 
     dialect: str
-    quarries: tuple[Quarry, ...] = ()
+    flaw_cases: tuple[FlawCases, ...] = ()
     by_hand: tuple[str, ...] = ()
     trials: tuple[Trial, ...] = ()
 
     @property
     def size(self) -> int:
-        return len(self.quarries) + len(self.by_hand) + len(self.trials)
+        return len(self.flaw_cases) + len(self.by_hand) + len(self.trials)
 
 
 @dataclass
@@ -46,7 +46,7 @@ class Plan:
     """What is to be done for one dialect."""
 
     dialect: str
-    atlas: Atlas
+    traffic: Traffic
     flaws: list[Flaw]
     chosen: list[Flaw]
     hands: list[str]
@@ -59,36 +59,36 @@ class Plan:
 
     def pieces(self, with_free: bool = False, size: int = PIECE) -> list[Piece]:
         """The work, cut up; flaws of one place stay together."""
-        hunter = Hunter(bench_of(self.dialect), read_orders(self.dialect))
+        examiner = FlawExaminer(case_runner_of(self.dialect), read_orders(self.dialect))
         wanted = [flaw for flaw in self.chosen if flaw.expectation is Expectation.BREAKS or with_free]
-        hunted = [flaw for flaw in wanted if flaw.expectation is not Expectation.TOLERATED]
-        quarries = [hunter.quarry(self.atlas, flaw) for flaw in sorted(hunted, key=lambda flaw: flaw.place)]
+        examined = [flaw for flaw in wanted if flaw.expectation is not Expectation.TOLERATED]
+        flaw_cases = [examiner.cases_for(self.traffic, flaw) for flaw in sorted(examined, key=lambda flaw: flaw.place)]
         return [
-            *(Piece(self.dialect, quarries=tuple(part)) for part in _cut(quarries, size)),
+            *(Piece(self.dialect, flaw_cases=tuple(part)) for part in _cut(flaw_cases, size)),
             *(Piece(self.dialect, trials=tuple(part)) for part in _cut(self._trials(), size)),
             *(Piece(self.dialect, by_hand=tuple(part)) for part in _cut(self.hands, size)),
         ]
 
     def _trials(self) -> list[Trial]:
         groups = bundles(self.expecting(Expectation.TOLERATED))
-        met = [bundle_cases(self.atlas, group) for group in groups.values()]
+        met = [bundle_cases(self.traffic, group) for group in groups.values()]
         return [Trial(tuple(flaws), case) for cases in met for case, flaws in cases.items()]
 
 
-def make_plan(dialect: str, atlas: Atlas, only: Sequence[str] = (), sample: int | None = None) -> Plan:
+def make_plan(dialect: str, traffic: Traffic, only: Sequence[str] = (), sample: int | None = None) -> Plan:
     """The plan for all flaws, for those matching a glob, or for a sample of them."""
     orders: Orders = read_orders(dialect)
-    grower = Grower(dialect, atlas, orders)
-    flaws = grower.flaws()
+    generator = FlawGenerator(dialect, traffic, orders)
+    flaws = generator.flaws()
     chosen = [flaw for flaw in flaws if not only or any(fnmatchcase(flaw.name, glob) for glob in only)]
-    hands = [name for name in bench_of(dialect).setup.faults if not only or _is_meant(f"hand {name}", only)]
+    hands = [name for name in case_runner_of(dialect).setup.faults if not only or _is_meant(f"hand {name}", only)]
     return Plan(
         dialect=dialect,
-        atlas=atlas,
+        traffic=traffic,
         flaws=flaws,
         chosen=chosen if sample is None else spread(chosen, sample),
         hands=hands if sample is None else [],
-        unheld=[place for place in atlas.places if not grower.holds(place)],
+        unheld=[place for place in traffic.places if not generator.holds(place)],
         idle_rules=orders.idle_rules([flaw.name for flaw in flaws]),
     )
 

@@ -17,6 +17,7 @@ from pydantic import BaseModel
 import conformance.faults
 from conformance.faults.fault import Fault, load_faults
 from conformance.faults.serving import Servable
+from conformance.faults.steps import Variant
 from conformance.kit.suite import Suite, dialects
 
 KEY = "the-key-of-the-matrix"
@@ -34,10 +35,10 @@ class Setup:
     dialect: str
     server_type: Callable[..., Servable]
     """The correct server."""
-    variations: Sequence[Callable[..., Servable]] = ()
+    variations: Sequence[Variant] = ()
     """Correct servers that differ from it in ways the protocol allows."""
     profile: Callable[[Suite, Any], BaseModel] = usual_profile
-    """(the suite, a server or its type) → the profile that fits."""
+    """(the suite, a server) → the profile that fits."""
     has_keys: bool = True
     """Whether a server is given the key that its clients must have."""
     quicken: Callable[[Any], None] = lambda server: None

@@ -33,16 +33,16 @@ class Survivors(BaseModel):
         """The reason given for this flaw."""
         return next((item.why for item in self.survivors if item.covers(name)), None)
 
-    def complaints(self, grown: Collection[str], hunted: Collection[str], survived: Collection[str]) -> list[str]:
+    def complaints(self, generated: Collection[str], examined: Collection[str], survived: Collection[str]) -> list[str]:
         """Survivors without a reason, and reasons without a survivor.
 
-        `grown` are all flaws there are, `hunted` those that were tried.
+        `generated` are all flaws there are, `examined` those that were tried.
         """
         found = [f"{name} survives, and nothing says why" for name in sorted(survived) if self.why(name) is None]
         for item in self.survivors:
-            if not any(item.covers(name) for name in grown):
+            if not any(item.covers(name) for name in generated):
                 found.append(f"survivors.yaml explains {item.flaw!r}, but there is no such flaw")
-            elif any(item.covers(name) for name in hunted) and not any(item.covers(name) for name in survived):
+            elif any(item.covers(name) for name in examined) and not any(item.covers(name) for name in survived):
                 found.append(f"survivors.yaml explains {item.flaw!r}, but it no longer survives")
         return found
 

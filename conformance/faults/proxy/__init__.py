@@ -1,1 +1,1 @@
-"""A reverse proxy between the examiners and a server: invisible, unless a meddler damages what passes."""
+"""A reverse proxy between the examiners and a server: invisible, unless an interceptor damages what passes."""

@@ -1,4 +1,4 @@
-"""The proxy's front: takes every request, asks the server behind, and passes on what the meddler leaves of it."""
+"""The proxy's front: takes every request, asks the server behind, and passes on what the interceptor leaves of it."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -11,8 +11,8 @@ from aiohttp import web
 from multidict import CIMultiDict
 from yarl import URL
 
+from conformance.faults.proxy.interceptor import SOCKET, SSE, Answer, Cut, Interceptor, parsed
 from conformance.faults.proxy.packets import SEPARATOR, Link
-from conformance.faults.proxy.passing import SOCKET, SSE, Answer, Cut, Meddler, parsed
 from conformance.faults.proxy.sockets import break_off, carry, frames
 from conformance.faults.proxy.streams import passed
 
@@ -29,12 +29,12 @@ Route = Callable[[web.Request], Awaitable[str]]
 
 
 class Proxy:
-    """One server behind, one meddler within."""
+    """One server behind, one interceptor within."""
 
-    def __init__(self, origin: str, route: Route, meddler: Meddler, session: aiohttp.ClientSession) -> None:
+    def __init__(self, origin: str, route: Route, interceptor: Interceptor, session: aiohttp.ClientSession) -> None:
         self._origin = origin
         self._route = route
-        self._meddler = meddler
+        self._interceptor = interceptor
         self._session = session
         self._links: dict[str, Link] = {}
 
@@ -54,7 +54,7 @@ class Proxy:
     async def _ask(self, request: web.Request) -> web.StreamResponse:
         sent = await request.read()
         if (json := parsed(sent)) is not ...:
-            self._meddler.asked(json)
+            self._interceptor.asked(json)
         async with self._asking(request, sent) as response:
             route = await self._route(request)
             if response.content_type == "text/event-stream":
@@ -62,8 +62,8 @@ class Proxy:
             raw = await response.read()
             json = parsed(raw) if raw and response.content_type == "application/json" else ...
             answer = Answer(route, response.status, _kept(response.headers), raw, json)
-            await self._meddler.pause()
-            return _reply(self._meddler.answered(answer))
+            await self._interceptor.pause()
+            return _reply(self._interceptor.answered(answer))
 
     def _asking(self, request: web.Request, sent: bytes) -> Any:
         body = BytesIO(sent) if request.body_exists else None
@@ -80,16 +80,16 @@ class Proxy:
     async def _stream(
         self, request: web.Request, route: str, response: aiohttp.ClientResponse
     ) -> web.StreamResponse:
-        head = self._meddler.answered(Answer(route, response.status, _kept(response.headers), is_stream=True))
-        told = web.StreamResponse(status=head.status, headers=head.headers)
-        await told.prepare(request)
+        head = self._interceptor.answered(Answer(route, response.status, _kept(response.headers), is_stream=True))
+        message = web.StreamResponse(status=head.status, headers=head.headers)
+        await message.prepare(request)
         with suppress(ConnectionResetError):
-            async for piece in passed(response.content.iter_any(), self._meddler.listener(SSE)):
-                await self._meddler.pause()
-                await told.write(piece)
+            async for piece in passed(response.content.iter_any(), self._interceptor.stream(SSE)):
+                await self._interceptor.pause()
+                await message.write(piece)
                 await asyncio.sleep(0)
-            await told.write_eof()
-        return told
+            await message.write_eof()
+        return message
 
     # -- sockets -------------------------------------------------------------------------------------------------------
 
@@ -107,30 +107,30 @@ class Proxy:
         async with server:
             if request.path == IO_PATH:
                 link = self._link(request.query.get("sid"))
-                await carry(client, server, link.heard, link.passed, self._meddler.pause)
+                await carry(client, server, link.received, link.passed, self._interceptor.pause)
             else:
-                passed_on = frames(self._meddler.listener(SOCKET))
-                await carry(client, server, self._heard, passed_on, self._meddler.pause)
+                passed_on = frames(self._interceptor.stream(SOCKET))
+                await carry(client, server, self._received, passed_on, self._interceptor.pause)
         return client
 
-    def _heard(self, text: str) -> None:
+    def _received(self, text: str) -> None:
         if (json := parsed(text)) is not ...:
-            self._meddler.asked(json)
+            self._interceptor.asked(json)
 
     def _link(self, sid: str | None) -> Link:
         """The link of this Engine.IO session; a WebSocket that comes without one begins its own."""
         if sid is None:
-            return Link(self._meddler)
-        return self._links.setdefault(sid, Link(self._meddler))
+            return Link(self._interceptor)
+        return self._links.setdefault(sid, Link(self._interceptor))
 
     async def _poll(self, request: web.Request) -> web.StreamResponse:
         sent, sid = await request.read(), request.query.get("sid")
         link = self._link(sid)
         for packet in sent.decode(errors="replace").split(SEPARATOR) if request.method == "POST" else ():
-            link.heard(packet)
+            link.received(packet)
         async with self._asking(request, sent) as response:
             raw = await response.read()
-            await self._meddler.pause()
+            await self._interceptor.pause()
             headers = _kept(response.headers)
             if request.method != "GET" or response.status != 200:
                 return web.Response(status=response.status, headers=headers, body=raw)
@@ -152,13 +152,13 @@ def _reply(answer: Answer) -> web.Response:
 
 
 @asynccontextmanager
-async def proxied(url: str, route: Route, meddler: Meddler) -> AsyncIterator[str]:
+async def proxied(url: str, route: Route, interceptor: Interceptor) -> AsyncIterator[str]:
     """The address of a proxy before the server at this address, for as long as the context lasts."""
     behind = URL(url)
     connector = aiohttp.TCPConnector(limit=0)
     timeout = aiohttp.ClientTimeout(total=None)
     async with aiohttp.ClientSession(connector=connector, timeout=timeout, auto_decompress=False) as session:
-        proxy = Proxy(str(behind.origin()), route, meddler, session)
+        proxy = Proxy(str(behind.origin()), route, interceptor, session)
         app = web.Application(client_max_size=0)
         app.router.add_route("*", "/{path:.*}", proxy.handle)
         runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1, handler_cancellation=True)

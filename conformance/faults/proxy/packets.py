@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 import orjson
 
-from conformance.faults.proxy.passing import LINK, Listener, Meddler, Told, parsed
+from conformance.faults.proxy.interceptor import LINK, Interceptor, PassedMessage, StreamInterceptor, parsed
 
 SEPARATOR = "\x1e"
 NOTHING = "6"
@@ -16,12 +16,12 @@ KINDS = {"40": "connect", "41": "disconnect", "44": "refused"}
 class Link:
     """The packets of one connection."""
 
-    def __init__(self, meddler: Meddler) -> None:
-        self._meddler = meddler
-        self._listener: Listener = meddler.listener(LINK)
+    def __init__(self, interceptor: Interceptor) -> None:
+        self._interceptor = interceptor
+        self._stream: StreamInterceptor = interceptor.stream(LINK)
         self._asked: dict[str, str] = {}
 
-    def heard(self, text: str) -> None:
+    def received(self, text: str) -> None:
         """The client has sent a packet; what it asks to have acknowledged is remembered by its number."""
         found = PACKET.fullmatch(text)
         json = parsed(found["rest"] or "null") if found else ...
@@ -29,43 +29,43 @@ class Link:
             return
         if found["head"] == "42" and isinstance(json, list) and found["ack"]:
             self._asked[found["ack"]] = str(json[0])
-        self._meddler.asked(json)
+        self._interceptor.asked(json)
 
     def passed(self, text: str) -> Iterable[str]:
         """The packets that are passed on for this one of the server."""
-        told = self._read(text)
-        return (text,) if told is None else [packed(item) for item in self._listener.told(told)]
+        message = self._read(text)
+        return (text,) if message is None else [packed(item) for item in self._stream.message(message)]
 
     def payload(self, text: str) -> str:
         """A polling payload; one that would be empty says nothing in due form."""
         packets = [packet for text in text.split(SEPARATOR) for packet in self.passed(text)]
         return SEPARATOR.join(packets) or NOTHING
 
-    def _read(self, text: str) -> Told | None:
+    def _read(self, text: str) -> PassedMessage | None:
         if text.startswith("0{"):
-            return Told(LINK, "open", parsed(text[1:]), text.encode(), "0")
+            return PassedMessage(LINK, "open", parsed(text[1:]), text.encode(), "0")
         found = PACKET.fullmatch(text)
         json = parsed(found["rest"] or "null") if found else ...
         if found is None or json is ...:
             return None
         label = text[: found.start("rest")] if found["rest"] else text
         if found["head"] == "42" and isinstance(json, list) and json:
-            return Told(LINK, str(json[0]), json[1] if len(json) == 2 else json[1:], text.encode(), label)
+            return PassedMessage(LINK, str(json[0]), json[1] if len(json) == 2 else json[1:], text.encode(), label)
         if found["head"] == "43" and isinstance(json, list):
             name = f"ack {self._asked.get(found['ack'] or '', '?')}"
-            return Told(LINK, name, json[0] if len(json) == 1 else json, text.encode(), label)
-        return Told(LINK, KINDS.get(found["head"], found["head"]), json, text.encode(), label)
+            return PassedMessage(LINK, name, json[0] if len(json) == 1 else json, text.encode(), label)
+        return PassedMessage(LINK, KINDS.get(found["head"], found["head"]), json, text.encode(), label)
 
 
-def packed(told: Told) -> str:
+def packed(message: PassedMessage) -> str:
     """The packet; the text it came in if nothing was changed."""
-    if told.raw is not None:
-        return told.raw.decode()
-    match told.label[:2]:
+    if message.raw is not None:
+        return message.raw.decode()
+    match message.label[:2]:
         case "42":
-            body = [told.name, told.json]
+            body = [message.name, message.json]
         case "43":
-            body = [told.json]
+            body = [message.json]
         case _:
-            body = told.json
-    return told.label + orjson.dumps(body).decode()
+            body = message.json
+    return message.label + orjson.dumps(body).decode()

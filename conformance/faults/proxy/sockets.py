@@ -7,9 +7,9 @@ import aiohttp
 import orjson
 from aiohttp import web
 
-from conformance.faults.proxy.passing import SOCKET, Cut, Listener, Told, event_name, parsed
+from conformance.faults.proxy.interceptor import SOCKET, Cut, PassedMessage, StreamInterceptor, event_name, parsed
 
-Heard = Callable[[str], None]
+Received = Callable[[str], None]
 Passed = Callable[[str], Iterable[str]]
 Pause = Callable[[], Awaitable[None]]
 DATA = (aiohttp.WSMsgType.TEXT, aiohttp.WSMsgType.BINARY)
@@ -18,12 +18,12 @@ DATA = (aiohttp.WSMsgType.TEXT, aiohttp.WSMsgType.BINARY)
 async def carry(
     client: web.WebSocketResponse,
     server: aiohttp.ClientWebSocketResponse,
-    heard: Heard,
+    received: Received,
     passed: Passed,
     pause: Pause,
 ) -> None:
     """Pass frames on until one side has closed; then close the other with the same code."""
-    outward = asyncio.create_task(_inward(client, server, heard))
+    outward = asyncio.create_task(_inward(client, server, received))
     homeward = asyncio.create_task(_outward(server, client, passed, pause))
     try:
         await asyncio.wait({outward, homeward}, return_when=asyncio.FIRST_COMPLETED)
@@ -38,10 +38,10 @@ async def carry(
         await client.close(code=_code(server.close_code))
 
 
-async def _inward(client: web.WebSocketResponse, server: aiohttp.ClientWebSocketResponse, heard: Heard) -> None:
+async def _inward(client: web.WebSocketResponse, server: aiohttp.ClientWebSocketResponse, received: Received) -> None:
     async for message in client:
         if message.type is aiohttp.WSMsgType.TEXT:
-            heard(message.data)
+            received(message.data)
             await server.send_str(message.data)
         elif message.type is aiohttp.WSMsgType.BINARY:
             await server.send_bytes(message.data)
@@ -66,21 +66,21 @@ def break_off(client: web.WebSocketResponse | web.Request) -> None:
         request.transport.abort()
 
 
-def frames(listener: Listener) -> Passed:
-    """JSON frames as a listener lets them pass; what is not JSON passes as it is."""
+def frames(stream: StreamInterceptor) -> Passed:
+    """JSON frames as the interceptor of a stream passes them on; what is not JSON passes as it is."""
 
     def passed(text: str) -> Iterable[str]:
         json = parsed(text)
         if json is ...:
             return (text,)
-        told = Told(SOCKET, event_name("", json), json, text.encode())
-        return [_text(item) for item in listener.told(told)]
+        message = PassedMessage(SOCKET, event_name("", json), json, text.encode())
+        return [_text(item) for item in stream.message(message)]
 
     return passed
 
 
-def _text(told: Told) -> str:
-    return (told.raw if told.raw is not None else orjson.dumps(told.json)).decode()
+def _text(message: PassedMessage) -> str:
+    return (message.raw if message.raw is not None else orjson.dumps(message.json)).decode()
 
 
 def _code(code: int | None) -> int:

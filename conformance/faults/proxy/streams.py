@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Iterable
 
 import orjson
 
-from conformance.faults.proxy.passing import SSE, Listener, Told, event_name, parsed
+from conformance.faults.proxy.interceptor import SSE, PassedMessage, StreamInterceptor, event_name, parsed
 from conformance.kit.sse import SseParser
 
 BLANK_LINE = re.compile(rb"\r\n\r\n|\n\n|\r\r")
@@ -30,37 +30,37 @@ class Blocks:
         return self._rest
 
 
-def read_block(block: bytes) -> Told | None:
+def read_block(block: bytes) -> PassedMessage | None:
     """The event in a block; None for comments and blocks without data."""
     for event in SseParser().feed(block):
         json = parsed(event.data)
-        return Told(SSE, event_name(event.event, json), json, block, event.event, event.id)
+        return PassedMessage(SSE, event_name(event.event, json), json, block, event.event, event.id)
     return None
 
 
-def written(told: Told) -> bytes:
+def written(message: PassedMessage) -> bytes:
     """The event as a block; the bytes it came in if nothing was changed."""
-    if told.raw is not None:
-        return told.raw
-    lines = [b"event: " + told.label.encode()] if told.label not in ("", "message") else []
-    lines += [b"id: " + told.id.encode()] if told.id else []
-    return b"\n".join([*lines, b"data: " + orjson.dumps(told.json)]) + b"\n\n"
+    if message.raw is not None:
+        return message.raw
+    lines = [b"event: " + message.label.encode()] if message.label not in ("", "message") else []
+    lines += [b"id: " + message.id.encode()] if message.id else []
+    return b"\n".join([*lines, b"data: " + orjson.dumps(message.json)]) + b"\n\n"
 
 
-async def passed(pieces: AsyncIterator[bytes], listener: Listener) -> AsyncIterator[bytes]:
+async def passed(pieces: AsyncIterator[bytes], stream: StreamInterceptor) -> AsyncIterator[bytes]:
     """What leaves the proxy for what comes in, piece by piece; Cut where the connection breaks."""
     blocks = Blocks()
     async for piece in pieces:
         for block in blocks.feed(piece):
-            told = read_block(block)
-            for part in _leaving(listener.told(told), listener) if told is not None else listener.framed(block):
+            message = read_block(block)
+            for part in _leaving(stream.message(message), stream) if message is not None else stream.framed(block):
                 yield part
-    for part in _leaving(listener.ended(), listener):
+    for part in _leaving(stream.ended(), stream):
         yield part
     if left := blocks.left():
         yield left
 
 
-def _leaving(messages: Iterable[Told], listener: Listener) -> Iterable[bytes]:
-    for told in messages:
-        yield from listener.framed(written(told))
+def _leaving(messages: Iterable[PassedMessage], stream: StreamInterceptor) -> Iterable[bytes]:
+    for message in messages:
+        yield from stream.framed(written(message))

@@ -2,13 +2,15 @@
 
 import asyncio
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any
 from uuid import uuid4
 
 import orjson
 from aiohttp import web
 
-from conformance.faults.zenflux.player import Broken, Telling, Told
+from conformance.faults.steps import AsyncStep, Step
+from conformance.faults.zenflux.player import Broken, RunEvent, RunEvents
 from conformance.faults.zenflux.script import Use
 from conformance.faults.zenflux.server import ZenfluxServer
 from conformance.faults.zenflux.socket import Line
@@ -20,278 +22,304 @@ class _Enough(Broken):
     """Nothing more is said."""
 
 
-class BinaryFrames(ZenfluxServer):
+class BinaryFrames:
     """Frames are binary."""
 
-    async def send(self, line: Line, frame: Body) -> None:
+    async def send(self, step: AsyncStep[None], line: Line, frame: Body) -> None:
         await line.socket.send_bytes(orjson.dumps(frame))
 
 
-class OneConversation(ZenfluxServer):
+@dataclass
+class OneConversation:
     """A user has one conversation for all chats that name none."""
 
-    def talk(self, params: Body) -> Conversation:
-        owned = self.owned(params["user_id"])
-        return owned[0] if owned and not params.get("conversation_id") else super().talk(params)
+    server: ZenfluxServer
+
+    def talk(self, step: Step[Conversation], params: Body) -> Conversation:
+        owned = self.server.conversations.owned(params["user_id"])
+        return owned[0] if owned and not params.get("conversation_id") else step(params)
 
 
-class OneChatPerLine(ZenfluxServer):
+class OneChatPerLine:
     """The connection is closed after a run."""
 
-    async def tell(self, line: Line, session: Session) -> None:
-        await super().tell(line, session)
+    async def send_run(self, step: AsyncStep[None], line: Line, session: Session) -> None:
+        await step(line, session)
         await line.socket.close()
 
 
-class HeardEverywhere(ZenfluxServer):
+@dataclass
+class HeardEverywhere:
     """Events go to every line that is open."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.lines: list[Line] = []
+    server: ZenfluxServer
+    lines: list[Line] = field(default_factory=list)
 
-    async def tick(self, line: Line) -> None:
+    async def tick(self, step: AsyncStep[None], line: Line) -> None:
         self.lines.append(line)
-        await super().tick(line)
+        await step(line)
 
-    async def deliver(self, line: Line, session: Session, told: Told) -> None:
-        frame = self.event_frame(self.envelope(session, told))
+    async def deliver(self, step: AsyncStep[None], line: Line, session: Session, event: RunEvent) -> None:
+        frame = self.server.writer.event_frame(self.server.writer.envelope(session, event))
         for other in self.lines:
-            await self.send(other, frame)
+            await self.server.socket.send(other, frame)
 
 
-class BusyLineForgets(ZenfluxServer):
-    """A chat on a busy line is accepted and never told."""
+class BusyLineForgets:
+    """A chat on a busy line is accepted, and its events never come."""
 
-    def start(self, line: Line, payload: Body) -> None:
+    def start(self, step: Step[None], line: Line, payload: Body) -> None:
         if "started" not in vars(line):
             vars(line)["started"] = True
-            super().start(line, payload)
+            step(line, payload)
 
 
-class ThrottledAway(ZenfluxServer):
+class ThrottledAway:
     """Deltas that are held are forgotten."""
 
-    async def throttled(self, telling: Telling) -> Telling:
+    async def throttled(self, step: Step[RunEvents], events: RunEvents) -> RunEvents:
         last = ""
-        async for told in telling:
-            if told.type != "content_delta" or last != "content_delta":
-                yield told
-            last = told.type
+        async for event in events:
+            if event.type != "content_delta" or last != "content_delta":
+                yield event
+            last = event.type
 
 
-class ClosesOnNonsense(ZenfluxServer):
+class ClosesOnNonsense:
     """A malformed frame closes the connection."""
 
-    async def malformed(self, line: Line) -> None:
+    async def malformed(self, step: AsyncStep[None], line: Line) -> None:
         await line.socket.close(code=1003)
 
 
-class StopsAtOnce(ZenfluxServer):
+@dataclass
+class StopsAtOnce:
     """A stopped run says session_stopped and nothing else."""
 
-    def stopped(self, session: Session) -> Iterator[Told]:
-        yield list(super().stopped(session))[-1]
+    server: ZenfluxServer
 
-    def end(self, session: Session, status: str) -> Told:
-        return super().end(session, "completed")
+    def stopped(self, step: Step[Iterator[RunEvent]], session: Session) -> Iterator[RunEvent]:
+        yield list(step(session))[-1]
 
-    async def tell(self, line: Line, session: Session) -> None:
-        async for told in self.throttled(self.play(session)):
-            if told.type != "session_end" or not session.stopping.is_set():
-                await self.deliver(line, session, told)
+    def end(self, step: Step[RunEvent], session: Session, status: str) -> RunEvent:
+        return step(session, "completed")
+
+    async def send_run(self, step: AsyncStep[None], line: Line, session: Session) -> None:
+        async for event in self.server.writer.throttled(self.server.player.play(session)):
+            if event.type != "session_end" or not session.stopping.is_set():
+                await self.server.socket.deliver(line, session, event)
 
 
-class AbortsOnce(ZenfluxServer):
+@dataclass
+class AbortsOnce:
     """Aborting what is over is an error."""
 
-    def chat_abort(self, params: Any) -> Body:
-        if self.session((params or {}).get("session_id")).is_over:
+    server: ZenfluxServer
+
+    def chat_abort(self, step: Step[Body], params: Any) -> Body:
+        if self.server.chats.session((params or {}).get("session_id")).is_over:
             raise Refusal(409, "SESSION_OVER", "It is over.")
-        return super().chat_abort(params)
+        return step(params)
 
 
-class MoreWithoutStreaming(ZenfluxServer):
+class MoreWithoutStreaming:
     """A chat that is not streamed comes letter by letter."""
 
-    async def block(self, session: Session, *given: Any) -> Telling:
-        async for told in super().block(session, *given):
-            if told.type != "content_delta" or session.is_streamed:
-                yield told
+    async def block(self, step: Step[RunEvents], session: Session, *given: Any) -> RunEvents:
+        async for event in step(session, *given):
+            if event.type != "content_delta" or session.is_streamed:
+                yield event
                 continue
-            for letter in told.data["delta"]:
-                yield Told(told.type, {"index": told.data["index"], "delta": letter})
+            for letter in event.data["delta"]:
+                yield RunEvent(event.type, {"index": event.data["index"], "delta": letter})
 
-    def throttled(self, telling: Telling) -> Telling:
-        return telling
+    def throttled(self, step: Step[RunEvents], events: RunEvents) -> RunEvents:
+        return events
 
 
-class OneAtATime(ZenfluxServer):
+class OneAtATime:
     """Of requests that come close together only the last is answered."""
 
-    async def respond(self, line: Line, frame: Body) -> None:
+    async def respond(self, step: AsyncStep[None], line: Line, frame: Body) -> None:
         token = vars(line)["latest"] = uuid4().hex
 
         async def later() -> None:
             await asyncio.sleep(0.02)
             if vars(line)["latest"] == token:
-                await super(OneAtATime, self).respond(line, frame)
+                await step(line, frame)
 
         line.spawn(later())
 
 
-class IdsTwice(ZenfluxServer):
+@dataclass
+class IdsTwice:
     """Two events in a row share their id."""
 
-    last = ""
+    last: str = ""
 
-    def envelope(self, session: Session, told: Told) -> Body:
-        envelope = super().envelope(session, told)
+    def envelope(self, step: Step[Body], session: Session, event: RunEvent) -> Body:
+        envelope = step(session, event)
         if session.seq % 2 == 0:
             return envelope | {"event_uuid": self.last}
         self.last = envelope["event_uuid"]
         return envelope
 
 
-class NumberedOnAndOn(ZenfluxServer):
+@dataclass
+class NumberedOnAndOn:
     """Numbers go on from one run of a server to the next."""
 
-    counted = 0
+    counted: int = 0
 
-    def envelope(self, session: Session, told: Told) -> Body:
+    def envelope(self, step: Step[Body], session: Session, event: RunEvent) -> Body:
         self.counted += 1
-        return super().envelope(session, told) | {"seq": self.counted}
+        return step(session, event) | {"seq": self.counted}
 
 
-class StaleMessageIds(ZenfluxServer):
+class StaleMessageIds:
     """Events of the second message carry the id of the first."""
 
-    def envelope(self, session: Session, told: Told) -> Body:
+    def envelope(self, step: Step[Body], session: Session, event: RunEvent) -> Body:
         first = vars(session).setdefault("first_message", session.message_id)
-        return super().envelope(session, told) | {"message_id": first}
+        return step(session, event) | {"message_id": first}
 
 
-class ThinksAfterwards(ZenfluxServer):
+class ThinksAfterwards:
     """A thought comes after the text."""
 
-    async def perform(self, session: Session) -> Telling:
-        held: list[Told] = []
-        async for told in super().perform(session):
-            kind = told.data.get("content_block", {}).get("type")
+    async def perform(self, step: Step[RunEvents], session: Session) -> RunEvents:
+        held: list[RunEvent] = []
+        async for event in step(session):
+            kind = event.data.get("content_block", {}).get("type")
             if kind == "thinking" or (held and held[-1].type != "content_stop"):
-                held.append(told)
+                held.append(event)
                 continue
-            if told.type == "message_delta":
+            if event.type == "message_delta":
                 for late in held:
                     yield changed(late, index=1)
-                held = [Told("content_stop", {})] if held else []
-            yield changed(told, index=0) if "index" in told.data and held else told
+                held = [RunEvent("content_stop", {})] if held else []
+            yield changed(event, index=0) if "index" in event.data and held else event
 
 
-class StopsAtTools(ZenfluxServer):
+@dataclass
+class StopsAtTools:
     """After a tool call the run is over."""
 
-    async def use(self, session: Session, move: Use) -> Telling:
-        async for told in super().use(session, move):
-            yield told
-            if told.type == "content_stop":
+    server: ZenfluxServer
+
+    async def use(self, step: Step[RunEvents], session: Session, move: Use) -> RunEvents:
+        async for event in step(session, move):
+            yield event
+            if event.type == "content_stop":
                 break
         raise _Enough
 
-    async def perform(self, session: Session) -> Telling:
+    async def perform(self, step: Step[RunEvents], session: Session) -> RunEvents:
         try:
-            async for told in super().perform(session):
-                yield told
+            async for event in step(session):
+                yield event
         except _Enough:
-            for told in self.closed(session, "tool_use"):
-                yield told
+            for event in self.server.player.closed(session, "tool_use"):
+                yield event
 
 
-class ResultsLast(ZenfluxServer):
+class ResultsLast:
     """The text of the second round comes before the result."""
 
-    async def perform(self, session: Session) -> Telling:
-        held: list[Told] = []
-        async for told in super().perform(session):
-            kind = told.data.get("content_block", {}).get("type")
+    async def perform(self, step: Step[RunEvents], session: Session) -> RunEvents:
+        held: list[RunEvent] = []
+        async for event in step(session):
+            kind = event.data.get("content_block", {}).get("type")
             if kind == "tool_result" or (held and held[-1].type != "content_stop"):
-                held.append(told)
+                held.append(event)
                 continue
-            if told.type == "message_delta":
+            if event.type == "message_delta":
                 for late in held:
                     yield late
                 held = []
-            yield told
+            yield event
 
 
-class OverlappingBlocks(ZenfluxServer):
+class OverlappingBlocks:
     """A block is closed when the next has begun."""
 
-    async def perform(self, session: Session) -> Telling:
-        held: list[Told] = []
-        async for told in super().perform(session):
-            if told.type == "content_stop":
-                held.append(told)
+    async def perform(self, step: Step[RunEvents], session: Session) -> RunEvents:
+        held: list[RunEvent] = []
+        async for event in step(session):
+            if event.type == "content_stop":
+                held.append(event)
                 continue
-            is_next = told.type == "content_start"
+            is_next = event.type == "content_start"
             if is_next:
-                yield told
+                yield event
             for late in held:
                 yield late
             held = []
             if not is_next:
-                yield told
+                yield event
 
 
-class WholeTextsAgain(ZenfluxServer):
+class WholeTextsAgain:
     """In a stream each delta repeats what was said before."""
 
-    async def forwarded(self, session: Session) -> Telling:
+    async def forwarded(self, step: Step[RunEvents], session: Session) -> RunEvents:
         said = ""
-        async for told in super().forwarded(session):
-            said = said + told.data["delta"] if told.type == "content_delta" else ""
-            yield changed(told, delta=said) if said else told
+        async for event in step(session):
+            said = said + event.data["delta"] if event.type == "content_delta" else ""
+            yield changed(event, delta=said) if said else event
 
 
-class ThrottledStreams(ZenfluxServer):
+@dataclass
+class ThrottledStreams:
     """Streams are throttled as the socket is."""
 
-    def forwarded(self, session: Session) -> Telling:
-        return self.throttled(super().forwarded(session))
+    server: ZenfluxServer
+
+    def forwarded(self, step: Step[RunEvents], session: Session) -> RunEvents:
+        return self.server.writer.throttled(step(session))
 
 
-class AllSessions(ZenfluxServer):
+@dataclass
+class AllSessions:
     """The list of sessions has those that are over."""
 
-    async def get_sessions(self, request: web.Request) -> web.StreamResponse:
-        sessions = [self.info(session) for session in self.sessions.values()]
-        return self.reply({"total": len(sessions), "sessions": sessions})
+    server: ZenfluxServer
+
+    async def get_sessions(self, step: AsyncStep[web.StreamResponse], request: web.Request) -> web.StreamResponse:
+        sessions = [self.server.streams.info(session) for session in self.server.state.sessions.values()]
+        return self.server.front.reply({"total": len(sessions), "sessions": sessions})
 
 
-class NothingToContinue(ZenfluxServer):
+@dataclass
+class NothingToContinue:
     """confirm_continue with nothing to confirm is an error."""
 
-    async def post_continue(self, request: web.Request) -> web.StreamResponse:
-        if self.found(request).waits_for != "continue":
+    server: ZenfluxServer
+
+    async def post_continue(self, step: AsyncStep[web.StreamResponse], request: web.Request) -> web.StreamResponse:
+        if self.server.streams.found(request).waits_for != "continue":
             raise Refusal(409, "NOTHING_PENDING", "Nothing is asked.")
-        return await super().post_continue(request)
+        return await step(request)
 
 
-class OverIsUnknown(ZenfluxServer):
+@dataclass
+class OverIsUnknown:
     """A run that is over cannot be stopped over REST."""
 
-    async def post_stop(self, request: web.Request) -> web.StreamResponse:
-        if self.found(request).is_over:
+    server: ZenfluxServer
+
+    async def post_stop(self, step: AsyncStep[web.StreamResponse], request: web.Request) -> web.StreamResponse:
+        if self.server.streams.found(request).is_over:
             raise Refusal(404, "SESSION_NOT_FOUND", "There is no such session.")
-        return await super().post_stop(request)
+        return await step(request)
 
 
-class RoundsKeptApart(ZenfluxServer):
+class RoundsKeptApart:
     """A call and its result are kept in the messages they were streamed in."""
 
-    def finish(self, session: Session, status: str) -> None:
+    def finish(self, step: Step[None], session: Session, status: str) -> None:
         results = [place for place, block in enumerate(session.blocks) if block["type"] == "tool_result"]
         for place in results[:1]:
             session.conversation.add("assistant", session.blocks[:place])
             session.blocks = session.blocks[place:]
-        super().finish(session, status)
+        step(session, status)

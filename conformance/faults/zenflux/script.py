@@ -81,7 +81,7 @@ Move = Speak | Break | Use | Ask | LongRun | Rollback | Note | Change | Show
 
 
 def moves(text: str) -> list[Move]:
-    """What the agent does when told this."""
+    """What the agent does with this message."""
     found: list[Move] = []
     rest = text
     while directive := DIRECTIVE.search(rest):

@@ -6,6 +6,7 @@ from pydantic import BaseModel
 
 from conformance.faults.kill.setups import Setup
 from conformance.faults.zenflux.server import ZenfluxServer
+from conformance.faults.zenflux.socket import TICK_EVERY
 from conformance.faults.zenflux.variations import VARIATIONS
 from conformance.kit.suite import Suite
 
@@ -14,8 +15,8 @@ TICK = 0.8
 
 def _quicken(server: Any) -> None:
     """Ticks come fast, unless they are what is wrong."""
-    if server.tick_every == ZenfluxServer.tick_every:
-        server.tick_every = TICK
+    if server.socket.tick_every == TICK_EVERY:
+        server.socket.tick_every = TICK
 
 
 def _profile(suite: Suite, server: Any) -> BaseModel:
@@ -26,6 +27,6 @@ def _profile(suite: Suite, server: Any) -> BaseModel:
 
 
 SETUP = Setup(
-    dialect="zenflux", server_type=ZenfluxServer, variations=VARIATIONS, profile=_profile, has_keys=False,
-    quicken=_quicken,
+    dialect="zenflux", server_type=ZenfluxServer, variations=VARIATIONS, profile=_profile,
+    has_keys=False, quicken=_quicken,
 )

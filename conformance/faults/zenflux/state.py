@@ -117,3 +117,11 @@ class Session:
             stop.cancel()
             if not task.done():
                 task.cancel()
+
+
+@dataclass
+class State:
+    """All that the server keeps, by id."""
+
+    conversations: dict[str, Conversation] = field(default_factory=dict)
+    sessions: dict[str, Session] = field(default_factory=dict)

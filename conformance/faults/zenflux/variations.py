@@ -10,13 +10,15 @@ background; management that answers everything.
 """
 
 import asyncio
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import orjson
 from aiohttp import web
 
-from conformance.faults.zenflux.player import Telling, Told
+from conformance.faults.steps import AsyncStep, Step, variants
+from conformance.faults.zenflux.player import RunEvent, RunEvents
 from conformance.faults.zenflux.server import ZenfluxServer
 from conformance.faults.zenflux.socket import Line
 from conformance.faults.zenflux.state import Body, Conversation, Refusal, Session
@@ -24,233 +26,232 @@ from conformance.faults.zenflux.state import Body, Conversation, Refusal, Sessio
 FINAL = {"completed": "completed", "cancelled": "stopped", "failed": "failed"}
 
 
-class Editing(ZenfluxServer):
-    """A server of which each event of a run may be changed, left out, or followed by others."""
-
-    def edited(self, told: Told) -> Iterable[Told]:
-        return (told,)
-
-    async def play(self, session: Session) -> Telling:
-        async for told in super().play(session):
-            for changed in self.edited(told):
-                yield changed
-
-
-def changed(told: Told, **fields: Any) -> Told:
+def changed(event: RunEvent, **fields: Any) -> RunEvent:
     """The event with these members of data set."""
-    return Told(told.type, {**told.data, **fields}, told.message)
+    return RunEvent(event.type, {**event.data, **fields}, event.message)
 
 
-def without(told: Told, *names: str) -> Told:
+def without(event: RunEvent, *names: str) -> RunEvent:
     """The event without these members of data."""
-    return Told(told.type, {name: value for name, value in told.data.items() if name not in names}, told.message)
+    return RunEvent(event.type, {name: value for name, value in event.data.items() if name not in names}, event.message)
 
 
-class OneMessage(Editing):
+class OneMessage:
     """A run is one message; results come whole at the start of their block; tools are the server's own."""
 
-    def begin(self, params: Body, has_rounds: bool) -> Session:
-        return super().begin(params, has_rounds=False)
+    def begin(self, step: Step[Session], params: Body, has_rounds: bool) -> Session:
+        return step(params, has_rounds=False)
 
-    async def block(self, session: Session, *given: Any) -> Telling:
+    async def block(self, step: Step[RunEvents], session: Session, *given: Any) -> RunEvents:
         start, pieces, kept, *pause = given
         if start["type"] == "tool_result":
             start, pieces = kept, ()
-        async for told in super().block(session, start, pieces, kept, *pause):
-            if told.data.get("delta") != "":
-                yield told
+        async for event in step(session, start, pieces, kept, *pause):
+            if event.data.get("delta") != "":
+                yield event
 
-    def edited(self, told: Told) -> Iterator[Told]:
-        block = told.data.get("content_block", {})
-        is_call = block.get("type") == "tool_use"
-        yield changed(told, content_block=block | {"type": "server_tool_use"}) if is_call else told
+    async def play(self, step: Step[RunEvents], session: Session) -> RunEvents:
+        async for event in step(session):
+            block = event.data.get("content_block", {})
+            is_call = block.get("type") == "tool_use"
+            yield changed(event, content_block=block | {"type": "server_tool_use"}) if is_call else event
 
-    def note(self, topic: str, content: Any) -> Told:
+    def note(self, step: Step[RunEvent], topic: str, content: Any) -> RunEvent:
         """Contents are objects, as in the table, and not mirrored."""
-        return Told("message_delta", {"type": topic, "content": content})
+        return RunEvent("message_delta", {"type": topic, "content": content})
 
-    def opened(self, session: Session) -> Told:
-        told = super().opened(session)
-        return Told(told.type, {}, told.message)
+    def opened(self, step: Step[RunEvent], session: Session) -> RunEvent:
+        event = step(session)
+        return RunEvent(event.type, {}, event.message)
 
-    def envelope(self, session: Session, told: Told) -> Body:
+    def envelope(self, step: Step[Body], session: Session, event: RunEvent) -> Body:
         """message_start has no data, as in its example, and no event names its message."""
-        unsaid = {"message_id", *(["data"] if told.type == "message_start" else [])}
-        return {name: value for name, value in super().envelope(session, told).items() if name not in unsaid}
+        unsaid = {"message_id", *(["data"] if event.type == "message_start" else [])}
+        return {name: value for name, value in step(session, event).items() if name not in unsaid}
 
 
-class Terse(Editing):
+@dataclass
+class Terse:
     """Says no more than it must: at the end of runs and streams, in lists, in responses and in statuses."""
 
-    def stopped(self, session: Session) -> Iterator[Told]:
-        yield list(super().stopped(session))[-1]
+    server: ZenfluxServer
 
-    async def play(self, session: Session) -> Telling:
-        """A run that was stopped or broke has no session_end; a known conversation is not introduced."""
+    def stopped(self, step: Step[Iterator[RunEvent]], session: Session) -> Iterator[RunEvent]:
+        yield list(step(session))[-1]
+
+    async def play(self, step: Step[RunEvents], session: Session) -> RunEvents:
+        """A run that was stopped or broke has no session_end; a known conversation has no conversation_start."""
         is_known = len(session.conversation.messages) > 1
         last = ""
-        async for told in super().play(session):
-            if told.type == "session_end" and last in ("session_stopped", "error"):
+        async for event in step(session):
+            if event.type == "session_end" and last in ("session_stopped", "error"):
                 return
-            if told.type != "conversation_start" or not is_known:
-                yield told
-            last = told.type
+            if event.type != "conversation_start" or not is_known:
+                yield without(event, "message_id") if event.type == "session_start" else event
+            last = event.type
 
-    def edited(self, told: Told) -> Iterator[Told]:
-        yield without(told, "message_id") if told.type == "session_start" else told
+    async def forwarded(self, step: Step[RunEvents], session: Session) -> RunEvents:
+        async for event in step(session):
+            if event.type != "session_end":
+                yield event
 
-    async def forwarded(self, session: Session) -> Telling:
-        async for told in super().forwarded(session):
-            if told.type != "session_end":
-                yield told
-
-    def last_chunk(self) -> bytes:
+    def last_chunk(self, step: Step[bytes]) -> bytes:
         return b"event: done\ndata: {}\n\n"
 
-    def response_frame(self, name: str, payload: Body) -> Body:
-        return super().response_frame(name, {"status": payload["status"]})
+    def response_frame(self, step: Step[Body], name: str, payload: Body) -> Body:
+        return step(name, {"status": payload["status"]})
 
-    def reply(self, data: Any) -> web.Response:
+    def reply(self, step: Step[web.Response], data: Any) -> web.Response:
         """Lists are bare."""
         names = ("conversations", "messages", "sessions")
         bare = next((data[name] for name in names if name in data), data) if isinstance(data, dict) else data
-        return super().reply(bare)
+        return step(bare)
 
-    def refusal(self, status: int, words: str) -> web.Response:
+    def refusal(self, step: Step[web.Response], status: int, words: str) -> web.Response:
         """The code is in the body only."""
         return web.json_response({"code": status, "message": words, "data": None})
 
-    def hit(self, talk: Conversation) -> Body:
-        return self.shown(talk)
+    def hit(self, step: Step[Body], talk: Conversation) -> Body:
+        return self.server.conversations.shown(talk)
 
-    async def throttled(self, telling: Telling) -> Telling:
+    async def throttled(self, step: Step[RunEvents], events: RunEvents) -> RunEvents:
         """The deltas of a block come as one."""
         held, index = "", 0
-        async for told in telling:
-            if told.type == "content_delta":
-                held, index = held + told.data["delta"], told.data["index"]
+        async for event in events:
+            if event.type == "content_delta":
+                held, index = held + event.data["delta"], event.data["index"]
                 continue
             if held:
-                yield Told("content_delta", {"index": index, "delta": held})
+                yield RunEvent("content_delta", {"index": index, "delta": held})
             held = ""
-            yield told
+            yield event
 
 
-class Generous(ZenfluxServer):
+@dataclass
+class Generous:
     """Says more than it must: extra members, comments and pings, ticks at once, gaps in the numbers, zones."""
 
-    def envelope(self, session: Session, told: Told) -> Body:
-        session.seq += 1 if told.type == "content_delta" and session.has_rounds else 0
-        envelope = super().envelope(session, told)
-        if told.type not in ("message_stop", "rollback_completed"):
+    server: ZenfluxServer
+
+    def envelope(self, step: Step[Body], session: Session, event: RunEvent) -> Body:
+        session.seq += 1 if event.type == "content_delta" and session.has_rounds else 0
+        envelope = step(session, event)
+        if event.type not in ("message_stop", "rollback_completed"):
             envelope["data"] = envelope["data"] | {"extra": True}
         return envelope | {"timestamp": f"{envelope['timestamp']}+00:00", "version": 11}
 
-    def event_frame(self, envelope: Body) -> Body:
-        return super().event_frame(envelope) | {"server": "another"}
+    def event_frame(self, step: Step[Body], envelope: Body) -> Body:
+        return step(envelope) | {"server": "another"}
 
-    def chunk(self, envelope: Body) -> bytes:
+    def chunk(self, step: Step[bytes], envelope: Body) -> bytes:
         named = b"id: %d\nevent: %s\n" % (envelope["seq"], envelope["type"].encode())
-        return b': still here\n\ndata: {"type": "ping", "data": {"type": "ping"}}\n\n' + named + super().chunk(envelope)
+        return b': still here\n\ndata: {"type": "ping", "data": {"type": "ping"}}\n\n' + named + step(envelope)
 
-    async def tick(self, line: Line) -> None:
-        await self.send(line, self.tick_frame())
-        await super().tick(line)
+    async def tick(self, step: AsyncStep[None], line: Line) -> None:
+        await self.server.socket.send(line, self.server.writer.tick_frame())
+        await step(line)
 
-    def wrap(self, code: int, message: str, data: Any) -> web.Response:
-        return super().wrap(code, message, data | {"extra": True} if isinstance(data, dict) else data)
+    def wrap(self, step: Step[web.Response], code: int, message: str, data: Any) -> web.Response:
+        return step(code, message, data | {"extra": True} if isinstance(data, dict) else data)
 
-    async def deliver(self, line: Line, session: Session, told: Told) -> None:
+    async def deliver(self, step: AsyncStep[None], line: Line, session: Session, event: RunEvent) -> None:
         """Events of later versions come in between."""
-        if told.type == "message_stop":
-            await super().deliver(line, session, Told("progress_update", {"stage": "done"}))
-        await super().deliver(line, session, told)
+        if event.type == "message_stop":
+            await step(line, session, RunEvent("progress_update", {"stage": "done"}))
+        await step(line, session, event)
 
-    async def hear(self, line: Line, text: str) -> None:
-        await self.send(line, {"type": "event", "event": "notification", "payload": {"title": "Hello"}, "seq": 0})
-        await super().hear(line, text)
+    async def receive(self, step: AsyncStep[None], line: Line, text: str) -> None:
+        notice = {"type": "event", "event": "notification", "payload": {"title": "Hello"}, "seq": 0}
+        await self.server.socket.send(line, notice)
+        await step(line, text)
 
 
-class RefusesWhenBusy(ZenfluxServer):
+@dataclass
+class RefusesWhenBusy:
     """A chat on a busy line is refused; each message begins with the index 0; empty files are refused."""
 
-    def leave(self, line: Line) -> None:
+    server: ZenfluxServer
+
+    def leave(self, step: Step[None], line: Line) -> None:
         if line.session is not None and not line.session.is_over:
             raise Refusal(409, "BUSY", "One at a time.")
 
-    def chat_send(self, line: Line, params: Any) -> Body:
-        self.leave(line)
-        return super().chat_send(line, params)
+    def chat_send(self, step: Step[Body], line: Line, params: Any) -> Body:
+        self.server.socket.leave(line)
+        return step(line, params)
 
-    def opened(self, session: Session) -> Told:
+    def opened(self, step: Step[RunEvent], session: Session) -> RunEvent:
         session.index = 0
-        return super().opened(session)
+        return step(session)
 
-    def upload(self, file: web.FileField) -> Body:
-        about = super().upload(file)
+    def upload(self, step: Step[Body], file: web.FileField) -> Body:
+        about = step(file)
         if not about["file_size"]:
             raise Refusal(400, "VALIDATION_ERROR", "The file is empty.")
         return about
 
-    async def manage(self, request: web.Request) -> web.StreamResponse:
+    async def manage(self, step: AsyncStep[web.StreamResponse], request: web.Request) -> web.StreamResponse:
         """Everything is managed, somehow."""
-        return self.reply([])
+        return self.server.front.reply([])
 
 
-class InTheBackground(ZenfluxServer):
+@dataclass
+class InTheBackground:
     """A chat that is not streamed is answered at once, and runs on; busy lines tell several runs."""
 
-    def leave(self, line: Line) -> None:
+    server: ZenfluxServer
+
+    def leave(self, step: Step[None], line: Line) -> None:
         pass
 
-    async def post_chat(self, request: web.Request) -> web.StreamResponse:
-        params = self.check(self.spelled(await self.read(request)))
+    async def post_chat(self, step: AsyncStep[web.StreamResponse], request: web.Request) -> web.StreamResponse:
+        params = self.server.chats.check(self.server.streams.spelled(await self.server.front.read(request)))
         if params.get("stream", True):
-            return await super().post_chat(request)
-        session = self.begin(params, has_rounds=False)
+            return await step(request)
+        session = self.server.chats.begin(params, has_rounds=False)
 
         async def run() -> None:
-            async for _ in self.play(session):
+            async for _ in self.server.player.play(session):
                 pass
 
         session.going_on.set()
         vars(session)["task"] = asyncio.ensure_future(run())
         about = {"task_id": session.id, "session_id": session.id, "conversation_id": session.conversation.id}
-        return self.reply(about | {"message": "It runs.", "status": "running"})
+        return self.server.front.reply(about | {"message": "It runs.", "status": "running"})
 
-    def wrap(self, code: int, message: str, data: Any) -> web.Response:
+    def wrap(self, step: Step[web.Response], code: int, message: str, data: Any) -> web.Response:
         """A good answer may be a 201."""
         body = orjson.dumps({"code": code, "message": message, "data": data})
         return web.Response(body=body, status=201 if code == 200 else code, content_type="application/json")
 
 
-class OtherBytes(ZenfluxServer):
+class OtherBytes:
     """Streams, frames and bodies are spelled as nobody else would spell them."""
 
-    def chunk(self, envelope: Body) -> bytes:
+    def chunk(self, step: Step[bytes], envelope: Body) -> bytes:
         spread = orjson.dumps(_turned(envelope), option=orjson.OPT_INDENT_2).replace(b"\n", b"\ndata:")
         mark = b"\xef\xbb\xbf" if envelope["seq"] == 1 else b""
         plain = b"retry: 100\ndata:" + spread + b"\nid: %d\n\n" % envelope["seq"]
         return mark + (": 还在 😀\n\n".encode() + plain).replace(b"\n", b"\r\n")
 
-    def last_chunk(self) -> bytes:
-        return super().last_chunk().replace(b"event: ", b"event:").replace(b"\n", b"\r\n")
+    def last_chunk(self, step: Step[bytes]) -> bytes:
+        return step().replace(b"event: ", b"event:").replace(b"\n", b"\r\n")
 
-    async def forwarded(self, session: Session) -> Telling:
-        async for told in super().forwarded(session):
-            pieces = list(told.data["delta"]) if told.type == "content_delta" else []
+    async def forwarded(self, step: Step[RunEvents], session: Session) -> RunEvents:
+        async for event in step(session):
+            pieces = list(event.data["delta"]) if event.type == "content_delta" else []
             for piece in pieces:
-                yield changed(told, delta=piece)
+                yield changed(event, delta=piece)
             if not pieces:
-                yield told
+                yield event
 
-    def event_frame(self, envelope: Body) -> Body:
-        return _turned(super().event_frame(_turned(envelope)))
+    def event_frame(self, step: Step[Body], envelope: Body) -> Body:
+        return _turned(step(_turned(envelope)))
 
-    def response_frame(self, name: str, payload: Body) -> Body:
-        return _turned(super().response_frame(name, payload))
+    def response_frame(self, step: Step[Body], name: str, payload: Body) -> Body:
+        return _turned(step(name, payload))
 
-    def wrap(self, code: int, message: str, data: Any) -> web.Response:
+    def wrap(self, step: Step[web.Response], code: int, message: str, data: Any) -> web.Response:
         body = orjson.dumps({"data": data, "message": message, "code": code}, option=orjson.OPT_INDENT_2)
         return web.Response(body=body, status=code, headers={"Content-Type": "application/json; charset=utf-8"})
 
@@ -260,38 +261,38 @@ def _turned(body: Body) -> Body:
     return dict(reversed(body.items()))
 
 
-class OtherWords(Editing):
+@dataclass
+class OtherWords:
     """What is left open is answered otherwise."""
 
-    def refusal(self, status: int, words: str) -> web.Response:
-        return super().refusal(422 if status == 400 else status, words)
+    server: ZenfluxServer
 
-    def envelope(self, session: Session, told: Told) -> Body:
-        envelope = super().envelope(session, told)
+    def refusal(self, step: Step[web.Response], status: int, words: str) -> web.Response:
+        return step(422 if status == 400 else status, words)
+
+    def envelope(self, step: Step[Body], session: Session, event: RunEvent) -> Body:
+        envelope = step(session, event)
         return envelope | {"event_uuid": envelope["event_uuid"].upper(), "timestamp": f"{envelope['timestamp'][:19]}Z"}
 
-    def edited(self, told: Told) -> Iterator[Told]:
-        if told.type == "rollback_options":
-            told = without(changed(told, options=[{"id": "all"}, {"id": "last"}]), "error", "reason")
-        yield told
-
-    async def play(self, session: Session) -> Telling:
+    async def play(self, step: Step[RunEvents], session: Session) -> RunEvents:
         """The title comes after the message, and conversation_stop before session_end."""
         talk = session.conversation
-        async for told in super().play(session):
-            if told.type == "session_end" and told.data["status"] == "completed":
-                yield self.change(session, {"title": talk.title})
-            if told.type == "session_end":
-                final = FINAL[told.data["status"]]
-                yield Told("conversation_stop", {"conversation_id": talk.id, "final_status": final})
-            yield told
+        async for event in step(session):
+            if event.type == "rollback_options":
+                event = without(changed(event, options=[{"id": "all"}, {"id": "last"}]), "error", "reason")
+            if event.type == "session_end" and event.data["status"] == "completed":
+                yield self.server.player.change(session, {"title": talk.title})
+            if event.type == "session_end":
+                final = FINAL[event.data["status"]]
+                yield RunEvent("conversation_stop", {"conversation_id": talk.id, "final_status": final})
+            yield event
 
-    def page(self, talk: Conversation, limit: int, request: web.Request) -> Body:
-        page = super().page(talk, limit, request)
+    def page(self, step: Step[Body], talk: Conversation, limit: int, request: web.Request) -> Body:
+        page = step(talk, limit, request)
         return page | {"messages": [{**message, "content": _plain(message["content"])} for message in page["messages"]]}
 
-    async def get_pending(self, request: web.Request) -> web.StreamResponse:
-        return self.reply({"requests": self.pending()})
+    async def get_pending(self, step: AsyncStep[web.StreamResponse], request: web.Request) -> web.StreamResponse:
+        return self.server.front.reply({"requests": self.server.confirmations.pending()})
 
 
 def _plain(content: Any) -> Any:
@@ -301,7 +302,8 @@ def _plain(content: Any) -> Any:
     return "".join(block["text"] for block in content)
 
 
-VARIATIONS: tuple[type[ZenfluxServer], ...] = (
+VARIATIONS = variants(
+    ZenfluxServer,
     OneMessage,
     Terse,
     Generous,

@@ -17,12 +17,12 @@ ACTING = {
 def offline() -> Offline:
     """Everything needed to judge recordings of ZenFlux."""
     from conformance.offline.rule import collect
-    from conformance.zenflux.offline import blocks, events, frames, lines, messages, rest, rooms, runs
+    from conformance.zenflux.offline import blocks, events, frames, lines, messages, resources, rest, runs
     from conformance.zenflux.offline.view import ZenfluxView
 
     return Offline(
         view=ZenfluxView,
-        rules=collect((frames, lines, runs, events, messages, blocks, rest, rooms)),
+        rules=collect((frames, lines, runs, events, messages, blocks, rest, resources)),
         acting=ACTING,
         mount=r"(.*?)(?:/api/v1/(?!cloud)|/health(?:/|$))",
     )

@@ -8,7 +8,7 @@ from conformance.offline.rule import rule
 from conformance.offline.tape import Exchange
 from conformance.zenflux.examination import BASE, SCHEMAS
 from conformance.zenflux.line import OUTSIDE_RUNS
-from conformance.zenflux.offline.view import Said, ZenfluxView, heard
+from conformance.zenflux.offline.view import RecordedFrame, ZenfluxView, heard
 
 Found = Iterator[Exchange | str]
 METHODS = ("chat.send", "chat.abort")
@@ -81,7 +81,7 @@ def a_response_has_the_id_of_its_request(view: ZenfluxView) -> Found:
             expect.equal("requests without a response", [], sorted(name for name, left in asked.items() if left > 0))
 
 
-def _is_answered(said: list[Said]) -> bool:
+def _is_answered(said: list[RecordedFrame]) -> bool:
     """Whether the line went on after the last request: a pong came to a ping that was sent after it."""
     requests = [place for place, it in enumerate(said) if it.frame.is_sent and it.kind == "req"]
     pings = [place for place, it in enumerate(said) if it.frame.is_sent and it.kind == "ping"]

@@ -10,7 +10,7 @@ from conformance.zenflux import messages
 from conformance.zenflux.confirmations import NEEDED
 from conformance.zenflux.examination import SCHEMAS
 from conformance.zenflux.offline.view import ZenfluxView
-from conformance.zenflux.story import as_object
+from conformance.zenflux.run_contents import as_object
 
 Found = Iterator[Exchange | str]
 ENDS = ("end_turn", "max_tokens", "stop_sequence", "refusal")

@@ -9,14 +9,14 @@ from conformance.offline.rule import Rule, rule
 from conformance.offline.tape import Exchange
 from conformance.zenflux import envelope, lifecycle
 from conformance.zenflux.examination import SCHEMAS
-from conformance.zenflux.offline.view import Spoken, ZenfluxView
+from conformance.zenflux.offline.view import RecordedRun, ZenfluxView
 from conformance.zenflux.run import TOOL_USES, Run
 
 Found = Iterator[Exchange | str]
 EXTENSIONS = ("long_running_confirm", "rollback_options", "rollback_completed")
 
 
-def _every(ids: str, what: str, judge: Callable[[Run], None], fits: Callable[[Spoken], bool]) -> Rule:
+def _every(ids: str, what: str, judge: Callable[[Run], None], fits: Callable[[RecordedRun], bool]) -> Rule:
     """A rule that puts every run of a kind to the judge of a live case."""
 
     def check(view: ZenfluxView) -> Found:
@@ -30,28 +30,28 @@ def _every(ids: str, what: str, judge: Callable[[Run], None], fits: Callable[[Sp
     return rule(*ids.split(), needs=what)(check)
 
 
-def _over(spoken: Spoken) -> bool:
+def _over(spoken: RecordedRun) -> bool:
     return spoken.is_over
 
 
-def _completed(spoken: Spoken) -> bool:
+def _completed(spoken: RecordedRun) -> bool:
     return spoken.is_completed
 
 
-def _on_socket(spoken: Spoken) -> bool:
+def _on_socket(spoken: RecordedRun) -> bool:
     return spoken.is_completed and spoken.run.is_socket
 
 
-def _new(spoken: Spoken) -> bool:
+def _new(spoken: RecordedRun) -> bool:
     return _on_socket(spoken) and bool(spoken.asked) and not spoken.asked.get("conversation_id")
 
 
-def _opening(spoken: Spoken) -> bool:
+def _opening(spoken: RecordedRun) -> bool:
     """In a new conversation, and nothing is asked before the first message: the life cycle has no place for that."""
     return _new(spoken) and all(event.type not in EXTENSIONS for event in spoken.run.events[:3])
 
 
-def _with_tool(spoken: Spoken) -> bool:
+def _with_tool(spoken: RecordedRun) -> bool:
     return _on_socket(spoken) and len(spoken.run.blocks(*TOOL_USES)) == 1 and bool(spoken.run.blocks("tool_result"))
 
 

@@ -13,13 +13,13 @@ from conformance.zenflux.answer import Answer, wrapped
 from conformance.zenflux.examination import BASE, SCHEMAS
 from conformance.zenflux.line import ENDPOINT, OUTSIDE_RUNS
 from conformance.zenflux.run import Run
-from conformance.zenflux.story import Event
+from conformance.zenflux.run_contents import Event
 
 Body = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Said:
+class RecordedFrame:
     """One frame of a line and what is in it; `body` is None where it is no JSON object."""
 
     frame: Frame
@@ -31,8 +31,8 @@ class Said:
 
 
 @dataclass
-class Spoken:
-    """One run: where it was heard, what asked for it, and when its events came."""
+class RecordedRun:
+    """One run: where its events came, what asked for it, and when they came."""
 
     exchange: Exchange
     run: Run
@@ -69,9 +69,9 @@ class ZenfluxView:
     # -- lines ---------------------------------------------------------------------------------------------------------
 
     @cached_property
-    def lines(self) -> list[tuple[Exchange, list[Said]]]:
+    def lines(self) -> list[tuple[Exchange, list[RecordedFrame]]]:
         found = [item for item in self.tape.exchanges if item.path == ENDPOINT and item.is_socket]
-        return [(item, [Said(frame, _object(frame.text)) for frame in item.frames]) for item in found]
+        return [(item, [RecordedFrame(frame, _object(frame.text)) for frame in item.frames]) for item in found]
 
     @cached_property
     def payloads(self) -> list[tuple[str, Any]]:
@@ -94,16 +94,16 @@ class ZenfluxView:
     # -- runs ----------------------------------------------------------------------------------------------------------
 
     @cached_property
-    def spoken(self) -> list[Spoken]:
+    def spoken(self) -> list[RecordedRun]:
         return [*(run for item, said in self.lines for run in _runs(item, said)), *map(_streamed, self.streams)]
 
     @cached_property
-    def over(self) -> list[Spoken]:
+    def over(self) -> list[RecordedRun]:
         """Runs that were heard to their end."""
         return [run for run in self.spoken if run.is_over]
 
     @cached_property
-    def completed(self) -> list[Spoken]:
+    def completed(self) -> list[RecordedRun]:
         return [run for run in self.spoken if run.is_completed]
 
     @cached_property
@@ -145,7 +145,7 @@ class ZenfluxView:
         return None
 
 
-def heard(said: list[Said], *kinds: str) -> list[Said]:
+def heard(said: list[RecordedFrame], *kinds: str) -> list[RecordedFrame]:
     """The frames of the server of these kinds."""
     return [it for it in said if not it.frame.is_sent and it.kind in kinds]
 
@@ -154,13 +154,13 @@ def _of_runs(body: Body) -> bool:
     return body.get("event") not in OUTSIDE_RUNS
 
 
-def _runs(item: Exchange, said: list[Said]) -> list[Spoken]:
+def _runs(item: Exchange, said: list[RecordedFrame]) -> list[RecordedRun]:
     """The runs of one line, by the sessions of their events, each with the request that started it."""
     requests = {str(it.body.get("id")): it.body for it in said if it.body and it.frame.is_sent and it.kind == "req"}
     accepted = [it.body for it in said if it.body and not it.frame.is_sent and it.kind == "res" and it.body.get("ok")]
     sends = [requests[str(it.get("id"))] for it in accepted if str(it.get("id")) in requests]
     asked = [_mapping(it.get("params")) for it in sends if it.get("method") == "chat.send"]
-    found: dict[str, Spoken] = {}
+    found: dict[str, RecordedRun] = {}
     for it in said:
         body = it.body or {}
         if it.frame.is_sent or it.kind != "event" or not _of_runs(body):
@@ -169,14 +169,14 @@ def _runs(item: Exchange, said: list[Said]) -> list[Spoken]:
         name = str(payload.get("session_id"))
         if name not in found:
             params = asked[len(found)] if len(found) < len(asked) else {}
-            found[name] = Spoken(item, _run(f"chat.send {params.get('message')!r}", True), params)
+            found[name] = RecordedRun(item, _run(f"chat.send {params.get('message')!r}", True), params)
         _keep(found[name], payload, body.get("seq"), it.frame.place, it.frame.order, it.frame.at)
     return list(found.values())
 
 
-def _streamed(item: Exchange) -> Spoken:
+def _streamed(item: Exchange) -> RecordedRun:
     sent = _mapping(item.sent)
-    found = Spoken(item, _run(f"POST /chat {sent.get('message')!r}", False), sent)
+    found = RecordedRun(item, _run(f"POST /chat {sent.get('message')!r}", False), sent)
     for told in item.events:
         payload = _object(told.event.data)
         if told.event.event == "done":
@@ -193,7 +193,7 @@ def _run(asked: str, is_socket: bool) -> Run:
     return Run(asked, nothing, is_socket)
 
 
-def _keep(spoken: Spoken, payload: Body, seq: Any, place: str, order: int, at: float) -> None:
+def _keep(spoken: RecordedRun, payload: Body, seq: Any, place: str, order: int, at: float) -> None:
     spoken.is_sound &= fits(payload) and (seq is None or isinstance(seq, int))
     names = (payload.get("session_id"), payload.get("conversation_id"), payload.get("type"))
     if isinstance(payload.get("seq"), int) and all(isinstance(name, str) for name in names):

@@ -5,18 +5,18 @@ from collections import Counter
 
 import pytest
 
-from conformance.faults.kill.bench import bench_of
+from conformance.faults.kill.case_runner import case_runner_of
 from conformance.faults.kill.flaw import Expectation
 from conformance.faults.kill.plan import Plan
 from conformance.faults.kill.setups import SETUPS
-from conformance.faults.kill.workers import Wish, run_here
+from conformance.faults.kill.workers import RunOptions, run_here
 
 SAMPLE = 300
 
 
 @pytest.mark.parametrize("dialect", SETUPS)
 async def test_a_sample_of_flaws_is_noticed(dialect: str) -> None:
-    (matrix,) = await run_here(Wish((dialect,), sample=SAMPLE))
+    (matrix,) = await run_here(RunOptions((dialect,), sample=SAMPLE))
     _shows_what_there_is(matrix.plan)
     tried = matrix.plan.chosen
     assert matrix.complaints() == []
@@ -28,6 +28,6 @@ async def test_a_sample_of_flaws_is_noticed(dialect: str) -> None:
 
 def _shows_what_there_is(plan: Plan) -> None:
     """The clean run has passed, and there is enough to damage."""
-    assert len(plan.atlas.seconds) == len(bench_of(plan.dialect).cases)
+    assert len(plan.traffic.seconds) == len(case_runner_of(plan.dialect).cases)
     assert sum(flaw.expectation is not Expectation.FREE for flaw in plan.flaws) >= 300
     assert {flaw.family for flaw in plan.flaws} >= {"field", "event", "answer"}

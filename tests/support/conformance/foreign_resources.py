@@ -35,6 +35,6 @@ class OtherUser:
 
 def held(server: Any) -> dict[str, list[str]]:
     """The names of all that a reference server holds, listed or not."""
-    shelves = {name: sorted(shelf) for name, shelf in getattr(server, "shelves", {}).items() if shelf}
-    things = {name: getattr(server, name, None) for name in HELD}
-    return shelves | {name: sorted(found) for name, found in things.items() if isinstance(found, dict)}
+    state = getattr(server, "state", server)
+    things = {name: getattr(state, name, None) for name in HELD}
+    return {name: sorted(found) for name, found in things.items() if isinstance(found, dict)}

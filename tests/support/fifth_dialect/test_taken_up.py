@@ -6,13 +6,13 @@ from pathlib import Path
 
 import aiohttp
 import pytest
+from case_runner.dialects import find_visits, unvisited
+from case_runner.soak_clients import SoakClients, SoakCounts
 from typer.testing import CliRunner
 
 from adapters import known_dialects
-from bench.dialects import find_visits, unvisited
-from bench.soak_clients import SoakClients, SoakCounts
 from conformance.faults.kill.setups import SETUPS
-from conformance.faults.kill.workers import Wish, run_here
+from conformance.faults.kill.workers import RunOptions, run_here
 from conformance.kit.suite import dialects
 from gateway.cli import app
 from gateway.server import startup_lines
@@ -115,7 +115,7 @@ async def test_faults(name: str) -> None:
 
 
 async def test_the_kill_matrix() -> None:
-    (matrix,) = await run_here(Wish((NAME,)))
+    (matrix,) = await run_here(RunOptions((NAME,)))
     assert matrix.complaints() == []
     assert len(matrix.broken) > 10
 

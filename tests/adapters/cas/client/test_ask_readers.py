@@ -67,6 +67,6 @@ def test_what_is_waited_for_is_what_was_told() -> None:
     assert asks.waiting(["e1"])[0].ask == m.ClientToolAsk(call=mine)
     asks.settled("e1")
     asks.settled("e2")
-    for ids in (None, [], ["e1"], "e1", [5]):
+    for ids in (None, [], ["e1"], [5], [None]):
         with pytest.raises(BackendFailed, match="waits for"):
             asks.waiting(ids)

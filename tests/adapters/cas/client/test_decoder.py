@@ -11,7 +11,7 @@ from msgspec.structs import replace as changed
 
 import gateway.model as m
 from adapters.cas.client.decoder import Decoder
-from adapters.cas.client.readers import is_stored
+from adapters.cas.client.readers import read_event
 from adapters.cas.server.stream_options import StreamOptions
 from gateway.errors import BackendFailed
 from gateway.ids import make_mint
@@ -40,6 +40,10 @@ def frames_of(records: Sequence[m.Record], mode: StreamOptions) -> Iterator[list
     for record in records:
         said = b"".join(frame.body for projector in projectors for frame in projector.feed(record))
         yield [ParsedFrame(frame.type, frame.body, frame.id) for frame in read_stream(said)]
+
+
+def is_stored(frame: ParsedFrame) -> bool:
+    return not read_event(frame).is_preview
 
 
 def heard(frames: Sequence[ParsedFrame], hearing: Decoder | None = None) -> CheckedDecoder:

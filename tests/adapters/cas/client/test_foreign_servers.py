@@ -145,16 +145,16 @@ async def test_a_page_is_no_stream() -> None:
     (b'data: "hello"\n\n', "no object"),
     (b"data: null\n\n", "no object"),
     (event("error", error={"type": "overloaded_error", "message": "Come back later."}), "Come back later."),
-    (event("agent.message", "e2", content=5), "'content' is no list"),
-    (event("agent.message", "e2", content=["x"]), "'content' is no list"),
-    (event("agent.thinking", "e2", thinking=[]), "'thinking' is no string"),
-    (event("agent.tool_use", "e2", input={}), "no name"),
-    (event("agent.tool_use", "e2", name="t", input="x"), "'input' is no object"),
+    (event("agent.message", "e2", content=5), "'content' should be a text or a list of blocks"),
+    (event("agent.message", "e2", content=["x"]), "'content' should be a text or a list of blocks"),
+    (event("agent.thinking", "e2", thinking=[]), "'thinking' should be a text"),
+    (event("agent.tool_use", "e2", input={}), "'name' is missing"),
+    (event("agent.tool_use", "e2", name="t", input="x"), "'input' should be an object"),
     (event("session.thread_created", "e2"), "does not name the thread"),
-    (event("session.status_idle", "e2", stop_reason=[]), "'stop_reason' is no object"),
+    (event("session.status_idle", "e2", stop_reason=[]), "'stop_reason' should be an object"),
     (idle("e2", "requires_action"), "does not tell for what"),
     (idle("e2", "requires_action", event_ids=["e7"]), "'e7', which it never told"),
-    (idle("e2", "requires_action", event_ids="e7"), "'event_ids' is no list"),
+    (idle("e2", "requires_action", event_ids="e7"), "'stop_reason.event_ids' should be a list"),
 ])
 async def test_what_cannot_be_is_a_failure_in_clear_words(frame: bytes, why: str) -> None:
     failed = await failure(streaming(RUNNING, frame, idle()))

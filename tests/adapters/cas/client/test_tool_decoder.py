@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 import gateway.model as m
+from adapters.cas.client.readers import cue_of_type
 from adapters.cas.client.tool_decoder import ORIGINS
 from gateway.ports.remote import ParsedFrame
 from tests.adapters.cas.client.test_thread_decoder import frame, heard
@@ -29,7 +30,17 @@ def returned(*frames: ParsedFrame) -> list[m.ToolReturned]:
     return [one for one in heard(*frames) if isinstance(one, m.ToolReturned)]
 
 
-@pytest.mark.parametrize(("kind", "origin"), ORIGINS.items())
+CALLS = {
+    "agent.tool_use": m.ToolOrigin.BUILTIN, "agent.mcp_tool_use": m.ToolOrigin.MCP,
+    "agent.custom_tool_use": m.ToolOrigin.CLIENT,
+}
+
+
+def test_every_call_has_an_origin() -> None:
+    assert {cue_of_type(kind): origin for kind, origin in CALLS.items()} == ORIGINS
+
+
+@pytest.mark.parametrize(("kind", "origin"), CALLS.items())
 def test_a_call_is_its_event(kind: str, origin: m.ToolOrigin) -> None:
     [call] = calls(frame(kind, "e1", name="look", input={"at": 1}, evaluated_permission="ask", mcp_server_name="eyes"))
     assert (call.call_id, call.name, call.input, call.origin) == ("e1", "look", {"at": 1}, origin)
@@ -45,7 +56,7 @@ def test_a_call_is_its_event(kind: str, origin: m.ToolOrigin) -> None:
 ])
 def test_a_result_finds_its_call(called: str, told: str, name: str) -> None:
     [back] = returned(frame(called, "e1", name="look"), result({"type": "text", "text": "a cat"}, kind=told, name=name))
-    assert (back.call_id, back.content, back.is_error, back.origin) == ("e1", "a cat", False, ORIGINS[called])
+    assert (back.call_id, back.content, back.is_error, back.origin) == ("e1", "a cat", False, CALLS[called])
 
 
 def test_a_failure_is_one() -> None:

@@ -124,6 +124,12 @@ def test_server_sent_events_are_heard_as_frames_are(ears: Ears) -> None:
     assert facts(ears.heard)[0].words() == "hi"
 
 
+@pytest.mark.parametrize("name", ["", "message", "done"])
+def test_a_run_is_done_whatever_its_event_is_called(ears: Ears, name: str) -> None:
+    ears.take(ParsedFrame("", {"type": "session_start", "session_id": "run_1"}))
+    assert ears.take(ParsedFrame(name, {"type": "done", "data": {"type": "done"}})) == [RemoteTurnEnd()]
+
+
 def test_events_without_any_envelope_are_heard(ears: Ears) -> None:
     ears.take(ParsedFrame("", {"type": "event", "event": "message_start", "payload": {}}))
     ears.take(ParsedFrame("content_delta", {"data": {"index": 0, "delta": "hi"}}))

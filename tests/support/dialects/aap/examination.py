@@ -1,26 +1,33 @@
 """What tests of the examiners must know of AAP servers."""
 
+from dataclasses import dataclass
 from typing import Any
 
 from aiohttp import web
 
 from conformance.faults.aap.server import AapServer
+from conformance.faults.steps import AsyncStep, Step, replace_steps
 from tests.support.conformance.damage import Damage
 from tests.support.conformance.examination_facts import KEY, Ask, ExaminationFacts
 
 
-class DamagedServer(AapServer):
-    """An AAP server that damages a share of its bodies and events."""
+@dataclass
+class Damaging:
+    """Damages a share of the bodies and events of a server."""
 
-    def __init__(self, damage: Damage) -> None:
-        super().__init__(key=KEY)
-        self.damage = damage
+    damage: Damage
 
-    async def answer(self, request: web.Request, handler: Any) -> web.StreamResponse:
-        return self.damage.answer(await super().answer(request, handler))
+    async def answer(self, step: AsyncStep[web.StreamResponse], *given: Any) -> web.StreamResponse:
+        return self.damage.answer(await step(*given))
 
-    def frame(self, name: str, body: Any) -> bytes:
-        return super().frame(name, self.damage.perhaps(body))
+    def frame(self, step: Step[bytes], name: str, body: Any) -> bytes:
+        return step(name, self.damage.perhaps(body))
+
+
+def damaged_server(damage: Damage) -> AapServer:
+    server = AapServer(key=KEY)
+    replace_steps(server, Damaging(damage))
+    return server
 
 
 async def _make_foreign(ask: Ask) -> None:
@@ -30,7 +37,7 @@ async def _make_foreign(ask: Ask) -> None:
 FACTS = ExaminationFacts(
     make_foreign=_make_foreign,
     foreign_lists=("/sessions",),
-    damaged=DamagedServer,
+    damaged=damaged_server,
     quick_requirement="AAP-META-01",
     patience=5.0,
     recorded="version-as-text option-without-default capabilities-as-booleans tool-without-parameters created-with-200 "

@@ -1,28 +1,35 @@
 """What tests of the examiners must know of Blade servers."""
 
+from dataclasses import dataclass
 from typing import Any
 
 from aiohttp import web
 
 from conformance.faults.blade.server import BladeServer
 from conformance.faults.blade.state import Session
+from conformance.faults.steps import AsyncStep, replace_steps
 from tests.support.conformance.damage import Damage
 from tests.support.conformance.examination_facts import KEY, Ask, ExaminationFacts
 
 
-class DamagedServer(BladeServer):
-    """A Blade server that damages a share of its bodies and events; the handshake of a socket stays whole."""
+@dataclass
+class Damaging:
+    """Damages a share of the bodies and events of a server."""
 
-    def __init__(self, damage: Damage) -> None:
-        super().__init__(KEY)
-        self.damage = damage
+    damage: Damage
 
-    async def answer(self, request: web.Request, handler: Any) -> web.StreamResponse:
-        response = await super().answer(request, handler)
+    async def answer(self, step: AsyncStep[web.StreamResponse], request: web.Request, handler: Any) -> Any:
+        response = await step(request, handler)
         return response if request.path.startswith("/socket.io/") else self.damage.answer(response)
 
-    def events(self, session: Session, name: str, body: Any) -> list[tuple[str, Any]]:
+    def events(self, step: Any, session: Session, name: str, body: Any) -> list[tuple[str, Any]]:
         return [(name, self.damage.perhaps(body))]
+
+
+def damaged_server(damage: Damage) -> BladeServer:
+    server = BladeServer(KEY)
+    replace_steps(server, Damaging(damage))
+    return server
 
 
 async def _make_foreign(ask: Ask) -> None:
@@ -41,7 +48,7 @@ FACTS = ExaminationFacts(
         "/api/user/api-keys/",
         "/api/scheduled-tasks",
     ),
-    damaged=DamagedServer,
+    damaged=damaged_server,
     quick_requirement="BL-SESS-02",
     patience=2.0,
     recorded="turn-without-window session-without-user idle-status updated-before-created history-without-text "

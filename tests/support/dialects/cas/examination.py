@@ -1,5 +1,6 @@
 """What tests of the examiners must know of CAS servers."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import aiohttp
@@ -8,23 +9,29 @@ from aiohttp import web
 
 from conformance.faults.cas.server import CasServer
 from conformance.faults.cas.state import Body
+from conformance.faults.steps import AsyncStep, Step, replace_steps
 from tests.support.conformance.damage import Damage
 from tests.support.conformance.examination_facts import KEY, Ask, ExaminationFacts
 
 
-class DamagedServer(CasServer):
-    """A CAS server that damages a share of its bodies and events."""
+@dataclass
+class Damaging:
+    """Damages a share of the bodies and events of a server."""
 
-    def __init__(self, damage: Damage) -> None:
-        super().__init__(KEY)
-        self.damage = damage
+    damage: Damage
 
-    async def answer(self, request: web.Request, handler: Any) -> web.StreamResponse:
-        return self.damage.answer(await super().answer(request, handler))
+    async def answer(self, step: AsyncStep[web.StreamResponse], *given: Any) -> web.StreamResponse:
+        return self.damage.answer(await step(*given))
 
-    def frame(self, body: Body) -> bytes:
-        head, data, _ = super().frame(body).partition(b"data: ")
+    def frame(self, step: Step[bytes], body: Body) -> bytes:
+        head, data, _ = step(body).partition(b"data: ")
         return head + data + orjson.dumps(self.damage.perhaps(body)) + b"\n\n"
+
+
+def damaged_server(damage: Damage) -> CasServer:
+    server = CasServer(KEY)
+    replace_steps(server, Damaging(damage))
+    return server
 
 
 async def _make_foreign(ask: Ask) -> None:
@@ -44,7 +51,7 @@ FACTS = ExaminationFacts(
         f"/{kind}?limit=100&include_archived=true"
         for kind in ("sessions", "agents", "environments", "files", "vaults", "memory_stores")
     ),
-    damaged=DamagedServer,
+    damaged=damaged_server,
     quick_requirement="CAS-SESS-02",
     patience=1.0,
     recorded="bare-errors one-error-type no-request-id times-without-zone cursors-mix repetitions-executed "

@@ -1,9 +1,11 @@
 """What tests of the examiners must know of ZenFlux servers."""
 
+from dataclasses import dataclass
 from typing import Any
 
 from aiohttp import web
 
+from conformance.faults.steps import AsyncStep, Step, replace_steps
 from conformance.faults.zenflux.server import ZenfluxServer
 from conformance.faults.zenflux.socket import Line
 from tests.support.conformance.damage import Damage
@@ -13,21 +15,26 @@ SOMEBODY = {"user_id": "somebody-else", "title": "Not yours"}
 TICK_SECONDS = 1
 
 
-class DamagedServer(ZenfluxServer):
-    """A ZenFlux server that damages a share of its bodies, frames and events."""
+@dataclass
+class Damaging:
+    """Damages a share of the bodies, frames and events of a server."""
 
-    def __init__(self, damage: Damage) -> None:
-        super().__init__()
-        self.damage = damage
+    damage: Damage
 
-    async def answer(self, request: web.Request, handler: Any) -> web.StreamResponse:
-        return self.damage.answer(await super().answer(request, handler))
+    async def answer(self, step: AsyncStep[web.StreamResponse], *given: Any) -> web.StreamResponse:
+        return self.damage.answer(await step(*given))
 
-    async def send(self, line: Line, frame: Any) -> None:
-        await super().send(line, self.damage.perhaps(frame))
+    async def send(self, step: AsyncStep[None], line: Line, frame: Any) -> None:
+        await step(line, self.damage.perhaps(frame))
 
-    def chunk(self, envelope: Any) -> bytes:
-        return super().chunk(self.damage.perhaps(envelope))
+    def chunk(self, step: Step[bytes], envelope: Any) -> bytes:
+        return step(self.damage.perhaps(envelope))
+
+
+def damaged_server(damage: Damage) -> ZenfluxServer:
+    server = ZenfluxServer()
+    replace_steps(server, Damaging(damage))
+    return server
 
 
 async def _make_foreign(ask: Ask) -> None:
@@ -41,7 +48,7 @@ FACTS = ExaminationFacts(
         "/api/v1/sessions",
         "/api/v1/human-confirmation/pending",
     ),
-    damaged=DamagedServer,
+    damaged=damaged_server,
     quick_requirement="ZF-WS-03",
     patience=0.8,
     at_once=16,

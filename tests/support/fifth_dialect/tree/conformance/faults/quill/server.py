@@ -15,7 +15,7 @@ class QuillServer:
     mount = "/quill"
     created = 201
 
-    def __init__(self, key: str) -> None:
+    def __init__(self, key: str | None = None) -> None:
         self.key = key
         self.talks: dict[str, dict[str, Any]] = {}
         self._count = 0

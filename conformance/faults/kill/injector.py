@@ -1,4 +1,4 @@
-"""The saboteur: a meddler that carries out flaws, one alone or several that do not disturb each other."""
+"""The injector: an interceptor that puts flaws into what passes, one or several that do not disturb each other."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
@@ -6,19 +6,19 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import Any
 
+from conformance.faults.kill.field_damage import FIELD_DAMAGE, damaged_copy
 from conformance.faults.kill.flaw import Flaw
 from conformance.faults.kill.framing import FRAMINGS
-from conformance.faults.kill.injuries import INJURIES, injured
-from conformance.faults.kill.listeners import DISORDERS
 from conformance.faults.kill.orders import Orders
 from conformance.faults.kill.paths import changed
-from conformance.faults.proxy.passing import SSE, Answer, Listener, Meddler, Told
+from conformance.faults.kill.stream_order import Disorder
+from conformance.faults.proxy.interceptor import SSE, Answer, Interceptor, PassedMessage, StreamInterceptor
 
 OTHER_TYPES = {"text/event-stream": "application/json", "application/json": "text/plain"}
 Change = Callable[[Any, Any], None]
 
 
-class Saboteur(Meddler):
+class Injector(Interceptor):
     """Damages what passes, and counts how often."""
 
     def __init__(self, flaws: Sequence[Flaw], orders: Orders, naming: Callable[[str, Any], str]) -> None:
@@ -44,27 +44,27 @@ class Saboteur(Meddler):
                 answer = self._said(flaw, answer)
         return answer
 
-    def listener(self, channel: str) -> Listener:
-        return _Saboteurs(self, channel, [flaw for flaw in self.flaws if flaw.channel == channel])
+    def stream(self, channel: str) -> StreamInterceptor:
+        return _StreamInjector(self, channel, [flaw for flaw in self.flaws if flaw.channel == channel])
 
     def _said(self, flaw: Flaw, answer: Answer) -> Answer:
         json, struck = self.damaged(flaw, answer.json)
         return answer.saying(json) if struck else answer
 
-    def told(self, told: Told) -> Told:
+    def message(self, message: PassedMessage) -> PassedMessage:
         """The message with its fields damaged."""
-        if told.json is ...:
-            return told
-        for flaw in self._by_place.get(f"{told.channel} {self.naming(told.name, told.json)}", ()):
+        if message.json is ...:
+            return message
+        for flaw in self._by_place.get(f"{message.channel} {self.naming(message.name, message.json)}", ()):
             if flaw.family in ("field", "secret", "page"):
-                json, struck = self.damaged(flaw, told.json)
-                told = told.saying(json) if struck else told
-        return told
+                json, struck = self.damaged(flaw, message.json)
+                message = message.saying(json) if struck else message
+        return message
 
     def damaged(self, flaw: Flaw, json: Any) -> tuple[Any, bool]:
         """The value with the flaw, and whether it has changed."""
-        if flaw.kind in INJURIES:
-            whole, struck = injured(self.orders.walk, flaw.kind, json, flaw.path)
+        if flaw.kind in FIELD_DAMAGE:
+            whole, struck = damaged_copy(self.orders.walk, flaw.kind, json, flaw.path)
         else:
             change = self._unmask if flaw.kind == "unmask" else self._stale(flaw)
             whole, _ = changed(self.orders.walk, json, flaw.path, change)
@@ -95,51 +95,51 @@ class Saboteur(Meddler):
                 return replace(answer, raw=answer.raw[: (len(answer.raw) + 1) // 2], json=...)
 
 
-class _Saboteurs(Listener):
-    """What the saboteur does to one stream: fields first, then numbers, then the order, then the framing."""
+class _StreamInjector(StreamInterceptor):
+    """What the injector does to one stream: fields first, then numbers, then the order, then the framing."""
 
-    def __init__(self, saboteur: Saboteur, channel: str, flaws: Sequence[Flaw]) -> None:
-        self._saboteur = saboteur
-        last = saboteur.orders.order(channel).last
-        self._disorders = [DISORDERS[flaw.kind](flaw, last) for flaw in flaws if flaw.family == "event"]
+    def __init__(self, injector: Injector, channel: str, flaws: Sequence[Flaw]) -> None:
+        self._injector = injector
+        last = injector.orders.order(channel).last
+        self._disorders = [Disorder(flaw, last) for flaw in flaws if flaw.family == "event"]
         self._numbers = [flaw for flaw in flaws if flaw.family == "number"]
         self._counts: dict[str, int] = defaultdict(int)
         self._framings = [FRAMINGS[flaw.kind] for flaw in flaws if flaw.family == "framing" and channel == SSE]
         self._is_first = True
 
-    def told(self, told: Told) -> Sequence[Told]:
-        told = self._renumbered(self._saboteur.told(told))
-        messages: Sequence[Told] = (told,)
+    def message(self, message: PassedMessage) -> Sequence[PassedMessage]:
+        message = self._renumbered(self._injector.message(message))
+        messages: Sequence[PassedMessage] = (message,)
         for disorder in self._disorders:
             before = disorder.strikes
             try:
                 messages = [left for item in messages for left in disorder.pass_on(self._name(item), item)]
             finally:
-                self._saboteur.strikes += disorder.strikes - before
+                self._injector.strikes += disorder.strikes - before
         return messages
 
-    def _name(self, told: Told) -> str:
-        return self._saboteur.naming(told.name, told.json)
+    def _name(self, message: PassedMessage) -> str:
+        return self._injector.naming(message.name, message.json)
 
-    def ended(self) -> Sequence[Told]:
-        return [told for disorder in self._disorders for told in disorder.flush()]
+    def ended(self) -> Sequence[PassedMessage]:
+        return [message for disorder in self._disorders for message in disorder.flush()]
 
     def framed(self, block: bytes) -> Sequence[bytes]:
         pieces: Sequence[bytes] = (block,)
         for framing in self._framings:
-            self._saboteur.strikes += 1
+            self._injector.strikes += 1
             pieces = framing(block, self._is_first)
         self._is_first = False
         return pieces
 
-    def _renumbered(self, told: Told) -> Told:
+    def _renumbered(self, message: PassedMessage) -> PassedMessage:
         for flaw in self._numbers:
-            if told.json is ... or not fnmatchcase(told.place, flaw.place):
+            if message.json is ... or not fnmatchcase(message.place, flaw.place):
                 continue
-            told = self._counted(flaw, told)
-        return told
+            message = self._counted(flaw, message)
+        return message
 
-    def _counted(self, flaw: Flaw, told: Told) -> Told:
+    def _counted(self, flaw: Flaw, message: PassedMessage) -> PassedMessage:
         """From the second message on the number is one too high, or one too low."""
         step = (1 if flaw.kind == "gap" else -1) if self._counts[flaw.name] else 0
 
@@ -147,13 +147,13 @@ class _Saboteurs(Listener):
             if isinstance(container[key], int):
                 container[key] += step
 
-        json, found = told.json, 0
+        json, found = message.json, 0
         for path in flaw.path.split(","):
-            json, slots = changed(self._saboteur.orders.walk, json, path, shift)
+            json, slots = changed(self._injector.orders.walk, json, path, shift)
             found += slots
         self._counts[flaw.name] += bool(found)
-        self._saboteur.strikes += bool(found and step)
-        return told.saying(json) if found and step else told
+        self._injector.strikes += bool(found and step)
+        return message.saying(json) if found and step else message
 
 
 def other_type(content_type: str) -> str:

@@ -1,16 +1,16 @@
-"""All flaws of a dialect, grown from its atlas, its schemas and its orders; see `orders` for how each is classed."""
+"""All flaws of a dialect, generated from its traffic, schemas and orders; see `orders` for how each is classed."""
 
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from conformance.faults.kill.atlas import Atlas
+from conformance.faults.kill.field_damage import can_damage, damaged_copy
 from conformance.faults.kill.flaw import FAMILIES, Expectation, Flaw
 from conformance.faults.kill.framing import ALLOWED
-from conformance.faults.kill.injuries import can_injure, injured
 from conformance.faults.kill.orders import Orders, among
 from conformance.faults.kill.paths import Walk
+from conformance.faults.kill.traffic import Traffic
 from conformance.kit.schemas import Schemas
 from conformance.kit.suite import home_of
 
@@ -20,18 +20,18 @@ Found = tuple[Any, list[Any]]
 """A message, and what it has at a path."""
 
 
-class Grower:
+class FlawGenerator:
     """Makes the flaws of one dialect."""
 
-    def __init__(self, dialect: str, atlas: Atlas, orders: Orders) -> None:
-        self._atlas = atlas
+    def __init__(self, dialect: str, traffic: Traffic, orders: Orders) -> None:
+        self._traffic = traffic
         self._orders = orders
         self._schemas = Schemas(_schemas_of(dialect))
 
     def flaws(self) -> list[Flaw]:
         """Every flaw, by name and without repeats, with the rules applied."""
-        grown = [*self._fields(), *self._numbers(), *self._events(), *self._answers(), *self._framings()]
-        return sorted({flaw.name: self._ruled(flaw) for flaw in grown}.values(), key=lambda flaw: flaw.name)
+        generated = [*self._fields(), *self._numbers(), *self._events(), *self._answers(), *self._framings()]
+        return sorted({flaw.name: self._ruled(flaw) for flaw in generated}.values(), key=lambda flaw: flaw.name)
 
     def _ruled(self, flaw: Flaw) -> Flaw:
         ruling = self._orders.ruling(flaw.name)
@@ -40,9 +40,9 @@ class Grower:
     # -- fields --------------------------------------------------------------------------------------------------------
 
     def _fields(self) -> Iterator[Flaw]:
-        for place in self._atlas.places:
+        for place in self._traffic.places:
             holds = self.holds(place)
-            for path in self._atlas.paths(place):
+            for path in self._traffic.paths(place):
                 found = self._found(place, path)
                 for kind in FAMILIES["field"]:
                     yield from self._field(kind, place, path, holds, found)
@@ -53,16 +53,16 @@ class Grower:
     def holds(self, place: str) -> list[tuple[str, str]]:
         """The paths of a place that are held to a schema, and to which."""
         stated = {("", schema) for glob, schema in self._orders.held.items() if among((glob,), place)}
-        return sorted(self._atlas.holds.get(place, set()) | stated)
+        return sorted(self._traffic.holds.get(place, set()) | stated)
 
     def _found(self, place: str, path: str) -> list[Found]:
         """The samples of a place, each with what it has at the path."""
-        return [(sample, self._orders.walk.values(sample, path)) for sample in self._atlas.samples[place]]
+        return [(sample, self._orders.walk.values(sample, path)) for sample in self._traffic.samples[place]]
 
     def _field(
         self, kind: str, place: str, path: str, holds: list[tuple[str, str]], found: list[Found]
     ) -> Iterator[Flaw]:
-        samples = [sample for sample, values in found if any(can_injure(kind, value, path) for value in values)]
+        samples = [sample for sample, values in found if any(can_damage(kind, value, path) for value in values)]
         if not samples or (kind == "extra" and self._orders.walk.hides(path)):
             return
         if kind == "alter":
@@ -80,7 +80,7 @@ class Grower:
 
     def _breach(self, kind: str, sample: Any, path: str, holds: list[tuple[str, str]]) -> str | None:
         """What a schema has against the damaged sample, if the whole one fits."""
-        hurt, _ = injured(self._orders.walk, kind, sample, path)
+        hurt, _ = damaged_copy(self._orders.walk, kind, sample, path)
         for inside, schema in holds:
             if not path.startswith(inside):
                 continue
@@ -95,7 +95,7 @@ class Grower:
     def _masked(self, place: str) -> Iterator[Flaw]:
         """Masks are looked for everywhere, in what belongs to the user too."""
         everywhere = Walk(self._orders.discriminators)
-        for sample in self._atlas.samples[place]:
+        for sample in self._traffic.samples[place]:
             for path, value in everywhere.paths(sample):
                 if isinstance(value, str) and value in self._orders.masks:
                     yield Flaw("unmask", place, path, BREAKS, "orders: a secret is shown masked")
@@ -110,26 +110,26 @@ class Grower:
     # -- events --------------------------------------------------------------------------------------------------------
 
     def _events(self) -> Iterator[Flaw]:
-        for channel in self._atlas.channels():
+        for channel in self._traffic.channels():
             order = self._orders.order(channel)
-            runs = {first for found, first, then in self._atlas.pairs if found == channel and first == then}
-            for event in self._atlas.events(channel):
+            runs = {first for found, first, then in self._traffic.pairs if found == channel and first == then}
+            for event in self._traffic.events(channel):
                 place, is_end = f"{channel} {event}", event in order.last
-                is_told, is_bound = event in order.exact, event in (*order.first, *order.last)
-                yield _event("lose", place, is_told or is_bound)
-                yield _event("double", place, is_told or event in order.once)
+                is_exact, is_bound = event in order.exact, event in (*order.first, *order.last)
+                yield _event("lose", place, is_exact or is_bound)
+                yield _event("double", place, is_exact or event in order.once)
                 if event in runs:
-                    yield _event("first-lost", place, is_told)
+                    yield _event("first-lost", place, is_exact)
                 if is_end:
                     yield _event("cut", place, True)
                 elif order.last:
                     yield _event("late", place, True)
                 if order.last:
-                    yield _event("after", place, not is_end or is_told or event in order.once)
+                    yield _event("after", place, not is_end or is_exact or event in order.once)
         yield from self._swaps()
 
     def _swaps(self) -> Iterator[Flaw]:
-        for channel, first, then in sorted(self._atlas.pairs):
+        for channel, first, then in sorted(self._traffic.pairs):
             order = self._orders.order(channel)
             if first in order.last:
                 continue
@@ -139,7 +139,7 @@ class Grower:
     # -- answers and framing -------------------------------------------------------------------------------------------
 
     def _answers(self) -> Iterator[Flaw]:
-        for place, is_stream in sorted(self._atlas.answers.items()):
+        for place, is_stream in sorted(self._traffic.answers.items()):
             status = int(place.removesuffix(" stream").rpartition(" ")[2])
             yield Flaw("status", place, "500", BREAKS, "what succeeds or is refused is not the server's failure")
             if status >= 400:
@@ -147,14 +147,14 @@ class Grower:
                 yield Flaw("status", place, "418", FREE, "another refusal")
             else:
                 yield Flaw("status", place, str(SIBLINGS.get(status, 200)), BREAKS, "the status is stated")
-            if is_stream or place in self._atlas.samples:
+            if is_stream or place in self._traffic.samples:
                 is_must = is_stream or (self._orders.mime and status < 400)
                 yield Flaw("mime", place, "", BREAKS if is_must else FREE, "the content type is stated")
-            if place in self._atlas.samples:
+            if place in self._traffic.samples:
                 yield Flaw("garble", place, "", BREAKS if self.holds(place) else FREE, "the body is JSON")
 
     def _framings(self) -> Iterator[Flaw]:
-        for kind in FAMILIES["framing"] if "sse" in self._atlas.channels() else ():
+        for kind in FAMILIES["framing"] if "sse" in self._traffic.channels() else ():
             allowed = kind in ALLOWED
             why = "the event-stream format allows it" if allowed else "the event-stream format does not allow it"
             yield Flaw(kind, "sse", "", TOLERATED if allowed else BREAKS, why)
@@ -169,19 +169,19 @@ def _schemas_of(dialect: str) -> Path:
     return home_of(dialect) / "schemas"
 
 
-def visitors(atlas: Atlas, flaw: Flaw) -> set[str]:
-    """The cases that come by the place of a flaw."""
+def visitors(traffic: Traffic, flaw: Flaw) -> set[str]:
+    """The cases that see messages of the place of a flaw."""
     match flaw.family:
         case "field" | "page":
-            return atlas.visitors.get((flaw.place, flaw.path), set())
+            return traffic.visitors.get((flaw.place, flaw.path), set())
         case "answer" | "secret":
-            return atlas.visitors.get((flaw.place, ""), set())
+            return traffic.visitors.get((flaw.place, ""), set())
         case "number":
-            names = [name for name in atlas.events(flaw.channel) if among((flaw.place,), f"{flaw.channel} {name}")]
-            return atlas.visitors_of(flaw.channel, names)
+            names = [name for name in traffic.events(flaw.channel) if among((flaw.place,), f"{flaw.channel} {name}")]
+            return traffic.visitors_of(flaw.channel, names)
         case "event":
             if flaw.kind == "swap":
-                return atlas.pairs.get((flaw.channel, flaw.event, flaw.path), set())
-            return atlas.visitors_of(flaw.channel, [flaw.event])
+                return traffic.pairs.get((flaw.channel, flaw.event, flaw.path), set())
+            return traffic.visitors_of(flaw.channel, [flaw.event])
         case _:
-            return atlas.visitors_of(flaw.channel)
+            return traffic.visitors_of(flaw.channel)

@@ -1,4 +1,4 @@
-"""Section sessions, their lives: updated, archived, cancelled, deleted, and what is mounted into them."""
+"""Section sessions, what changes them: updated, archived, cancelled, deleted, and what is mounted into them."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -1,4 +1,4 @@
-"""Sections memory, key and task: what is kept on shelves, and comes and goes."""
+"""Sections memory, key and task: what is created, changed and deleted."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -1,4 +1,4 @@
-"""The atlas: every place of a dialect's traffic, as one clean run has shown it, and which cases come by there."""
+"""The traffic of one clean run: every place of a dialect's messages, and which cases see messages of that place."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -13,7 +13,7 @@ Pair = tuple[str, str, str]
 
 
 @dataclass
-class Record:
+class CaseTraffic:
     """What passed in one case."""
 
     case: str
@@ -39,8 +39,8 @@ class Record:
 
 
 @dataclass
-class Atlas:
-    """The records of all cases in one."""
+class Traffic:
+    """The traffic of all cases."""
 
     walk: Walk
     samples: dict[str, list[Any]] = field(default_factory=lambda: defaultdict(list))
@@ -52,8 +52,8 @@ class Atlas:
     seconds: dict[str, float] = field(default_factory=dict)
     _shapes: dict[str, set[frozenset[tuple[str, str]]]] = field(default_factory=lambda: defaultdict(set))
 
-    def add(self, record: Record) -> None:
-        """Enter what one case has shown."""
+    def add(self, record: CaseTraffic) -> None:
+        """Add the traffic of one case."""
         self.seconds[record.case] = record.seconds
         for place, json in record.messages:
             self._visit(record.case, place, json)
@@ -89,11 +89,11 @@ class Atlas:
 
     def events(self, channel: str) -> list[str]:
         """The names of the events of a channel."""
-        told = (place.partition(" ") for place in self.places)
-        return [name for found, _, name in told if found == channel]
+        named = (place.partition(" ") for place in self.places)
+        return [name for found, _, name in named if found == channel]
 
     def visitors_of(self, channel: str, events: Iterable[str] = ()) -> set[str]:
-        """The cases that come by any of these events, or by the channel."""
+        """The cases that see any of these events, or the channel."""
         names = list(events) or self.events(channel)
         return {case for name in names for case in self.visitors.get((f"{channel} {name}", ""), ())}
 

@@ -1,4 +1,4 @@
-"""The bench: one case put to one server through a proxy, with a meddler in between."""
+"""Puts one case to one server, through a proxy with an interceptor in between."""
 
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
@@ -8,7 +8,7 @@ from functools import cache
 from conformance.faults.fault import Fault
 from conformance.faults.kill.setups import KEY, Routes, setup_of
 from conformance.faults.proxy.front import proxied
-from conformance.faults.proxy.passing import Meddler
+from conformance.faults.proxy.interceptor import Interceptor
 from conformance.faults.serving import served
 from conformance.kit.case import Case
 from conformance.kit.requirement import Level
@@ -17,23 +17,23 @@ from conformance.kit.suite import Target, load_suite
 from conformance.kit.verdict import CaseResult
 
 
-class Bench:
-    """Everything needed to put the cases of one dialect."""
+class CaseRunner:
+    """Puts the cases of one dialect to servers."""
 
     def __init__(self, dialect: str) -> None:
         self.dialect = dialect
         self.setup = setup_of(dialect)
         self.suite = load_suite(dialect)
         self.cases = {case.name: case for case in self.suite.cases}
-        self._profile = self.setup.profile(self.suite, self.setup.server_type)
+        self._profile = self.setup.profile(self.suite, self.setup.server())
         self._routes = Routes(self.setup.server())
         self._levels = {item.id: item.level for item in self.suite.catalogue.requirements}
         self._requirements = {item.id: item for item in self.suite.catalogue.requirements}
 
     @asynccontextmanager
-    async def damaged(self, meddler: Meddler) -> AsyncIterator[str]:
-        """The address of a fresh correct server behind this meddler."""
-        async with served(self.setup.server()) as url, proxied(url, self._routes.name, meddler) as address:
+    async def damaged(self, interceptor: Interceptor) -> AsyncIterator[str]:
+        """The address of a fresh correct server behind this interceptor."""
+        async with served(self.setup.server()) as url, proxied(url, self._routes.name, interceptor) as address:
             yield address
 
     @asynccontextmanager
@@ -62,6 +62,6 @@ class Bench:
 
 
 @cache
-def bench_of(dialect: str) -> Bench:
-    """The bench of this dialect, made once per process."""
-    return Bench(dialect)
+def case_runner_of(dialect: str) -> CaseRunner:
+    """The case runner of this dialect, made once per process."""
+    return CaseRunner(dialect)

@@ -1,4 +1,4 @@
-"""What a saboteur does to a stream: its order, its numbers, its framing."""
+"""What a injector does to a stream: its order, its numbers, its framing."""
 
 from typing import Any
 
@@ -7,28 +7,29 @@ from multidict import CIMultiDict
 
 from conformance.faults.kill.flaw import Flaw
 from conformance.faults.kill.framing import ALLOWED, FRAMINGS
-from conformance.faults.kill.listeners import DISORDERS
+from conformance.faults.kill.injector import Injector, other_type
 from conformance.faults.kill.orders import Order, Orders
-from conformance.faults.kill.saboteur import Saboteur, other_type
-from conformance.faults.proxy.passing import Answer, Cut, Listener, Told
+from conformance.faults.kill.stream_order import DISORDERS
+from conformance.faults.proxy.interceptor import Answer, Cut, PassedMessage, StreamInterceptor
 from conformance.kit.sse import SseParser
 
 ORDERS = Orders(streams={"sse": Order(last=("end",))}, masks=("***",))
 TURN = ["start", "a", "a", "b", "end"]
 
 
-def saboteur(*flaws: Flaw) -> Saboteur:
-    return Saboteur(flaws, ORDERS, lambda name, json: name)
+def injector(*flaws: Flaw) -> Injector:
+    return Injector(flaws, ORDERS, lambda name, json: name)
 
 
-def left(listener: Listener, names: list[str]) -> list[str]:
+def left(stream: StreamInterceptor, names: list[str]) -> list[str]:
     """The names that are passed on, each occurrence numbered so that order can be seen."""
     seen: dict[str, int] = {}
     found: list[str] = []
     for name in names:
         seen[name] = seen.get(name, 0) + 1
-        found += [f"{told.name}{told.json['n']}" for told in listener.told(Told("sse", name, {"n": seen[name]}))]
-    return found + [f"{told.name}{told.json['n']}" for told in listener.ended()]
+        passed = stream.message(PassedMessage("sse", name, {"n": seen[name]}))
+        found += [f"{message.name}{message.json['n']}" for message in passed]
+    return found + [f"{message.name}{message.json['n']}" for message in stream.ended()]
 
 
 @pytest.mark.parametrize(
@@ -45,37 +46,37 @@ def left(listener: Listener, names: list[str]) -> list[str]:
     ],
 )
 def test_disorders(kind: str, event: str, path: str, expected: str) -> None:
-    meddler = saboteur(Flaw(kind, f"sse {event}", path))
-    assert left(meddler.listener("sse"), TURN) == expected.split()
-    assert meddler.strikes == (2 if (kind, event) == ("lose", "a") else 1)
+    interceptor = injector(Flaw(kind, f"sse {event}", path))
+    assert left(interceptor.stream("sse"), TURN) == expected.split()
+    assert interceptor.strikes == (2 if (kind, event) == ("lose", "a") else 1)
 
 
 def test_every_turn_of_a_stream_is_disturbed() -> None:
-    twice = left(saboteur(Flaw("late", "sse b")).listener("sse"), TURN + TURN)
+    twice = left(injector(Flaw("late", "sse b")).stream("sse"), TURN + TURN)
     assert [name for name in twice if name[0] in "be"] == ["end1", "b1", "end2", "b2"]
 
 
 def test_what_is_held_comes_when_the_stream_ends_early() -> None:
-    assert left(saboteur(Flaw("late", "sse a")).listener("sse"), ["start", "a"]) == ["start1", "a1"]
+    assert left(injector(Flaw("late", "sse a")).stream("sse"), ["start", "a"]) == ["start1", "a1"]
 
 
 def test_a_cut_comes_before_its_event() -> None:
-    listener = saboteur(Flaw("cut", "sse end")).listener("sse")
-    left(listener, TURN[:-1])
+    stream = injector(Flaw("cut", "sse end")).stream("sse")
+    left(stream, TURN[:-1])
     with pytest.raises(Cut):
-        listener.told(Told("sse", "end", {}))
+        stream.message(PassedMessage("sse", "end", {}))
 
 
 def test_other_channels_are_left_alone() -> None:
-    told = Told("ws", "a", {"n": 1})
-    assert [*saboteur(Flaw("lose", "sse a")).listener("ws").told(told)] == [told]
+    message = PassedMessage("ws", "a", {"n": 1})
+    assert [*injector(Flaw("lose", "sse a")).stream("ws").message(message)] == [message]
 
 
 @pytest.mark.parametrize(("kind", "expected"), [("gap", [1, 3, 4]), ("repeat", [1, 1, 2])])
 def test_numbers_have_a_gap_or_a_repeat(kind: str, expected: list[int]) -> None:
-    listener = saboteur(Flaw(kind, "sse *", "n,deep.n")).listener("sse")
-    told = [listener.told(Told("sse", "a", {"n": n, "deep": {"n": n}}))[0].json for n in (1, 2, 3)]
-    assert [item["n"] for item in told] == [item["deep"]["n"] for item in told] == expected
+    stream = injector(Flaw(kind, "sse *", "n,deep.n")).stream("sse")
+    message = [stream.message(PassedMessage("sse", "a", {"n": n, "deep": {"n": n}}))[0].json for n in (1, 2, 3)]
+    assert [item["n"] for item in message] == [item["deep"]["n"] for item in message] == expected
 
 
 BLOCK = 'event: a\ndata: {"text": "ä中"}\n\n'.encode()
@@ -88,8 +89,8 @@ def read(pieces: Any) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize("kind", FRAMINGS)
 def test_framings_keep_the_event_if_and_only_if_they_are_allowed(kind: str) -> None:
-    listener = saboteur(Flaw(kind, "sse")).listener("sse")
-    pieces = [piece for _ in range(2) for piece in listener.framed(BLOCK)]
+    stream = injector(Flaw(kind, "sse")).stream("sse")
+    pieces = [piece for _ in range(2) for piece in stream.framed(BLOCK)]
     found = [(name, "".join(data.split())) for name, data in read(pieces)]
     assert (found == [("a", '{"text":"ä中"}')] * 2) == (kind in ALLOWED)
     assert b"".join(pieces) != BLOCK * 2
@@ -114,29 +115,30 @@ def answer(json: Any, status: int = 200) -> Answer:
 
 
 def test_an_answer_gets_another_status_type_or_half_its_body() -> None:
-    assert saboteur(Flaw("status", "GET /x 200", "500")).answered(answer({})).status == 500
-    assert saboteur(Flaw("mime", "GET /x 200")).answered(answer({})).headers["Content-Type"] == "text/plain"
-    assert saboteur(Flaw("garble", "GET /x 200")).answered(answer({"a": 1})).raw == b'{"a"'
+    assert injector(Flaw("status", "GET /x 200", "500")).answered(answer({})).status == 500
+    assert injector(Flaw("mime", "GET /x 200")).answered(answer({})).headers["Content-Type"] == "text/plain"
+    assert injector(Flaw("garble", "GET /x 200")).answered(answer({"a": 1})).raw == b'{"a"'
     assert other_type("text/event-stream; charset=utf-8") == "application/json"
 
 
 def test_an_answer_of_another_place_is_left_alone() -> None:
-    meddler = saboteur(Flaw("drop", "GET /x 404", "a"))
-    assert meddler.answered(answer({"a": 1})).json == {"a": 1}
-    assert meddler.strikes == 0
-    assert meddler.answered(answer({"a": 1}, 404)).json == {}
-    assert meddler.strikes == 1
+    interceptor = injector(Flaw("drop", "GET /x 404", "a"))
+    assert interceptor.answered(answer({"a": 1})).json == {"a": 1}
+    assert interceptor.strikes == 0
+    assert interceptor.answered(answer({"a": 1}, 404)).json == {}
+    assert interceptor.strikes == 1
 
 
 def test_a_masked_secret_is_shown() -> None:
-    meddler = saboteur(Flaw("unmask", "GET /x 200", "options.key"))
-    meddler.asked({"options": [{"key": "hunter2"}]})
-    assert meddler.answered(answer({"options": {"key": "***"}})).json == {"options": {"key": "hunter2"}}
-    assert meddler.answered(answer({"options": {"key": "plain"}})).json == {"options": {"key": "plain"}}
-    assert meddler.strikes == 1
+    interceptor = injector(Flaw("unmask", "GET /x 200", "options.key"))
+    interceptor.asked({"options": [{"key": "hunter2"}]})
+    assert interceptor.answered(answer({"options": {"key": "***"}})).json == {"options": {"key": "hunter2"}}
+    assert interceptor.answered(answer({"options": {"key": "plain"}})).json == {"options": {"key": "plain"}}
+    assert interceptor.strikes == 1
 
 
 def test_a_cursor_stays_the_first_one() -> None:
-    meddler = saboteur(Flaw("stale", "GET /x 200", "next"))
-    assert [meddler.answered(answer({"next": name})).json["next"] for name in ("one", "two", "three")] == ["one"] * 3
-    assert meddler.strikes == 2
+    interceptor = injector(Flaw("stale", "GET /x 200", "next"))
+    answers = [interceptor.answered(answer({"next": name})) for name in ("one", "two", "three")]
+    assert [item.json["next"] for item in answers] == ["one"] * 3
+    assert interceptor.strikes == 2

@@ -1,4 +1,4 @@
-"""What passes through the proxy, and the meddler who may change it: by default everything passes as it came."""
+"""What passes through the proxy, and the interceptor that may change it: by default everything passes as it came."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -32,7 +32,7 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Told:
+class PassedMessage:
     """One message of a stream or a socket: its name, its JSON value, and the bytes it came in unless it was changed."""
 
     channel: str
@@ -47,7 +47,7 @@ class Told:
     def place(self) -> str:
         return f"{self.channel} {self.name}"
 
-    def saying(self, json: Any) -> "Told":
+    def saying(self, json: Any) -> "PassedMessage":
         return replace(self, json=json, raw=None)
 
 
@@ -55,14 +55,14 @@ class Cut(Exception):
     """The connection breaks here."""
 
 
-class Listener:
-    """Hears one stream or socket from its first message to its last, and says what is passed on instead."""
+class StreamInterceptor:
+    """Sees one stream or socket from its first message to its last, and says what is passed on instead."""
 
-    def told(self, told: Told) -> Sequence[Told]:
+    def message(self, message: PassedMessage) -> Sequence[PassedMessage]:
         """What is passed on for this message; Cut breaks the connection."""
-        return (told,)
+        return (message,)
 
-    def ended(self) -> Sequence[Told]:
+    def ended(self) -> Sequence[PassedMessage]:
         """What is still passed on when the server has ended."""
         return ()
 
@@ -71,8 +71,8 @@ class Listener:
         return (block,)
 
 
-class Meddler:
-    """Sees all that passes."""
+class Interceptor:
+    """Sees all that passes through the proxy."""
 
     def asked(self, json: Any) -> None:
         """The client has sent this."""
@@ -81,9 +81,9 @@ class Meddler:
         """What is passed on for this answer; of a stream only the head."""
         return answer
 
-    def listener(self, channel: str) -> Listener:
-        """Who hears the stream or socket that was opened now."""
-        return Listener()
+    def stream(self, channel: str) -> StreamInterceptor:
+        """The interceptor of the stream or socket that was opened now."""
+        return StreamInterceptor()
 
     async def pause(self) -> None:
         """Awaited before every answer and every message is passed on."""
@@ -93,8 +93,8 @@ def event_name(label: str, json: Any) -> str:
     """What an event is called: by its transport, else by what it says of itself."""
     if label and label != "message":
         return label
-    told = json if isinstance(json, dict) else {}
-    return str(told.get("event") or told.get("type") or label or "message")
+    message = json if isinstance(json, dict) else {}
+    return str(message.get("event") or message.get("type") or label or "message")
 
 
 def parsed(raw: bytes | str) -> Any:

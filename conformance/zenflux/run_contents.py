@@ -1,4 +1,4 @@
-"""Stories: the events of a run folded into messages, blocks and notes, without judging their order."""
+"""The contents of a run: its events folded into messages, blocks and notes, without judging their order."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field

@@ -6,7 +6,7 @@ import pytest
 
 from conformance.kit.expect import Failed
 from conformance.zenflux.run import Run
-from conformance.zenflux.story import Block, Event, as_object, fold, plain
+from conformance.zenflux.run_contents import Block, Event, as_object, fold, plain
 
 
 def event(kind: str, seq: int = 1, **data: Any) -> Event:

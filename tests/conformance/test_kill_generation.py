@@ -2,12 +2,12 @@
 
 import pytest
 
-from conformance.faults.kill.atlas import Atlas, Record
 from conformance.faults.kill.flaw import FAMILIES, Expectation, Flaw
-from conformance.faults.kill.growing import Grower, visitors
+from conformance.faults.kill.generation import FlawGenerator, visitors
 from conformance.faults.kill.orders import Order, Orders, Rule, Sequence, read_orders
 from conformance.faults.kill.plan import spread
 from conformance.faults.kill.setups import SETUPS
+from conformance.faults.kill.traffic import CaseTraffic, Traffic
 
 META = {"version": 3, "agents": [{"name": "a", "version": "1.0.0", "secret": "***"}]}
 STOP = {"stopReason": "end_turn"}
@@ -24,8 +24,8 @@ ORDERS = Orders(
 )
 
 
-def record(case: str, binds: bool = True) -> Record:
-    found = Record(case, binds)
+def record(case: str, binds: bool = True) -> CaseTraffic:
+    found = CaseTraffic(case, binds)
     found.messages += [("GET /meta 200", META), ("sse turn_start", {}), ("sse turn_stop", STOP)]
     found.pairs.add(("sse", "turn_start", "turn_stop"))
     found.answers |= {("GET /meta 200", False), ("GET /gone 404", False), ("POST /turns 200 stream", True)}
@@ -36,28 +36,28 @@ def record(case: str, binds: bool = True) -> Record:
 
 
 @pytest.fixture
-def atlas() -> Atlas:
-    atlas = Atlas(ORDERS.walk)
-    atlas.add(record("one"))
-    return atlas
+def traffic() -> Traffic:
+    traffic = Traffic(ORDERS.walk)
+    traffic.add(record("one"))
+    return traffic
 
 
 @pytest.fixture
-def grown(atlas: Atlas) -> dict[str, Flaw]:
-    return {flaw.name: flaw for flaw in Grower("aap", atlas, ORDERS).flaws()}
+def generated(traffic: Traffic) -> dict[str, Flaw]:
+    return {flaw.name: flaw for flaw in FlawGenerator("aap", traffic, ORDERS).flaws()}
 
 
-def test_a_case_is_seen_holding_a_part_to_a_schema(atlas: Atlas) -> None:
-    assert atlas.holds["GET /meta 200"] == {("", "meta"), ("agents.each", "agent")}
-    assert atlas.judges["GET /meta 200"] == {"one"}
+def test_a_case_is_seen_holding_a_part_to_a_schema(traffic: Traffic) -> None:
+    assert traffic.holds["GET /meta 200"] == {("", "meta"), ("agents.each", "agent")}
+    assert traffic.judges["GET /meta 200"] == {"one"}
 
 
 def test_what_only_a_should_holds_is_not_held() -> None:
-    atlas = Atlas(ORDERS.walk)
-    atlas.add(record("one", binds=False))
-    assert atlas.holds == {}
+    traffic = Traffic(ORDERS.walk)
+    traffic.add(record("one", binds=False))
+    assert traffic.holds == {}
     assert not any(flaw.expectation is Expectation.BREAKS and flaw.kind == "drop"
-                   for flaw in Grower("aap", atlas, ORDERS).flaws())  # fmt: skip
+                   for flaw in FlawGenerator("aap", traffic, ORDERS).flaws())  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -91,34 +91,34 @@ def test_what_only_a_should_holds_is_not_held() -> None:
         ("blank sse", "breaks"),
     ],
 )
-def test_expectations(grown: dict[str, Flaw], name: str, expectation: str) -> None:
-    assert grown[name].expectation == expectation
-    assert grown[name].why
+def test_expectations(generated: dict[str, Flaw], name: str, expectation: str) -> None:
+    assert generated[name].expectation == expectation
+    assert generated[name].why
 
 
 @pytest.mark.parametrize("name", ["enum GET /meta 200 agents.each.secret", "alter GET /meta 200 agents.each.name"])
-def test_what_says_nothing_does_not_grow(grown: dict[str, Flaw], name: str) -> None:
-    assert name not in grown
+def test_what_says_nothing_does_not_grow(generated: dict[str, Flaw], name: str) -> None:
+    assert name not in generated
 
 
-def test_idle_rules_are_named(grown: dict[str, Flaw]) -> None:
-    assert ORDERS.idle_rules(list(grown)) == ["drop nowhere *"]
+def test_idle_rules_are_named(generated: dict[str, Flaw]) -> None:
+    assert ORDERS.idle_rules(list(generated)) == ["drop nowhere *"]
 
 
-def test_a_flaw_knows_the_cases_that_come_by(atlas: Atlas, grown: dict[str, Flaw]) -> None:
-    quiet = Record("two", True)
+def test_a_flaw_knows_the_cases_that_come_by(traffic: Traffic, generated: dict[str, Flaw]) -> None:
+    quiet = CaseTraffic("two", True)
     quiet.messages.append(("sse turn_stop", STOP))
-    atlas.add(quiet)
-    assert visitors(atlas, grown["drop GET /meta 200 version"]) == {"one"}
-    assert visitors(atlas, grown["lose sse turn_stop"]) == {"one", "two"}
-    assert visitors(atlas, grown["swap sse turn_start turn_stop"]) == {"one"}
-    assert visitors(atlas, grown["crlf sse"]) == {"one", "two"}
-    assert visitors(atlas, grown["status GET /gone 404 200"]) == {"one"}
-    assert visitors(atlas, grown["gap sse * n"]) == {"one", "two"}
+    traffic.add(quiet)
+    assert visitors(traffic, generated["drop GET /meta 200 version"]) == {"one"}
+    assert visitors(traffic, generated["lose sse turn_stop"]) == {"one", "two"}
+    assert visitors(traffic, generated["swap sse turn_start turn_stop"]) == {"one"}
+    assert visitors(traffic, generated["crlf sse"]) == {"one", "two"}
+    assert visitors(traffic, generated["status GET /gone 404 200"]) == {"one"}
+    assert visitors(traffic, generated["gap sse * n"]) == {"one", "two"}
 
 
-def test_a_sample_is_always_the_same_and_of_every_kind(grown: dict[str, Flaw]) -> None:
-    flaws = list(grown.values())
+def test_a_sample_is_always_the_same_and_of_every_kind(generated: dict[str, Flaw]) -> None:
+    flaws = list(generated.values())
     sample = spread(flaws, 40)
     assert sample == spread(reversed(flaws), 40)
     assert len({flaw.name for flaw in sample}) == 40

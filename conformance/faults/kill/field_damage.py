@@ -38,10 +38,10 @@ def _alter(container: Any, key: Any) -> None:
             container[key] = f"{value}-altered"
 
 
-INJURIES = {"drop": _drop, "null": _null, "type": _type, "enum": _enum, "extra": _extra, "alter": _alter}
+FIELD_DAMAGE = {"drop": _drop, "null": _null, "type": _type, "enum": _enum, "extra": _extra, "alter": _alter}
 
 
-def can_injure(kind: str, value: Any, path: str) -> bool:
+def can_damage(kind: str, value: Any, path: str) -> bool:
     """Whether this can be done to the value, and changes it."""
     match kind:
         case "drop":
@@ -58,14 +58,14 @@ def can_injure(kind: str, value: Any, path: str) -> bool:
             return True
 
 
-def injured(walk: Walk, kind: str, value: Any, path: str) -> tuple[Any, int]:
-    """A copy that was injured wherever the path leads and it can be, and how often it was."""
+def damaged_copy(walk: Walk, kind: str, value: Any, path: str) -> tuple[Any, int]:
+    """A copy that is damaged wherever the path leads and damage can be done, and in how many places it is."""
     struck = 0
 
     def strike(container: Any, key: Any) -> None:
         nonlocal struck
-        if can_injure(kind, container[key], path):
-            INJURIES[kind](container, key)
+        if can_damage(kind, container[key], path):
+            FIELD_DAMAGE[kind](container, key)
             struck += 1
 
     whole, _ = changed(walk, value, path, strike)

@@ -1,4 +1,4 @@
-"""Tours: runs of every kind that the profile can bring about, on lines and in streams, each read to its end."""
+"""Sample runs: one of every kind that the profile can bring about, on sockets and in streams, each read to its end."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable

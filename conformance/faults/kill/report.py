@@ -1,4 +1,4 @@
-"""The matrix told: on the console, as Markdown, and as JSON."""
+"""Reports of the kill matrix: on the console, as Markdown, and as JSON."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -9,8 +9,8 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from conformance.faults.kill.examiner import FlawResult
 from conformance.faults.kill.flaw import FAMILIES, Expectation
-from conformance.faults.kill.hunt import Catch
 from conformance.faults.kill.matrix import HAND, Matrix
 from conformance.faults.kill.plan import Plan
 from conformance.faults.kill.survivors import read_survivors
@@ -29,40 +29,40 @@ def summary(matrix: Matrix) -> tuple[str, ...]:
     return (matrix.plan.dialect, *map(str, killed + others))
 
 
-def tell(console: Console, matrices: Iterable[Matrix]) -> None:
-    """Figures, survivors and complaints."""
+def print_matrices(console: Console, matrices: Iterable[Matrix]) -> None:
+    """Print figures, survivors and complaints."""
     matrices = list(matrices)
     table = Table(*HEAD, box=SIMPLE_HEAD, padding=(0, 1, 0, 0))
     for matrix in matrices:
         table.add_row(*summary(matrix))
     console.print(table)
     for matrix in matrices:
-        _tell_survivors(console, matrix)
+        _print_survivors(console, matrix)
     for matrix in matrices:
         for complaint in matrix.complaints():
             _line(console, f"{matrix.plan.dialect}: {complaint}")
 
 
-def _tell_survivors(console: Console, matrix: Matrix) -> None:
+def _print_survivors(console: Console, matrix: Matrix) -> None:
     reasons = read_survivors(matrix.plan.dialect)
-    for catch in matrix.survivors:
-        _line(console, f"{matrix.plan.dialect}: survives: {catch.name} ({seen(catch)})")
-        if why := reasons.why(catch.name):
+    for result in matrix.survivors:
+        _line(console, f"{matrix.plan.dialect}: survives: {result.name} ({effort(result)})")
+        if why := reasons.why(result.name):
             _line(console, f"    {why}")
 
 
-def tell_each(console: Console, matrices: Iterable[Matrix]) -> None:
-    """Every flaw that was tried with what came of it: for looking at a few."""
+def print_flaws(console: Console, matrices: Iterable[Matrix]) -> None:
+    """Print every flaw that was tried, and its result."""
     for matrix in matrices:
         for flaw in matrix.plan.chosen:
             _line(console, f"{flaw.expectation:9} {flaw.name}")
             _line(console, f"          {flaw.why}")
-            if catch := matrix.catches.get(flaw.name):
-                _line(console, f"          {told(catch)}")
+            if result := matrix.results.get(flaw.name):
+                _line(console, f"          {described(result)}")
 
 
-def tell_plans(console: Console, plans: Iterable[Plan]) -> None:
-    """The flaws there are, without what comes of them."""
+def print_plans(console: Console, plans: Iterable[Plan]) -> None:
+    """Print the flaws of plans."""
     for plan in plans:
         for flaw in plan.chosen:
             _line(console, f"{plan.dialect} {flaw.expectation:9} {flaw.name} — {flaw.why}")
@@ -70,15 +70,15 @@ def tell_plans(console: Console, plans: Iterable[Plan]) -> None:
             _line(console, f"{plan.dialect} no schema holds {place}")
 
 
-def told(catch: Catch) -> str:
+def described(result: FlawResult) -> str:
     """What came of a flaw, in one line."""
-    return f"killed by {catch.killer}: {catch.remark}" if catch.is_killed else f"survives ({seen(catch)})"
+    return f"killed by {result.killer}: {result.remark}" if result.is_killed else f"survives ({effort(result)})"
 
 
-def seen(catch: Catch) -> str:
-    """How hard it was tried."""
-    words = f"{catch.tried} cases, struck {catch.strikes} times"
-    return words + (f", {len(catch.untestable)} could not be put" if catch.untestable else "")
+def effort(result: FlawResult) -> str:
+    """How many cases were put, and how often the flaw struck."""
+    words = f"{result.tried} cases, struck {result.strikes} times"
+    return words + (f", {len(result.untestable)} could not be put" if result.untestable else "")
 
 
 def _line(console: Console, text: str) -> None:
@@ -89,7 +89,7 @@ def _line(console: Console, text: str) -> None:
 
 
 def write(folder: Path, matrices: Iterable[Matrix]) -> None:
-    """kill.md for all, and kill-<dialect>.json for each."""
+    """Write kill.md for all dialects, and kill-<dialect>.json for each."""
     matrices = list(matrices)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "kill.md").write_text(markdown(matrices), encoding="utf-8")
@@ -130,20 +130,20 @@ def as_json(matrix: Matrix) -> dict[str, Any]:
         "share": round(matrix.share, 4),
         "flaws": [
             {"name": flaw.name, "family": flaw.family, "expected": flaw.expectation, "because": flaw.why}
-            | _outcome(matrix.catches.get(flaw.name))
+            | _outcome(matrix.results.get(flaw.name))
             for flaw in matrix.plan.chosen
         ],
-        "by_hand": [{"name": catch.name} | _outcome(catch) for catch in matrix.by_hand],
+        "by_hand": [{"name": result.name} | _outcome(result) for result in matrix.by_hand],
         "kills": matrix.kills,
-        "survivors": [catch.name for catch in matrix.survivors],
-        "false_alarms": [{"flaw": catch.name, "remark": catch.remark} for catch in matrix.alarms],
+        "survivors": [result.name for result in matrix.survivors],
+        "false_alarms": [{"flaw": result.name, "remark": result.remark} for result in matrix.alarms],
         "held_to_no_schema": matrix.plan.unheld,
         "complaints": matrix.complaints(),
     }
 
 
-def _outcome(catch: Catch | None) -> dict[str, Any]:
-    if catch is None:
+def _outcome(result: FlawResult | None) -> dict[str, Any]:
+    if result is None:
         return {}
-    about = {"killed_by": catch.killer, "requirements": catch.requirements, "cases": catch.tried}
-    return about | {"untestable": catch.untestable, "struck": catch.strikes, "remark": catch.remark}
+    about = {"killed_by": result.killer, "requirements": result.requirements, "cases": result.tried}
+    return about | {"untestable": result.untestable, "struck": result.strikes, "remark": result.remark}

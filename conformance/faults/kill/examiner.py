@@ -1,4 +1,4 @@
-"""The hunt: cases are put to a damaged server, the most telling first, until one of them fails.
+"""The examiner of flaws: cases are put to a damaged server, the likeliest to fail first, until one of them fails.
 
 A flaw that breaks a MUST is killed by a case that decides a MUST and fails. A case that can no longer be put is no
 kill: it makes an examination incomplete, which says that something is wrong but not what; it is counted apart
@@ -11,12 +11,12 @@ from collections.abc import Coroutine, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from conformance.faults.kill.atlas import Atlas
-from conformance.faults.kill.bench import Bench
+from conformance.faults.kill.case_runner import CaseRunner
 from conformance.faults.kill.flaw import Flaw
-from conformance.faults.kill.growing import visitors
+from conformance.faults.kill.generation import visitors
+from conformance.faults.kill.injector import Injector
 from conformance.faults.kill.orders import Orders
-from conformance.faults.kill.saboteur import Saboteur
+from conformance.faults.kill.traffic import Traffic
 from conformance.kit.verdict import CaseResult, Outcome
 
 T = TypeVar("T")
@@ -28,15 +28,15 @@ CONFIRMING = 3
 
 
 @dataclass(frozen=True)
-class Quarry:
-    """One flaw and the cases that may notice it, the most telling first."""
+class FlawCases:
+    """One flaw and the cases that may notice it, the likeliest first."""
 
     flaw: Flaw
     cases: tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class Catch:
+class FlawResult:
     """What came of one flaw."""
 
     name: str
@@ -53,14 +53,14 @@ class Catch:
 
 
 @dataclass
-class Memory:
+class RecentKillers:
     """Which cases killed last at a place, and flaws of a kind: they are asked first the next time."""
 
     killers: dict[tuple[str, str], list[str]] = field(default_factory=dict)
 
-    def ordered(self, quarry: Quarry) -> list[str]:
-        known = [name for about in _about(quarry.flaw) for name in self.killers.get(about, ())[:LATEST]]
-        return list(dict.fromkeys(name for name in [*known, *quarry.cases] if name in quarry.cases))
+    def ordered(self, trial: FlawCases) -> list[str]:
+        known = [name for about in _about(trial.flaw) for name in self.killers.get(about, ())[:LATEST]]
+        return list(dict.fromkeys(name for name in [*known, *trial.cases] if name in trial.cases))
 
     def note(self, flaw: Flaw, case: str) -> None:
         for about in _about(flaw):
@@ -72,93 +72,93 @@ def _about(flaw: Flaw) -> tuple[tuple[str, str], ...]:
     return (flaw.kind, flaw.place), (flaw.family, flaw.place), (flaw.kind, flaw.channel)
 
 
-class Hunter:
-    """Hunts the flaws of one dialect."""
+class FlawExaminer:
+    """Examines flaws of one dialect: does a case notice them, and is what must be tolerated tolerated?"""
 
-    def __init__(self, bench: Bench, orders: Orders, within: float = FOR_KILLING) -> None:
-        self._bench = bench
+    def __init__(self, case_runner: CaseRunner, orders: Orders, within: float = FOR_KILLING) -> None:
+        self._case_runner = case_runner
         self._orders = orders
         self._within = within
-        self._memory = Memory()
+        self._recent = RecentKillers()
 
-    def quarry(self, atlas: Atlas, flaw: Flaw) -> Quarry:
-        """The flaw with the MUST cases that come by: the most telling first, then the quick."""
-        telling = self._telling(atlas, flaw)
-        come = [name for name in visitors(atlas, flaw) if self._bench.binds(self._bench.cases[name])]
-        order = sorted(come, key=lambda name: (telling.get(name, len(telling)), atlas.seconds[name], name))
-        return Quarry(flaw, tuple(order))
+    def cases_for(self, traffic: Traffic, flaw: Flaw) -> FlawCases:
+        """The flaw with the MUST cases that see it: the likeliest to fail first, then the quick."""
+        ranks = self._ranked(traffic, flaw)
+        come = [name for name in visitors(traffic, flaw) if self._case_runner.binds(self._case_runner.cases[name])]
+        order = sorted(come, key=lambda name: (ranks.get(name, len(ranks)), traffic.seconds[name], name))
+        return FlawCases(flaw, tuple(order))
 
-    def _telling(self, atlas: Atlas, flaw: Flaw) -> dict[str, int]:
+    def _ranked(self, traffic: Traffic, flaw: Flaw) -> dict[str, int]:
         """Those that hold the place to a schema, all alike; where no schema could mind, the watchers in their order."""
         if flaw.has_shape:
-            return dict.fromkeys(atlas.judges.get(flaw.place, ()), 0)
+            return dict.fromkeys(traffic.judges.get(flaw.place, ()), 0)
         return {name: place for place, name in enumerate(self._orders.watchers)}
 
-    async def hunt(self, quarry: Quarry) -> Catch:
+    async def examine(self, trial: FlawCases) -> FlawResult:
         """Put case after case until one fails."""
-        saboteur = Saboteur([quarry.flaw], self._orders, self._bench.setup.naming)
+        injector = Injector([trial.flaw], self._orders, self._case_runner.setup.naming)
         untestable: list[str] = []
         tried = 0
-        async with self._bench.damaged(saboteur) as url:
-            for name in self._memory.ordered(quarry):
+        async with self._case_runner.damaged(injector) as url:
+            for name in self._recent.ordered(trial):
                 tried += 1
                 result = await self._put(name, url)
                 if result.outcome is Outcome.FAILED:
-                    self._memory.note(quarry.flaw, name)
-                    return self._caught(quarry.flaw.name, result, tried, untestable, saboteur.strikes)
+                    self._recent.note(trial.flaw, name)
+                    return self._killed(trial.flaw.name, result, tried, untestable, injector.strikes)
                 if result.outcome is Outcome.NOT_TESTABLE:
                     untestable.append(f"{name}: {result.remark}")
-        return Catch(quarry.flaw.name, tried=tried, untestable=tuple(untestable), strikes=saboteur.strikes)
+        return FlawResult(trial.flaw.name, tried=tried, untestable=tuple(untestable), strikes=injector.strikes)
 
     async def _put(self, name: str, url: str) -> CaseResult:
         """What a case finds; a failure that took a whole wait may be this machine's and is tried again, slower."""
-        result = await self._bench.put(name, url, self._within, clears=False)
+        result = await self._case_runner.put(name, url, self._within, clears=False)
         if result.outcome is Outcome.FAILED and result.seconds >= self._within:
-            return await self._bench.put(name, url, self._within * CONFIRMING, clears=False)
+            return await self._case_runner.put(name, url, self._within * CONFIRMING, clears=False)
         return result
 
-    def _caught(
+    def _killed(
         self, name: str, result: CaseResult, tried: int, untestable: Sequence[str], strikes: int
-    ) -> Catch:
-        musts = tuple(sorted(self._bench.musts(result.requirements)))
-        return Catch(name, result.name, result.remark, musts, tried, tuple(untestable), strikes)
+    ) -> FlawResult:
+        musts = tuple(sorted(self._case_runner.musts(result.requirements)))
+        return FlawResult(name, result.name, result.remark, musts, tried, tuple(untestable), strikes)
 
-    async def hunt_by_hand(self, name: str) -> Catch:
+    async def examine_fault(self, name: str) -> FlawResult:
         """A server that was written wrong: its cases, then others, until all the MUSTs it must fail have failed."""
-        fault = self._bench.setup.faults[name]
-        wanted = self._bench.musts(fault.requirements) or set(fault.requirements)
-        others = [case.name for case in self._bench.cases.values() if wanted.intersection(case.requirements)]
+        fault = self._case_runner.setup.faults[name]
+        wanted = self._case_runner.musts(fault.requirements) or set(fault.requirements)
+        others = [case.name for case in self._case_runner.cases.values() if wanted.intersection(case.requirements)]
         failed: set[str] = set()
         killer, remark, tried = None, "", 0
         for case in dict.fromkeys((*fault.cases, *others)):
-            async with self._bench.wrong(fault) as url:
-                result = await self._bench.put(case, url, PATIENT, clears=False)
+            async with self._case_runner.wrong(fault) as url:
+                result = await self._case_runner.put(case, url, PATIENT, clears=False)
             tried += 1
             if result.outcome is Outcome.FAILED:
                 killer, remark = killer or result.name, remark or result.remark
                 failed |= wanted.intersection(result.requirements)
             if failed >= wanted:
                 break
-        return Catch(f"hand {name}", killer if failed >= wanted else None, remark, tuple(sorted(failed)), tried)
+        return FlawResult(f"hand {name}", killer if failed >= wanted else None, remark, tuple(sorted(failed)), tried)
 
     # -- what must be tolerated ----------------------------------------------------------------------------------------
 
-    async def suffer(self, flaws: Sequence[Flaw], case: str, within: float | None = None) -> str | None:
+    async def objection(self, flaws: Sequence[Flaw], case: str, within: float | None = None) -> str | None:
         """What a case has against flaws that it must tolerate, all of them at once; None if nothing."""
-        saboteur = Saboteur(flaws, self._orders, self._bench.setup.naming)
-        async with self._bench.damaged(saboteur) as url:
-            result = await self._bench.put(case, url, within or self._within)
+        injector = Injector(flaws, self._orders, self._case_runner.setup.naming)
+        async with self._case_runner.damaged(injector) as url:
+            result = await self._case_runner.put(case, url, within or self._within)
         return None if result.outcome is Outcome.PASSED else f"{case}: {result.outcome}: {result.remark}"
 
-    async def alarms(self, flaws: Sequence[Flaw], case: str) -> list[Catch]:
+    async def alarms(self, flaws: Sequence[Flaw], case: str) -> list[FlawResult]:
         """The flaws that the case minds though it must not: named one by one, or together if it is the mixture."""
-        if await self.suffer(flaws, case) is None:
+        if await self.objection(flaws, case) is None:
             return []
-        found = [(flaw, await self.suffer([flaw], case, PATIENT)) for flaw in flaws]
-        alone = [Catch(flaw.name, case, remark) for flaw, remark in found if remark is not None]
-        if alone or (remark := await self.suffer(flaws, case, PATIENT)) is None:
+        found = [(flaw, await self.objection([flaw], case, PATIENT)) for flaw in flaws]
+        alone = [FlawResult(flaw.name, case, remark) for flaw, remark in found if remark is not None]
+        if alone or (remark := await self.objection(flaws, case, PATIENT)) is None:
             return alone
-        return [Catch(" + ".join(flaw.name for flaw in flaws[:3]) + " …", case, remark)]
+        return [FlawResult(" + ".join(flaw.name for flaw in flaws[:3]) + " …", case, remark)]
 
 
 def bundles(flaws: Iterable[Flaw]) -> dict[str, list[Flaw]]:
@@ -169,11 +169,11 @@ def bundles(flaws: Iterable[Flaw]) -> dict[str, list[Flaw]]:
     return groups
 
 
-def bundle_cases(atlas: Atlas, group: Iterable[Flaw]) -> dict[str, list[Flaw]]:
+def bundle_cases(traffic: Traffic, group: Iterable[Flaw]) -> dict[str, list[Flaw]]:
     """The cases that come by any flaw of the group, each with the flaws it comes by."""
     met: dict[str, list[Flaw]] = {}
     for flaw in group:
-        for case in sorted(visitors(atlas, flaw)):
+        for case in sorted(visitors(traffic, flaw)):
             met.setdefault(case, []).append(flaw)
     return met
 
