@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Sized
+from collections.abc import AsyncIterator, Awaitable, Callable, Sized
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -49,6 +49,7 @@ from gateway.logging import get_logger, mask_secrets
 from gateway.ports import Clock
 from gateway.quotas import LimitRefusals, Quotas
 from gateway.resources import (
+    AgentUsage,
     AuditedResources,
     AuditedSessions,
     FileStore,
@@ -64,7 +65,7 @@ from gateway.yaml_positions import Problems
 
 from .audit import AuditLog
 from .composition import BackendRetirement, Components, load_components
-from .engine_parts import DeletedSessionCleanup, ServedDialects, StreamMetrics
+from .engine_parts import DeletedSessionCleanup, ServedDialects, StreamMetrics, TurnCounters
 from .storage_factory import make_session_service, make_storage
 
 if TYPE_CHECKING:
@@ -84,6 +85,7 @@ class Gateway:
         self._clock = clock
         self.components = components
         self.metrics = Metrics()
+        self.usage = AgentUsage()
         self.readiness = Readiness()
         self.quota = config.quota
         refusals = LimitRefusals()
@@ -92,7 +94,7 @@ class Gateway:
         self._recount = kept.recount
         self.runtime = Runtime(
             log=kept.log, clock=clock, mint=make_mint(), limits=config.limits, agents=components.cards,
-            backends=components.backends, observer=self.metrics, tally=self.quotas,
+            backends=components.backends, observer=TurnCounters(self.metrics, self.usage), tally=self.quotas,
             cancel_on_disconnect=config.on_disconnect == "cancel",
             cleanup=DeletedSessionCleanup(
                 Workspaces(config.data / "workspaces"), Shares(kept.resources, clock),
@@ -152,6 +154,20 @@ class Gateway:
             context.addresses = AddressPolicy(parts.config.outbound.allow)
             context.trust_uploads = parts.config.workspace.trust
 
+    def attach_reload(self, reload: Callable[[], Awaitable[None]]) -> None:
+        """Let admins reload the settings over the API, as SIGHUP does."""
+        async def attempt() -> str | None:
+            try:
+                await reload()
+            except Problems as problems:
+                return "; ".join(str(problem) for problem in problems.problems)
+            except (GatewayError, OSError) as error:
+                return str(error)
+            return None
+
+        for context in self.contexts.values():
+            context.reload = attempt
+
     def runner(self, *, shutdown_timeout: float) -> LimitedAppRunner:
         """The runner that serves the application."""
         return LimitedAppRunner(self.web, lambda: self.components.config.limits, shutdown_timeout=shutdown_timeout)
@@ -184,6 +200,7 @@ class Gateway:
             addresses=AddressPolicy(config.outbound.allow), trust_uploads=config.workspace.trust,
             heartbeat=config.limits.heartbeat_seconds, send_timeout=config.limits.send_seconds, data=config.data,
             clock=self._clock, keys=self.keys, replays=self.replays, metrics=self.metrics,
+            agent_calls=self.usage.calls,
             is_stopping=lambda: self.readiness.is_draining, count_request=self.rate_limiter.count_request,
             check_stored_bytes=lambda owner, size: self.quotas.check(owner, "stored_bytes", size),
         )
@@ -265,7 +282,7 @@ class Gateway:
         of_http = {"status": error.status} if isinstance(error, HttpStatusError) else {}
         return context.table.error(
             error.code, **of_http, message=error.message, param=error.param, details=error.details,
-            request_id=error.request_id,
+            request_id=error.request_id, reason=error.reason,
         )
 
     async def _replay(self, request: web.Request) -> web.Response:

@@ -7,7 +7,7 @@ from gateway.engine import SessionTable
 from gateway.http import Metrics
 from gateway.loss_matrix import LOST_LEVELS
 from gateway.ports import Backend, Projector, StatefulBackend, StreamOptions
-from gateway.resources import Shares, Workspaces
+from gateway.resources import AgentUsage, Shares, Workspaces
 from mappings.language import feature_of
 
 from .composition import Components
@@ -49,6 +49,18 @@ class StreamMetrics:
         feature = self._dialects.lost_feature(dialect, record.event)
         if feature is not None:
             self._metrics.count_loss(self._table.agent_of(record.session_id), dialect, feature)
+
+
+class TurnCounters:
+    """Counts turns: for the operator by outcome, and for users by agent."""
+
+    def __init__(self, metrics: Metrics, usage: AgentUsage) -> None:
+        self._metrics = metrics
+        self._usage = usage
+
+    def turn_ended(self, view: m.SessionView, ended: m.TurnEnded) -> None:
+        self._metrics.turn_ended(ended.outcome, ended.duration_ms / 1000)
+        self._usage.turn_ended(view, ended)
 
 
 class DeletedSessionCleanup:

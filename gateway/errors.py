@@ -13,10 +13,12 @@ class GatewayError(Exception):
 
     code: ClassVar[m.FaultCode] = m.FaultCode.INTERNAL
     retryable: ClassVar[bool] = False
+    usual_reason: ClassVar[m.FaultReason | None] = None
+    """The reason of this class of errors, if it is more exact than the code."""
 
     def __init__(
         self, message: str, *, param: str | None = None, details: dict[str, Any] | None = None,
-        retry_after: float | None = None,
+        retry_after: float | None = None, reason: m.FaultReason | None = None,
     ) -> None:
         super().__init__(message)
         self.message = message
@@ -24,8 +26,14 @@ class GatewayError(Exception):
         self.details = details
         self.retry_after = retry_after
         """Seconds until a retry may succeed, if they are known."""
+        self._reason = reason
         self.request_id: str | None = None
         """The id of the request, set where the error becomes a response."""
+
+    @property
+    def reason(self) -> m.FaultReason:
+        """The most exact word for what went wrong."""
+        return self._reason or self.usual_reason or m.FaultReason(self.code)
 
     @property
     def fault(self) -> m.Fault:

@@ -52,7 +52,9 @@ async def run(
         lag = LoopLagMonitor(gateway.metrics)
         lag.start()
         files = partial(settings_files, gateway) if watch else None
-        current = asyncio.create_task(reload_on_change(make_reload(gateway, doors, context, overrides or {}), files))
+        reload = make_reload(gateway, doors, context, overrides or {})
+        gateway.attach_reload(reload)
+        current = asyncio.create_task(reload_on_change(reload, files))
         gc.collect()
         gc.freeze()
         gc.set_threshold(*GC_THRESHOLDS)

@@ -9,7 +9,8 @@ from .remote_turn import GeneratorTurn, ItemGenerator, generator_turn
 from .retry import RETRYABLE_ERRORS, retry
 from .secret_filter import SecretFilter
 from .session_memory import SessionMemory
-from .status import NOT_SERVED_STATUSES, status_details, suppress_statuses, upstream_status
+from .socketio import Acknowledgement, SocketIOConnection, SocketIOConnector
+from .status import NOT_SERVED_STATUSES, status_error, suppress_statuses, upstream_status
 from .stream_assembler import StreamAssembler
 from .surrogates import replace_lone_surrogates, replace_lone_surrogates_in_steps
 from .transport import (
@@ -30,6 +31,7 @@ __all__ = [
     "NOT_SERVED_STATUSES",
     "NO_USAGE",
     "RETRYABLE_ERRORS",
+    "Acknowledgement",
     "AddressPolicy",
     "AddressRefused",
     "BackendEvents",
@@ -46,6 +48,8 @@ __all__ = [
     "ResumableStream",
     "SecretFilter",
     "SessionMemory",
+    "SocketIOConnection",
+    "SocketIOConnector",
     "SseDecoder",
     "SseEvent",
     "StreamAssembler",
@@ -60,7 +64,7 @@ __all__ = [
     "replace_lone_surrogates",
     "replace_lone_surrogates_in_steps",
     "retry",
-    "status_details",
+    "status_error",
     "suppress_statuses",
     "upstream_status",
 ]

@@ -13,6 +13,8 @@ MIN_SECRET_LENGTH = 6
 LONG_SECRET_LENGTH = 16
 """A secret of this length is redacted wherever it occurs; a shorter one may be an ordinary word of a response."""
 REDACTED = "***"
+MAX_QUOTED = 500
+"""At most so many characters of a server's error message are quoted."""
 
 
 def redact(text: str, secrets: Iterable[str]) -> str:
@@ -42,6 +44,10 @@ class Redactor:
     def message(self, text: str) -> str:
         """An error message without any of the secrets."""
         return redact(text, self._secrets)
+
+    def quote(self, words: object) -> str:
+        """The error message of a server in one line, not too long, without any of the secrets."""
+        return self.message(" ".join(str(words).split()))[:MAX_QUOTED]
 
     def body(self, text: str) -> str:
         """A response without the long secrets; a short one may be an ordinary word of the response."""

@@ -35,7 +35,7 @@ class EngineLimits(Protocol):
 class TurnObserver(Protocol):
     """Counts turns; nothing depends on it."""
 
-    def turn_ended(self, outcome: str, seconds: float) -> None: ...
+    def turn_ended(self, view: m.SessionView, ended: m.TurnEnded) -> None: ...
 
 
 class SessionCleanup(Protocol):

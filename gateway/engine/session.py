@@ -212,7 +212,7 @@ class Session:
     def turn_ended(self, turn_id: str, ended: m.TurnEnded) -> None:
         if self.run is not None and self.run.turn_id == turn_id:
             self.run = None
-        self.runtime.observer.turn_ended(ended.outcome, ended.duration_ms / 1000)
+        self.runtime.observer.turn_ended(self.view, ended)
         fault = ended.fault
         (log.warning if fault else log.info)(
             "turn_failed" if fault else "turn_ended",

@@ -28,6 +28,7 @@ from .json_io import (
     pieces_response,
     read_bytes,
     read_json,
+    read_json_object,
     validate,
 )
 from .metrics import KeyMetrics, LoopLagMonitor, Metrics, SessionMetrics, metrics_routes
@@ -57,7 +58,7 @@ from .security import (
 )
 from .socketio import DeferredAck, SocketIOClient, SocketIOServer
 from .sse import stream_sse
-from .websocket import OPEN_SOCKETS, WebSocketWriter, serve_websocket, track_open_sockets
+from .websocket import OPEN_SOCKETS, WebSocketWriter, send_and_close, serve_websocket, track_open_sockets
 
 __all__ = [
     "ANONYMOUS",
@@ -116,10 +117,12 @@ __all__ = [
     "public",
     "read_bytes",
     "read_json",
+    "read_json_object",
     "receive_files",
     "receive_form",
     "request_id_of",
     "safe_file_name",
+    "send_and_close",
     "serve_websocket",
     "signed_link_handler",
     "stream_sse",

@@ -12,9 +12,10 @@ from aiohttp import web
 from pydantic import BaseModel
 
 import gateway.model as m
-from gateway.errors import Conflict, GatewayError, NotFound, OutcomeUnknown, Overloaded
+from gateway.errors import Conflict, GatewayError, NotFound, OutcomeUnknown, Overloaded, Unsupported
 from gateway.ports import (
     Addresses,
+    AgentCalls,
     Clock,
     DialectTable,
     Files,
@@ -39,6 +40,11 @@ SettingsT = TypeVar("SettingsT", bound=BaseModel)
 
 async def _count_nothing(owner: str) -> None:
     """Count nothing."""
+
+
+async def _reload_nothing() -> str | None:
+    """There is no settings file to read again."""
+    raise Unsupported("this server was not started from a settings file; there is nothing to read again")
 
 
 @dataclass(kw_only=True, slots=True)
@@ -67,6 +73,10 @@ class Context(Generic[SettingsT]):
     keys: KeyRing | None = None
     replays: Replays | None = None
     metrics: Metrics | None = None
+    agent_calls: Callable[[str, str], AgentCalls] = lambda owner, agent_id: AgentCalls()
+    """How often a user has called an agent since the server started."""
+    reload: Callable[[], Awaitable[str | None]] = _reload_nothing
+    """Reads the settings again; returns the problem for which the settings of before stay in force."""
     is_stopping: Callable[[], bool] = lambda: False
     """Says whether the server is about to stop."""
     count_request: Callable[[str], Awaitable[None]] = _count_nothing

@@ -31,10 +31,15 @@ BODY_LIMIT = web.RequestKey("body_limit", int)
 
 async def read_json(request: web.Request, model: type[M]) -> M:
     """Return the body as the wire model; raises an error that names the field."""
+    return validate(model, await read_json_object(request))
+
+
+async def read_json_object(request: web.Request) -> dict[str, Any]:
+    """Return the body, which must be a JSON object."""
     body = await read_bytes(request)
     if len(body) > SLICE_BYTES:
         await next_slice()
-    return await parse_json(body, model)
+    return await parse_json_object(body)
 
 
 async def read_bytes(request: web.Request) -> bytes:
@@ -60,6 +65,10 @@ def _with_body_limit(handler: Handler, most: Callable[[], int]) -> Handler:
 
 
 async def parse_json(body: bytes, model: type[M]) -> M:
+    return validate(model, await parse_json_object(body))
+
+
+async def parse_json_object(body: bytes) -> dict[str, Any]:
     try:
         value = await run_in_slices(read_json_in_steps(body))
     except JsonLimitExceeded as error:
@@ -68,7 +77,7 @@ async def parse_json(body: bytes, model: type[M]) -> M:
         raise Invalid(f"the body is not JSON: {error}" if body.strip() else "the body is empty") from None
     if not isinstance(value, dict):
         raise Invalid(f"the body must be a JSON object, not {quote_value(value)}")
-    return validate(model, value)
+    return value
 
 
 def validate(model: type[M], value: Any, field: str = "") -> M:

@@ -190,6 +190,19 @@ async def serve_websocket(
         return await _serve(request, listener, beat, every, patience)
 
 
+async def send_and_close(request: web.Request, frames: Iterable[bytes]) -> web.WebSocketResponse:
+    """Accept a WebSocket, send these frames as text, and close it."""
+    request.app[OPEN_SOCKETS].check_open()
+    check_upgrade_headers(request)
+    ws = SizeLimitedWebSocketResponse(request.client_max_size)
+    await ws.prepare(request)
+    with suppress(ConnectionResetError):  # the client has disconnected
+        for frame in frames:
+            await ws.send_str(frame.decode())
+        await ws.close()
+    return ws
+
+
 async def _serve(
     request: web.Request,
     listener: Callable[[WebSocketWriter], WebSocketListener],

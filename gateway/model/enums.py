@@ -148,6 +148,40 @@ class FaultCode(StrEnum):
         return self in _RETRYABLE
 
 
+class FaultReason(StrEnum):
+    """Why a request was refused, in one word for programs: the word of its code, or a more exact one."""
+
+    INVALID = "invalid"
+    UNAUTHENTICATED = "unauthenticated"
+    FORBIDDEN = "forbidden"
+    NOT_FOUND = "not_found"
+    CONFLICT = "conflict"
+    TOO_LARGE = "too_large"
+    UNSUPPORTED = "unsupported"
+    RATE_LIMITED = "rate_limited"
+    INTERNAL = "internal"
+    BACKEND = "backend"
+    OVERLOADED = "overloaded"
+    TIMEOUT = "timeout"
+    INTERRUPTED = "interrupted"
+    ALREADY_EXISTS = "already_exists"
+    AGENT_NOT_FOUND = "agent_not_found"
+    UNKNOWN_MODEL = "unknown_model"
+    SKILL_NOT_FOUND = "skill_not_found"
+    SKILL_EXISTS = "skill_exists"
+    FILE_NOT_FOUND = "file_not_found"
+    INVALID_PATH = "invalid_path"
+    INVALID_FILE_TYPE = "invalid_file_type"
+    INVALID_ZIP = "invalid_zip"
+    INVALID_STRUCTURE = "invalid_structure"
+    INVALID_SKILL = "invalid_skill"
+    MCP_SERVER_NOT_FOUND = "mcp_server_not_found"
+    MCP_SERVER_ENABLED = "mcp_server_enabled"
+    TOOL_NOT_FOUND = "tool_not_found"
+    TASK_NOT_FOUND = "task_not_found"
+    DOCUMENT_NOT_FOUND = "document_not_found"
+
+
 _RETRYABLE = (FaultCode.RATE_LIMITED, FaultCode.OVERLOADED, FaultCode.TIMEOUT, FaultCode.INTERRUPTED)
 _STATUS = {
     FaultCode.INVALID: 400,

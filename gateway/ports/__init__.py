@@ -61,6 +61,7 @@ from .remote import (
     Timeouts,
 )
 from .resources import (
+    AgentCalls,
     FileLink,
     Files,
     IdempotencyKey,
@@ -90,6 +91,7 @@ __all__ = [
     "NO_LISTENER",
     "NO_OPTIONS",
     "Addresses",
+    "AgentCalls",
     "AsyncKeyTable",
     "Audit",
     "Backend",

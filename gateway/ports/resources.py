@@ -57,6 +57,14 @@ class Resources(Protocol):
         """Delete the resource, its versions, and all that belongs to it."""
 
 
+class AgentCalls(Struct, frozen=True, kw_only=True):
+    """How often a user has called an agent since the server started, how many turns failed, and when the last ended."""
+
+    total: int = 0
+    failed: int = 0
+    last_used_at: float | None = None
+
+
 class StoredResponse(Struct, frozen=True, kw_only=True):
     """The response to a request with an idempotency key; `digest` is the hash of the request, if that is known."""
 

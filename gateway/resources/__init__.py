@@ -1,6 +1,16 @@
 """What dialects share beside sessions, one service each, such as agents, files, keys, memories and schedules."""
 
-from .agents import AgentDefinition, AgentService, ChosenAgent, StoredAgent, UnknownModel, model_of, models_of
+from .agent_usage import AgentUsage
+from .agents import (
+    AGENT_NAME,
+    AgentDefinition,
+    AgentService,
+    ChosenAgent,
+    StoredAgent,
+    UnknownModel,
+    model_of,
+    models_of,
+)
 from .audit import AuditedResources, AuditedSessions
 from .change_rules import Changes, RuledResources
 from .files import FileStore, create_file_resource
@@ -15,8 +25,10 @@ from .shares import Share, Shares
 from .workspaces import Workspace, WorkspaceItem, Workspaces
 
 __all__ = [
+    "AGENT_NAME",
     "AgentDefinition",
     "AgentService",
+    "AgentUsage",
     "AlreadyExists",
     "AuditedResources",
     "AuditedSessions",

@@ -258,6 +258,8 @@ class AgentService:
 class UnknownModel(Invalid):
     """No configured agent has this model."""
 
+    usual_reason = m.FaultReason.UNKNOWN_MODEL
+
 
 def model_of(card: m.AgentCard) -> str:
     return card.model or card.name

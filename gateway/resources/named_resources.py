@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from typing import Any
 
+import gateway.model as m
 from gateway.errors import Conflict, Invalid, NotFound
 from gateway.field_errors import quote_value
 from gateway.ports import Resource, Resources
@@ -14,6 +15,8 @@ PAGE = 500
 
 class AlreadyExists(Conflict):
     """The owner has a resource of this name."""
+
+    usual_reason = m.FaultReason.ALREADY_EXISTS
 
 
 class NamedResources:

@@ -63,6 +63,7 @@ MODEL_ENUMS: dict[str, type[StrEnum]] = {
     "option_kind": m.OptionKind,
     "outcome": m.Outcome,
     "permission": m.Permission,
+    "reason": m.FaultReason,
     "resolution": m.Resolution,
     "role": m.Role,
     "scope_status": m.ScopeStatus,
@@ -80,7 +81,7 @@ EVENT_CUES: dict[str, tuple[type[m.Event], str]] = {
     for cue, variant in [(event.name, ""), *((f"{event.name}.{variant}", variant) for variant in event.variants)]
 }
 ENVELOPE_NAMES = {name: ScopedName(NameSource.ENVELOPE) for name in (WIRE, BODY)}
-ERROR_NAMES = ("code", "details", "message", "param", "request_id", "retryable", "status")
+ERROR_NAMES = ("code", "details", "message", "param", "reason", "request_id", "retryable", "status")
 
 _RECORD: Scope = {
     name: ScopedName(NameSource.RECORD, hint)

@@ -54,3 +54,9 @@ def test_errors_of_a_block_are_raised_without_secrets() -> None:
         raise BackendFailed(f"bad key {KEY}", details={"upstream_status": 401})
     assert str(caught.value) == "bad key ***"
     assert caught.value.details == {"upstream_status": 401}
+
+
+def test_a_quotation_is_one_short_line_without_secrets() -> None:
+    assert Redactor((KEY,)).quote(f"no\n  {KEY} ") == "no ***"
+    assert Redactor(()).quote(None) == "None"
+    assert len(Redactor(()).quote("x " * 1000)) == 500

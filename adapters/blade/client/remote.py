@@ -2,19 +2,22 @@
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote
 
-import aiohttp
-from msgspec.structs import replace as replace_fields
+from msgspec.structs import replace
 from yarl import URL
 
 import gateway.model as m
 from gateway.client import (
     NOT_SERVED_STATUSES,
+    Acknowledgement,
     HttpClient,
+    Redactor,
     SessionMemory,
+    SocketIOConnection,
+    SocketIOConnector,
     generator_turn,
     parse_timestamp,
     retry,
@@ -35,8 +38,6 @@ from gateway.ports import (
 from .decoder import Decoder
 from .readers import meanings, optional_text, require_objects, text
 from .requests import answer_body, message_body, session_body
-from .socketio import Acknowledgement, SocketioConnection, connect
-from .transports import Endpoint, socket_session
 from .turn_stream import ACKNOWLEDGED, ReadPosition, RestQueries, TurnStream
 
 API_PATH, SOCKET_PATH = "/api", "/socket.io/"
@@ -52,7 +53,8 @@ class RemoteSessionState:
 
     mark: ReadPosition = field(default_factory=ReadPosition)
     hearing: Decoder | None = None
-    place: Endpoint | None = None
+    redactor: Redactor | None = None
+    """For the key and the secrets of the turn."""
     since: int | None = None
     """The last turn before those that the decoder has read."""
 
@@ -80,10 +82,13 @@ class Remote:
             secrets=(address.key,), timeouts=address.patience,
         )
         socket = url.origin().with_path((path.removesuffix(API_PATH) if path.endswith(API_PATH) else "") + SOCKET_PATH)
-        self._place = Endpoint(socket.with_query(EIO="4"), address.key, address.patience)
+        self._sockets = SocketIOConnector(
+            HttpClient(str(socket.with_query(EIO="4")), secrets=(address.key,), timeouts=address.patience),
+            auth={"token": address.key} if address.key else None,
+        )
+        self._key = address.key
         self._agent = address.agent
         self._sessions = SessionMemory[RemoteSessionState]()
-        self._sockets: aiohttp.ClientSession | None = None
         self._mint = make_mint()
 
     # -- beside chats ---------------------------------------------------------------------------------------------
@@ -130,7 +135,7 @@ class Remote:
 
     async def join(self, session_id: str) -> RemoteSession:
         told = await self._api.json("GET", f"/sessions/{_quoted(session_id)}")
-        return replace_fields(_remote_session(told if isinstance(told, dict) else {}), session_id=session_id)
+        return replace(_remote_session(told if isinstance(told, dict) else {}), session_id=session_id)
 
     async def messages(self, session_id: str) -> Sequence[dict[str, Any]]:
         """All turns of a session, as they are."""
@@ -141,9 +146,7 @@ class Remote:
         return text(told.get("status")) if isinstance(told, dict) else ""
 
     async def close(self) -> None:
-        sockets, self._sockets = self._sockets, None
-        if sockets is not None:
-            await sockets.close()
+        await self._sockets.close()
         await self._api.close()
 
     # -- chats ----------------------------------------------------------------------------------------------------
@@ -157,7 +160,7 @@ class Remote:
         said = (("chat:compact", {"session_id": session_id}) if isinstance(command, m.Compact)
                 else ("chat:send", message_body(session_id, command, settings)))
         known.since = known.mark.turn
-        known.place = replace(self._place, secrets=tuple(settings.secrets.values()))
+        known.redactor = Redactor((self._key, *settings.secrets.values()))
         async with aclosing(self._chat(session_id, known, known.hearing, *said)) as chat:
             async for heard in chat:
                 yield heard
@@ -181,8 +184,8 @@ class Remote:
         self, session_id: str, known: RemoteSessionState, hearing: Decoder, event: str, body: dict[str, Any],
     ) -> AsyncGenerator[DecodedItem, None]:
         """Until the chat ends, because the turn has ended or waits for people."""
-        place = known.place or self._place
-        following = TurnStream(self._socket_session, place, self, session_id, known.mark, known.since)
+        redactor = known.redactor or self._api.redactor
+        following = TurnStream(self._sockets, redactor, self, session_id, known.mark, known.since)
         is_summed_up = False
         async with aclosing(following.frames(event, body)) as frames:
             async for frame in frames:
@@ -194,7 +197,7 @@ class Remote:
                     is_summed_up = is_summed_up or isinstance(one, m.SessionCompacted)
                     if isinstance(one, RemoteTurnEnd):
                         known.hearing = None
-                        yield place.redactor.turn_end(one)
+                        yield redactor.turn_end(one)
                         return
                     yield one
                 if frame.name == "chat:end" and hearing.paused:
@@ -225,15 +228,9 @@ class Remote:
 
     async def interrupt(self, session_id: str) -> None:
         self._session(session_id).hearing = None
-        await stop_chat(self._socket_session, self._place, self, session_id)
+        await stop_chat(self._sockets, self, session_id)
 
     # -- pieces ---------------------------------------------------------------------------------------------------
-
-    @property
-    def _socket_session(self) -> aiohttp.ClientSession:
-        if self._sockets is None:
-            self._sockets = socket_session(self._place.patience)
-        return self._sockets
 
     def _session(self, session_id: str) -> RemoteSessionState:
         return self._sessions.setdefault(session_id, RemoteSessionState())
@@ -255,32 +252,32 @@ STOP_SECONDS = 10.0
 """How long a server may take to acknowledge that it stops."""
 
 
-async def stop_chat(session: aiohttp.ClientSession, place: Endpoint, books: RestQueries, session_id: str) -> None:
+async def stop_chat(sockets: SocketIOConnector, books: RestQueries, session_id: str) -> None:
     """Repeat it until the server takes it, or the time is up."""
     async def stop() -> None:
-        async with connect(session, place) as line:
-            await _send_stop(line, place, books, session_id)
+        async with sockets.connect() as line:
+            await _send_stop(line, sockets.upstream, books, session_id)
 
-    await retry(stop, place.patience.attempts)
+    await retry(stop, sockets.upstream.timeouts.attempts)
 
 
-async def _send_stop(line: SocketioConnection, place: Endpoint, books: RestQueries, session_id: str) -> None:
+async def _send_stop(line: SocketIOConnection, upstream: HttpClient, books: RestQueries, session_id: str) -> None:
     """Older servers stop a chat and do not acknowledge that: then the status of the session counts."""
     sent = await line.emit("chat:stop", {"session_id": session_id})
     try:
         while not isinstance(
-            heard := await line.receive(min(STOP_SECONDS, place.patience.first_byte)), Acknowledgement
+            heard := await line.receive(min(STOP_SECONDS, upstream.timeouts.first_byte)), Acknowledgement
         ):
             if heard.name == "system:error":
-                raise _stop_refused(place, heard.body)
+                raise _stop_refused(upstream, heard.body)
     except TimedOut:
         if await books.status(session_id) in (meanings().session_running, meanings().session_waiting):
             raise
         return
     if heard.number == sent and isinstance(heard.body, dict) and heard.body.get("status") == "error":
-        raise _stop_refused(place, heard.body)
+        raise _stop_refused(upstream, heard.body)
 
 
-def _stop_refused(place: Endpoint, body: Any) -> GatewayError:
+def _stop_refused(upstream: HttpClient, body: Any) -> GatewayError:
     told = body.get("message") if isinstance(body, dict) else None
-    return BackendFailed(f"{place.name} refused to stop: {place.quoted(told or 'no reason given')}")
+    return BackendFailed(f"{upstream.name} refused to stop: {upstream.redactor.quote(told or 'no reason given')}")

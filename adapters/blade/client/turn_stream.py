@@ -6,10 +6,8 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-import aiohttp
-
 import gateway.model as m
-from gateway.client import Reconnector
+from gateway.client import Acknowledgement, Reconnector, Redactor, SocketIOConnection, SocketIOConnector
 from gateway.errors import (
     BackendFailed,
     ConnectionLost,
@@ -22,8 +20,6 @@ from gateway.errors import (
 from gateway.ports import ParsedFrame
 
 from .readers import meanings, number, text
-from .socketio import Acknowledgement, SocketioConnection, connect
-from .transports import Endpoint
 
 ACKNOWLEDGED = "acknowledged"
 """The name of the frame for the server's acknowledgement; no event has it."""
@@ -70,16 +66,17 @@ class TurnStream:
     """
 
     def __init__(
-        self, session: aiohttp.ClientSession, place: Endpoint, books: RestQueries, session_id: str, mark: ReadPosition,
+        self, sockets: SocketIOConnector, redactor: Redactor, books: RestQueries, session_id: str, mark: ReadPosition,
         since: int | None = None,
     ) -> None:
         """`since` is the last turn before all that the decoder has read; turns after it may have changed."""
         self.is_broken = False
         """Set by the caller when the server has reported an error: the end of the chat should follow."""
-        self._session, self._place, self._books = session, place, books
+        self._sockets, self._redactor, self._books = sockets, redactor, books
+        self._name, self._patience = sockets.upstream.name, sockets.upstream.timeouts
         self._event, self._body = "", dict[str, Any]()
         self._open = AsyncExitStack()
-        self._line: SocketioConnection | None = None
+        self._line: SocketIOConnection | None = None
         self._acknowledged_as = 0
         """The number of the acknowledgement of our event on this connection; 0 if it was not sent on it."""
         self._missed_frames: list[ParsedFrame] = []
@@ -87,7 +84,7 @@ class TurnStream:
         """The number of frames that were received."""
         self._session_id, self._mark, self._before = session_id, mark, mark.turn
         self._since = mark.turn if since is None else since
-        self._end_of_patience = _now() + place.patience.total
+        self._end_of_patience = _now() + self._patience.total
         self._sends, self._sent_at = 0, _now()
         self._run_id = ""
         self._is_taken = self._is_heard = self._has_numbers = self._is_in_doubt = False
@@ -95,7 +92,7 @@ class TurnStream:
     async def frames(self, event: str, body: dict[str, Any]) -> AsyncGenerator[ParsedFrame, None]:
         """Send an event, and give the frames that follow, until the caller stops."""
         self._event, self._body = event, body
-        reconnector = Reconnector(self._place.patience.attempts)
+        reconnector = Reconnector(self._patience.attempts)
         try:
             while True:
                 for frame in await reconnector.read(self):
@@ -106,7 +103,7 @@ class TurnStream:
     # -- over many connections ------------------------------------------------------------------------------------
 
     async def connect(self) -> None:
-        self._line = await self._open.enter_async_context(connect(self._session, self._place))
+        self._line = await self._open.enter_async_context(self._sockets.connect())
         self._missed_frames = await self._take_up(self._line)
         self._acknowledged_as = 0
         if not self._is_taken:
@@ -134,7 +131,7 @@ class TurnStream:
         if not is_passing or not can_resume or self._seconds <= 0:
             raise error from None
 
-    async def _take_up(self, line: SocketioConnection) -> list[ParsedFrame]:
+    async def _take_up(self, line: SocketIOConnection) -> list[ParsedFrame]:
         """Follow the session: from now on, or from where it was left."""
         wanted: dict[str, Any] = {"session_id": self._session_id}
         if self._sends and self._mark.number is not None:
@@ -171,7 +168,7 @@ class TurnStream:
 
     # -- one packet -----------------------------------------------------------------------------------------------
 
-    async def _next(self, line: SocketioConnection, sent: int) -> list[ParsedFrame]:
+    async def _next(self, line: SocketIOConnection, sent: int) -> list[ParsedFrame]:
         """The next frames of this chat; there may be none."""
         try:
             heard = await line.receive(self._seconds)
@@ -224,17 +221,17 @@ class TurnStream:
         return []
 
     def _refused(self, body: dict[str, Any]) -> None:
-        code, said = str(body.get("code")), self._place.quoted(body.get("message") or "no reason given")
+        code, said = str(body.get("code")), self._redactor.quote(body.get("message") or "no reason given")
         if code in ALREADY_ACCEPTED_CODES and self._sends > 1:
             self._is_taken = True
             return
         kind = _ERRORS.get(meanings().fault.get(code, m.FaultCode.BACKEND), BackendFailed)
-        raise kind(f"{self._place.name} refused: {said}")
+        raise kind(f"{self._name} refused: {said}")
 
     @property
     def _seconds(self) -> float:
         """How long the next packet is waited for."""
-        patience, now = self._place.patience, _now()
+        patience, now = self._patience, _now()
         left = [self._end_of_patience - now]
         if not self._is_taken:
             left.append(self._sent_at + patience.first_byte - now)

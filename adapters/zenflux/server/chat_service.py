@@ -14,6 +14,7 @@ from gateway.http import Context
 from gateway.ports import Receipt, Resource
 
 from . import inbound, views
+from .agents import agent_errors, agent_id_of, agent_service
 from .views import private_metadata, with_user_id
 
 TITLE_GENERATION = "title_generation"
@@ -22,10 +23,6 @@ UPLOAD_LINK = "link"
 TITLE_SOURCE_LENGTH = 10_000
 """How many characters of a message are looked at for a title."""
 RECORDS_PER_PAGE = 512
-
-
-class AgentNotFound(NotFound):
-    """The client named an agent that is not there."""
 
 
 class ConversationNotFound(NotFound):
@@ -54,6 +51,9 @@ class CheckedMessage:
     owner: str
     body: ChatSend
     agent: str
+    """The agent of the settings that runs the message."""
+    settings: m.Settings | None
+    """The settings of the agent that the client has chosen; None if the conversation keeps its own."""
     view: m.SessionView | None
     command: m.AnyCommand
 
@@ -98,19 +98,27 @@ class ChatService:
         """Refuse all that can be refused before the run starts."""
         self.context.sessions.check_turn(owner)
         view = await self._conversation(owner, body.conversation_id) if body.conversation_id else None
-        agent = body.agent_id or (view.agent if view else next(iter(self.context.agents), ""))
-        card = self.context.agents.get(agent)
-        if card is None:
-            raise AgentNotFound(f"there is no agent '{agent}'")
+        card, settings = await self._agent(owner, body.agent_id, view)
         if view is not None and body.message_id in {entry.message_id for entry in view.entries if body.message_id}:
             raise Invalid(f"message_id: there is a message '{body.message_id}' here already", param="message_id")
         stored = await self._files(owner, body)
         command = inbound.message_of(body, card, stored, self.context.table)
-        return CheckedMessage(owner, body, agent, view, command)
+        return CheckedMessage(owner, body, card.name, settings, view, command)
+
+    async def _agent(
+        self, owner: str, agent_id: str | None, view: m.SessionView | None,
+    ) -> tuple[m.AgentCard, m.Settings | None]:
+        """The agent of a message and, if the client has chosen another than the conversation has, its settings."""
+        if view is not None and agent_id in (None, "", agent_id_of(view)) and view.agent in self.context.agents:
+            return self.context.agents[view.agent], None
+        wanted = agent_id or (agent_id_of(view) if view else next(iter(self.context.agents), ""))
+        with agent_errors(wanted):
+            chosen = await agent_service(self.context).choose(owner, wanted)
+        return chosen.card, chosen.settings
 
     async def begin(self, wish: CheckedMessage) -> StartedRun:
         if wish.view is None:
-            view = await self.converse(wish.owner, wish.agent, wish.body.user_id)
+            view = await self.converse(wish.owner, wish.agent, wish.body.user_id, settings=wish.settings)
             async with self.context.undo_if_refused(lambda: self.context.sessions.delete(view.owner, view.session_id)):
                 return await self._begun(wish, view)
         return await self._begun(wish, wish.view)
@@ -133,7 +141,9 @@ class ChatService:
         with conversation_errors(view.session_id):
             before = copy(view)  # the agent may change what the run has to begin with before we hear of its start
             title = self._title_of(wish.body, view)
-            submitting = sessions.submit(wish.owner, view.session_id, [wish.command])
+            configured = wish.settings is not None and wish.settings != view.settings
+            commands = [m.Configure(settings=wish.settings)] if wish.settings is not None and configured else []
+            submitting = sessions.submit(wish.owner, view.session_id, [*commands, wish.command])
             if title is not None:
                 submitting = self._entitled(wish, view, title, submitting)
             receipt = await self.context.begin_turn(wish.owner, view.session_id, submitting)
@@ -177,11 +187,12 @@ class ChatService:
         return await submitted
 
     async def converse(
-        self, owner: str, agent: str, user_id: str, title: str | None = None,
+        self, owner: str, agent: str, user_id: str, title: str | None = None, settings: m.Settings | None = None,
     ) -> m.SessionView:
         """A new conversation of the owner, for the user that the client names."""
         metadata = with_user_id({}, user_id)
-        return await self.context.sessions.create(owner, agent, title=title, metadata=metadata)
+        return await self.context.sessions.create(
+            owner, agent, title=title, metadata=metadata, settings=settings or m.Settings())
 
     async def find(self, owner: str, run_id: str) -> m.SessionView:
         """The conversation that a run is in."""

@@ -19,7 +19,8 @@ from gateway.json_values import JsonLimitExceeded, Steps, read_json_in_steps
 from gateway.ports import StreamSlot
 from gateway.time_slices import run_in_slices
 
-from .chat_service import AgentNotFound, ChatService, ConversationNotFound, FileNotFound, StartedRun
+from .agents import AgentNotFound
+from .chat_service import ChatService, ConversationNotFound, FileNotFound, StartedRun
 from .projector import WAITING_STOP_REASONS
 from .stream_options import StreamOptions, socket_options
 

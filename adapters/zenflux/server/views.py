@@ -10,11 +10,16 @@ from aiohttp import web
 
 import gateway.model as m
 from adapters.zenflux.asks import confirmation_body
+from adapters.zenflux.server.agents import agent_id_of
 from adapters.zenflux.wire import ANY_IMAGE, DIALECT_NAME, LOCAL_USER, ZenfluxSettings
 from gateway.errors import NotFound
 from gateway.http import Context, json_response
 from gateway.ports import DialectTable, Resource
 
+AGENT_NAMES = (
+    "agent_id", "name", "description", "version", "is_active", "model", "plan_manager_enabled", "enabled_capabilities",
+    "llm", "apis", "memory", "mcp_servers", "skills", "calls", "succeeded", "created_at", "updated_at",
+)
 OBJECTS = {
     "reply": ("data", "flat"),
     "refusal": ("code", "message"),
@@ -35,6 +40,9 @@ OBJECTS = {
         "timeout", "metadata", "at",
     ),
     "question": ("id", "question", "header", "type", "options", "descriptions"),
+    "agent.summary": AGENT_NAMES,
+    "agent.detail": AGENT_NAMES,
+    "agent.template": AGENT_NAMES,
     "conversation": ("session_id", "title", "user_id", "created_at", "updated_at", "status", "agent", "metadata"),
     "message": ("id", "session_id", "role", "content", "status", "at", "metadata"),
     "session": (
@@ -76,7 +84,7 @@ def conversation_body(table: DialectTable, view: m.SessionView, untitled: str) -
     return table.object(
         "conversation", session_id=view.session_id, title=view.title or untitled,
         user_id=user_id_of(view.owner, view.metadata), created_at=view.created_at, updated_at=view.updated_at,
-        status=view.closed or "active", agent=view.agent, metadata=view.shown_metadata,
+        status=view.closed or "active", agent=agent_id_of(view), metadata=view.shown_metadata,
     )
 
 

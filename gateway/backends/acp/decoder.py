@@ -1,18 +1,19 @@
-"""Decodes the session updates of an ACP agent into canonical events. No clock, no I/O."""
+"""Decodes what an ACP agent sends in a turn: updates, requests for permission, and the result. No clock, no I/O."""
 
 from difflib import unified_diff
 from typing import Any
 
 import msgspec
 import structlog
+from msgspec.structs import replace
 
 import gateway.model as m
 from gateway.backends.tool_executor import CALL_DENIED
 from gateway.client import StreamAssembler
 from gateway.ids import Mint
-from gateway.ports import BackendEvent
+from gateway.ports import BackendEvent, DecodedItem, ParsedFrame, RemoteAsk, RemoteTurnEnd
 
-from .wire import PromptResult, SessionUpdate
+from .wire import PermissionParams, PromptResult, SessionUpdate
 
 log = structlog.get_logger("dragoman.acp")
 STOP_REASONS = {
@@ -68,6 +69,12 @@ class AcpDecoder:
         self._assembler, self._mint = StreamAssembler(mint), mint
         self._works: dict[str, ToolCallState] = {}
         self._speaking: tuple[m.BlockKind, str | None] | None = None
+        self._asks: dict[str, RemoteAsk] = {}
+        """The open requests for permission, by their references."""
+
+    @property
+    def paused(self) -> bool:
+        return bool(self._asks)
 
     def begin(self) -> list[BackendEvent]:
         """Start the message when the prompt is sent: the first update may take long."""
@@ -83,7 +90,33 @@ class AcpDecoder:
         held = [work for work in self._works.values() if work.call is None and work.input]
         return [event for work in held for event in self._emit_call(work)]
 
-    def feed(self, update: SessionUpdate) -> list[BackendEvent]:
+    def feed(self, frame: ParsedFrame) -> list[DecodedItem]:
+        """The body of a frame is a `SessionUpdate`, `PermissionParams` or a `PromptResult`; its id names a request."""
+        body = frame.body
+        if isinstance(body, SessionUpdate):
+            return [*self._update(body)]
+        if isinstance(body, PermissionParams):
+            return self._permission_requested(body.tool_call, frame.id)
+        return self._prompted(body) if isinstance(body, PromptResult) else []
+
+    def on_answer(self, asked: RemoteAsk, answer: m.Answer) -> None:
+        """The agent reports what comes of a call that was denied."""
+        self._asks.pop(asked.ref, None)
+        call = m.call_of(asked.ask)
+        if call is not None and not is_granted(answer):
+            for work in self._works.values():
+                work.denied = work.denied or (work.call is not None and work.call.call_id == call.call_id)
+
+    def configure(self, settings: m.Settings) -> None:
+        """The agent knows its tools; no update depends on the settings."""
+
+    def on_reconnect(self) -> None:
+        """The pipe to an agent cannot be resumed."""
+
+    def end(self) -> list[DecodedItem]:
+        return [*self._finish(m.StopReason.ERROR, m.Usage(), m.Outcome.FAILED)]
+
+    def _update(self, update: SessionUpdate) -> list[BackendEvent]:
         match update.session_update:
             case "agent_message_chunk":
                 return self._chunk(update, m.BlockKind.TEXT)
@@ -157,43 +190,51 @@ class AcpDecoder:
 
     # -- permission -----------------------------------------------------------------------------------------------
 
-    def permission_requested(self, update: SessionUpdate) -> tuple[m.ToolCall, list[BackendEvent]]:
-        """The call that the agent asks permission for, and the events to emit first."""
+    def _permission_requested(self, update: SessionUpdate, ref: str) -> list[DecodedItem]:
+        """The ask about a call, after the call itself."""
         work = self._works.setdefault(update.tool_call_id, ToolCallState())
         work.take(update)
-        said = self._emit_call(work, m.Permission.ASK)
-        assert work.call is not None, "it was told just now"
-        return work.call, said
+        events = self._emit_call(work, m.Permission.ASK)
+        assert work.call is not None, "it was emitted just now"
+        call = replace(work.call, permission=m.Permission.ASK)
+        ask = m.PermissionAsk(call=call, description=call.display_name or call.name)
+        self._asks[ref] = RemoteAsk(ask=ask, ref=ref)
+        return [*events, self._asks[ref]]
 
-    def pause(self, calls: list[m.ToolCall]) -> list[BackendEvent]:
-        """End the message before people are asked."""
+    def suspend(self) -> list[BackendEvent]:
+        """End the message before people are asked about all open requests."""
         ends = self._block(self._assembler.finish(m.StopReason.TOOL_USE))
+        calls = [call for one in self._asks.values() if (call := m.call_of(one.ask)) is not None]
         waiting = [self._assembler.status(call.call_id, m.ToolStatus.AWAITING_INPUT) for call in calls]
         return [*ends, *(event for events in waiting for event in events)]
 
-    def denied(self, call: m.ToolCall) -> None:
-        """The call was denied; the agent reports what comes of it."""
-        for work in self._works.values():
-            work.denied = work.denied or work.call is call
-
     # -- the end --------------------------------------------------------------------------------------------------
 
-    def end(self, prompted: PromptResult) -> list[BackendEvent]:
-        """The agent's turn has ended: close what is open."""
-        stop, usage = STOP_REASONS.get(prompted.stop_reason, m.StopReason.END_TURN), _usage(prompted)
-        if prompted.stop_reason not in STOP_REASONS:
-            log.warning("unknown_stop_reason", reason=prompted.stop_reason[:100])
+    def _prompted(self, result: PromptResult) -> list[DecodedItem]:
+        """The agent's turn has ended."""
+        stop = STOP_REASONS.get(result.stop_reason, m.StopReason.END_TURN)
+        if result.stop_reason not in STOP_REASONS:
+            log.warning("unknown_stop_reason", reason=result.stop_reason[:100])
+        outcome = m.Outcome.INTERRUPTED if stop is m.StopReason.INTERRUPTED else m.Outcome.COMPLETED
+        return [*self._finish(stop, _usage(result), outcome), RemoteTurnEnd(stop_reason=stop, outcome=outcome)]
+
+    def _finish(self, stop: m.StopReason, usage: m.Usage, outcome: m.Outcome) -> list[BackendEvent]:
+        """End what is open."""
         said = self._assembler.end_texts()
         said += [event for work in self._works.values() for event in self._emit_call(work)]
         for work in self._works.values():
             if work.call is not None:
                 content = work.result or (CALL_DENIED if work.denied else NO_RESULT_TEXT)
                 said += self._assembler.returned(work.call.call_id, content, is_error=True)
-        self._works = {}
+        self._works, self._asks = {}, {}
         if not self._assembler.writer.in_message and (stop is not m.StopReason.END_TURN or usage != m.Usage()):
             said += self._assembler.begin()
-        outcome = m.Outcome.INTERRUPTED if stop is m.StopReason.INTERRUPTED else m.Outcome.COMPLETED
         return [*said, *self._block(self._assembler.finish(stop, usage, outcome))]
+
+
+def is_granted(answer: m.Answer) -> bool | None:
+    """Whether the answer grants the permission; None if nobody will answer."""
+    return answer.granted if isinstance(answer, m.DecidePermission) else None
 
 
 def _plan(update: SessionUpdate) -> m.DataPart:

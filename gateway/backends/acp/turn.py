@@ -5,15 +5,14 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 import structlog
-from msgspec.structs import replace
 
 import gateway.model as m
 from gateway.backends.tools import is_headless, is_planning
 from gateway.errors import BackendFailed, GatewayError, Interrupted
-from gateway.ports import BackendEvent, Turn
+from gateway.ports import BackendEvent, DecodedItem, ParsedFrame, RemoteAsk, RemoteTurnEnd, Turn
 
 from .agent import AcpAgent, AcpSession
-from .decoder import STOP_REASONS, AcpDecoder
+from .decoder import AcpDecoder, is_granted
 from .prompt import ContentBlock
 from .update_queue import PermissionRequest, UpdateQueue
 from .wire import PermissionOption, PromptResult
@@ -32,9 +31,9 @@ class AcpTurn:
         self._turn, self._agent, self._session, self._prompt = turn, agent, session, prompt
         self._cancel_seconds = cancel_seconds
         self._decoder = AcpDecoder(turn.mint)
-        self._requests: list[tuple[PermissionRequest, m.ToolCall]] = []
+        self._requests: list[tuple[PermissionRequest, RemoteAsk]] = []
         """The requests for permission that people are to decide."""
-        self._preset: tuple[PermissionRequest, m.ToolCall, bool] | None = None
+        self._preset: tuple[PermissionRequest, RemoteAsk, m.Answer] | None = None
         """A request that the session's settings decide."""
         self._has_begun = self._is_paused = self._is_over = False
         self._failure: GatewayError | None = None
@@ -72,7 +71,7 @@ class AcpTurn:
             return []
         if self._requests and self._updates.empty:
             self._is_paused = True
-            return self._decoder.pause([call for _, call in self._requests])
+            return self._decoder.suspend()
         if self._decoder.holds and not await self._updates.ready(HOLD_SECONDS):
             return self._decoder.release_held()
         match await self._updates.get():
@@ -81,36 +80,45 @@ class AcpTurn:
             case GatewayError() as error:
                 self._is_over = True
                 raise error
-            case PromptResult() as result:
+            case body:
+                return self._events(self._decoder.feed(ParsedFrame("", body)))
+
+    def _events(self, items: Sequence[DecodedItem]) -> list[BackendEvent]:
+        """The events of the items; the end of the agent's turn ends this one."""
+        events = list[BackendEvent]()
+        for item in items:
+            if isinstance(item, RemoteTurnEnd):
                 self._is_over = True
-                if STOP_REASONS.get(result.stop_reason) is STOP_REASONS["cancelled"]:
+                if item.outcome is m.Outcome.INTERRUPTED:
                     self._failure = Interrupted("the agent cancelled its turn")
-                return self._decoder.end(result)
-            case update:
-                return self._decoder.feed(update)
+            elif not isinstance(item, RemoteAsk):
+                events.append(item)
+        return events
 
     # -- permissions ----------------------------------------------------------------------------------------------
 
     def _request(self, request: PermissionRequest) -> list[BackendEvent]:
-        call, events = self._decoder.permission_requested(request.wanted.tool_call)
-        decided = preset_decision(self._turn, call)
-        if decided is None:
-            self._requests.append((request, call))
-        else:
-            self._preset = request, call, decided
-        return events
+        items = self._decoder.feed(ParsedFrame("", request.wanted, str(request.id)))
+        for asked in items:
+            if isinstance(asked, RemoteAsk) and isinstance(asked.ask, m.PermissionAsk):
+                decided = preset_decision(self._turn, asked.ask.call)
+                if decided is None:
+                    self._requests.append((request, asked))
+                else:
+                    self._preset = request, asked, m.DecidePermission(request_id="", granted=decided)
+        return self._events(items)
 
     async def _ask(self) -> None:
         """Ask people about all requests and pass their decisions on; an agent that ends meanwhile ends the turn."""
         self._updates.wait_for_people(True)
-        asks = [permission_ask(call) for _, call in self._requests]
+        asks = [asked.ask for _, asked in self._requests]
         tasks = asyncio.create_task(self._turn.ask(*asks)), asyncio.create_task(self._updates.closed.wait())
         try:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             if not tasks[0].done():
                 raise await _end_reason(self._updates)
-            for (request, call), answer in zip(self._requests, tasks[0].result(), strict=True):
-                await self._decide(request, call, decision(answer))
+            for (request, asked), answer in zip(self._requests, tasks[0].result(), strict=True):
+                await self._decide(request, asked, answer)
         finally:
             self._updates.wait_for_people(False)
             for task in tasks:
@@ -118,10 +126,9 @@ class AcpTurn:
             await asyncio.gather(*tasks, return_exceptions=True)
         self._requests, self._is_paused = [], False
 
-    async def _decide(self, request: PermissionRequest, call: m.ToolCall, decided: bool | None) -> None:
-        if not decided:
-            self._decoder.denied(call)
-        await self._agent.answer_permission(request.id, option_for(request.wanted.options, decided))
+    async def _decide(self, request: PermissionRequest, asked: RemoteAsk, answer: m.Answer) -> None:
+        self._decoder.on_answer(asked, answer)
+        await self._agent.answer_permission(request.id, option_for(request.wanted.options, is_granted(answer)))
 
     async def _cancel(self) -> None:
         """Cancel the agent's turn, and wait a while until it has ended."""
@@ -165,15 +172,6 @@ def preset_decision(turn: Turn, call: m.ToolCall) -> bool | None:
     if policy is not m.Permission.ASK:
         return policy is m.Permission.ALLOW
     return True if is_headless(turn) else None
-
-
-def permission_ask(call: m.ToolCall) -> m.PermissionAsk:
-    return m.PermissionAsk(call=replace(call, permission=m.Permission.ASK), description=call.display_name or call.name)
-
-
-def decision(answer: m.Answer) -> bool | None:
-    """Whether the call is granted; None if nobody will answer."""
-    return answer.granted if isinstance(answer, m.DecidePermission) else None
 
 
 def option_for(options: Sequence[PermissionOption], decided: bool | None) -> str | None:

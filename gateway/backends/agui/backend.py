@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 
 import gateway.model as m
-from gateway.client import BackendOutputs, EventStream, redact
+from gateway.client import BackendOutputs, EventStream, HttpClient
 from gateway.errors import BackendFailed, Interrupted, Unsupported
 from gateway.ports import BackendEvent, Turn
 
 from .messages import run_input
 from .settings import AguiSettings
 from .turn import AguiSessionState, AguiTurn
-from .wire import decode_event
+from .wire import decode_frame
 
 
 class AguiBackend:
@@ -47,28 +47,26 @@ class AguiBackend:
             if started := state.note(state.decoder.start()):
                 yield started
             async with self._upstream.stream("POST", "", body) as stream:
-                response = RunResponse(stream, state, self._upstream.name, self._settings.secrets)
+                response = RunResponse(stream, state, self._upstream)
                 while events := await response.read():
                     yield events
-            if ends := state.note(state.decoder.finish()):
-                yield ends
             if state.is_cancelled:
                 raise Interrupted("the agent's run was cancelled")
-            pending = state.pending()
-            if paused := state.pause(pending):
+            if paused := state.pause():
                 yield paused
+            pending = state.decoder.pending
             if not pending:
                 return
-            if results := state.settle(pending, await turn.ask(*(ask for ask, _ in pending))):
+            if results := state.settle(pending, await turn.ask(*(asked.ask for asked, _ in pending))):
                 yield results
         yield state.give_up()
 
 
 class RunResponse:
-    """The response to one run, as canonical events; the end of its last message is left to the caller."""
+    """The response to one run, as canonical events."""
 
-    def __init__(self, stream: EventStream, state: AguiTurn, server: str, secrets: Sequence[str]) -> None:
-        self._stream, self._turn, self._server, self._secrets = stream, state, server, secrets
+    def __init__(self, stream: EventStream, state: AguiTurn, upstream: HttpClient) -> None:
+        self._stream, self._turn, self._upstream = stream, state, upstream
         self._failure: BackendFailed | None = None
 
     async def read(self) -> list[BackendEvent]:
@@ -76,15 +74,15 @@ class RunResponse:
         while self._failure is None and self._turn.decoder.outcome is None:
             received = await self._stream.read()
             if not received:
-                raise BackendFailed(f"{self._server} stopped without finishing its run")
+                raise BackendFailed(f"{self._upstream.name} stopped without finishing its run")
             events: list[BackendEvent] = []
             try:
                 for event in received:
-                    events += self._turn.note(self._turn.decoder.feed(decode_event(event.data)))
+                    events += self._turn.note(self._turn.decoder.feed(decode_frame(event.data)))
                     if self._turn.decoder.outcome is not None:
                         break
             except BackendFailed as error:
-                self._failure = BackendFailed(redact(error.message, self._secrets), details=error.details)
+                self._failure = BackendFailed(self._upstream.redactor.message(error.message), details=error.details)
             if events:
                 return events
         if self._failure is not None:

@@ -1,4 +1,4 @@
-"""Decodes the events of an AG-UI agent into canonical events. No clock, no I/O."""
+"""Decodes the events of an AG-UI agent into canonical events, asks and the end of a turn. No clock, no I/O."""
 
 from collections.abc import Callable, Container
 from typing import Any
@@ -9,8 +9,9 @@ import gateway.model as m
 from gateway.backends.tool_executor import CALL_DENIED
 from gateway.errors import BackendFailed
 from gateway.ids import Mint
-from gateway.ports import BackendEvent
+from gateway.ports import BackendEvent, DecodedItem, ParsedFrame, RemoteAsk, RemoteTurnEnd
 
+from .interrupts import asks_for
 from .langgraph import INTERRUPT_EVENT, interrupt_from_event
 from .messages import tool_content
 from .scope_writers import CALL, NO_RESULT_TEXT, TEXT, ScopeWriter, ScopeWriters
@@ -19,7 +20,9 @@ from .wire import AguiEvent, RunInterrupt, RunOutcome
 
 log = structlog.get_logger("dragoman.agui")
 
-OUTCOMES = ("success", "interrupt", "cancelled")
+RUN_STARTED = "RUN_STARTED"
+CANCELLED = "cancelled"
+OUTCOMES = ("success", "interrupt", CANCELLED)
 MAX_QUOTED_CHARS = 500
 """At most so many characters of an agent's error message are quoted."""
 OTHER_ROLES = ("user", "system", "developer")
@@ -27,6 +30,10 @@ OTHER_ROLES = ("user", "system", "developer")
 CHUNK_KINDS = {"TEXT_MESSAGE_CHUNK": TEXT, "TOOL_CALL_CHUNK": CALL}
 NEUTRAL_EVENTS = ("RAW", "CUSTOM", "STATE_SNAPSHOT", "STATE_DELTA", "STEP_STARTED", "STEP_FINISHED")
 """Events that may come between the chunks of one text or call."""
+
+
+PendingAsk = tuple[RemoteAsk, RunInterrupt | None]
+"""An ask and its interrupt; None for the call of a client's tool."""
 
 
 class AguiDecoder:
@@ -43,8 +50,27 @@ class AguiDecoder:
         self._chunk: tuple[ScopeWriter, str, str] | None = None
         self._silent: set[str] = set()
         self._announced: list[AguiEvent] = []
-        self.denied: set[str] = set()
+        self.pending: list[PendingAsk] = []
+        """The asks that the last run has left open."""
+        self._denied: set[str] = set()
         """The calls that people have denied."""
+
+    @property
+    def paused(self) -> bool:
+        return bool(self.pending)
+
+    def on_answer(self, asked: RemoteAsk, answer: m.Answer) -> None:
+        """A call that was denied has no other result than that."""
+        self.pending = [one for one in self.pending if one[0] is not asked]
+        call = m.call_of(asked.ask)
+        if call is not None and isinstance(answer, m.DecidePermission) and not answer.granted:
+            self._denied.add(call.call_id)
+
+    def configure(self, settings: m.Settings) -> None:
+        self.scopes.set_client_tools(frozenset(tool.name for tool in settings.client_tools))
+
+    def on_reconnect(self) -> None:
+        """A run cannot be resumed."""
 
     @property
     def ids(self) -> dict[str, str]:
@@ -63,15 +89,25 @@ class AguiDecoder:
     # -- a run ----------------------------------------------------------------------------------------------------
 
     def start(self) -> list[BackendEvent]:
+        """A run is requested: start a message, since the first event may take long."""
+        self.pending = []
         self.outcome, self.usage, self._chunk, self._root.texts = None, m.Usage(), None, []
         self._announced = []
         for scope in self.scopes.inner_first:
             scope.carried = set(self.open_calls)
         return [] if self.open_calls else self._root.begin()  # first comes the result of an open call
 
-    def feed(self, event: AguiEvent) -> list[BackendEvent]:
+    def feed(self, frame: ParsedFrame) -> list[DecodedItem]:
+        """The items of an `AguiEvent`. A run ends with asks, or with the end of the turn."""
+        event: AguiEvent = frame.body
+        if self.outcome is not None:
+            return [*self.start()] if event.type == RUN_STARTED else []
+        events: list[DecodedItem] = [*self._feed(event)]
+        return events if self.outcome is None else [*events, *self._finish_run(self.outcome)]
+
+    def _feed(self, event: AguiEvent) -> list[BackendEvent]:
         handler = _HANDLERS.get(event.type)
-        if handler is None or self.outcome is not None:
+        if handler is None:
             return []
         if event.type == "CUSTOM" and event.name == INTERRUPT_EVENT:
             self._announced.append(event)  # only the end of the run shows whether it waits for an answer
@@ -80,8 +116,34 @@ class AguiDecoder:
         scope, opened = self.scopes.of(event)
         return [*events, *opened, *handler(self, scope, event)]
 
-    def finish(self) -> list[BackendEvent]:
-        """The run has ended: end all messages."""
+    def end(self) -> list[BackendEvent]:
+        return [*self._end_messages(), *self._leave(()), *self.scopes.end_subagents()]
+
+    def _finish_run(self, outcome: RunOutcome) -> list[DecodedItem]:
+        """End all messages; calls that an ask is about stay open.
+
+        After an interrupt all calls stay open: the next run reports their results.
+        """
+        events: list[DecodedItem] = [*self._end_messages()]
+        if outcome.type == CANCELLED:
+            return [*events, RemoteTurnEnd(stop_reason=m.StopReason.INTERRUPTED, outcome=m.Outcome.INTERRUPTED)]
+        self.pending = self._open_asks()
+        waits_for = [call.call_id for asked, _ in self.pending if (call := m.call_of(asked.ask)) is not None]
+        events += self._leave(self.open_calls if self.interrupts else waits_for)
+        if self.pending:
+            return [*events, *(asked for asked, _ in self.pending)]
+        return [*events, *self.scopes.end_subagents(), RemoteTurnEnd()]
+
+    def _open_asks(self) -> list[PendingAsk]:
+        waiting = self.waiting_calls
+        asks = list[PendingAsk]()
+        asks += [(RemoteAsk(ask=m.ClientToolAsk(call=call), ref=call.call_id), None) for call in waiting]
+        calls = {call_id: call for call_id, (_, call) in self.open_calls.items() if call not in waiting}
+        for interrupt in self.interrupts:
+            asks += [(RemoteAsk(ask=ask, ref=interrupt.id), interrupt) for ask in asks_for(interrupt, calls)]
+        return asks
+
+    def _end_messages(self) -> list[BackendEvent]:
         scopes, events = self.scopes.inner_first, self._end_chunk()
         for scope in scopes:
             events += [*scope.end_thoughts(), *scope.end_calls()]
@@ -90,13 +152,14 @@ class AguiDecoder:
             events += self._root.begin()
         for scope in scopes:
             events += scope.finish(stop, self.usage if scope is self._root else m.Usage())
+        self.usage = m.Usage()
         return events
 
-    def leave(self, waits_for: Container[str]) -> list[BackendEvent]:
+    def _leave(self, waits_for: Container[str]) -> list[BackendEvent]:
         """End the calls that get no result any more; those that are waited for stay open."""
         left = [(scope, call_id) for call_id, (scope, _) in self.open_calls.items() if call_id not in waits_for]
         return [event for scope, call_id in left for event in scope.assembler.returned(
-            call_id, CALL_DENIED if call_id in self.denied else NO_RESULT_TEXT, is_error=call_id in self.denied,
+            call_id, CALL_DENIED if call_id in self._denied else NO_RESULT_TEXT, is_error=call_id in self._denied,
         )]
 
     @property
@@ -108,10 +171,6 @@ class AguiDecoder:
     def waiting_calls(self) -> list[m.ToolCall]:
         """The calls of client tools that the run left to the client."""
         return [call for _, call in self.open_calls.values() if call.origin is m.ToolOrigin.CLIENT]
-
-    def end_scopes(self) -> list[BackendEvent]:
-        """End the sub-agents that have not ended."""
-        return self.scopes.end_subagents()
 
     # -- runs -----------------------------------------------------------------------------------------------------
 

@@ -25,7 +25,7 @@ class ScopeWriter:
         """All calls that were made, with or without a result."""
         self.carried: set[str] = set()
         """The open calls of an earlier run; the next run may repeat them."""
-        self._client_tools = client_tools
+        self.client_tools = client_tools
         self._known = ""
         self._writing: dict[BlockKey, list[str]] = {}
         self._thoughts: set[BlockKey] = set()
@@ -112,7 +112,7 @@ class ScopeWriter:
         self._writing[CALL, call_id] = []
         self.called.add(call_id)
         self._awaited.add(call_id)
-        origin = m.ToolOrigin.CLIENT if name in self._client_tools else m.ToolOrigin.BUILTIN
+        origin = m.ToolOrigin.CLIENT if name in self.client_tools else m.ToolOrigin.BUILTIN
         return [*events, *self.assembler.call((CALL, call_id), m.ToolCall(call_id=call_id, name=name, origin=origin))]
 
     def arguments(self, call_id: str, fragment: str) -> list[BackendEvent]:
@@ -159,6 +159,12 @@ class ScopeWriters:
         self.root = ScopeWriter(mint, client_tools)
         self._mint, self._client_tools = mint, client_tools
         self._subagents: dict[str, ScopeWriter] = {}
+
+    def set_client_tools(self, names: frozenset[str]) -> None:
+        """Name the tools that the client runs, from now on."""
+        self._client_tools = names
+        for scope in self.inner_first:
+            scope.client_tools = names
 
     @property
     def inner_first(self) -> tuple[ScopeWriter, ...]:

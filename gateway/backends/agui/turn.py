@@ -1,6 +1,6 @@
 """The state of one turn with an AG-UI agent, and what its session stores between turns."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -11,10 +11,10 @@ import gateway.model as m
 from gateway.backends.tool_executor import CALL_CANCELLED
 from gateway.client import EventWriter
 from gateway.errors import Interrupted
-from gateway.ports import BackendEvent, ScopedEvent, Turn
+from gateway.ports import BackendEvent, DecodedItem, RemoteAsk, RemoteTurnEnd, ScopedEvent, Turn
 
-from .decoder import AguiDecoder
-from .interrupts import RunResume, SettledAsk, asks_for, run_resume
+from .decoder import CANCELLED, AguiDecoder, PendingAsk
+from .interrupts import RunResume, SettledAsk, run_resume
 from .messages import open_calls
 from .wire import RunInterrupt
 
@@ -65,10 +65,6 @@ class AguiSessionState(Struct, kw_only=True, omit_defaults=True):
         return [m.SessionUpdated(metadata={**turn.metadata, m.PRIVATE: {**private, METADATA_KEY: told}})]
 
 
-PendingAsk = tuple[m.AnyAsk, RunInterrupt | None]
-"""An ask and its interrupt; None for the call of a client's tool."""
-
-
 class AguiTurn:
     """The state of a turn across its runs."""
 
@@ -89,8 +85,9 @@ class AguiTurn:
     def ids(self) -> dict[str, str]:
         return {**self.memory.ids, **self.decoder.ids}
 
-    def note(self, told: list[BackendEvent]) -> list[BackendEvent]:
-        """Add the agent's own events to the conversation, and return all events."""
+    def note(self, items: Iterable[DecodedItem]) -> list[BackendEvent]:
+        """Add the agent's own events to the conversation, and return all events; `decoder` has the asks."""
+        told = [item for item in items if not isinstance(item, RemoteAsk | RemoteTurnEnd)]
         for said in told:
             if not isinstance(said, ScopedEvent):
                 m.apply(self._view, m.Record(
@@ -101,7 +98,7 @@ class AguiTurn:
 
     @property
     def is_cancelled(self) -> bool:
-        return self.decoder.outcome is not None and self.decoder.outcome.type == "cancelled"
+        return self.decoder.outcome is not None and self.decoder.outcome.type == CANCELLED
 
     # -- asks -----------------------------------------------------------------------------------------------------
 
@@ -114,42 +111,28 @@ class AguiTurn:
         """The asks of the turn with their stored interrupts."""
         if len(self.memory.waiting) != len(self.turn.asked):
             raise Interrupted("What the agent waits for was forgotten while the server was stopped.")
-        return list(zip(self.turn.asked, self.memory.waiting, strict=True))
+        stored = zip(self.turn.asked, self.memory.waiting, strict=True)
+        return [(RemoteAsk(ask=ask, ref=interrupt.id if interrupt else ""), interrupt) for ask, interrupt in stored]
 
-    def pending(self) -> list[PendingAsk]:
-        """The asks that the run leaves open."""
-        waiting = self.decoder.waiting_calls
-        asked: list[PendingAsk] = [(m.ClientToolAsk(call=call), None) for call in waiting]
-        calls = {call_id: call for call_id, (_, call) in self.decoder.open_calls.items() if call not in waiting}
-        for interrupt in self.decoder.interrupts:
-            asked += [(ask, interrupt) for ask in asks_for(interrupt, calls)]
-        return asked
-
-    def pause(self, pending: Sequence[PendingAsk]) -> list[BackendEvent]:
-        """The end of a run: calls that an ask is about stay open.
-
-        After an interrupt all calls stay open: the next run reports their results.
-        """
-        waits_for = dict.fromkeys(call.call_id for ask, _ in pending if (call := m.call_of(ask)) is not None)
-        said = self.note(self.decoder.leave(self.decoder.open_calls if self.decoder.interrupts else waits_for))
-        if not pending:
-            said += self.note(self.decoder.end_scopes())
+    def pause(self) -> list[BackendEvent]:
+        """The end of a run: store the state, and show which calls wait for people."""
+        pending = self.decoder.pending
         self.memory.update(thread_id=self.decoder.thread_id, state=self.decoder.shared.state, ids=self.decoder.ids)
-        said += self.memory.metadata_update(self.turn, [interrupt for _, interrupt in pending])
-        for call_id in waits_for:
-            said += self.decoder.open_calls[call_id][0].assembler.status(call_id, m.ToolStatus.AWAITING_INPUT)
-        return said
+        events: list[BackendEvent] = [*self.memory.metadata_update(self.turn, [interrupt for _, interrupt in pending])]
+        calls = [call.call_id for asked, _ in pending if (call := m.call_of(asked.ask)) is not None]
+        for call_id in dict.fromkeys(calls):
+            events += self.decoder.open_calls[call_id][0].assembler.status(call_id, m.ToolStatus.AWAITING_INPUT)
+        return events
 
     def settle(self, pending: Sequence[PendingAsk], answers: Sequence[m.Answer]) -> list[BackendEvent]:
         """Set `resume` to the answers for the agent; returns the results of the client's tools."""
         results, settled = list[BackendEvent](), list[SettledAsk]()
-        for (ask, interrupt), answer in zip(pending, answers, strict=True):
-            if isinstance(answer, m.DecidePermission) and not answer.granted and (call := m.call_of(ask)) is not None:
-                self.decoder.denied.add(call.call_id)
+        for (asked, interrupt), answer in zip(pending, answers, strict=True):
+            self.decoder.on_answer(asked, answer)
             if interrupt is not None:
-                settled.append((interrupt, ask, answer))
-            elif isinstance(ask, m.ClientToolAsk):
-                results += self.note(self._returned(ask, answer))
+                settled.append((interrupt, asked.ask, answer))
+            elif isinstance(asked.ask, m.ClientToolAsk):
+                results += self.note(self._returned(asked.ask, answer))
         self.resume = run_resume(settled)
         return results
 
@@ -162,5 +145,4 @@ class AguiTurn:
     def give_up(self) -> list[BackendEvent]:
         """The end of a turn that has reached its limit of runs."""
         writer = EventWriter(self.turn)
-        left = [*self.decoder.leave(set()), *self.decoder.end_scopes()]
-        return [*left, writer.start_message(), writer.end_message(stop_reason=m.StopReason.MAX_STEPS)]
+        return [*self.decoder.end(), writer.start_message(), writer.end_message(stop_reason=m.StopReason.MAX_STEPS)]

@@ -7,6 +7,7 @@ from msgspec import Raw, Struct
 
 from gateway.client import replace_lone_surrogates
 from gateway.errors import BackendFailed
+from gateway.ports import ParsedFrame
 
 
 class AguiUsage(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -78,6 +79,12 @@ class AguiEvent(Struct, frozen=True, kw_only=True, rename="camel", gc=False):
 
 
 _decode = msgspec.json.Decoder(AguiEvent).decode
+
+
+def decode_frame(data: str) -> ParsedFrame:
+    """The event as the body of a frame; raises `BackendFailed` if it is invalid."""
+    event = decode_event(data)
+    return ParsedFrame(event.type, event)
 
 
 def decode_event(data: str) -> AguiEvent:

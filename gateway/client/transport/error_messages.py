@@ -12,12 +12,9 @@ import orjson
 from yarl import URL
 
 from gateway.client.redaction import Redactor
-from gateway.client.status import status_details
-from gateway.errors import BackendFailed, GatewayError, Overloaded, RateLimited
+from gateway.client.status import status_error
+from gateway.errors import BackendFailed, GatewayError
 
-MAX_QUOTED = 500
-"""At most so many characters of an upstream's error message are quoted."""
-_BUSY = frozenset((500, 502, 503, 504, 529))
 _PAGE = re.compile(r"\s*<(?:!doctype html|html)\b", re.IGNORECASE)
 _TITLE = re.compile(r"<title>([^<]*)", re.IGNORECASE)
 
@@ -36,15 +33,7 @@ class UpstreamErrors:
                 f"{_redirect_hint(headers.get('location', ''))}")
         words = self.quote(beginning)
         message = f"{self._name} answered {status}{': ' + words if words else ''}"
-        details = status_details(status)
-        wait = parse_retry_after(headers.get("retry-after", ""))
-        if wait is not None:
-            details["retry_after"] = wait
-        if status == 429:
-            return RateLimited(message, details=details)
-        if status in _BUSY:
-            return Overloaded(message, details=details)
-        return BackendFailed(message, details=details)
+        return status_error(status, message, parse_retry_after(headers.get("retry-after", "")))
 
     def not_events(self, kind: str, beginning: bytes) -> GatewayError:
         words = self.quote(beginning)
@@ -60,7 +49,7 @@ class UpstreamErrors:
         text = _page_title(body.decode(errors="replace"))
         with suppress(orjson.JSONDecodeError):
             text = error_text(orjson.loads(body)) or text
-        return self._redactor.message(" ".join(text.split()))[:MAX_QUOTED]
+        return self._redactor.quote(text)
 
 
 def _page_title(text: str) -> str:

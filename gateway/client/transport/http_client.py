@@ -9,14 +9,14 @@ import aiohttp
 import orjson
 from yarl import URL
 
-from gateway.client.redaction import Redactor
+from gateway.client.redaction import MAX_QUOTED, Redactor
 from gateway.client.retry import retry, wait_before_retry
 from gateway.errors import BackendFailed, ConnectionLost, GatewayError, ServerUnreachable, TimedOut
 from gateway.json_values import read_exact_json
 from gateway.ports import Timeouts
 
 from .connection_pool import ConnectionPool
-from .error_messages import MAX_QUOTED, UpstreamErrors, os_reason
+from .error_messages import UpstreamErrors, os_reason
 from .http1_connection import Http1Connection
 from .sse_decoder import SseDecoder, SseEvent
 
@@ -223,7 +223,7 @@ def aiohttp_errors(name: str, total: float) -> Iterator[None]:
         raise BackendFailed(f"{name} is no address: {error}") from None
     except TimeoutError:
         raise TimedOut(f"{name} took longer than {total:g} seconds in all") from None
-    except aiohttp.ClientError as error:
+    except (aiohttp.ClientError, ConnectionError) as error:
         raise ConnectionLost(f"the connection to {name} broke ({type(error).__name__})") from None
 
 

@@ -9,8 +9,10 @@ from hypothesis import strategies as st
 import gateway.model as m
 from gateway.backends.acp.decoder import AcpDecoder, tool_call_content
 from gateway.backends.acp.turn import option_for
-from gateway.backends.acp.wire import PermissionOption, PromptResult, SessionUpdate
+from gateway.backends.acp.wire import PermissionOption, PermissionParams, PromptResult, SessionUpdate
+from gateway.backends.tool_executor import CALL_DENIED
 from gateway.ids import make_mint
+from gateway.ports import ParsedFrame, RemoteAsk, RemoteTurnEnd
 from tests.support.backends.acp_turns import call, printed, progress, text
 from tests.support.backends.turn_driver import FakeTurn
 
@@ -20,8 +22,10 @@ END = PromptResult()
 def heard(*told: Any, end: PromptResult = END) -> FakeTurn:
     """The updates heard by one hearing, held to the grammar."""
     turn, hearing = FakeTurn(m.SendMessage(content="x")), AcpDecoder(make_mint(""))
-    for said in (*hearing.begin(), *(s for step in told for s in hearing.feed(updated(step))), *hearing.end(end)):
-        turn.record(said)  # type: ignore[arg-type]
+    frames = [*(updated(step) for step in told), end]
+    for said in (*hearing.begin(), *(item for frame in frames for item in hearing.feed(ParsedFrame("", frame)))):
+        if not isinstance(said, RemoteTurnEnd):
+            turn.record(said)  # type: ignore[arg-type]
     turn.record(m.TurnEnded(outcome=m.Outcome.COMPLETED, stop_reason=m.StopReason.END_TURN))
     return turn
 
@@ -80,12 +84,15 @@ def test_a_call_is_told_when_its_input_is_whole() -> None:
 def test_a_call_that_wants_permission_says_so_even_beside_others() -> None:
     hearing, said = AcpDecoder(make_mint("")), list[Any]()
     for step in (call("a", rawInput={"n": 1}), call("b", rawInput={"n": 2})):
-        said += hearing.feed(updated(step))
+        said += hearing.feed(ParsedFrame("", updated(step)))
     assert said == []
     assert hearing.holds
     for name in "ab":
-        made, told = hearing.permission_requested(SessionUpdate(tool_call_id=name))
-        assert (made.permission, told[-1].call) == ("ask", made)  # type: ignore[union-attr]
+        wanted = PermissionParams(session_id="s", tool_call=SessionUpdate(tool_call_id=name))
+        *told, asked = hearing.feed(ParsedFrame("", wanted, f"request {name}"))
+        assert isinstance(asked, RemoteAsk) and isinstance(asked.ask, m.PermissionAsk)
+        assert (asked.ref, asked.ask.call.permission) == (f"request {name}", "ask")
+        assert told[-1].call == asked.ask.call  # type: ignore[union-attr]
     assert not hearing.holds
 
 
@@ -199,3 +206,30 @@ def ends(told: list[Any]) -> list[bool]:
                 ended.append(update["status"] == "failed")
                 left.discard(call_id)
     return ended + [True] * len(left)
+
+
+def test_a_request_for_permission_waits_until_it_is_answered() -> None:
+    hearing = AcpDecoder(make_mint(""))
+    wanted = PermissionParams(session_id="s", tool_call=SessionUpdate(tool_call_id="c", title="Look"))
+    *_, asked = hearing.feed(ParsedFrame("", wanted, "7"))
+    assert isinstance(asked, RemoteAsk) and hearing.paused
+    assert [event.status for event in hearing.suspend() if isinstance(event, m.ToolStatusChanged)] == ["awaiting_input"]
+    hearing.on_answer(asked, m.DecidePermission(request_id="", granted=False))
+    assert not hearing.paused
+    *said, ended = hearing.feed(ParsedFrame("", PromptResult()))
+    assert [event.content for event in said if isinstance(event, m.ToolReturned)] == [CALL_DENIED]
+    assert ended == RemoteTurnEnd()
+
+
+def test_the_result_of_a_prompt_ends_the_turn() -> None:
+    cancelled = AcpDecoder(make_mint("")).feed(ParsedFrame("", PromptResult(stop_reason="cancelled")))
+    assert cancelled[-1] == RemoteTurnEnd(stop_reason=m.StopReason.INTERRUPTED, outcome=m.Outcome.INTERRUPTED)
+    assert AcpDecoder(make_mint("")).feed(ParsedFrame("", {"unknown": 1})) == []
+
+
+def test_what_an_agent_that_stops_leaves_open_is_ended() -> None:
+    hearing = AcpDecoder(make_mint(""))
+    hearing.feed(ParsedFrame("", updated(call("c", status="in_progress"))))
+    ends = hearing.end()
+    assert [event.is_error for event in ends if isinstance(event, m.ToolReturned)] == [True]
+    assert isinstance(ends[-1], m.MessageEnded) and ends[-1].outcome is m.Outcome.FAILED

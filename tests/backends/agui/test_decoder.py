@@ -4,17 +4,17 @@ import re
 from typing import Any
 
 import orjson
-from ag_ui.core import RunFinishedInterruptOutcome
+from ag_ui.core import RunFinishedCancelledOutcome, RunFinishedInterruptOutcome
 from ag_ui.core import events as agui
 from hypothesis import given
 from hypothesis import strategies as st
 
 import gateway.model as m
 from gateway.backends.agui.decoder import AguiDecoder
-from gateway.backends.agui.wire import decode_event
+from gateway.backends.agui.wire import decode_frame
 from gateway.client import SseDecoder
 from gateway.ids import make_mint
-from gateway.ports import ScopedEvent
+from gateway.ports import DecodedItem, RemoteAsk, RemoteTurnEnd, ScopedEvent
 from tests.support.backends.agui_server import END, START, call, encoded, result, text
 from tests.support.backends.turn_driver import FakeTurn
 
@@ -24,10 +24,12 @@ MINE = frozenset({"mine"})
 def heard(*events: Any, pieces: list[bytes] | None = None) -> FakeTurn:
     """The events as a run, held to the grammar; what is open at its end is left."""
     turn, hearing, decoder = FakeTurn(m.SendMessage(content="x")), AguiDecoder(make_mint(""), MINE), SseDecoder()
-    said = hearing.start()
+    said: list[DecodedItem] = [*hearing.start()]
     for piece in pieces if pieces is not None else [encoded(START, *events, END)]:
-        said += [one for event in decoder.feed(piece) for one in hearing.feed(decode_event(event.data))]
-    for one in (*said, *hearing.finish(), *hearing.leave(()), *hearing.end_scopes()):
+        said += [one for event in decoder.feed(piece) for one in hearing.feed(decode_frame(event.data))]
+    for one in (*said, *hearing.end()):
+        if isinstance(one, RemoteAsk | RemoteTurnEnd):
+            continue
         event, scope_id = (one.event, one.scope_id) if isinstance(one, ScopedEvent) else (one, m.ROOT)
         turn.record(event, scope_id)
     turn.record(m.TurnEnded(outcome=m.Outcome.COMPLETED, stop_reason=m.StopReason.END_TURN))
@@ -202,11 +204,49 @@ def test_what_a_run_waits_for() -> None:
     paused = RunFinishedInterruptOutcome.model_validate({"interrupts": [{"id": "i", "reason": "r"}]})
     end = END.model_copy(update={"outcome": paused})
     told = encoded(START, *call("c1", "mine", "{}"), *call("c2", "own", "{}"), end, *text("too late"))
-    for event in SseDecoder().feed(told):
-        hearing.feed(decode_event(event.data))
-    hearing.finish()
+    items = [item for event in SseDecoder().feed(told) for item in hearing.feed(decode_frame(event.data))]
     assert [call.call_id for call in hearing.waiting_calls] == ["c1"]
     assert [interrupt.id for interrupt in hearing.interrupts] == ["i"]
+    asked = [item for item in items if isinstance(item, RemoteAsk)]
+    assert [(one.ask.kind, one.ref) for one in asked] == [("client_tool", "c1"), ("question", "i")]
+    assert items[-2:] == asked, "nothing follows the asks"
+    assert hearing.paused
+    for one, answer in zip(asked, (m.ReturnResult(request_id="", content=""), m.Withdraw(request_id="")), strict=True):
+        assert hearing.paused
+        hearing.on_answer(one, answer)
+    assert not hearing.paused
+
+
+def decoded(hearing: AguiDecoder, *events: Any) -> list[DecodedItem]:
+    return [item for event in SseDecoder().feed(encoded(*events)) for item in hearing.feed(decode_frame(event.data))]
+
+
+def test_the_end_of_a_run_is_the_end_of_the_turn_and_a_new_run_begins_the_next() -> None:
+    hearing = AguiDecoder(make_mint(""), frozenset())
+    hearing.start()
+    assert decoded(hearing, START, *text("one"), END)[-1] == RemoteTurnEnd()
+    assert decoded(hearing, *text("too late")) == []
+    again = decoded(hearing, START, *text("two"), END)
+    assert [item.delta for item in again if isinstance(item, m.BlockDelta)] == ["two"]
+    assert again[-1] == RemoteTurnEnd()
+    cancelled = decoded(hearing, START, END.model_copy(update={"outcome": RunFinishedCancelledOutcome()}))
+    assert cancelled[-1] == RemoteTurnEnd(stop_reason=m.StopReason.INTERRUPTED, outcome=m.Outcome.INTERRUPTED)
+
+
+def test_the_settings_say_which_tools_the_client_runs() -> None:
+    hearing = AguiDecoder(make_mint(""), frozenset())
+    hearing.configure(m.Settings(client_tools=(m.ToolSpec(name="mine"),)))
+    asked = decoded(hearing, START, *call("c1", "mine", "{}"), END)[-1]
+    assert isinstance(asked, RemoteAsk) and isinstance(asked.ask, m.ClientToolAsk)
+
+
+def test_what_a_stream_that_stops_leaves_open_is_ended() -> None:
+    hearing = AguiDecoder(make_mint(""), MINE)
+    said = decoded(hearing, START, *text("half")[:2], *call("c1", "own", "{}"))
+    ends = hearing.end()
+    assert [event.content for event in ends if isinstance(event, m.ToolReturned)] == [""]
+    started = [item.block_id for item in [*said, *ends] if isinstance(item, m.BlockStarted)]
+    assert sorted(started) == sorted(item.block_id for item in [*said, *ends] if isinstance(item, m.BlockEnded))
 
 
 # -- whatever the order ------------------------------------------------------------------------------------------------

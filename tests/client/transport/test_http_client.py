@@ -10,7 +10,7 @@ import trustme
 
 import gateway.model as m
 from gateway.client import HttpClient, SseEvent
-from gateway.client.transport.error_messages import MAX_QUOTED
+from gateway.client.redaction import MAX_QUOTED
 from gateway.client.transport.sse_decoder import MAX_EVENT_BYTES
 from gateway.errors import BackendFailed, GatewayError, Overloaded, RateLimited, TimedOut
 from gateway.ports.remote import Timeouts

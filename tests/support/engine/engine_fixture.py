@@ -69,8 +69,8 @@ class CountingMetrics:
     cuts: int = 0
     silent: list[str] = field(default_factory=list)
 
-    def turn_ended(self, outcome: str, seconds: float) -> None:
-        self.ended.append(outcome)
+    def turn_ended(self, view: m.SessionView, ended: m.TurnEnded) -> None:
+        self.ended.append(ended.outcome)
 
     def events(self, dialect: str, count: int) -> None:
         self.handed += count

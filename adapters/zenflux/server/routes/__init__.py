@@ -7,6 +7,7 @@ from aiohttp import web
 from adapters.zenflux.wire import ZenfluxSettings
 from gateway.http import Context, json_response
 
+from .agents import routes_of_agents
 from .conversations import ConversationRoutes
 from .runs import ConfirmationRoutes, RunRoutes
 from .scheduled_tasks import TaskRoutes
@@ -21,6 +22,7 @@ def routes(context: Context[ZenfluxSettings]) -> Iterable[web.RouteDef]:
         *_confirmation_routes(ConfirmationRoutes(context), at),
         *_service_routes(ServiceRoutes(context), at),
         *_task_routes(TaskRoutes(context), f"{at}/scheduled-tasks"),
+        *routes_of_agents(context),
         *not_implemented_routes(context),
     ]
 
@@ -88,13 +90,6 @@ def _service_routes(about: ServiceRoutes, at: str) -> list[web.RouteDef]:
 
 NOT_IMPLEMENTED = 501
 NOT_IMPLEMENTED_PATHS = {
-    "/agents": "GET POST",
-    "/agents/templates": "GET",
-    "/agents/validate": "POST",
-    "/agents/reload": "POST",
-    "/agents/{id}": "GET PUT DELETE",
-    "/agents/{id}/reload": "POST",
-    "/agents/{id}/prompt": "GET",
     "/agents/{id}/mcp": "GET",
     "/agents/{id}/mcp/available": "GET",
     "/agents/{id}/mcp/{name}": "POST PUT DELETE",
@@ -138,20 +133,13 @@ NOT_IMPLEMENTED_PATHS = {
     "/realtime/sessions/{id}": "DELETE",
 }
 """Methods by path, in an order in which no path hides another."""
-RESERVED_AGENT_PATHS = ("/agents/default-data-path",)
-"""Paths of the later front end that could be taken for the name of an agent."""
 
 
 def not_implemented_routes(context: Context[ZenfluxSettings]) -> Iterator[web.RouteDef]:
-    async def miss(request: web.Request) -> web.Response:
-        raise web.HTTPNotFound
-
     async def refuse(request: web.Request) -> web.Response:
         message = f"{request.method} {request.path} is not served by this gateway"
         return json_response(context.table.object("refusal", code=NOT_IMPLEMENTED, message=message), NOT_IMPLEMENTED)
 
-    for path in RESERVED_AGENT_PATHS:
-        yield web.get(f"{context.mount}{path}", miss)
     for path, methods in NOT_IMPLEMENTED_PATHS.items():
         for method in methods.split():
             yield web.route(method, f"{context.mount}{path}", refuse)

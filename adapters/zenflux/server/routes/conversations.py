@@ -7,7 +7,8 @@ from aiohttp import web
 import gateway.model as m
 from adapters.zenflux import wire
 from adapters.zenflux.server import history, views
-from adapters.zenflux.server.chat_service import AgentNotFound, ChatService, conversation_errors
+from adapters.zenflux.server.agents import agent_errors, agent_service
+from adapters.zenflux.server.chat_service import ChatService, conversation_errors
 from adapters.zenflux.server.history import StoredMessage
 from adapters.zenflux.wire import LOCAL_USER, ZenfluxSettings
 from gateway.errors import Invalid
@@ -27,12 +28,12 @@ class ConversationRoutes:
 
     async def create(self, request: web.Request) -> web.Response:
         agent = request.query.get("agent_id") or next(iter(self.context.agents), "")
-        if agent not in self.context.agents:
-            raise AgentNotFound(f"there is no agent '{agent}'")
+        with agent_errors(agent):
+            chosen = await agent_service(self.context).choose(request[OWNER], agent)
         user_id = request.query.get("user_id") or LOCAL_USER
         title = wire.title_param(request)
         named = title if title != self.context.settings.default_title else None  # a client may name the role as we do
-        view = await self.chats.converse(request[OWNER], agent, user_id, named)
+        view = await self.chats.converse(request[OWNER], chosen.card.name, user_id, named, chosen.settings)
         return views.reply(self.context, self._shown(view))
 
     async def listed(self, request: web.Request) -> web.Response:

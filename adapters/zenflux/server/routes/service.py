@@ -35,7 +35,16 @@ class ServiceRoutes:
 
     async def models(self, request: web.Request) -> web.Response:
         kind, provider = request.query.get("type", ""), request.query.get("provider", "")
-        return views.reply(self.context, views.model_bodies(self.context.table, self.context.agents, kind, provider))
+        shown = views.model_bodies(self.context.table, self.context.agents, kind, provider)
+        return json_response(shown) if self._is_bare(request) else views.reply(self.context, shown)
+
+    def _is_bare(self, request: web.Request) -> bool:
+        """Whether the client reads the list without the wrapper: the published front end does, and asks with axios.
+
+        Axios accepts `application/json, text/plain, */*`; other clients do not ask for plain text.
+        """
+        form = self.context.settings.models
+        return form == "bare" or (form == "auto" and "text/plain" in request.headers.get("Accept", ""))
 
     async def providers(self, request: web.Request) -> web.Response:
         """The later front end expects a bare list; agents have their own models here."""

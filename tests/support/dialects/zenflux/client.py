@@ -100,7 +100,8 @@ class Client:
             assert (body["message"] == "success") is (status == 200)
             if status != 200:
                 assert body["data"] is None
-                assert body["detail"] == body["message"]
+                assert body["detail"]["message"] == body["message"]
+                assert body["detail"]["code"].isupper()
             return body["data"] if status == 200 else body["message"]
 
     async def stream(self, **body: Any) -> bytes:
@@ -108,6 +109,11 @@ class Client:
             assert answer.status == 200, await answer.text()
             assert answer.headers["Content-Type"].startswith("text/event-stream")
             return await answer.read()
+
+
+async def keyed(client: Client, name: str) -> Client:
+    """The client of another user, with a key of its own."""
+    return Client(client.served, await client.served.gateway.keys.add(name))
 
 
 @asynccontextmanager

@@ -8,7 +8,7 @@ import aiohttp
 import pytest
 
 from adapters.zenflux.server.routes import NOT_IMPLEMENTED_PATHS
-from tests.support.dialects.zenflux.client import API, Client, talking
+from tests.support.dialects.zenflux.client import API, keyed, talking
 
 # -- files ------------------------------------------------------------------------------------------------------------
 
@@ -64,6 +64,22 @@ async def test_files_that_are_refused(tmp_path: Path) -> None:
 
 
 # -- models, health, and what is not there ----------------------------------------------------------------------------
+
+@pytest.mark.parametrize(("form", "accept", "bare"), [
+    ("auto", "application/json, text/plain, */*", True), ("auto", "*/*", False), ("auto", "application/json", False),
+    ("bare", "*/*", True), ("wrapped", "application/json, text/plain, */*", False),
+])
+async def test_the_published_front_end_gets_models_without_the_wrapper(
+    tmp_path: Path, form: str, accept: str, bare: bool,
+) -> None:
+    async with (
+        talking(tmp_path, zenflux={"models": form}) as client,
+        client.served.http.get(client.served.url(f"{API}/models"), headers={"Accept": accept}) as answer,
+    ):
+        body = await answer.json()
+        [model] = body if bare else body["data"]
+        assert model["model_name"] == "demo-1"
+
 
 async def test_models_are_those_of_the_agents(tmp_path: Path) -> None:
     agents = {"one": {"backend": "demo", "model": "m-1"}, "two": {"backend": "demo", "model": "m-1"}}
@@ -125,10 +141,6 @@ async def test_answers_are_wrapped_and_flat(tmp_path: Path) -> None:
 
 
 # -- keys -------------------------------------------------------------------------------------------------------------
-
-async def keyed(client: Client, name: str) -> Client:
-    return Client(client.served, await client.served.gateway.keys.add(name))
-
 
 async def test_what_is_one_users_is_not_anothers(tmp_path: Path) -> None:
     async with talking(tmp_path, auth="keys") as client:

@@ -1,13 +1,9 @@
-"""Models of what ZenFlux clients send, and the dialect's settings."""
+"""Models of what ZenFlux clients send in chats, and the dialect's settings."""
 
-import re
 from typing import Annotated, Any, Literal
 
-from aiohttp import web
 from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
 
-from gateway.errors import Invalid
-from gateway.field_errors import quote_value
 from gateway.http import WireModel
 
 
@@ -25,6 +21,7 @@ class ZenfluxSettings(BaseModel):
     rollback_objects: bool = False
     default_title: str = Field("新对话", min_length=1)
     title_length: int = Field(30, ge=1, le=200)
+    models: Literal["auto", "wrapped", "bare"] = "auto"
 
 
 def _unless_null(value: Any) -> Any:
@@ -105,41 +102,6 @@ class RollbackRequest(WireModel):
 
 class ContinueRequest(WireModel):
     action: Literal["continue", "background", "stop"] = "continue"
-
-
-MAX_TITLE = 500
-WHOLE_NUMBER = re.compile(r"-?[0-9]{1,18}")
-
-
-def whole_number_param(request: web.Request, name: str, default: int, least: int, most: int) -> int:
-    """A number of the query between two bounds; another value is refused."""
-    said = request.query.get(name)
-    if said is None or said == "":
-        return default
-    number = int(said) if WHOLE_NUMBER.fullmatch(said) else None
-    if number is None or not least <= number <= most:
-        raise Invalid(f"{name}: must be a whole number from {least} to {most}, not {quote_value(said)}", param=name)
-    return number
-
-
-def page_params(request: web.Request, default: int, most: int) -> tuple[int, int]:
-    """Limit and offset."""
-    return whole_number_param(request, "limit", default, 1, most), whole_number_param(request, "offset", 0, 0, 10**9)
-
-
-def choice_param(request: web.Request, name: str, *words: str) -> str:
-    """One of these words; by default the first."""
-    said = request.query.get(name) or words[0]
-    if said not in words:
-        raise Invalid(f"{name}: must be {' or '.join(words)}, not {quote_value(said)}", param=name)
-    return said
-
-
-def title_param(request: web.Request) -> str | None:
-    said = request.query.get("title")
-    if said is not None and len(said) > MAX_TITLE:
-        raise Invalid(f"title: must have at most {MAX_TITLE} characters, not {len(said)}", param="title")
-    return said.strip() or None if said else None
 
 
 ANY_IMAGE = "image/*"

@@ -1,0 +1,128 @@
+"""ZenFlux's agents: the gateway's agents as ZenFlux spells them, and what a client may say of one."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import gateway.model as m
+from adapters.zenflux.wire import DIALECT_NAME, AgentChange, AgentFields, NewAgent, ZenfluxSettings
+from gateway.errors import Invalid, NotFound
+from gateway.http import Context
+from gateway.resources import AgentDefinition, AgentService, StoredAgent
+
+KEPT_FIELDS = ("plan_manager_enabled", "llm", "enabled_capabilities", "apis", "memory")
+"""Fields that only ZenFlux has: they are kept and given back."""
+SHORT_PROMPT = 50
+MAX_THINKING_BUDGET = 32_000
+
+
+class AgentNotFound(NotFound):
+    """The client named an agent that is not there."""
+
+    usual_reason = m.FaultReason.AGENT_NOT_FOUND
+
+
+@contextmanager
+def agent_errors(agent_id: str) -> Iterator[None]:
+    """The errors of agents with ZenFlux's words."""
+    try:
+        yield
+    except NotFound:
+        raise AgentNotFound(f"there is no agent '{agent_id[:128]}'") from None
+
+
+def agent_service(context: Context[ZenfluxSettings]) -> AgentService:
+    return AgentService(context.resources, lambda: context.agents, context.started_at)
+
+
+def agent_id_of(view: m.SessionView) -> str:
+    """The agent of a conversation: the one that a user made, or the one of the settings."""
+    return view.settings.agent_id or view.agent
+
+
+def new_definition(service: AgentService, said: NewAgent) -> AgentDefinition:
+    made = AgentDefinition(name=said.name, description=said.description or "", system=said.prompt)
+    return changed_definition(service, made, said)
+
+
+def changed_definition(
+    service: AgentService, old: AgentDefinition, said: NewAgent | AgentChange,
+) -> AgentDefinition:
+    """The definition after a change; what a client does not name, or names as null, stays."""
+    if said.data_dir:
+        raise Invalid("data_dir: the server chooses where an agent keeps its data", param="data_dir")
+    given = said.model_dump(exclude_none=True)
+    fields: dict[str, Any] = {word: given[word] for word in ("name", "description", "model") if word in given}
+    if "prompt" in given:
+        fields["system"] = given["prompt"]
+    if "is_active" in given:
+        fields["is_active"] = given["is_active"]
+    changed = old.changed(DIALECT_NAME, {word: given[word] for word in KEPT_FIELDS if word in given}, **fields)
+    if said.enabled_capabilities is not None:
+        card = service.card_of(changed)
+        changed = changed.changed(DIALECT_NAME, tools=enabled_tools(card, said.enabled_capabilities))
+    return changed
+
+
+def enabled_tools(card: m.AgentCard, switches: Mapping[str, bool]) -> dict[str, m.Permission] | None:
+    """The tools of the configured agent without those that are switched off; other names have no effect."""
+    if not any(card.tool(name) for name in switches):
+        return None
+    return {tool.spec.name: tool.permission for tool in card.tools if switches.get(tool.spec.name, True)}
+
+
+def agent_view(context: Context[ZenfluxSettings], owner: str, agent: StoredAgent) -> dict[str, Any]:
+    """What the table needs to show an agent."""
+    service, made = agent_service(context), agent.definition
+    own, calls = made.extra.get(DIALECT_NAME, {}), context.agent_calls(owner, agent.agent_id)
+    try:
+        base = service.base_of(agent)
+    except Invalid:  # its model is not served any more
+        base = m.AgentCard(name=agent.agent_id)
+    enabled = {tool.spec.name: made.tools is None or tool.spec.name in made.tools for tool in base.tools}
+    return {
+        "agent_id": agent.agent_id, "name": made.name, "description": made.description or "",
+        "version": agent.configured.version if agent.configured else str(agent.version),
+        "is_active": made.is_active, "model": made.model or base.model or base.name,
+        "plan_manager_enabled": bool(own.get("plan_manager_enabled")),
+        "enabled_capabilities": {**own.get("enabled_capabilities", {}), **enabled},
+        "llm": own.get("llm"), "apis": own.get("apis", []), "memory": own.get("memory"),
+        "mcp_servers": [server.get("name", "") for server in made.mcp_servers], "skills": list(made.skills),
+        "calls": calls, "succeeded": calls.total - calls.failed,
+        "created_at": agent.created_at, "updated_at": agent.updated_at,
+    }
+
+
+def summary_body(context: Context[ZenfluxSettings], owner: str, agent: StoredAgent) -> Any:
+    return context.table.object("agent.summary", **agent_view(context, owner, agent))
+
+
+def detail_body(context: Context[ZenfluxSettings], owner: str, agent: StoredAgent) -> Any:
+    return context.table.object("agent.detail", **agent_view(context, owner, agent))
+
+
+def template_body(context: Context[ZenfluxSettings], agent: StoredAgent) -> Any:
+    """A configured agent as a start for new ones."""
+    return context.table.object("agent.template", **agent_view(context, "", agent))
+
+
+# -- what is wrong with a configuration -------------------------------------------------------------------------------
+
+def model_problems(service: AgentService, said: AgentFields) -> Iterator[tuple[str, str, str]]:
+    """What nobody can tell from one field alone: field, message and word."""
+    try:
+        service.card_of(AgentDefinition(name="", model=said.model or ""))
+    except Invalid as error:
+        yield "model", error.message.removeprefix("model: "), "UNKNOWN_MODEL"
+    if said.data_dir:
+        yield "data_dir", "the server chooses where an agent keeps its data", "INVALID_VALUE"
+
+
+def warnings_of(body: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """What works and may not be meant: field and message."""
+    prompt, llm = body.get("prompt"), body.get("llm")
+    if isinstance(prompt, str) and 0 < len(prompt) < SHORT_PROMPT:
+        yield "prompt", f"shorter than {SHORT_PROMPT} characters"
+    budget = llm.get("thinking_budget") if isinstance(llm, dict) else None
+    if isinstance(budget, int) and budget > MAX_THINKING_BUDGET:
+        yield "llm.thinking_budget", f"more than {MAX_THINKING_BUDGET} tokens"

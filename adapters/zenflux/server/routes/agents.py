@@ -1,0 +1,167 @@
+"""Agents over HTTP: those of the settings, and those that users make; and the socket that tells when one is made."""
+
+from typing import Any
+
+from aiohttp import web
+from pydantic import ValidationError
+
+from adapters.zenflux.server import agents, views
+from adapters.zenflux.server.agents import agent_errors, agent_service, detail_body, summary_body
+from adapters.zenflux.wire import AgentChange, NewAgent, ZenfluxSettings, bool_param
+from gateway.errors import Forbidden, Invalid, NotFound
+from gateway.field_errors import describe_error
+from gateway.http import (
+    OWNER,
+    Context,
+    admins_only,
+    current_caller,
+    dumps,
+    read_json,
+    read_json_object,
+    send_and_close,
+)
+from gateway.resources import AGENT_NAME
+
+RESERVED_NAMES = frozenset(("templates", "validate", "reload", "preview", "ws", "default-data-path"))
+"""Names that are paths; they cannot be the names of agents."""
+ERROR_WORDS = {
+    "missing": "REQUIRED_FIELD", "string_too_short": "REQUIRED_FIELD", "string_too_long": "MAX_LENGTH_EXCEEDED",
+    "too_long": "MAX_LENGTH_EXCEEDED",
+}
+"""The word for each kind of mistake in a field; INVALID_FORMAT for all others."""
+
+
+class AgentRoutes:
+    """One method per route."""
+
+    def __init__(self, context: Context[ZenfluxSettings]) -> None:
+        self.context = context
+        self.service = agent_service(context)
+
+    async def listed(self, request: web.Request) -> web.Response:
+        """The default agent is the first: clients select the first one."""
+        owner, inactive = request[OWNER], bool_param(request, "include_inactive", default=False)
+        found = [one for one in await self.service.page(owner) if inactive or one.definition.is_active]
+        shown = [summary_body(self.context, owner, one) for one in found]
+        return views.reply(self.context, {"total": len(shown), "agents": shown})
+
+    async def create(self, request: web.Request) -> web.Response:
+        said = await read_json(request, NewAgent)
+        if said.agent_id in RESERVED_NAMES:
+            raise Invalid(f"agent_id: '{said.agent_id}' is the name of a path; choose another", param="agent_id")
+        made = await self.service.create(
+            request[OWNER], agents.new_definition(self.service, said), said.agent_id or None)
+        return views.reply(self.context, {**detail_body(self.context, request[OWNER], made), "status": "creating"})
+
+    async def get(self, request: web.Request) -> web.Response:
+        with agent_errors(request.match_info["id"]):
+            found = await self.service.get(request[OWNER], request.match_info["id"])
+        return views.reply(self.context, detail_body(self.context, request[OWNER], found))
+
+    async def update(self, request: web.Request) -> web.Response:
+        said, agent_id = await read_json(request, AgentChange), request.match_info["id"]
+        with agent_errors(agent_id):
+            old = await self.service.changeable(request[OWNER], agent_id)
+            changed = await self.service.change(
+                request[OWNER], agent_id, agents.changed_definition(self.service, old.definition, said),
+                expected=old.version)
+        return views.reply(self.context, {**detail_body(self.context, request[OWNER], changed), "status": "reloading"})
+
+    async def delete(self, request: web.Request) -> web.Response:
+        agent_id = request.match_info["id"]
+        bool_param(request, "force", default=False)
+        with agent_errors(agent_id):
+            await self.service.delete(request[OWNER], agent_id)
+        return views.reply(self.context, {"agent_id": agent_id})
+
+    async def prompt(self, request: web.Request) -> web.Response:
+        """The prompt of an agent of the settings is the operator's, and is not shown."""
+        agent_id = request.match_info["id"]
+        with agent_errors(agent_id):
+            found = await self.service.get(request[OWNER], agent_id)
+        return views.reply(self.context, {"agent_id": agent_id, "prompt": found.definition.system or ""})
+
+    async def templates(self, request: web.Request) -> web.Response:
+        shown = [agents.template_body(self.context, one) for one in self.service.configured().values()]
+        return views.reply(self.context, {"total": len(shown), "templates": shown})
+
+    async def validate(self, request: web.Request) -> web.Response:
+        """Say what is wrong with a configuration, and make nothing."""
+        body = await read_json_object(request)
+        try:
+            said = NewAgent.model_validate(body)
+        except ValidationError as error:
+            problems = [
+                (field, str(describe_error(one, field, discreet=True)).removeprefix(f"{field}: "),
+                 ERROR_WORDS.get(one["type"], "INVALID_FORMAT"))
+                for one in error.errors(include_url=False) for field in [".".join(map(str, one["loc"]))]
+            ]
+        else:
+            problems = [*agents.model_problems(self.service, said), *await self._taken(request[OWNER], said)]
+        return views.reply(self.context, {
+            "valid": not problems,
+            "errors": [{"field": field, "message": message, "code": code} for field, message, code in problems],
+            "warnings": [{"field": field, "message": message} for field, message in agents.warnings_of(body)],
+        })
+
+    @admins_only
+    async def reload(self, request: web.Request) -> web.Response:
+        return views.reply(self.context, await self._reloaded([*self.context.agents]))
+
+    async def reload_one(self, request: web.Request) -> web.Response:
+        """An agent that a user made is read with each session: there is nothing to do."""
+        agent_id = request.match_info["id"]
+        with agent_errors(agent_id):
+            found = await self.service.get(request[OWNER], agent_id)
+        if found.configured is None:
+            return views.reply(self.context, {"reloaded": [agent_id], "failed": []})
+        if (caller := current_caller()) is None or not caller.is_admin:
+            raise Forbidden(f"agent '{agent_id}' is set in the server's config.yaml; only admins may reload it")
+        return views.reply(self.context, await self._reloaded([agent_id]))
+
+    async def progress(self, request: web.Request) -> web.StreamResponse:
+        """An agent can be used as soon as it is made: the socket says so, and closes."""
+        agent_id, owner = request.match_info["id"], request[OWNER]
+        try:
+            found = await self.service.get(owner, agent_id)
+        except NotFound:
+            message = f"there is no agent '{agent_id[:128]}'"
+            return await send_and_close(request, [dumps({"type": "error", "code": "NO_TASK", "message": message})])
+        detail = detail_body(self.context, owner, found)
+        return await send_and_close(request, [dumps({**detail, "type": "complete", "success": True})])
+
+    async def _taken(self, owner: str, said: NewAgent) -> list[tuple[str, str, str]]:
+        if not said.agent_id:
+            return []
+        if not AGENT_NAME.fullmatch(said.agent_id):
+            return [("agent_id", f"a name matches {AGENT_NAME.pattern}", "INVALID_FORMAT")]
+        try:
+            await self.service.get(owner, said.agent_id)
+        except NotFound:
+            return []
+        return [("agent_id", f"agent '{said.agent_id}' exists already", "ALREADY_EXISTS")]
+
+    async def _reloaded(self, names: list[str]) -> Any:
+        """Read config.yaml again; if it is wrong, what was in force stays."""
+        problem = await self.context.reload()
+        if problem is None:
+            return {"reloaded": names, "failed": []}
+        return {"reloaded": [], "failed": [{"agent_id": name, "error": problem} for name in names]}
+
+
+def routes_of_agents(context: Context[ZenfluxSettings]) -> list[web.RouteDef]:
+    routes, at = AgentRoutes(context), f"{context.mount}/agents"
+    return [
+        web.get(at, routes.listed),
+        web.post(at, routes.create),
+        web.get(f"{at}/templates", routes.templates),
+        web.post(f"{at}/validate", routes.validate),
+        web.post(f"{at}/reload", routes.reload),
+        web.get(f"{at}/ws/create/{{id}}", routes.progress),
+        web.get(f"{at}/{{id}}", routes.get),
+        web.put(f"{at}/{{id}}", routes.update),
+        web.delete(f"{at}/{{id}}", routes.delete),
+        web.get(f"{at}/{{id}}/prompt", routes.prompt),
+        web.post(f"{at}/{{id}}/reload", routes.reload_one),
+    ]
+

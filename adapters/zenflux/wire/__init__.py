@@ -1,0 +1,42 @@
+"""Models of what ZenFlux clients send, and the dialect's settings."""
+
+from .agents import AgentChange, AgentFields, NewAgent
+from .chat import (
+    ANY_IMAGE,
+    DIALECT_NAME,
+    LOCAL_USER,
+    ChatAbort,
+    ChatRequest,
+    ChatSend,
+    ConfirmationRequest,
+    ContinueRequest,
+    FileReference,
+    RollbackRequest,
+    SessionResume,
+    ZenfluxSettings,
+)
+from .query import MAX_TITLE, bool_param, choice_param, page_params, title_param, whole_number_param
+
+__all__ = [
+    "ANY_IMAGE",
+    "DIALECT_NAME",
+    "LOCAL_USER",
+    "MAX_TITLE",
+    "AgentChange",
+    "AgentFields",
+    "ChatAbort",
+    "ChatRequest",
+    "ChatSend",
+    "ConfirmationRequest",
+    "ContinueRequest",
+    "FileReference",
+    "NewAgent",
+    "RollbackRequest",
+    "SessionResume",
+    "ZenfluxSettings",
+    "bool_param",
+    "choice_param",
+    "page_params",
+    "title_param",
+    "whole_number_param",
+]
