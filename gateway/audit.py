@@ -57,11 +57,11 @@ class AuditLog:
 
 def audit_line(at: float, event: str, actor: str, key: str, address: str, target: str) -> bytes:
     """Return the line; a lone surrogate, as in a path that is not UTF-8, becomes a question mark."""
-    said = {
+    fields = {
         "at": datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds"), "event": event, "actor": actor,
         "key": key, "address": address, "target": target,
     }
-    whole = {name: value.encode(errors="replace").decode() for name, value in said.items()}
+    whole = {name: value.encode(errors="replace").decode() for name, value in fields.items()}
     return orjson.dumps(whole, option=orjson.OPT_APPEND_NEWLINE)
 
 

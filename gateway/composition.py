@@ -28,14 +28,14 @@ from .config import AgentSettings, CapabilitySettings, OptionSettings, ToolSetti
 
 def merge_card(default: m.AgentCard, name: str, agent: AgentSettings) -> m.AgentCard:
     """The card of the agent `name`: the card of its backend, with what the settings say in its place."""
-    said = {word: value for word in ("title", "description", "version", "model") if (value := getattr(agent, word))}
+    given = {word: value for word in ("title", "description", "version", "model") if (value := getattr(agent, word))}
     return replace(
         default,
         name=name,
         tools=default.tools if agent.tools is None else tuple(map(_card_tool, agent.tools)),
         options=default.options if agent.options is None else tuple(map(_card_option, agent.options)),
         capabilities=_card_capabilities(default.capabilities, agent.capabilities),
-        **said,
+        **given,
     )
 
 
@@ -51,8 +51,8 @@ def _card_option(option: OptionSettings) -> m.AgentOption:
     )
 
 
-def _card_capabilities(default: m.AgentCapabilities, said: CapabilitySettings) -> m.AgentCapabilities:
-    return replace(default, **said.model_dump(exclude_none=True))
+def _card_capabilities(default: m.AgentCapabilities, given: CapabilitySettings) -> m.AgentCapabilities:
+    return replace(default, **given.model_dump(exclude_none=True))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -53,7 +53,7 @@ class FieldError:
         return f"{self.field}: {self.text}" if self.field else self.text
 
 
-def field_errors(error: ValidationError, value: Any, field: str = "") -> list[FieldError]:
+def field_errors(error: ValidationError, value: object, field: str = "") -> list[FieldError]:
     """Return the first errors, each with its field; for a union the errors of the variant that fits best."""
     found = [_field_error(one, value, field) for one in error.errors(include_url=False)[:MAX_PROBLEMS]]
     above = {one.field[:end] for one in found for end in range(len(one.field)) if one.field[end] == "."}
@@ -102,13 +102,13 @@ def path_in_value(loc: Iterable[str | int], value: Any, *, missing: bool = False
     return tuple(path)
 
 
-def _has_child(step: Any, value: Any) -> bool:
+def _has_child(step: object, value: object) -> bool:
     if isinstance(value, list):
         return isinstance(step, int) and step < len(value)
     return isinstance(value, dict) and step in value
 
 
-def _is_tag(step: Any, after: Any, value: Any) -> bool:
+def _is_tag(step: object, after: object, value: object) -> bool:
     """Say whether the step only names the variant of the object; a variant may have a member of the same name."""
     if not isinstance(value, dict) or step not in (value.get("type"), value.get("role")):
         return False
@@ -117,7 +117,7 @@ def _is_tag(step: Any, after: Any, value: Any) -> bool:
 
 # -- unions -----------------------------------------------------------------------------------------------------------
 
-def _tag_error(kind: str, context: Mapping[str, Any], given: Any, field: str, nouns: Nouns) -> FieldError:
+def _tag_error(kind: str, context: Mapping[str, object], given: object, field: str, nouns: Nouns) -> FieldError:
     if not isinstance(given, dict):
         return FieldError(field, f"must be {nouns.object}", quote_value(given, field, nouns))
     word = str(context.get("discriminator", "")).strip("'")
@@ -155,7 +155,7 @@ def _either(words: list[str]) -> str:
 
 # -- what came --------------------------------------------------------------------------------------------------------
 
-def quote_value(value: Any, field: str = "", nouns: Nouns = JSON_NOUNS) -> str:
+def quote_value(value: object, field: str = "", nouns: Nouns = JSON_NOUNS) -> str:
     """Quote a value for its sender: short, and without secrets."""
     if value is None:
         return nouns.null
@@ -192,7 +192,7 @@ def _received_text(kind: str, given: Any, field: str, nouns: Nouns) -> str:
 
 # -- what was expected ------------------------------------------------------------------------------------------------
 
-_Describe = Callable[[Mapping[str, Any], Nouns], str]
+_Describe = Callable[[Mapping[str, object], Nouns], str]
 
 
 def _must(*kinds: str, words: str) -> dict[str, _Describe]:
@@ -304,7 +304,7 @@ _FOREIGN = frozenset((
 """Errors about Python types, which mean nothing to clients."""
 
 
-def _counted(context: Mapping[str, Any], nouns: Nouns, *, least: bool) -> str:
+def _counted(context: Mapping[str, object], nouns: Nouns, *, least: bool) -> str:
     words = _length(least, "item")(context, nouns)
     came = context.get("actual_length")
     return words if came is None or words == "must not be empty" else f"{words}, not {came}"

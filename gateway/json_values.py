@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Generator, Iterator
 from itertools import islice
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import msgspec
 import orjson
@@ -28,6 +28,13 @@ _PIECE = 1024 * 1024
 """The number of bytes that are searched in one step."""
 _SEVERAL = 16_384
 """The number of tokens that are read in one step; a text of so many items has at most ten times as many tokens."""
+
+if TYPE_CHECKING:
+    JsonValue: TypeAlias = "bool | int | float | str | list[JsonValue] | dict[str, JsonValue] | None"
+else:
+    JsonValue = Any  # msgspec and pydantic read annotations, and know no recursive alias
+JsonObject = dict[str, JsonValue]
+
 T = TypeVar("T")
 ValuePath = tuple[str | int, ...]
 Steps = Generator[None, None, T]

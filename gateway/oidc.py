@@ -92,7 +92,7 @@ class OidcVerifier:
             aud={"essential": True, "value": self._settings.audience}, exp={"essential": True},
         )
 
-    def _user(self, claims: Mapping[str, Any]) -> str:
+    def _user(self, claims: Mapping[str, object]) -> str:
         name = self._settings.user_claim
         user = claims.get(name)
         if not isinstance(user, str) or not 0 < len(user) <= MAX_USER_LENGTH or not user.isprintable():
@@ -103,7 +103,7 @@ class OidcVerifier:
 
     # -- the keys of the issuer -----------------------------------------------------------------------------------
 
-    async def _key(self, kid: Any) -> Key:
+    async def _key(self, kid: object) -> Key:
         """Return the key with this id; a token without a key id needs an issuer with one key."""
         if not isinstance(kid, str | None):
             raise Unauthenticated("this is not a signed token (a JWT): 'kid' must be a text")
@@ -164,7 +164,7 @@ class OidcVerifier:
             self._known.clear()
             log.info("oidc_keys_fetched", issuer=self._settings.issuer, keys=len(keys))
 
-    async def _published(self) -> Any:
+    async def _published(self) -> object:
         url: Any = self._settings.jwks_url
         if not url:
             about = await _fetch_json(self._settings.issuer, DISCOVERY)
@@ -176,7 +176,7 @@ class OidcVerifier:
         return await _fetch_json(url, "")
 
 
-async def _fetch_json(url: str, path: str) -> Any:
+async def _fetch_json(url: str, path: str) -> object:
     upstream = HttpClient(url, timeouts=FETCH_TIMEOUTS)
     try:
         return await upstream.json("GET", path)
@@ -184,7 +184,7 @@ async def _fetch_json(url: str, path: str) -> Any:
         await upstream.close()
 
 
-def signature_keys(published: Any) -> dict[str | None, Key]:
+def signature_keys(published: object) -> dict[str | None, Key]:
     """Return the public keys for signatures by id; raises `BackendFailed` if there is none."""
     listed = published.get("keys") if isinstance(published, dict) else None
     found: dict[str | None, Key] = {}

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 
-def renamed(package: str, names: Mapping[str, str]) -> Callable[[str], Any]:
+def renamed(package: str, names: Mapping[str, str]) -> Callable[[str], object]:
     """Return a `__getattr__` for the package that maps old names to new ones (or `module:name`), with a warning."""
 
     def get(old: str) -> Any:

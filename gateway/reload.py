@@ -81,8 +81,8 @@ async def try_reload(reload: Reload) -> bool:
     try:
         await reload()
     except Problems as problems:
-        told = [str(problem) for problem in problems.problems]
-        log.error("reload_failed", problems=told)
+        messages = [str(problem) for problem in problems.problems]
+        log.error("reload_failed", problems=messages)
     except (GatewayError, OSError) as error:
         log.error("reload_failed", problems=[str(error)])
     else:

@@ -2,10 +2,9 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from typing import Any
 
 
-async def exception_of(work: Coroutine[Any, Any, None]) -> BaseException | None:
+async def exception_of(work: Coroutine[object, None, None]) -> BaseException | None:
     """Do the work in a task of its own; return what it raised, None if it came to its end."""
     task = asyncio.create_task(work)
     try:
@@ -17,7 +16,9 @@ async def exception_of(work: Coroutine[Any, Any, None]) -> BaseException | None:
     return task.exception()
 
 
-async def keep_running(loop: Callable[[], Coroutine[Any, Any, None]], failed: Callable[[BaseException], None]) -> None:
+async def keep_running(
+    loop: Callable[[], Coroutine[object, None, None]], failed: Callable[[BaseException], None],
+) -> None:
     """Run the loop until it returns; if it raises something, call `failed` and run it again."""
     while (error := await exception_of(loop())) is not None:
         failed(error)

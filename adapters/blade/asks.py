@@ -45,7 +45,7 @@ def _question(header: str, words: str, *labels: str) -> m.Question:
     return m.Question(question=words, header=header, options=tuple(m.Choice(label=label) for label in labels))
 
 
-def option_word(option: Mapping[str, Any]) -> str:
+def option_word(option: Mapping[str, object]) -> str:
     """The name by which a state of a rollback is chosen."""
     return str(option.get("id") or option.get("target") or option.get("action") or dict(option))
 

@@ -1,6 +1,6 @@
 """How ZenFlux asks people, by confirmation requests, in the stream and over HTTP."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -9,13 +9,14 @@ from msgspec import Struct
 
 import gateway.model as m
 from gateway.errors import BackendFailed, Invalid
+from gateway.json_values import JsonValue
 from gateway.ports import DialectTable
 from mappings.language import UnknownWord
 
 APPROVE, REJECT = "approve", "reject"
 
 
-def confirmation_body(table: DialectTable, ask: m.OpenAsk, session_id: str) -> Any:
+def confirmation_body(table: DialectTable, ask: m.OpenAsk, session_id: str) -> object:
     call = m.call_of(ask.ask)
     kind, question, options = _form_of(ask.ask)
     return table.object(
@@ -26,7 +27,7 @@ def confirmation_body(table: DialectTable, ask: m.OpenAsk, session_id: str) -> A
     )
 
 
-def rollback_options(ask: m.RollbackAsk, *, objects: bool) -> list[Any]:
+def rollback_options(ask: m.RollbackAsk, *, objects: bool) -> list[JsonValue]:
     """As text, as documented; or as the agent gave them, for a front end that draws them."""
     return list(ask.options) if objects else [option_label(option) for option in ask.options]
 
@@ -36,7 +37,7 @@ def option_ids(ask: m.RollbackAsk) -> list[str]:
     return [str(option.get("id", option_label(option))) for option in ask.options]
 
 
-def option_label(option: dict[str, Any]) -> str:
+def option_label(option: Mapping[str, object]) -> str:
     words = [str(option[key]) for key in ("label", "action", "target") if option.get(key)]
     return ": ".join(words) or str(option.get("id", option))
 
@@ -69,13 +70,13 @@ def _call_text(call: m.ToolCall) -> str:
     return f"{call.name} {orjson.dumps(call.input).decode()}"
 
 
-def _questions(table: DialectTable, ask: m.AnyAsk) -> list[Any] | None:
+def _questions(table: DialectTable, ask: m.AnyAsk) -> list[object] | None:
     if not isinstance(ask, m.QuestionAsk):
         return None
     return [_question(table, number, question) for number, question in enumerate(ask.questions)]
 
 
-def _question(table: DialectTable, number: int, question: m.Question) -> Any:
+def _question(table: DialectTable, number: int, question: m.Question) -> object:
     kind = "text_input" if not question.options else "multiple_choice" if question.multi_select else "single_choice"
     return table.object(
         "question", id=str(number), question=question.question, header=question.header, type=kind,
@@ -102,7 +103,7 @@ def result_text(content: m.Content) -> str:
 CANCEL_WORDS = ("cancel", "cancelled", "canceled")
 
 
-def answer_of(ask: m.OpenAsk, response: Any, table: DialectTable) -> m.AnyCommand:
+def answer_of(ask: m.OpenAsk, response: object, table: DialectTable) -> m.AnyCommand:
     """What a response means to this ask: a verdict, choices, a text, or a withdrawal."""
     word, given = _word(response), {"request_id": ask.request_id}
     if word in CANCEL_WORDS:
@@ -117,7 +118,7 @@ def answer_of(ask: m.OpenAsk, response: Any, table: DialectTable) -> m.AnyComman
     return _decision(ask, response, table)
 
 
-def _decision(ask: m.OpenAsk, response: Any, table: DialectTable) -> m.AnyCommand:
+def _decision(ask: m.OpenAsk, response: object, table: DialectTable) -> m.AnyCommand:
     """A response to a permission that is neither yes nor no is a no, with the response as its reason."""
     given = {"request_id": ask.request_id}
     try:
@@ -130,7 +131,7 @@ def _decision(ask: m.OpenAsk, response: Any, table: DialectTable) -> m.AnyComman
         return table.command("confirm.permission", **given, response=REJECT, reason=_text(response))
 
 
-def option_of(ask: m.RollbackAsk, chosen: Any) -> str | None:
+def option_of(ask: m.RollbackAsk, chosen: object) -> str | None:
     """The id of an option that was named by its id, its text or its number; the first, if none was."""
     ids = option_ids(ask)
     if chosen is None or _word(chosen) in ("approve", "confirm", "yes"):
@@ -143,7 +144,7 @@ def option_of(ask: m.RollbackAsk, chosen: Any) -> str | None:
     raise Invalid(f"option: there is no option {_text(chosen)}; there are {', '.join(ids)}", param="option")
 
 
-def _answers(ask: m.QuestionAsk, response: Any) -> tuple[dict[str, tuple[int, ...]], dict[str, str]]:
+def _answers(ask: m.QuestionAsk, response: object) -> tuple[dict[str, tuple[int, ...]], dict[str, str]]:
     """Chosen options and free text, both by question number; a number is that of an option, from 0 on."""
     selections: dict[str, tuple[int, ...]] = {}
     custom: dict[str, str] = {}
@@ -160,7 +161,7 @@ def _answers(ask: m.QuestionAsk, response: Any) -> tuple[dict[str, tuple[int, ..
     return selections, custom
 
 
-def _option_label_of(labels: Sequence[str], said: Any) -> str:
+def _option_label_of(labels: Sequence[str], said: object) -> str:
     """The text of an answer; if there are options, a number stands for the text of one."""
     if type(said) is not int or not labels:
         return _text(said)
@@ -170,7 +171,7 @@ def _option_label_of(labels: Sequence[str], said: Any) -> str:
     return labels[said]
 
 
-def _by_question(ask: m.QuestionAsk, response: Any) -> dict[int, Any]:
+def _by_question(ask: m.QuestionAsk, response: Any) -> dict[int, object]:
     """An object names the questions, an array takes them in order, and anything else answers each of them."""
     count = len(ask.questions)
     if isinstance(response, dict):
@@ -189,11 +190,11 @@ def _number(ask: m.QuestionAsk, name: str) -> int:
     raise Invalid(f"response: there is no question '{name}'", param="response")
 
 
-def _word(response: Any) -> str:
+def _word(response: object) -> str:
     return _text(response).strip().lower()
 
 
-def _text(response: Any) -> str:
+def _text(response: object) -> str:
     return response if isinstance(response, str) else orjson.dumps(response).decode()
 
 

@@ -42,7 +42,7 @@ class MadeBackend:
     module: UserModule | None = None
 
 
-BackendFactory = Callable[[Mapping[str, Any], BackendContext], MadeBackend]
+BackendFactory = Callable[[Mapping[str, object], BackendContext], MadeBackend]
 """(the settings of the agent, what it is made with beside them) → the agent."""
 
 
@@ -82,11 +82,11 @@ def user_class_kind(word: str, base: Path) -> BackendKind:
     return BackendKind(make=make, card=getattr(made, "card", None) or m.AgentCard(name=name.lower()))
 
 
-def _demo(settings: Mapping[str, Any], context: BackendContext) -> MadeBackend:
+def _demo(settings: Mapping[str, object], context: BackendContext) -> MadeBackend:
     return MadeBackend(DemoBackend(delay=DemoSettings.model_validate(settings).delay))
 
 
-def _scripted(settings: Mapping[str, Any], context: BackendContext) -> MadeBackend:
+def _scripted(settings: Mapping[str, object], context: BackendContext) -> MadeBackend:
     scenario = ScriptedSettings.model_validate(settings).scenario
     return MadeBackend(ScriptedBackend(load_scenario(context.folder / scenario)))
 

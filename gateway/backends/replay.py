@@ -46,8 +46,8 @@ def recorded_turns(records: Iterable[m.Record]) -> list[RecordedTurn]:
         elif isinstance(event, m.TurnSuspended | m.TurnResumed):
             last = record.at
         elif type(event) in m.BACKEND_EVENTS:
-            said = event if record.scope_id == m.ROOT else ScopedEvent(record.scope_id, event)
-            open_turns[turn_id].steps.append((min(max(record.at - last, 0.0), MAX_PAUSE_SECONDS), said))
+            output = event if record.scope_id == m.ROOT else ScopedEvent(record.scope_id, event)
+            open_turns[turn_id].steps.append((min(max(record.at - last, 0.0), MAX_PAUSE_SECONDS), output))
             last = record.at
     return done
 
@@ -81,9 +81,9 @@ class ReplayBackend:
         recorded, self.next = self.next, None
         if recorded is None or recorded.command != turn.command:
             raise Conflict("a replay is going on in this session; wait for its end, or stop it")
-        for seconds, said in recorded.steps:
+        for seconds, output in recorded.steps:
             await self.wait(seconds)
-            yield said
+            yield output
         if recorded.fault is not None:
             raise RecordedFault(recorded.fault)
 

@@ -39,7 +39,7 @@ SecretSetting = Annotated[SecretStr, BeforeValidator(_from_environment)]
 BASE_FOLDER = "base"
 
 
-def settings_context(base: Path) -> dict[str, Any]:
+def settings_context(base: Path) -> dict[str, object]:
     """The context for validation, if executables are to be looked up."""
     return {BASE_FOLDER: base}
 

@@ -13,6 +13,7 @@ import jsonschema_rs
 from msgspec import Struct
 
 import gateway.model as m
+from gateway.json_values import JsonObject, JsonValue
 from gateway.ports import Clock, Turn
 
 PLANNING_MODE = "planning"
@@ -38,7 +39,7 @@ class Tool:
     """A tool and the function that executes it; the input is validated against the declared parameters."""
 
     def __init__(
-        self, spec: m.ToolSpec, work: Callable[[dict[str, Any], OutputSink], Awaitable[ToolCallResult]]
+        self, spec: m.ToolSpec, work: Callable[[JsonObject, OutputSink], Awaitable[ToolCallResult]]
     ) -> None:
         self.spec = spec
         self._work = work
@@ -79,7 +80,7 @@ def enabled_tools(turn: Turn) -> dict[str, m.Permission]:
     return {tool.spec.name: tool.permission for tool in turn.agent.tools}
 
 
-def question_input(questions: Sequence[m.Question]) -> dict[str, Any]:
+def question_input(questions: Sequence[m.Question]) -> JsonObject:
     """The input of a call of the question tool."""
     return {"questions": [{
         "question": one.question, "header": one.header or "", "multiSelect": one.multi_select,
@@ -89,7 +90,7 @@ def question_input(questions: Sequence[m.Question]) -> dict[str, Any]:
 
 # -- the three that are built in --------------------------------------------------------------------------------------
 
-def _parameters(**properties: Any) -> dict[str, Any]:
+def _parameters(**properties: JsonValue) -> JsonObject:
     return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
 
 
@@ -126,7 +127,7 @@ MAX_EXPRESSION_CHARS, MAX_NUMBER_BITS = 200, 1024
 """The limits of an expression and of every number in it."""
 
 Number = int | float
-_BINARY: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
+_BINARY: Mapping[type[ast.operator], Callable[[object, object], object]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
     ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.Pow: operator.pow,
 }
@@ -156,7 +157,7 @@ def _value(node: ast.expr) -> Number:
     raise ToolFailed("expression: only numbers, + - * / // % ** and parentheses are understood")
 
 
-def _apply(op: type[ast.operator], left: Number, right: Number) -> Any:
+def _apply(op: type[ast.operator], left: Number, right: Number) -> object:
     if (
         op is ast.Pow
         and isinstance(left, int)

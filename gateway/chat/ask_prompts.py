@@ -1,6 +1,6 @@
 """Shows the asks of an agent at the prompt, and makes answers from what the person types."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 import gateway.model as m
@@ -54,10 +54,10 @@ class AskPrompter:
             self._screen.ask(f"  {number}. {option.label}{f' - {option.description}' if option.description else ''}")
         label = _prompt_label(question)
         for _ in range(MAX_TRIES):
-            said = self._prompt.read(label).strip()
-            numbers = _numbers(said) if question.options else None
-            if said and numbers is None:
-                return (), said
+            text = self._prompt.read(label).strip()
+            numbers = _numbers(text) if question.options else None
+            if text and numbers is None:
+                return (), text
             picks = _picks(numbers or (), len(question.options))
             if picks and (len(picks) == 1 or question.multi_select):
                 return picks, ""
@@ -68,16 +68,16 @@ class AskPrompter:
         if ask.description:
             self._screen.ask(f"? {ask.description}")
         self._call(" " if ask.description else "? May the agent call", ask.call)
-        said = self._prompt.read("allow? [y/N, or why not] ").strip()
-        granted = said.lower() in YES
+        text = self._prompt.read("allow? [y/N, or why not] ").strip()
+        granted = text.lower() in YES
         return m.DecidePermission(
-            request_id=ref, granted=granted, reason=None if granted or said.lower() in NO else said,
+            request_id=ref, granted=granted, reason=None if granted or text.lower() in NO else text,
         )
 
     def _result(self, ask: m.ClientToolAsk, ref: str) -> m.Answer:
         self._call("? The agent asks you to run", ask.call)
-        said = self._prompt.read("result [empty declines] ").strip()
-        return m.ReturnResult(request_id=ref, content=said or DECLINED, is_error=not said)
+        text = self._prompt.read("result [empty declines] ").strip()
+        return m.ReturnResult(request_id=ref, content=text or DECLINED, is_error=not text)
 
     def _call(self, question: str, call: m.ToolCall) -> None:
         """Show a call with its whole input: nobody should allow a call that they have not seen."""
@@ -89,8 +89,8 @@ class AskPrompter:
 
     def _continuation(self, ask: m.ContinuationAsk, ref: str) -> m.Answer:
         self._screen.ask(f"? {ask.message}")
-        said = self._prompt.read("go on? [Y/n] ").strip().lower()
-        return m.ContinueTurn(request_id=ref, proceed=said in ("", *YES))
+        text = self._prompt.read("go on? [Y/n] ").strip().lower()
+        return m.ContinueTurn(request_id=ref, proceed=text in ("", *YES))
 
     def _rollback(self, ask: m.RollbackAsk, ref: str) -> m.Answer:
         for words in filter(None, (ask.error, ask.reason)):
@@ -115,9 +115,9 @@ def _prompt_label(question: m.Question) -> str:
     return "numbers, or your own words: " if question.multi_select else "a number, or your own words: "
 
 
-def _numbers(said: str) -> tuple[int, ...] | None:
+def _numbers(text: str) -> tuple[int, ...] | None:
     """Return the numbers of the input; an empty list for empty input, None for other text."""
-    words = said.replace(",", " ").split()
+    words = text.replace(",", " ").split()
     if not all(word.isdecimal() and word.isascii() and len(word) < 5 for word in words):
         return None
     return tuple(map(int, words))
@@ -138,7 +138,7 @@ def _hint(numbers: Sequence[int] | None, picks: Sequence[int] | None, options: i
     return "type one number" if numbers != () else "type an answer"
 
 
-def _option(option: dict[str, Any]) -> str:
+def _option(option: Mapping[str, object]) -> str:
     names = ("label", "title", "description", "action", "id")
     words = next((option[name] for name in names if option.get(name)), None)
     return shorten(str(words)) if words is not None else shorten(as_json(option))

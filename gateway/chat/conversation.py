@@ -76,15 +76,15 @@ class ChatLoop:
 
     def _hear_person(self) -> None:
         try:
-            said = self._prompt.read(PROMPT).strip()
+            text = self._prompt.read(PROMPT).strip()
         except (EOFError, InterruptPressed):
             self._screen.note("")
             raise ChatExit from None
-        command = COMMANDS.get(said)
+        command = COMMANDS.get(text)
         if command is not None:
             command(self)
-        elif said:
-            self._say(said)
+        elif text:
+            self._send(text)
 
     # -- commands -------------------------------------------------------------------------------------------------
 
@@ -110,8 +110,8 @@ class ChatLoop:
 
     # -- a turn ---------------------------------------------------------------------------------------------------
 
-    def _say(self, said: str) -> None:
-        command = m.SendMessage(content=said, model=self._settings.model)
+    def _send(self, text: str) -> None:
+        command = m.SendMessage(content=text, model=self._settings.model)
         self._screen.begin_turn()
         try:
             stream: SyncStream | None = self._client.start_turn(
@@ -129,19 +129,19 @@ class ChatLoop:
         asked: list[RemoteAsk] = []
         while True:
             try:
-                heard = stream.next()
+                item = stream.next()
             except InterruptPressed:
                 self._interrupt(stream)
                 return []
-            if heard is None:
+            if item is None:
                 return asked
-            self._take(heard)
-            if isinstance(heard, RemoteAsk):
-                asked.append(heard)
+            self._take(item)
+            if isinstance(item, RemoteAsk):
+                asked.append(item)
 
-    def _take(self, heard: DecodedItem) -> None:
-        self._screen.show(heard)
-        self._failed = self._failed or (isinstance(heard, RemoteTurnEnd) and heard.fault is not None)
+    def _take(self, item: DecodedItem) -> None:
+        self._screen.show(item)
+        self._failed = self._failed or (isinstance(item, RemoteTurnEnd) and item.fault is not None)
 
     def _answer(self, asked: list[RemoteAsk]) -> SyncStream | None:
         self._screen.end_output()
@@ -161,8 +161,8 @@ class ChatLoop:
         self._screen.note("interrupting; Ctrl-C again leaves")
         try:
             self._client.wait(self._client.interrupt(self._session_id), INTERRUPT_SECONDS)
-            while stream is not None and (heard := stream.next(INTERRUPT_SECONDS)) is not None:
-                self._take(heard)
+            while stream is not None and (item := stream.next(INTERRUPT_SECONDS)) is not None:
+                self._take(item)
             if stream is None:
                 self._screen.note("interrupted")
         except InterruptPressed:

@@ -51,18 +51,18 @@ class TerminalScreen:
         self._began, self._usage, self._depths = self._clock(), m.Usage(), {m.ROOT: 0}
         self._calls, self._held = OpenCalls(), None
 
-    def show(self, heard: DecodedItem) -> None:
+    def show(self, item: DecodedItem) -> None:
         if self.is_raw:
-            self.note(raw_line(heard))
-        elif isinstance(heard, RemoteTurnEnd):
+            self.note(raw_line(item))
+        elif isinstance(item, RemoteTurnEnd):
             self._show_held()
-            self._ended(heard)
-        elif isinstance(heard, RemoteAsk):
-            if isinstance(heard.ask, m.QuestionAsk):
+            self._ended(item)
+        elif isinstance(item, RemoteAsk):
+            if isinstance(item.ask, m.QuestionAsk):
                 self._held = None  # the prompter shows the question as text
             self._show_held()
         else:
-            event, scope_id = (heard.event, heard.scope_id) if isinstance(heard, ScopedEvent) else (heard, m.ROOT)
+            event, scope_id = (item.event, item.scope_id) if isinstance(item, ScopedEvent) else (item, m.ROOT)
             show = _SHOW_BY_TYPE.get(type(event))
             if show is not None:
                 if not isinstance(event, m.MessageEnded | m.BlockEnded):
@@ -203,9 +203,9 @@ def usage_text(usage: m.Usage) -> str:
     return f"{plural(usage.input_tokens, 'token')} in · {usage.output_tokens} out{thought} · "
 
 
-def raw_line(heard: DecodedItem) -> str:
+def raw_line(item: DecodedItem) -> str:
     """Return the event as one line of JSON."""
-    event, scope = (heard.event, f"[{heard.scope_id}] ") if isinstance(heard, ScopedEvent) else (heard, "")
+    event, scope = (item.event, f"[{item.scope_id}] ") if isinstance(item, ScopedEvent) else (item, "")
     name = {RemoteAsk: "asked", RemoteTurnEnd: "ended"}.get(type(event)) or getattr(event, "name", "")
     fields = msgspec.to_builtins(event)
     fields.pop("type", None)
@@ -250,16 +250,16 @@ class PlainScreen:
     def begin_turn(self) -> None:
         self._at_start = True
 
-    def show(self, heard: DecodedItem) -> None:
+    def show(self, item: DecodedItem) -> None:
         if self.is_raw:
-            self._words(f"{raw_line(heard)}\n")
-        elif isinstance(heard, RemoteTurnEnd):
-            if heard.fault is not None:
-                self.error(f"the agent failed: {heard.fault.message}")
-        elif isinstance(heard, m.BlockDelta) and heard.kind is m.BlockKind.TEXT:
-            self._words(escape_controls(heard.delta))
-        elif isinstance(heard, m.BlockEnded) and heard.image is not None:
-            self._words(escape_controls(m.image_markdown(heard.image)))
+            self._words(f"{raw_line(item)}\n")
+        elif isinstance(item, RemoteTurnEnd):
+            if item.fault is not None:
+                self.error(f"the agent failed: {item.fault.message}")
+        elif isinstance(item, m.BlockDelta) and item.kind is m.BlockKind.TEXT:
+            self._words(escape_controls(item.delta))
+        elif isinstance(item, m.BlockEnded) and item.image is not None:
+            self._words(escape_controls(m.image_markdown(item.image)))
 
     def end_output(self) -> None:
         if not self._at_start:

@@ -68,8 +68,8 @@ class SyncClient:
     def interrupt(self, session_id: str) -> "Future[None]":
         return self.start(self._remote.interrupt(session_id))
 
-    def _stream(self, heard: RemoteTurn) -> "SyncStream":
-        stream = SyncStream(self, heard)
+    def _stream(self, turn: RemoteTurn) -> "SyncStream":
+        stream = SyncStream(self, turn)
         self._streams.add(stream)
         return stream
 
@@ -111,15 +111,15 @@ class SyncStream:
     def __init__(self, client: SyncClient, items: RemoteTurn) -> None:
         self._client, self._items = client, items
         self._next: Future[DecodedItem | None] | None = None
-        self._task: asyncio.Task[Any] | None = None
+        self._task: asyncio.Task[object] | None = None
 
     def next(self, seconds: float | None = None) -> DecodedItem | None:
         """Return the next item, or None at the end; a call after an interrupted wait continues it."""
         if self._next is None:
             self._next = self._client.start(self._one())
-        heard = self._client.wait(self._next, seconds)
+        item = self._client.wait(self._next, seconds)
         self._next = None
-        return heard
+        return item
 
     def close(self) -> None:
         """Stop reading the stream."""
@@ -127,10 +127,10 @@ class SyncStream:
 
     async def _one(self) -> DecodedItem | None:
         self._task = asyncio.current_task()
-        heard = await anext(self._items, None)
-        if heard is None:
+        item = await anext(self._items, None)
+        if item is None:
             self._client.is_over(self)
-        return heard
+        return item
 
     async def end(self) -> None:
         """Cancel a pending read, then close the stream."""

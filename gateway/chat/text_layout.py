@@ -1,7 +1,6 @@
 """Lays out text for a terminal: escapes control characters, shortens values, wraps words, indents sub-agents."""
 
 import re
-from typing import Any
 
 import orjson
 from rich.cells import cell_len
@@ -33,14 +32,14 @@ def shorten(text: str, longest: int = MAX_LINE_LENGTH) -> str:
     return line if len(line) <= longest else f"{line[:longest - 1]}…"
 
 
-def as_json(value: Any) -> str:
+def as_json(value: object) -> str:
     try:
         return orjson.dumps(value).decode()
     except TypeError:
         return str(value)
 
 
-def indented_json(value: Any, longest: int = MAX_TEXT_LENGTH) -> list[str]:
+def indented_json(value: object, longest: int = MAX_TEXT_LENGTH) -> list[str]:
     """Return the value as indented JSON; a very long value is cut, with the number of missing characters."""
     try:
         text = escape_controls(orjson.dumps(value, option=orjson.OPT_INDENT_2).decode())

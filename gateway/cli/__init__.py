@@ -39,7 +39,7 @@ class RootCommandGroup(CommandGroup):
         return _load_external(ctx, cmd_name) if cmd_name in EXTERNAL_COMMANDS else super().get_command(ctx, cmd_name)
 
 
-def _load_external(ctx: Any, name: str) -> Any:
+def _load_external(ctx: object, name: str) -> object:
     from importlib import import_module
 
     module, function = EXTERNAL_COMMANDS[name]

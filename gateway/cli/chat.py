@@ -130,12 +130,12 @@ def _join(client: "SyncClient", session: str, server: RemoteServer) -> None:
         fail(f"there is no session '{session}' at {server.url}; `dragoman sessions {server.url}` lists those there are")
 
 
-def _tool(said: str) -> "m.ToolSpec":
+def _tool(option: str) -> "m.ToolSpec":
     import gateway.model as m
 
-    name, _, what = said.partition("=")
+    name, _, what = option.partition("=")
     if not name.strip():
-        fail(f"--tool '{said}': write NAME, or NAME=DESCRIPTION")
+        fail(f"--tool '{option}': write NAME, or NAME=DESCRIPTION")
     return m.ToolSpec(name=name.strip(), description=what.strip() or name.strip(), parameters={"type": "object"})
 
 

@@ -193,18 +193,18 @@ class ProgressReporter:
         self._words = words
         self._clock = clock
         self._next = clock() + PROGRESS_SECONDS
-        self._told = False
+        self._is_shown = False
 
     def __call__(self, done: int, total: int) -> None:
         if (now := self._clock()) < self._next:
             return
-        self._next, self._told = now + PROGRESS_SECONDS, True
+        self._next, self._is_shown = now + PROGRESS_SECONDS, True
         on_terminal = sys.stderr.isatty()
         typer.echo(("\r" if on_terminal else "") + self._words.format(f"{done:,}", f"{total:,}"), err=True,
                    nl=not on_terminal)
 
     def end(self) -> None:
-        if self._told and sys.stderr.isatty():
+        if self._is_shown and sys.stderr.isatty():
             typer.echo(err=True)
 
 

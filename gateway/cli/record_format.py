@@ -1,7 +1,6 @@
 """Formats a record as one line for people."""
 
 from datetime import UTC, datetime
-from typing import Any
 
 import msgspec
 import orjson
@@ -28,7 +27,7 @@ def _rest(record: m.Record) -> str:
     return " ".join(f"{name}={_short(value)}" for name, value in fields.items())
 
 
-def _short(value: Any) -> str:
+def _short(value: object) -> str:
     text = value if isinstance(value, str) and value and " " not in value else orjson.dumps(value).decode()
     text = printable(text)
     return text if len(text) <= MAX_VALUE_LENGTH else f"{text[:MAX_VALUE_LENGTH]}… ({len(text)} characters)"

@@ -92,9 +92,9 @@ def _table(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
     """Print a table without columns that are empty, and without users if all sessions have the same user."""
     if not rows:
         return
-    told = [number for number in range(len(HEAD)) if any(row[number] for row in rows)]
-    if len({row[USER] for row in rows}) == 1 and USER in told:
-        told.remove(USER)
-    widths = {number: max(len(row[number]) for row in (HEAD, *rows)) for number in told}
+    columns = [number for number in range(len(HEAD)) if any(row[number] for row in rows)]
+    if len({row[USER] for row in rows}) == 1 and USER in columns:
+        columns.remove(USER)
+    widths = {number: max(len(row[number]) for row in (HEAD, *rows)) for number in columns}
     for row in (HEAD, *rows):
-        yield "  ".join(row[number].ljust(widths[number]) for number in told).rstrip()
+        yield "  ".join(row[number].ljust(widths[number]) for number in columns).rstrip()

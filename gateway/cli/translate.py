@@ -46,7 +46,7 @@ def translate(
     was understood, and 3 if --strict is given and something was lost.
     """
     with report_errors():
-        spoken, written = _dialect(source, heard=True), _dialect(target, heard=False)
+        spoken, written = _dialect(source, is_source=True), _dialect(target, is_source=False)
         with _source(file) as incoming, _target(out) as outgoing:
             losses, translation = _make_translation(spoken, written, session)
             was_there = False
@@ -63,16 +63,16 @@ def translate(
     raise typer.Exit(EXIT_LOST if strict and losses.is_lossy else 0)
 
 
-def _dialect(name: str, *, heard: bool) -> "Dialect | None":
+def _dialect(name: str, *, is_source: bool) -> "Dialect | None":
     """Return the dialect of this name; None for canonical records."""
     from adapters import known_dialects
     from gateway.backends.remote import find_dialect
 
     if name == CANONICAL:
         return None
-    there = [one for one in known_dialects() if not heard or find_dialect(one).decoder is not None]
+    there = [one for one in known_dialects() if not is_source or find_dialect(one).decoder is not None]
     if name not in there:
-        fail(f"there is no dialect '{name}' to translate {'from' if heard else 'to'}; "
+        fail(f"there is no dialect '{name}' to translate {'from' if is_source else 'to'}; "
              f"there are: {', '.join(there)}, {CANONICAL}")
     return find_dialect(name)
 

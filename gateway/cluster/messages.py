@@ -144,8 +144,8 @@ def _with_secrets(message: ClusterMessage, change: MessageSecretChange) -> Clust
     """The message with its secrets changed: in commands, in metadata and in the records of a receipt."""
     match message:
         case RpcRequest(call=SubmitCall(commands=commands) as call):
-            told = tuple(m.command_with_secrets(command, change) for command in commands)
-            return replace(message, call=replace(call, commands=told))
+            sealed = tuple(m.command_with_secrets(command, change) for command in commands)
+            return replace(message, call=replace(call, commands=sealed))
         case RpcRequest(call=UpdateCall(metadata=metadata) as call) if metadata is not None:
             return replace(message, call=replace(call, metadata=m.metadata_with_secrets(metadata, change)))
         case RpcReply(receipt=receipt) if receipt is not None:

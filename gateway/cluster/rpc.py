@@ -35,8 +35,8 @@ class RpcChannel:
         waiting = self._waiting.setdefault(request, asyncio.get_running_loop().create_future())
         message = RpcRequest(request=request, sender=self._redis.replica, call=call)
         try:
-            heard = await self._redis.publish(f"to:{replica}", encode_message(seal_message(message, self._seal)))
-            async with asyncio.timeout(seconds if heard else seconds / 10):
+            receivers = await self._redis.publish(f"to:{replica}", encode_message(seal_message(message, self._seal)))
+            async with asyncio.timeout(seconds if receivers else seconds / 10):
                 return await asyncio.shield(waiting)
         except TimeoutError:
             return None

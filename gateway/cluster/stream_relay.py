@@ -26,7 +26,7 @@ class SessionChannels:
         self._pubsub.ignore(self._prefix + session_id)
 
     def listens_to(self, session_id: str) -> bool:
-        return self._pubsub.hears(self._prefix + session_id)
+        return self._pubsub.is_subscribed(self._prefix + session_id)
 
     @property
     def sessions(self) -> Sequence[str]:

@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import SplitResult, parse_qsl, urlsplit
 
 from gateway.errors import Invalid
-from gateway.json_values import JsonLimitExceeded, check_limits
+from gateway.json_values import JsonLimitExceeded, JsonValue, check_limits
 from gateway.yaml_positions import NodePath, Problem, YamlDocument, suggest
 
 from .access import make_tls_context
@@ -133,12 +133,12 @@ def _agents(document: YamlDocument) -> Iterator[Problem]:
             yield from _select(document, at, option)
 
 
-def _version(document: YamlDocument, at: NodePath, version: Any) -> Iterator[Problem]:
+def _version(document: YamlDocument, at: NodePath, version: object) -> Iterator[Problem]:
     if isinstance(version, str) and not SEMVER.fullmatch(version):
         yield Problem(document.position(at), f"'{version}' is not a semantic version", "write it as 1.0.0")
 
 
-def _duplicates(document: YamlDocument, at: NodePath, items: Any) -> Iterator[Problem]:
+def _duplicates(document: YamlDocument, at: NodePath, items: object) -> Iterator[Problem]:
     seen: set[str] = set()
     for path, item in _list_items(at, items):
         name = item.get("name")
@@ -147,7 +147,7 @@ def _duplicates(document: YamlDocument, at: NodePath, items: Any) -> Iterator[Pr
         seen.add(str(name))
 
 
-def _select(document: YamlDocument, at: NodePath, option: dict[Any, Any]) -> Iterator[Problem]:
+def _select(document: YamlDocument, at: NodePath, option: dict[JsonValue, JsonValue]) -> Iterator[Problem]:
     choices, default = option.get("options"), option.get("default")
     if option.get("type") != "select":
         if choices:
@@ -159,10 +159,10 @@ def _select(document: YamlDocument, at: NodePath, option: dict[Any, Any]) -> Ite
             document.position((*at, "type")), "a select needs something to choose from", "add `options: [...]`"
         )
     elif default not in choices:
-        said = f"the default '{default}' is not among the options" if default else "a select needs a default"
+        message = f"the default '{default}' is not among the options" if default else "a select needs a default"
         words = ", ".join(map(str, choices))
         hint = suggest(str(default), map(str, choices)) or f"it is one of: {words}"
-        yield Problem(document.position((*at, "default")), said, hint)
+        yield Problem(document.position((*at, "default")), message, hint)
 
 
 def _limits(document: YamlDocument) -> Iterator[Problem]:
@@ -179,20 +179,20 @@ CHECKS: tuple[Callable[[YamlDocument], Iterator[Problem]], ...] = (
 
 
 # -- reading values of any type ---------------------------------------------------------------------------------------
-def _setting(document: YamlDocument, name: str) -> Any:
+def _setting(document: YamlDocument, name: str) -> object:
     return document.value.get(name, Config.model_fields[name].default)
 
 
-def _mapping(value: Any) -> dict[Any, Any]:
+def _mapping(value: object) -> dict[Any, JsonValue]:
     return value if isinstance(value, dict) else {}
 
 
-def _named_sections(document: YamlDocument, room: str) -> Iterator[tuple[str, dict[Any, Any]]]:
+def _named_sections(document: YamlDocument, room: str) -> Iterator[tuple[str, dict[JsonValue, JsonValue]]]:
     for name, value in _mapping(_setting(document, room)).items():
         yield name, _mapping(value)
 
 
-def _list_items(at: NodePath, items: Any) -> Iterator[tuple[NodePath, dict[Any, Any]]]:
+def _list_items(at: NodePath, items: object) -> Iterator[tuple[NodePath, dict[JsonValue, JsonValue]]]:
     for index, item in enumerate(items if isinstance(items, list) else ()):
         yield (*at, index), _mapping(item)
 

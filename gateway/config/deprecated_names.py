@@ -1,8 +1,8 @@
 """Old names of settings work: each value moves to its new name, and a warning gives file, line and new name."""
 
 from collections.abc import Iterator
-from typing import Any
 
+from gateway.json_values import JsonValue
 from gateway.yaml_positions import NodePath, Problem, YamlDocument
 
 from .access import LOOPBACK, WILDCARD
@@ -42,7 +42,7 @@ def rename_settings(document: YamlDocument) -> list[Problem]:
     return warnings
 
 
-def _group(document: YamlDocument, path: NodePath) -> dict[Any, Any]:
+def _group(document: YamlDocument, path: NodePath) -> dict[JsonValue, JsonValue]:
     group = document.value
     for step in path:
         group = group.get(step) if isinstance(group, dict) else None
@@ -62,7 +62,7 @@ def _dotted(path: NodePath) -> str:
 def move_origin_settings(document: YamlDocument) -> list[Problem]:
     """Add what `cors` and `origins` of the dialects allow to `origins:` of the server; return a warning for each."""
     warnings = list[Problem]()
-    moved = list[Any]()
+    moved = list[JsonValue]()
     for name, settings in _dialects(document):
         for old in [word for word in OLD_ORIGIN_SETTINGS if word in settings]:
             value = settings.pop(old)
@@ -79,21 +79,21 @@ def move_origin_settings(document: YamlDocument) -> list[Problem]:
     return warnings
 
 
-def _dialects(document: YamlDocument) -> Iterator[tuple[str, dict[Any, Any]]]:
+def _dialects(document: YamlDocument) -> Iterator[tuple[str, dict[JsonValue, JsonValue]]]:
     dialects = document.value.get("dialects")
     for name, settings in dialects.items() if isinstance(dialects, dict) else ():
         if isinstance(settings, dict):
             yield name, settings
 
 
-def _origins(old: str, value: Any) -> list[Any]:
+def _origins(old: str, value: JsonValue) -> list[JsonValue]:
     """Return the origins that the value allows: `cors` is yes or no, `origins` is a list."""
     if old == "cors":
         return [WILDCARD] if value in TRUE_VALUES else []
     return value if isinstance(value, list) else [value] if value else []
 
 
-def _add_origins(document: YamlDocument, moved: list[Any]) -> None:
+def _add_origins(document: YamlDocument, moved: list[JsonValue]) -> None:
     host = document.value.get("host", Config.model_fields["host"].default)
     before = document.value.get("origins")
     if before is None:

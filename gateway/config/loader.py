@@ -12,6 +12,7 @@ from typing import Any, cast, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError, create_model
 
+from gateway.json_values import JsonObject, JsonValue
 from gateway.yaml_positions import (
     NodePath,
     Position,
@@ -43,7 +44,7 @@ TEMPLATE = Path(__file__).with_name("template.yaml")
 """The settings file of `dragoman init`: it serves the demo agent and explains every setting."""
 
 
-def load_config(path: Path | str, overrides: Mapping[str, Any] | None = None) -> Config:
+def load_config(path: Path | str, overrides: Mapping[str, object] | None = None) -> Config:
     """Return the settings: the command line before the environment, the environment before the file, then the defaults.
 
     `overrides` are the options of the command line, by setting; None means that the option was not given. Raises
@@ -133,7 +134,9 @@ def overlay(
             _replace(document, target, at, value, origin(at))
 
 
-def _replace(document: YamlDocument, target: dict[Any, Any], at: NodePath, value: Any, origin: str) -> None:
+def _replace(
+    document: YamlDocument, target: dict[JsonValue, JsonValue], at: NodePath, value: JsonValue, origin: str,
+) -> None:
     for places in (document.keys, document.values):
         for stale in [path for path in places if path[:len(at)] == at]:
             del places[stale]
@@ -163,7 +166,9 @@ def _validated(document: YamlDocument) -> Config | None:
         return None
 
 
-def remove_unknown(document: YamlDocument, value: Any, model: type[BaseModel], at: NodePath = ()) -> Iterator[Problem]:
+def remove_unknown(
+    document: YamlDocument, value: object, model: type[BaseModel], at: NodePath = (),
+) -> Iterator[Problem]:
     """Delete settings that the model does not know, at every level; yield a problem with a suggestion for each."""
     if not isinstance(value, dict):
         return
@@ -177,7 +182,9 @@ def remove_unknown(document: YamlDocument, value: Any, model: type[BaseModel], a
             yield from remove_unknown(document, held, inner, path)
 
 
-def _nested_models(annotation: Any, at: NodePath, value: Any) -> Iterator[tuple[type[BaseModel], tuple[NodePath, Any]]]:
+def _nested_models(
+    annotation: object, at: NodePath, value: JsonValue,
+) -> Iterator[tuple[type[BaseModel], tuple[NodePath, JsonValue]]]:
     """Yield the model of a field with each value that the model validates, and the path of the value."""
     model = next(_models(annotation), None)
     if model is None:
@@ -190,7 +197,7 @@ def _nested_models(annotation: Any, at: NodePath, value: Any) -> Iterator[tuple[
         yield from ((model, ((*at, index), held)) for index, held in enumerate(value))
 
 
-def _models(annotation: Any) -> Iterator[type[BaseModel]]:
+def _models(annotation: object) -> Iterator[type[BaseModel]]:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         yield annotation
     for inner in get_args(annotation):
@@ -240,7 +247,7 @@ def _setting_path(name: str) -> NodePath:
     return tuple(name[len(PREFIX):].lower().split("__"))
 
 
-def _environment_values() -> dict[str, Any]:
+def _environment_values() -> JsonObject:
     from pydantic_settings import BaseSettings, EnvSettingsSource
 
     source = EnvSettingsSource(
@@ -292,11 +299,11 @@ def _json_problems(
         yield _variable_problem(PREFIX + "*", str(error), "")
 
 
-def _is_list(annotation: Any) -> bool:
+def _is_list(annotation: object) -> bool:
     """Say whether the setting is a list and nothing but a list (`auth` may be a word too)."""
     kinds = [get_origin(kind) or kind for kind in (annotation, *get_args(annotation))]
     return tuple in kinds and str not in kinds[1:]
 
 
-def _is_group(annotation: Any) -> bool:
+def _is_group(annotation: object) -> bool:
     return get_origin(annotation) is dict or next(_models(annotation), None) is not None

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass
 from ipaddress import ip_network
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import (
     AfterValidator,
@@ -20,6 +20,7 @@ from pydantic import (
 )
 
 import gateway.model as m
+from gateway.json_values import JsonObject
 
 from .access import Host, Network, Origin
 
@@ -29,7 +30,7 @@ _HOST_NAME = re.compile(r"(\*\.)?[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*\.?")
 AUTH_METHODS = ("none", "keys", "oidc")
 
 
-def _empty_if_bare(value: Any) -> Any:
+def _empty_if_bare(value: object) -> object:
     """Read a name with nothing after it (`demo:`) as a name with no settings."""
     return {} if value is None else value
 
@@ -79,7 +80,7 @@ class DialectSettings(SettingsModel):
     mount: Annotated[str, AfterValidator(_without_slash)] | None = None
 
     @property
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> JsonObject:
         return dict(self.model_extra or {})
 
 
@@ -89,7 +90,7 @@ class ToolSettings(SettingsModel):
     name: NonEmptyText
     title: str | None = None
     description: str = ""
-    parameters: dict[str, Any] = {}
+    parameters: JsonObject = {}
     permission: m.Permission = m.Permission.ALLOW
 
 
@@ -117,7 +118,7 @@ class AgentSettings(SettingsModel):
     """An agent: its backend, the settings of the backend, and values that replace those of the backend's agent card."""
 
     backend: NonEmptyText
-    settings: dict[str, Any] = {}
+    settings: JsonObject = {}
     title: str | None = None
     description: str | None = None
     version: str | None = None
@@ -219,7 +220,7 @@ class ShadowSettings(SettingsModel):
     """A second backend that runs a copy of each turn; the file `report` has the differences."""
 
     backend: NonEmptyText
-    settings: dict[str, Any] = {}
+    settings: JsonObject = {}
     agents: tuple[NonEmptyText, ...] | None = None
     share: float = Field(default=1.0, ge=0, le=1)
     report: Path = Path("shadow.jsonl")

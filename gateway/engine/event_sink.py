@@ -13,7 +13,7 @@ from gateway.json_values import MAX_JSON_DEPTH, JsonLimitExceeded, check_limits
 from gateway.ports import BackendOutput, ScopedEvent
 
 from .recovery import TurnHistory
-from .session_writer import SessionWriter
+from .runtime import SessionWriter
 
 EVENTS_PER_SLICE = 32
 """After so many events in a row a turn lets others run, so that a burst reaches its readers while it lasts."""
@@ -48,7 +48,7 @@ class OpenTurn(Protocol):
 async def consume_backend(run: OpenTurn, stream: AsyncGenerator[BackendOutput, None]) -> None:
     """Append all events of the backend, up to its end."""
     spoken, breath, most = 0, EVENTS_PER_SLICE, run.session.runtime.limits.turn_events
-    say_delta, turn_id = run.session.append_delta, run.turn_id
+    append_delta, turn_id = run.session.append_delta, run.turn_id
     async for telling in stream:
         if run.is_ended:
             raise TurnOver
@@ -58,7 +58,7 @@ async def consume_backend(run: OpenTurn, stream: AsyncGenerator[BackendOutput, N
         if run.recorded is not None:
             pass  # the event was appended before the server stopped
         elif type(telling) is m.BlockDelta and is_valid_text(telling.delta):
-            say_delta(telling, turn_id)
+            append_delta(telling, turn_id)
         else:
             _append_all(run, telling if type(telling) is list else [telling])
         if spoken >= breath:
@@ -130,11 +130,11 @@ def _check_backend_event(event: m.AnyEvent) -> m.AnyEvent:
 W = TypeVar("W", bound=m.Event | m.Fault)
 
 
-def ensure_serializable(said: W) -> W:
+def ensure_serializable(value: W) -> W:
     """The same as the log would give it back; raises `GrammarError` if it would not."""
-    kind, name = type(said), getattr(said, "name", "a fault")
+    kind, name = type(value), getattr(value, "name", "a fault")
     try:
-        plain = msgspec.to_builtins(said, builtin_types=(bytes,))
+        plain = msgspec.to_builtins(value, builtin_types=(bytes,))
         return msgspec.json.decode(_to_json(plain), type=kind)
     except JsonLimitExceeded as error:
         raise m.GrammarError(f"{name} has a field that cannot be carried: {error}") from None
@@ -142,7 +142,7 @@ def ensure_serializable(said: W) -> W:
         raise m.GrammarError(f"{name} has a field that cannot be written: {error}") from None
 
 
-def _to_json(plain: Any) -> bytes:
+def _to_json(plain: object) -> bytes:
     """The JSON of a value; few brackets cannot be nested too deep. Raises `JsonLimitExceeded` or `TypeError`."""
     try:
         written = orjson.dumps(plain)

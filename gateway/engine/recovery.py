@@ -6,7 +6,7 @@ import gateway.model as m
 from gateway.errors import Interrupted
 from gateway.time_slices import sliced
 
-from .session_writer import SessionWriter
+from .runtime import SessionWriter
 
 AsksById = dict[str, m.AnyAsk]
 """The asks of one pause by their ids."""

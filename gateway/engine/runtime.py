@@ -1,6 +1,6 @@
-"""What all sessions share: the log, the clock, the agents, their backends and the limits."""
+"""What all sessions share: the log, the clock, agents and limits; and the session as its turns see it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -84,3 +84,22 @@ class Runtime:
         if card is None:
             raise NotFound(f"there is no agent '{agent}'")
         return card
+
+
+class SessionWriter(Protocol):
+    """Appends events to the log of one session."""
+
+    runtime: Runtime
+    view: m.SessionView
+    grammar: m.Grammar
+    stored_seq: int
+    changed_seq: int
+
+    def append(self, event: m.AnyEvent, scope_id: str = ..., turn_id: str | None = ...) -> m.Record:
+        """Check the event against the grammar, number it, and append it to the log."""
+    def append_delta(self, event: m.BlockDelta, turn_id: str) -> None:
+        """Append one delta of the agent itself."""
+    def append_deltas(self, deltas: Sequence[m.BlockDelta], turn_id: str) -> None:
+        """Append several deltas that arrived together."""
+    def turn_ended(self, turn_id: str, ended: m.TurnEnded) -> None:
+        """The turn has ended, and its last record is appended."""

@@ -8,7 +8,7 @@ import gateway.model as m
 from gateway.errors import GatewayError, Invalid
 from gateway.time_slices import sliced
 
-from .session_writer import SessionWriter
+from .runtime import SessionWriter
 from .settings_validation import validate_settings
 
 EVENTS_BETWEEN_TURNS = (

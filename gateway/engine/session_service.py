@@ -7,7 +7,6 @@ Order of construction: `SessionTable()`, then `Hub(sessions=table)`, then `Sessi
 import asyncio
 from collections.abc import Coroutine, Sequence
 from contextlib import suppress
-from typing import Any
 
 import gateway.model as m
 from gateway.errors import Busy, Conflict, GatewayError, Interrupted, NotFound, Overloaded, TooLarge
@@ -66,7 +65,7 @@ class LocalSessionService:
 
     async def create(
         self, owner: str, agent: str, *, settings: m.Settings = m.Settings(), history: Sequence[m.SeedMessage] = (),  # noqa: B008
-        title: str | None = None, metadata: dict[str, Any] | None = None,
+        title: str | None = None, metadata: dict[str, object] | None = None,
     ) -> m.SessionView:
         limits = self._runtime.limits
         self._check_room(owner)
@@ -105,7 +104,7 @@ class LocalSessionService:
     # -- changing -------------------------------------------------------------------------------------------------
 
     async def update(
-        self, owner: str, session_id: str, *, title: str | None = None, metadata: dict[str, Any] | None = None,
+        self, owner: str, session_id: str, *, title: str | None = None, metadata: dict[str, object] | None = None,
         agent: str | None = None,
     ) -> m.SessionView:
         session = await self._open(owner, session_id)
@@ -236,7 +235,7 @@ async def wait_for_turns(table: SessionTable, seconds: float, hurry: asyncio.Eve
         await wait_unless_forced(hurry, min(left, DRAIN_POLL_SECONDS), *(run.wait_finished(left) for run in runs))
 
 
-async def wait_unless_forced(hurry: asyncio.Event, seconds: float, *works: Coroutine[Any, Any, None]) -> None:
+async def wait_unless_forced(hurry: asyncio.Event, seconds: float, *works: Coroutine[object, None, None]) -> None:
     """Wait for all works, for so many seconds at most, and not at all once `hurry` is set."""
     async def all_done() -> None:
         await asyncio.gather(*works)

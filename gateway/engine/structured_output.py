@@ -1,7 +1,6 @@
 """Structured output: the last text of a turn is parsed as JSON and validated against a schema."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import jsonschema_rs
 import orjson
@@ -11,7 +10,7 @@ from gateway.errors import Invalid, Unsupported
 from gateway.json_values import JsonLimitExceeded, read_json
 
 
-def check_schema(schema: dict[str, Any]) -> None:
+def check_schema(schema: dict[str, object]) -> None:
     """Refuse a schema that is not a JSON Schema."""
     try:
         jsonschema_rs.validator_for(schema, offline=True)
@@ -19,7 +18,7 @@ def check_schema(schema: dict[str, Any]) -> None:
         raise Invalid(f"output_schema is not a JSON Schema: {_first_line(error)}", param="output_schema") from None
 
 
-def parse_structured_output(schema: dict[str, Any], entries: Sequence[m.HistoryEntry], turn_id: str) -> Any:
+def parse_structured_output(schema: dict[str, object], entries: Sequence[m.HistoryEntry], turn_id: str) -> object:
     """The last text of the agent in the turn, as a value that fits the schema; raises `Unsupported`."""
     text = _strip_code_fence(_last_text(entries, turn_id))
     try:

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Coroutine, Mapping, Sequence
 from itertools import count
-from typing import Any, Protocol
+from typing import Protocol
 
 import structlog
 
@@ -22,7 +22,7 @@ from .event_sink import (
 )
 from .pending_asks import PendingAsks
 from .recovery import AGENT_CHANGED, TurnHistory, append_turn_end
-from .session_writer import SessionWriter
+from .runtime import SessionWriter
 from .structured_output import parse_structured_output
 
 log = structlog.get_logger("dragoman.turn")
@@ -82,7 +82,7 @@ class TurnRun:
         return self.agent.filled(self.session.view.settings)
 
     @property
-    def metadata(self) -> Mapping[str, Any]:
+    def metadata(self) -> Mapping[str, object]:
         return self.session.view.metadata
 
     def mint(self, prefix: str) -> str:
@@ -167,8 +167,8 @@ class TurnRun:
         for requested in [
             ensure_serializable(_request(request_id, ask, expires_at)) for request_id, ask in requests.items()
         ]:
-            self._say(requested, check_scope_id(scope_id))
-        self._say(m.TurnSuspended(pending=tuple(requests)))
+            self._append(requested, check_scope_id(scope_id))
+        self._append(m.TurnSuspended(pending=tuple(requests)))
         self._count(False)
         self.pending_asks.open(requests)
         self._start_timer(self.session.runtime.limits.ask_seconds)
@@ -187,7 +187,7 @@ class TurnRun:
 
     def resume(self) -> None:
         """Every ask is settled: append that, and let the backend go on."""
-        self._say(m.TurnResumed(settled=self.pending_asks.settled))
+        self._append(m.TurnResumed(settled=self.pending_asks.settled))
         for scope_id in self.session.grammar.scopes:
             if scope_id != m.ROOT and self.session.view.scopes[scope_id].status is m.ScopeStatus.BLOCKED:
                 self._say_status(m.ScopeStatusChanged(status=m.ScopeStatus.RUNNING), scope_id)
@@ -231,7 +231,7 @@ class TurnRun:
         )
 
     def finish(
-        self, outcome: m.Outcome, stop_reason: m.StopReason, fault: m.Fault | None = None, result: Any = None,
+        self, outcome: m.Outcome, stop_reason: m.StopReason, fault: m.Fault | None = None, result: object = None,
     ) -> None:
         """Close what is open and append `turn.ended`; a second call does nothing."""
         if self.is_ended:
@@ -246,13 +246,13 @@ class TurnRun:
         append_turn_end(self.session, self.turn_id, ended)
         self.session.turn_ended(self.turn_id, ended)
 
-    def _say(self, event: m.AnyEvent, scope_id: str = m.ROOT) -> None:
+    def _append(self, event: m.AnyEvent, scope_id: str = m.ROOT) -> None:
         self.session.append(event, scope_id, self.turn_id)
 
     def _say_status(self, event: m.ScopeStatusChanged, scope_id: str) -> None:
         """Append that a sub-agent waits for people or goes on, unless its backend has said so."""
         for one in with_scope_status(self.session, event, scope_id):
-            self._say(one, scope_id)
+            self._append(one, scope_id)
 
     def _count(self, counts: bool) -> None:
         if counts is not self._counts:

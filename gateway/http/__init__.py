@@ -32,8 +32,7 @@ from .json_io import (
     validate,
 )
 from .metrics import KeyMetrics, LoopLagMonitor, Metrics, SessionMetrics, metrics_routes
-from .pagination import decode_cursor, encode_cursor
-from .query import parse_whole_number
+from .query import decode_cursor, encode_cursor, parse_whole_number
 from .request_body import delay_100_continue
 from .request_id import add_request_id, request_id_of
 from .security import (

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Itera
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from aiohttp import web
 from pydantic import BaseModel
@@ -177,7 +177,7 @@ class Context(Generic[SettingsT]):
             if gone and receipt.turn_id is not None:
                 await self.sessions.client_left(owner, session_id, receipt.turn_id)
 
-    async def begin_turn(self, owner: str, session_id: str, submitting: Coroutine[Any, Any, Receipt]) -> Receipt:
+    async def begin_turn(self, owner: str, session_id: str, submitting: Coroutine[object, None, Receipt]) -> Receipt:
         """Submit commands that start a turn which the client will follow.
 
         The handler of a client that disconnects is cancelled. What the session has accepted by then is stored all the
@@ -208,7 +208,7 @@ class Context(Generic[SettingsT]):
 
     async def stream_session(
         self, request: web.Request, session_id: str, options: StreamOptions, *, after: int, comment: str,
-        told: Callable[[int], None],
+        on_write: Callable[[int], None],
     ) -> web.StreamResponse:
         """Stream the events of a session after that record until the client disconnects."""
         self.check_open()
@@ -221,7 +221,7 @@ class Context(Generic[SettingsT]):
                 patience=self.send_timeout,
                 hello=comment,
                 ping=comment,
-                told=told,
+                on_write=on_write,
             )
         finally:
             subscription.close()

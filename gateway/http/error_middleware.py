@@ -1,7 +1,6 @@
 """Turns errors into HTTP responses in the format of the dialect that the client uses."""
 
 from collections.abc import Callable
-from typing import Any
 
 from aiohttp import web
 
@@ -16,7 +15,7 @@ from .security import Handler, retry_after_seconds
 
 log = get_logger("dragoman.http")
 
-ErrorEncoder = Callable[[str, GatewayError], tuple[int, Any]]
+ErrorEncoder = Callable[[str, GatewayError], tuple[int, object]]
 """(path, error) → status and body of the dialect that is mounted at the path."""
 
 _CODES = {code.status: code for code in m.FaultCode} | {405: m.FaultCode.INVALID, 415: m.FaultCode.INVALID}

@@ -98,19 +98,19 @@ async def digest_form(request: web.Request) -> str:
     return _join_digests(digests)
 
 
-def safe_file_name(said: str | None) -> str:
+def safe_file_name(given: str | None) -> str:
     """Return the name of a file without folders and without characters that could deceive a reader or a shell."""
-    last = (said or "").replace("\\", "/").rsplit("/", 1)[-1]
+    last = (given or "").replace("\\", "/").rsplit("/", 1)[-1]
     name = UNSAFE_NAME_CHARACTERS.sub("_", last).strip(" .")
     return name[-MAX_NAME:] or "file"
 
 
-def guess_media_type(said: str | None, name: str) -> str:
+def guess_media_type(given: str | None, name: str) -> str:
     """Return the media type that the client gave, or the one that the file name suggests."""
-    told = (said or "").partition(";")[0].strip().lower()
-    if not MEDIA_TYPE.fullmatch(told) or told == OCTET_STREAM:
-        told = mimetypes.guess_type(name)[0] or OCTET_STREAM
-    return told
+    media_type = (given or "").partition(";")[0].strip().lower()
+    if not MEDIA_TYPE.fullmatch(media_type) or media_type == OCTET_STREAM:
+        media_type = mimetypes.guess_type(name)[0] or OCTET_STREAM
+    return media_type
 
 
 # -- parts ------------------------------------------------------------------------------------------------------------
@@ -150,7 +150,7 @@ class _LimitedLines:
             raise ValueError(f"it has more than {MAX_LINES} lines outside of its parts")
         return await self._content.readline(**given)
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> object:
         return getattr(self._content, name)
 
 

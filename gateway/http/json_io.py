@@ -80,7 +80,7 @@ async def parse_json_object(body: bytes) -> dict[str, Any]:
     return value
 
 
-def validate(model: type[M], value: Any, field: str = "") -> M:
+def validate(model: type[M], value: object, field: str = "") -> M:
     """Return a parsed value as the wire model; `field` is its path in the body."""
     try:
         return model.model_validate(value)
@@ -95,15 +95,15 @@ def _summarize(found: Sequence[FieldError]) -> str:
     return "; ".join(map(str, found[:3])) + more
 
 
-def dumps(value: Any) -> bytes:
+def dumps(value: object) -> bytes:
     return orjson.dumps(value, default=_json_default)
 
 
-def _json_default(value: Any) -> Any:
+def _json_default(value: object) -> object:
     return orjson.Fragment(b"".join(value.pieces())) if isinstance(value, EncodedArray) else msgspec.to_builtins(value)
 
 
-async def encode_array(values: Iterable[Any]) -> EncodedArray:
+async def encode_array(values: Iterable[object]) -> EncodedArray:
     """Encode an array in slices; long values are few per slice."""
     found, size = list[bytes](), 0
     for value in values:
@@ -115,11 +115,11 @@ async def encode_array(values: Iterable[Any]) -> EncodedArray:
     return EncodedArray(found)
 
 
-def json_response(value: Any, status: int = 200) -> web.Response:
+def json_response(value: object, status: int = 200) -> web.Response:
     """Return the value as JSON; long encoded arrays are sent in pieces."""
     arrays = list[EncodedArray]()
 
-    def spelled(one: Any) -> Any:
+    def spelled(one: object) -> object:
         if not isinstance(one, EncodedArray):
             return msgspec.to_builtins(one)
         arrays.append(one)
@@ -205,7 +205,7 @@ class FailFast:
     """
 
     @classmethod
-    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+    def __get_pydantic_core_schema__(cls, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
         schema = handler(source)
         _set_fail_fast(schema)
         return schema

@@ -85,8 +85,8 @@ class BodyDeadline:
 
 def refuse_compressed(request: web.Request) -> None:
     """Refuse a compressed body where the body is read without decompression."""
-    if (said := _encoding(request)) != "identity":
-        raise _unsupported_encoding(said, "none")
+    if (encoding := _encoding(request)) != "identity":
+        raise _unsupported_encoding(encoding, "none")
 
 
 async def _inflated(request: web.Request, most: int) -> AsyncIterator[bytes]:
@@ -157,6 +157,6 @@ def _too_large(most: int) -> TooLarge:
     return TooLarge(f"the body is larger than {most} bytes")
 
 
-def _unsupported_encoding(said: str, known: str) -> web.HTTPUnsupportedMediaType:
-    shown = said.encode("ascii", "replace").decode()[:40]
+def _unsupported_encoding(encoding: str, known: str) -> web.HTTPUnsupportedMediaType:
+    shown = encoding.encode("ascii", "replace").decode()[:40]
     return web.HTTPUnsupportedMediaType(reason=f"Content-Encoding: '{shown}' is not supported; {known} is")

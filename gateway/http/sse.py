@@ -71,14 +71,14 @@ def comment_line(words: str | bytes) -> bytes:
 async def stream_sse(
     request: web.Request, subscription: Subscription, *, heartbeat: float, patience: float, until_yield: bool = False,
     until_end: bool = False, hello: str | bytes = OPEN_COMMENT, ping: str | bytes = PING_COMMENT,
-    told: Callable[[int], None] | None = None,
+    on_write: Callable[[int], None] | None = None,
 ) -> web.StreamResponse:
     """Stream until the subscription ends or, if wanted, until the turn yields or ends.
 
     A comment is sent at once, so that the client and every proxy know that the stream is open, and another every
     `heartbeat` seconds. Comments that are bytes are sent unchanged. The connection of a client that does not read for
     `patience` seconds is aborted. If the subscription ends early, the client is told to reconnect. The response to HEAD
-    has no body. `told` gets the number of the last record of each write.
+    has no body. `on_write` gets the number of the last record of each write.
     """
     if request.method == hdrs.METH_HEAD:
         return web.Response(content_type="text/event-stream", headers={hdrs.CACHE_CONTROL: "no-cache"})
@@ -95,8 +95,8 @@ async def stream_sse(
                         await _write_frames(response, bodies, last=True)
                         return response
                 await _write_frames(response, bodies)
-                if told is not None:
-                    told(chunks[-1].seq)
+                if on_write is not None:
+                    on_write(chunks[-1].seq)
             if words := sse_farewell(subscription):
                 await response.write_frames(words)
         finally:

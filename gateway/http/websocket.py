@@ -247,8 +247,8 @@ def close_revoked(ws: web.WebSocketResponse, transport: asyncio.Transport | None
 
 def check_upgrade_headers(request: web.Request) -> None:
     """Refuse headers of a handshake that the library cannot handle."""
-    for name, said in request.headers.items():
-        if not said.isascii() and name.lower().startswith(("upgrade", "connection", "sec-websocket-")):
+    for name, value in request.headers.items():
+        if not value.isascii() and name.lower().startswith(("upgrade", "connection", "sec-websocket-")):
             raise Invalid(f"{name}: must be ASCII", param=name)
 
 

@@ -1,8 +1,9 @@
 """Answers in plain words: what a bare text means to an ask, and what an answer looks like as a text."""
 
-from typing import Any
 
 import msgspec
+
+from gateway.json_values import JsonObject, JsonValue
 
 from .asks import AnyAsk, ContinuationAsk, QuestionAsk, RollbackAsk
 from .commands import AnswerQuestion
@@ -11,11 +12,11 @@ from .content import QUESTION_TOOL, Content, ToolCall, text_of
 NO = ("no", "stop", "false")
 
 
-def parse_answer(ask: AnyAsk, said: Content) -> dict[str, Any] | None:
+def parse_answer(ask: AnyAsk, content: Content) -> dict[str, object] | None:
     """The fields of the answer that a returned text gives to this ask; None where words are no answer to it."""
-    words = text_of(said).strip()
+    words = text_of(content).strip()
     if isinstance(ask, QuestionAsk):
-        return {"custom": parse_question_answers(ask, words), "said": said}
+        return {"custom": parse_question_answers(ask, words), "said": content}
     if isinstance(ask, ContinuationAsk):
         return {"proceed": words.lower() not in NO}
     return {"option": words} if isinstance(ask, RollbackAsk) else None
@@ -35,14 +36,14 @@ def parse_question_answers(ask: QuestionAsk, words: str) -> dict[str, str]:
     return _split_by_header(ask, words) or {str(number): words for number in range(len(ask.questions))}
 
 
-def _parsed(words: str) -> Any:
+def _parsed(words: str) -> JsonValue:
     try:
         return msgspec.json.decode(words) if words[:1] in ("{", "[") else None
     except (msgspec.DecodeError, RecursionError):
         return None
 
 
-def _answers_by_header(ask: QuestionAsk, given: dict[str, Any]) -> dict[str, str]:
+def _answers_by_header(ask: QuestionAsk, given: JsonObject) -> dict[str, str]:
     """What the object has under each question's text or, where no other question shares it, under its header."""
     headers = [question.header for question in ask.questions]
     found: dict[str, str] = {}
@@ -52,7 +53,7 @@ def _answers_by_header(ask: QuestionAsk, given: dict[str, Any]) -> dict[str, str
     return found
 
 
-def _as_text(answer: Any) -> str:
+def _as_text(answer: object) -> str:
     """One answer in words; several choices stand in an array."""
     if isinstance(answer, list):
         return ", ".join(map(_as_text, answer))
@@ -60,7 +61,7 @@ def _as_text(answer: Any) -> str:
 
 
 def question_call(ask: QuestionAsk, call_id: str) -> ToolCall:
-    """The questions as the call of a tool that is known by this name and input far beyond this house."""
+    """The questions as the call of a tool that is known by this name and input by many agents and clients."""
     questions = [
         {
             "question": one.question, "header": one.header or "", "multiSelect": one.multi_select,
@@ -78,28 +79,28 @@ def is_question_call(call: ToolCall | None) -> bool:
 
 def format_answer(ask: QuestionAsk, answer: AnswerQuestion) -> str:
     """`Colour: Red; Fruits: Apple, Cherry`; the same words for every question are told once."""
-    told = [_chosen_text(ask, answer, number) for number in range(len(ask.questions))]
-    if len(set(told)) > 1:
-        told = [f"{head}: {words}" for head, words in zip(_headers(ask), told, strict=True)]
-    return "; ".join([*dict.fromkeys(told), *([answer.message] if answer.message else [])])
+    texts = [_chosen_text(ask, answer, number) for number in range(len(ask.questions))]
+    if len(set(texts)) > 1:
+        texts = [f"{head}: {words}" for head, words in zip(_headers(ask), texts, strict=True)]
+    return "; ".join([*dict.fromkeys(texts), *([answer.message] if answer.message else [])])
 
 
 def _headers(ask: QuestionAsk) -> list[str]:
     return [question.header or question.question for question in ask.questions]
 
 
-def _split_by_header(ask: QuestionAsk, said: str) -> dict[str, str]:
+def _split_by_header(ask: QuestionAsk, text: str) -> dict[str, str]:
     """The words for each question, where every one is named as `format_answer` names it; otherwise none."""
     at, starts = 0, list[tuple[int, int]]()
     for number, head in enumerate(_headers(ask)):
         named = f"{head}: " if not number else f"; {head}: "
-        start = said.find(named, at) if number else (0 if said.startswith(named) else -1)
+        start = text.find(named, at) if number else (0 if text.startswith(named) else -1)
         if start < 0:
             return {}
         at = start + len(named)
         starts.append((start, at))
-    ends = [start for start, _ in starts[1:]] + [len(said)]
-    return {str(number): said[begin:end] for number, ((_, begin), end) in enumerate(zip(starts, ends, strict=True))}
+    ends = [start for start, _ in starts[1:]] + [len(text)]
+    return {str(number): text[begin:end] for number, ((_, begin), end) in enumerate(zip(starts, ends, strict=True))}
 
 
 def _chosen_text(ask: QuestionAsk, answer: AnswerQuestion, number: int) -> str:

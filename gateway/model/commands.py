@@ -104,7 +104,7 @@ class Configure(Command, frozen=True, kw_only=True, tag="configure"):
 
 
 class CustomCommand(Command, frozen=True, kw_only=True, tag="custom"):
-    """Something one dialect has and the house only carries."""
+    """A command that one dialect has; the gateway only carries it."""
 
     kind: ClassVar[str] = "custom"
     name: str

@@ -7,6 +7,8 @@ from urllib.parse import unquote_to_bytes
 
 from msgspec import Struct
 
+from gateway.json_values import JsonObject
+
 from .enums import FaultCode, Permission, Role, ToolOrigin
 
 QUESTION_TOOL = "AskUserQuestion"
@@ -112,7 +114,7 @@ class ToolSpec(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     name: str
     description: str = ""
-    parameters: dict[str, Any] = {}
+    parameters: JsonObject = {}
     title: str | None = None
 
 
@@ -129,7 +131,7 @@ class Settings(Struct, frozen=True, kw_only=True, omit_defaults=True):
     secrets: dict[str, str] = {}
     system: str | None = None
     model: str | None = None
-    mcp_servers: tuple[dict[str, Any], ...] = ()
+    mcp_servers: tuple[JsonObject, ...] = ()
     agent_id: str | None = None
     agent_version: int | None = None
 

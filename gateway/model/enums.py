@@ -1,4 +1,4 @@
-"""The closed word lists of the house: every enum that events, commands and asks may use."""
+"""The closed word lists of the model: every enum that events, commands and asks may use."""
 
 from enum import StrEnum
 

@@ -7,6 +7,8 @@ from typing import Any, ClassVar
 
 from msgspec import Struct
 
+from gateway.json_values import JsonValue
+
 from .asks import ASKS, AnyAsk
 from .commands import COMMANDS, AnyCommand
 from .content import Content, DataPart, Fault, ImagePart, SeedMessage, Settings, ToolCall, Usage
@@ -329,7 +331,7 @@ class NoticePosted(Event, frozen=True, kw_only=True, tag="notice.posted"):
     topic: str
     title: str
     level: NoticeLevel = NoticeLevel.INFO
-    detail: Any = None
+    detail: JsonValue = None
 
 
 class CustomEvent(Event, frozen=True, kw_only=True, tag="custom"):

@@ -283,18 +283,18 @@ def _check_whole(block: OpenBlock, event: BlockEnded) -> None:
         if event.kind is not BlockKind.TOOL_USE:
             raise GrammarError("only a tool_use block can be torn")
         return
-    said = "".join(block.deltas)
+    text = "".join(block.deltas)
     if event.kind in (BlockKind.TEXT, BlockKind.THINKING):
-        if said != (event.text or ""):
+        if text != (event.text or ""):
             raise GrammarError(f"the deltas of block {event.block_id} do not add up to its text")
     elif event.kind is BlockKind.TOOL_USE:
         if event.call is None or block.call is None or event.call.call_id != block.call.call_id:
             raise GrammarError(f"block {event.block_id} ended with another call than it started with")
-        if said and _parsed(said) != event.call.input:
+        if text and _parsed(text) != event.call.input:
             raise GrammarError(f"the deltas of call {event.call.call_id} do not add up to its input")
 
 
-def _parsed(text: str) -> Any:
+def _parsed(text: str) -> object:
     try:
         return msgspec.json.decode(text)
     except msgspec.DecodeError as error:

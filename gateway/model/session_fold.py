@@ -1,6 +1,6 @@
 """Computes the state of a session from its records: one function per type of event that changes the state."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, cast
 
 from .commands import ANSWERS, Answer, SendMessage
@@ -219,7 +219,7 @@ def _scope_changed(view: SessionView, record: Record, event: ScopeStatusChanged)
         scope.archived_at = record.at if event.status is ScopeStatus.ARCHIVED else scope.archived_at
 
 
-def _private_of(metadata: dict[str, Any]) -> dict[str, Any]:
+def _private_of(metadata: Mapping[str, object]) -> dict[str, object]:
     """What stays when metadata are replaced by somebody who cannot see it."""
     return {PRIVATE: metadata[PRIVATE]} if PRIVATE in metadata else {}
 

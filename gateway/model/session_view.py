@@ -5,6 +5,8 @@ from typing import Any
 
 from msgspec import Struct, field
 
+from gateway.json_values import JsonValue
+
 from .asks import AnyAsk
 from .commands import Answer
 from .content import Content, Settings, ToolCall, Usage
@@ -30,7 +32,7 @@ class HistoryEntry(Struct, kw_only=True):
     outcome: Outcome | None = None
     stop_reason: StopReason | None = None
     usage: Usage | None = None
-    annotations: dict[AnnotationTopic, Any] = {}
+    annotations: dict[AnnotationTopic, JsonValue] = {}
 
 
 class OpenAsk(Struct, kw_only=True, frozen=True):
@@ -141,7 +143,7 @@ class SessionView(Struct, kw_only=True):
     def private(self, dialect: str) -> dict[str, Any]:
         """What one dialect keeps with the session for itself."""
         kept = self.metadata.get(PRIVATE)
-        found: dict[str, Any] = kept.get(dialect, {}) if isinstance(kept, dict) else {}
+        found: dict[str, object] = kept.get(dialect, {}) if isinstance(kept, dict) else {}
         return found
 
     @property

@@ -46,9 +46,9 @@ def message_ends(grammar: Grammar, outcome: Outcome, stop_reason: StopReason) ->
 
 
 def _block_end(block: OpenBlock) -> BlockEnded:
-    said = "".join(block.deltas) if block.kind in (BlockKind.TEXT, BlockKind.THINKING) else None
+    text = "".join(block.deltas) if block.kind in (BlockKind.TEXT, BlockKind.THINKING) else None
     return BlockEnded(
-        block_id=block.block_id, message_id=block.message_id, kind=block.kind, text=said, call=block.call,
+        block_id=block.block_id, message_id=block.message_id, kind=block.kind, text=text, call=block.call,
         torn=block.kind is BlockKind.TOOL_USE,
     )
 

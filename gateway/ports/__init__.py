@@ -13,7 +13,6 @@ from .backend import (
     StatefulBackend,
     Turn,
 )
-from .clock import Sleep
 from .dialect import (
     NO_FRAMES,
     NO_OPTIONS,
@@ -30,7 +29,7 @@ from .dialect import (
     StreamOptions,
     TableEncoder,
 )
-from .event_log import NO_LISTENER, Clock, EventLog, LogListener, SessionHead
+from .event_log import NO_LISTENER, Clock, EventLog, LogListener, SessionHead, Sleep
 from .keys import (
     ANONYMOUS,
     KEY_PREFIX,

@@ -99,7 +99,7 @@ class Addresses(Protocol):
         """The addresses of this host, as `getaddrinfo` returns them; raises `OSError`."""
     def allows_name(self, host: str) -> bool:
         """Whether the operator has allowed this host name, whatever its addresses are."""
-    def socket_factory(self, host: str) -> Callable[[tuple[Any, Any, int, str, Any]], socket.socket]:
+    def socket_factory(self, host: str) -> Callable[[tuple[object, object, int, str, object]], socket.socket]:
         """The hook that opens sockets to this host, and refuses addresses that clients may not name."""
 
 

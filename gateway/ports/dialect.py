@@ -10,6 +10,7 @@ from pydantic import BaseModel
 
 import gateway.model as m
 from gateway.ids import Mint
+from gateway.json_values import JsonObject, JsonValue
 
 from .remote import Decoder, ParsedFrame, Remote, RemoteAddress
 
@@ -79,7 +80,9 @@ class SkippingProjector(Protocol):
 class CueEncoder(Protocol):
     """Makes the frames of one cue."""
 
-    def __call__(self, record: Any, event: Any, extra: Mapping[str, Any], cursor: FrameCursor = None, /) -> Frames:
+    def __call__(
+        self, record: m.Record | None, event: object, extra: Mapping[str, object], cursor: FrameCursor = None, /,
+    ) -> Frames:
         """From a record, its event and bindings beside them; every frame gets the cursor."""
 
 
@@ -87,22 +90,24 @@ class TableEncoder(Protocol):
     """The frames of a table in one framing."""
 
     def record(
-        self, record: m.Record, extra: Mapping[str, Any] | None = ..., cursor: FrameCursor = ...
+        self, record: m.Record, extra: Mapping[str, object] | None = ..., cursor: FrameCursor = ...
     ) -> Frames:
         """The frames of the record's event; none where the table is silent."""
     def cue(
-        self, name: str, record: m.Record | None, bindings: Mapping[str, Any] | None = ..., cursor: FrameCursor = ...,
+        self, name: str, record: m.Record | None, bindings: Mapping[str, object] | None = ...,
+        cursor: FrameCursor = ...,
     ) -> Frames:
         """The frames of a cue by its name."""
     def cue_encoders(self, kind: type[m.Event]) -> Mapping[str, CueEncoder]:
         """The encoders of one kind of event by its variants, for callers with many such events."""
 
 
-class DialectTable(Protocol):
-    """What a dialect calls things: frames, REST bodies, refusals and commands by their names.
+Binding = object
+"""A value that a template of a table uses under a name: anything that can be written as JSON."""
 
-    What a table spells is JSON, so `Any` is what its bodies and bindings are.
-    """
+
+class DialectTable(Protocol):
+    """What a dialect calls things: frames, REST bodies, refusals and commands by their names."""
 
     @property
     def dialect(self) -> str:
@@ -111,15 +116,15 @@ class DialectTable(Protocol):
     def support(self) -> Mapping[str, str]:
         """How well the dialect carries each feature."""
     def encoder(self, framing: Framing) -> TableEncoder: ...
-    def object(self, name: str, /, **bindings: Any) -> Any:
+    def object(self, name: str, /, **bindings: Binding) -> JsonObject:
         """A REST body, as plain JSON-able values."""
-    def error(self, code: m.FaultCode, /, **bindings: Any) -> tuple[int, Any]:
+    def error(self, code: m.FaultCode, /, **bindings: Binding) -> tuple[int, JsonValue]:
         """The status and body of a refusal."""
     def word(self, enum_map: str, value: StrEnum | str) -> str:
         """The dialect's word for a member of an enum."""
     def meanings(self, enum_map: str, kind: type[Member], *preferred: Member) -> dict[str, Member]:
         """The members that the words of an enum map stand for."""
-    def command(self, message: str, /, **bindings: Any) -> m.AnyCommand:
+    def command(self, message: str, /, **bindings: Binding) -> m.AnyCommand:
         """The command that a client message stands for."""
 
 

@@ -1,6 +1,6 @@
 """The event log: keeps the records of sessions in order, and reports each record when it is stored."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
 from msgspec import Struct
@@ -10,6 +10,8 @@ from gateway.errors import GatewayError
 
 Clock = Callable[[], float]
 """Seconds since the epoch."""
+Sleep = Callable[[float], Awaitable[None]]
+"""Waits for so many seconds."""
 
 
 class SessionHead(Struct, frozen=True, kw_only=True):

@@ -6,12 +6,12 @@ import os
 import re
 import secrets
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import suppress
 from fnmatch import fnmatchcase
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from typing import BinaryIO, Protocol
 
 import msgspec
 
@@ -138,7 +138,7 @@ class FileStore:
 
 
 async def create_file_resource(
-    files: Files, resources: Resources, owner: str, stored: StoredFile, body: dict[str, Any],
+    files: Files, resources: Resources, owner: str, stored: StoredFile, body: Mapping[str, object],
 ) -> Resource:
     """Make the resource of a stored file; if that fails, the file is removed."""
     try:

@@ -202,7 +202,7 @@ class KeyService:
     async def _changed(self, rule: KeyRule[T]) -> T:
         while True:
             version, keys = await self._table.load()
-            change, told = rule(keys)
+            change, result = rule(keys)
             if await self._table.change(version, change):
                 await self.refresh()
-                return told
+                return result

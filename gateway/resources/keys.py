@@ -173,9 +173,9 @@ class KeyStore:
         try:
             while True:
                 version, keys = self._table.load()
-                change, told = rule(keys)
+                change, result = rule(keys)
                 if self._table.change(version, change):
-                    return told
+                    return result
         finally:
             self._table.close()
 

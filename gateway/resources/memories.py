@@ -105,7 +105,7 @@ class Memories:
     async def remove(self, owner: str, number: int) -> None:
         await self._resources.delete(KIND, owner, (await self.find(owner, number)).resource.resource_id)
 
-    async def change_all(self, owner: str, numbers: Iterable[int], /, **changes: Any) -> int:
+    async def change_all(self, owner: str, numbers: Iterable[int], /, **changes: object) -> int:
         """Change those of these memories that there are; return how many."""
         found = await self._those(owner, numbers)
         for kept in found:

@@ -3,13 +3,13 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from typing import Any
 
 import structlog
 from msgspec.structs import replace
 
 import gateway.model as m
 from gateway.errors import Conflict, GatewayError, NotFound, OutcomeUnknown
+from gateway.json_values import JsonValue
 from gateway.ports import Clock, SessionService
 from gateway.supervision import exception_of
 
@@ -175,7 +175,7 @@ class Scheduler:
         error = ended.fault.message if ended and ended.fault else "interrupted" if ended else gone
         await self._note(kept, status="failed", error=error, finished_at=self._clock())
 
-    async def _note(self, kept: StoredRun, **changes: Any) -> StoredRun:
+    async def _note(self, kept: StoredRun, **changes: JsonValue) -> StoredRun:
         """Store what became of a run; its task may have been deleted meanwhile, with all runs."""
         try:
             return await self._schedules.note(kept, **changes)

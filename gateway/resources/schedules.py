@@ -215,7 +215,7 @@ class Schedules:
             RUN, owner, msgspec.to_builtins(run), parent=run.task_id, resource_id=_id_of(run.task_id, due),
         ))
 
-    async def note(self, kept: StoredRun, **changes: Any) -> StoredRun:
+    async def note(self, kept: StoredRun, **changes: object) -> StoredRun:
         """Store what has become of a run."""
         body = msgspec.to_builtins(replace(kept.run, **changes))
         return _run(await self._resources.update(RUN, kept.owner, kept.run_id, body))

@@ -10,7 +10,6 @@ import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import orjson
@@ -19,7 +18,7 @@ from msgspec.structs import replace
 import gateway.model as m
 from gateway.errors import Invalid, TooLarge
 from gateway.field_errors import describe_struct_error
-from gateway.json_values import MAX_JSON_ITEMS, JsonLimitExceeded, read_json
+from gateway.json_values import MAX_JSON_ITEMS, JsonLimitExceeded, JsonObject, read_json
 
 from .workspaces import Workspace
 
@@ -90,7 +89,7 @@ def _whole(records: Sequence[m.Record]) -> Sequence[m.Record]:
     return records[:next(place for place, record in enumerate(records) if record.turn_id == turn_id)]
 
 
-def _nothing(secrets: dict[str, Any]) -> dict[str, Any]:
+def _nothing(secrets: JsonObject) -> JsonObject:
     return {}
 
 
@@ -240,7 +239,7 @@ def addresses_in(records: Iterable[m.Record]) -> Iterator[Named]:
             yield f"record {record.seq}: {field}", url
 
 
-def _of_event(event: Any) -> Iterator[Named]:
+def _of_event(event: object) -> Iterator[Named]:
     match event:
         case m.SessionCreated(settings=settings, history=history):
             yield from _of_settings(settings)

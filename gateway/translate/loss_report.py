@@ -44,9 +44,9 @@ class LossCounter:
             note = self._target.notes.get(feature)
             yield f"{self._counts[feature]} × {feature}: {self._level(feature)}{f' ({note})' if note else ''}"
         if self._source is not None:
-            unsaid = [feature for feature in FEATURES if self._source.client_support[feature] in LOST_LEVELS]
-            if unsaid:
-                yield f"{self._source.dialect} itself never says: {', '.join(unsaid)}"
+            never_sent = [feature for feature in FEATURES if self._source.client_support[feature] in LOST_LEVELS]
+            if never_sent:
+                yield f"{self._source.dialect} itself never says: {', '.join(never_sent)}"
 
     def _level(self, feature: str) -> SupportLevel:
         assert self._target is not None, "only a dialect loses anything"

@@ -103,14 +103,14 @@ class RecordingReader:
 
     def _is_recording(self, line: bytes) -> bool:
         try:
-            said = read_exact_json(line)
+            header = read_exact_json(line)
         except orjson.JSONDecodeError:
             return False
-        if isinstance(said, dict) and "exchange" in said and "at" in said:
+        if isinstance(header, dict) and "exchange" in header and "at" in header:
             raise UnreadableRecording(
                 self._number, "this is out of the middle of a recording; its first line is missing"
             )
-        return isinstance(said, dict) and said.get("type") == "recording"
+        return isinstance(header, dict) and header.get("type") == "recording"
 
 
 class SseParser:
@@ -130,18 +130,18 @@ class SseParser:
         except GatewayError as error:
             raise UnreadableRecording(number, error.message) from None
         for event in events:
-            yield self._told(event)
+            yield self._frame(event)
 
     def end(self) -> Iterator[AnyRecordedItem]:
         """Files often lack their last empty line; half an event is ignored."""
-        was_open, told = self._open, 0
+        was_open, count = self._open, 0
         for event in self._decoder.feed(b"\n"):
             if event.data.strip():
-                yield self._told(event)
-                told += 1
-        self.torn = was_open and not told
+                yield self._frame(event)
+                count += 1
+        self.torn = was_open and not count
 
-    def _told(self, event: SseEvent) -> ServerFrame:
+    def _frame(self, event: SseEvent) -> ServerFrame:
         return ServerFrame(line=self._number, frame=frame_of_event(event, self._number))
 
 
@@ -195,12 +195,13 @@ class RecordParser:
 
     def _is_header(self, line: bytes) -> bool:
         try:
-            said = read_exact_json(line)
+            header = read_exact_json(line)
         except orjson.JSONDecodeError:
             return False
-        if not isinstance(said, dict) or said.get("format") != EXPORT_FORMAT:
+        if not isinstance(header, dict) or header.get("format") != EXPORT_FORMAT:
             return False
-        if isinstance(said.get("model"), int) and said["model"] > m.MODEL_VERSION:
-            raise UnreadableRecording(1, f"this was written by a newer Dragoman (model {said['model']}, this one knows "
-                                f"{m.MODEL_VERSION}); install that one")
+        if isinstance(header.get("model"), int) and header["model"] > m.MODEL_VERSION:
+            raise UnreadableRecording(
+                1, f"this was written by a newer Dragoman (model {header['model']}, this one knows {m.MODEL_VERSION}); "
+                "install that one")
         return True

@@ -86,7 +86,7 @@ class RecordComposer:
         elif isinstance(item, RemoteAsk):
             self._ask(item, at)
         else:
-            self._say(item, at)
+            self._add(item, at)
 
     def resume(self, at: float) -> None:
         """Start or resume a turn, if none runs."""
@@ -167,13 +167,13 @@ class RecordComposer:
         held, self._held = self._held, []
         if held:
             self.begin(at)
-        for said in held:
-            self._say(said, at)
+        for item in held:
+            self._add(item, at)
 
     # -- records --------------------------------------------------------------------------------------------------
 
-    def _say(self, said: BackendEvent, at: float) -> None:
-        event, scope_id = (said.event, said.scope_id) if isinstance(said, ScopedEvent) else (said, m.ROOT)
+    def _add(self, item: BackendEvent, at: float) -> None:
+        event, scope_id = (item.event, item.scope_id) if isinstance(item, ScopedEvent) else (item, m.ROOT)
         if isinstance(event, m.MessageEnded):
             self._usage += event.usage
         self._record(event, at, scope_id)

@@ -40,16 +40,16 @@ def _parse_packet(text: str) -> ParsedFrame | None:
     return to_frame(parse_json(text))
 
 
-def to_frame(said: Any) -> ParsedFrame:
+def to_frame(value: object) -> ParsedFrame:
     """A frame with its name: `["name", body]`, `{"event": name, "data": body}`, or an object that contains its name."""
-    if isinstance(said, list) and said and isinstance(said[0], str):
-        return ParsedFrame(said[0], said[1] if len(said) > 1 else None)
-    if not isinstance(said, dict):
+    if isinstance(value, list) and value and isinstance(value[0], str):
+        return ParsedFrame(value[0], value[1] if len(value) > 1 else None)
+    if not isinstance(value, dict):
         raise InvalidFrame("this is no frame: neither an object nor an event of Socket.IO")
-    name = said.get("event", said.get("type"))
-    if isinstance(name, str) and "data" in said and "event" in said and said.keys() <= ENVELOPE_FIELDS:
-        return ParsedFrame(name, said["data"], str(said.get("id") or ""))
-    return ParsedFrame(name if isinstance(name, str) else "", said)
+    name = value.get("event", value.get("type"))
+    if isinstance(name, str) and "data" in value and "event" in value and value.keys() <= ENVELOPE_FIELDS:
+        return ParsedFrame(name, value["data"], str(value.get("id") or ""))
+    return ParsedFrame(name if isinstance(name, str) else "", value)
 
 
 def parse_json(text: str | bytes) -> Any:

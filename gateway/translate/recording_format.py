@@ -38,7 +38,7 @@ class RecordedExchange:
 
     __slots__ = ("decoder", "is_polling", "name", "started")
 
-    def __init__(self, entry: dict[str, Any]) -> None:
+    def __init__(self, entry: dict[str, object]) -> None:
         self.name = f"{entry.get('method', '')} {entry.get('path', '')}"
         self.is_polling = POLLING_QUERY in str(entry.get("query") or "")
         self.decoder = SseDecoder()
@@ -89,7 +89,7 @@ class RecordingParser:
                 if kind == "end":
                     del self._exchanges[name]
 
-    def _begin(self, number: int, entry: dict[str, Any]) -> None:
+    def _begin(self, number: int, entry: dict[str, object]) -> None:
         if entry.get("version") != VERSION:
             raise UnreadableRecording(
                 number, f"this is version {entry.get('version')!r} of recordings; {VERSION} is read here"
@@ -113,7 +113,7 @@ class RecordingParser:
             yield ClientFrame(frame=ParsedFrame(exchange.name, {}), **place)
 
     def _event(
-        self, exchange: RecordedExchange, entry: dict[str, Any], place: dict[str, Any]
+        self, exchange: RecordedExchange, entry: dict[str, object], place: dict[str, Any]
     ) -> Iterator[AnyRecordedItem]:
         try:
             events = exchange.decoder.feed(_bytes(entry))
@@ -124,7 +124,7 @@ class RecordingParser:
             exchange.started = True
 
     def _frame(
-        self, exchange: RecordedExchange, entry: dict[str, Any], place: dict[str, Any]
+        self, exchange: RecordedExchange, entry: dict[str, object], place: dict[str, Any]
     ) -> Iterator[AnyRecordedItem]:
         if "text" not in entry:
             return  # no dialect uses binary frames
@@ -164,14 +164,14 @@ class RecordingParser:
             yield RejectedRequest(**place)
 
     def _ended(
-        self, exchange: RecordedExchange, entry: dict[str, Any], place: dict[str, Any]
+        self, exchange: RecordedExchange, entry: dict[str, object], place: dict[str, Any]
     ) -> Iterator[AnyRecordedItem]:
         if entry.get("ending") == "refused":
             yield RejectedRequest(**place)
 
 
 LINE_HANDLERS: dict[
-    str, Callable[[RecordingParser, RecordedExchange, dict[str, Any], dict[str, Any]], Iterator[AnyRecordedItem]]
+    str, Callable[[RecordingParser, RecordedExchange, dict[str, object], dict[str, object]], Iterator[AnyRecordedItem]]
 ] = {
     "request": RecordingParser._request,
     "event": RecordingParser._event,

@@ -3,9 +3,9 @@
 import re
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 import gateway.model as m
+from gateway.json_values import JsonValue
 from gateway.ports import DecodedItem, Decoder, ParsedFrame, RemoteAsk
 
 from .record_composer import RecordComposer
@@ -159,7 +159,9 @@ def _session_id_in(frame: ParsedFrame) -> tuple[str, str] | None:
     if on_path is not None and LIKE_AN_ID.fullmatch(on_path[1]):
         return ID_FIELDS[0], on_path[1]
     body = frame.body if isinstance(frame.body, Mapping) else {}
-    inner: list[Mapping[str, Any]] = [body, *(body[at] for at in NESTED_FIELDS if isinstance(body.get(at), Mapping))]
+    inner: list[Mapping[str, JsonValue]] = [
+        body, *(body[at] for at in NESTED_FIELDS if isinstance(body.get(at), Mapping)),
+    ]
     for name in ID_FIELDS:
         for where in inner:
             value = where.get(name)

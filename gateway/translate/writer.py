@@ -56,11 +56,11 @@ class DialectWriter:
 
     def _due(self, projector: Projector, now: float | None) -> bytes:
         """The output that a timer would have released by then."""
-        said, before = b"", None
+        written, before = b"", None
         while (due := projector.deadline) not in (None, before) and (now is None or due <= now):
-            said += self._recorded(projector.flush(due))
+            written += self._recorded(projector.flush(due))
             before = due
-        return said
+        return written
 
     def _recorded(self, frames: Frames) -> bytes:
         framing = self._dialect.framings[0]

@@ -15,7 +15,7 @@ EVERYBODY = (
 
 MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "gateway.old_imports": (),
-    "gateway.model": ("gateway.old_imports",),
+    "gateway.model": ("gateway.json_values", "gateway.old_imports"),
     "gateway.errors": ("gateway.model",),
     "gateway.field_errors": (),
     "gateway.ids": (),

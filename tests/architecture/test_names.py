@@ -13,13 +13,11 @@ SOURCES = sorted(path for room in ("gateway", "adapters", "mappings", "conforman
 TESTS = [(path.stem, path.read_text()) for path in sorted((ROOT / "tests").rglob("test_*.py"))]
 
 TESTED_BY = {
-    "gateway/engine/session_writer.py": "tests/engine/test_session.py",
     "gateway/ports/*.py": "tests/contract/test_dialects.py",
     "gateway/backends/kinds.py": "tests/backends/test_kinds.py",
     "gateway/cli/options.py": "tests/cli/test_commands.py",
     "gateway/backends/demo/*_directives.py": "tests/backends/demo/test_directives.py",
     "gateway/backends/agui/state_events.py": "tests/backends/agui/test_decoder.py",
-    "gateway/backends/remote/turn_reader.py": "tests/backends/remote/test_held_calls.py",
     "gateway/cli/help_text.py": "tests/cli/test_commands.py",
     "gateway/cli/remote_server.py": "tests/cli/test_chat.py",
     "gateway/client/json_readers.py": "tests/adapters/blade/client/test_readers.py",

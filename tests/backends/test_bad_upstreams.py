@@ -45,11 +45,11 @@ UPSTREAMS = {
     "openai": Upstream(
         begin=fake.chunk({"role": "assistant", "content": ""}), word=lambda text: fake.chunk({"content": text}),
         call=lambda number, id, arguments: fake.chunk(fake.call(number, id, "look", arguments)),
-        end=lambda reason: fake.chunk(finish=reason or "stop") + fake.DONE, settings={"model": "m", "retries": 0}),
+        end=lambda reason: fake.chunk(finish=reason or "stop") + fake.DONE, settings={"model": "m", "attempts": 1}),
     "anthropic": Upstream(
         begin=fake_messages.start(), word=lambda text: _message(9, text),
         call=lambda number, id, arguments: b"".join(fake_messages.tool(number, id, "look", arguments)),
-        end=lambda reason: fake_messages.end(reason or "end_turn"), settings={"model": "m", "retries": 0}),
+        end=lambda reason: fake_messages.end(reason or "end_turn"), settings={"model": "m", "attempts": 1}),
     "agui": Upstream(
         begin=encoded(agui_driving.START), word=lambda text: encoded(*agui_driving.text(text)),
         call=lambda number, id, arguments: encoded(*agui_driving.call(id, "look", *filter(None, [arguments]))),

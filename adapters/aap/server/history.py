@@ -9,10 +9,11 @@ from msgspec.structs import replace
 import gateway.model as m
 from adapters.aap.asks import CANCELLED, wire_answer
 from gateway.http import encode_array
+from gateway.json_values import JsonValue
 from gateway.ports import DialectTable
 
 
-async def history_body(table: DialectTable, kind: str, view: m.SessionView) -> Any:
+async def history_body(table: DialectTable, kind: str, view: m.SessionView) -> object:
     """All messages, and at the end what waits for the client: it must be able to continue from this alone."""
     entries = view.entries if kind == "full" else view.compacted
     archived = view.entries[:view.compacted_to] if kind != "full" and view.compaction is not None else []
@@ -25,13 +26,13 @@ async def history_body(table: DialectTable, kind: str, view: m.SessionView) -> A
     return table.object(f"history.{kind}", messages=await encode_array(merged))
 
 
-HistoryItem = tuple[int, Any, bool]
+HistoryItem = tuple[int, JsonValue, bool]
 """The number of a record, its message or call in the history, and whether it is a call."""
 
 
-def _merged(table: DialectTable, entries: Iterable[m.HistoryEntry], asked: Iterable[HistoryItem]) -> Iterator[Any]:
+def _merged(table: DialectTable, entries: Iterable[m.HistoryEntry], asked: Iterable[HistoryItem]) -> Iterator[object]:
     """Entries and asks in the order of their records; calls that were asked together are one message."""
-    calls: list[Any] = []
+    calls: list[JsonValue] = []
     queue = deque(asked)
 
     def tell(message: Any) -> Iterator[Any]:
@@ -39,7 +40,7 @@ def _merged(table: DialectTable, entries: Iterable[m.HistoryEntry], asked: Itera
         calls.clear()
         yield message
 
-    def take_asks(before: float) -> Iterator[Any]:
+    def take_asks(before: float) -> Iterator[JsonValue]:
         while queue and queue[0][0] < before:
             _, said, is_call = queue.popleft()
             if is_call:
@@ -71,7 +72,7 @@ def _ask_items(table: DialectTable, asks: Iterable[m.AskRecord]) -> Iterable[His
             yield past.settled, table.object("message.tool", call_id=call_id, content=result), False
 
 
-def ask_as_calls(table: DialectTable, request_id: str, ask: m.AnyAsk, scope_id: str) -> list[Any]:
+def ask_as_calls(table: DialectTable, request_id: str, ask: m.AnyAsk, scope_id: str) -> list[JsonValue]:
     """An ask as the call that stands for it in the stream; none if the ask is about a call of the agent."""
     call, is_told = m.call_of(ask), scope_id == m.ROOT
     if call is None and isinstance(ask, m.QuestionAsk):
@@ -81,7 +82,7 @@ def ask_as_calls(table: DialectTable, request_id: str, ask: m.AnyAsk, scope_id: 
     return [] if is_told else [table.object("asked.call", call=call)]
 
 
-def pending_calls_message(table: DialectTable, calls: Sequence[Any]) -> list[Any]:
+def pending_calls_message(table: DialectTable, calls: Sequence[object]) -> list[JsonValue]:
     """One message of such calls, if there are any."""
     return [table.object("message.asked", calls=list(calls))] if calls else []
 
@@ -111,7 +112,7 @@ def agent_messages(
     entries: Iterable[m.HistoryEntry],
     told: Container[str | None] = (),
     returned: Container[str | None] = (),
-) -> list[Any]:
+) -> list[JsonValue]:
     """The messages of the agent and its tools, without those that the client sent or returned."""
     own = [entry for entry in _visible_entries(entries, told, returned) if not _by_client(entry)]
     return [message for entry in own for message in _messages(table, entry)]

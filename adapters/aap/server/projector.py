@@ -1,7 +1,6 @@
 """Records in, frames of AAP out. No clock, no socket."""
 
 from collections.abc import Callable
-from typing import Any
 
 import orjson
 
@@ -137,7 +136,7 @@ class TurnBodyProjector(ProjectorBase):
         self.table = table
         self.known = CallRegistry()
         self.view = m.SessionView(session_id="")
-        self.asked: list[Any] = []
+        self.asked: list[object] = []
         """The open asks that are no calls of the agent, as the calls that stand for them."""
 
     def feed(self, record: m.Record) -> Frames:

@@ -45,7 +45,7 @@ async def record_pages(
 
 
 async def update_private(
-    context: Context[BladeSettings], owner: str, session_id: str, title: str | None = None, /, **kept: Any,
+    context: Context[BladeSettings], owner: str, session_id: str, title: str | None = None, /, **kept: object,
 ) -> m.SessionView:
     """Store private data of Blade with the session; every subscriber gets the change."""
     view = await context.sessions.get(owner, session_id)
@@ -92,12 +92,12 @@ async def messages_body(table: DialectTable, pages: AsyncIterable[Sequence[m.Rec
     return await encode_array(_listed(table, told) for told in await turns_of(pages))
 
 
-def _listed(table: DialectTable, told: TurnEntry) -> Any:
+def _listed(table: DialectTable, told: TurnEntry) -> object:
     shape = "turn.compaction.listed" if told.compaction else "turn.listed"
     return table.object(shape, turn=turn_body(table, told), failure=told.failure)
 
 
-async def history_body(table: DialectTable, pages: AsyncIterable[Sequence[m.Record]], model: str | None) -> Any:
+async def history_body(table: DialectTable, pages: AsyncIterable[Sequence[m.Record]], model: str | None) -> object:
     """The turns as nodes, each below the one before it."""
     turns = await turns_of(pages)
     parents = {after.id: before.id for before, after in pairwise(turns)}

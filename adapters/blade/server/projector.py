@@ -159,26 +159,26 @@ class FrameCueWriter:
 
     # -- what single cues bind ------------------------------------------------------------------------------------
 
-    def _bind_call(self, turn: TurnEntry | None, names: Mapping[str, Any]) -> Mapping[str, Any]:
+    def _bind_call(self, turn: TurnEntry | None, names: Mapping[str, Any]) -> Mapping[str, object]:
         return {"call": views.tool_call_body(self._table, names["call"])}
 
-    def _bind_block(self, turn: TurnEntry | None, names: Mapping[str, Any]) -> Mapping[str, Any]:
+    def _bind_block(self, turn: TurnEntry | None, names: Mapping[str, Any]) -> Mapping[str, object]:
         return {**names, "block": views.block_body(self._table, names["block"])}
 
-    def _bind_status(self, turn: TurnEntry | None, names: Mapping[str, Any]) -> Mapping[str, Any]:
+    def _bind_status(self, turn: TurnEntry | None, names: Mapping[str, object]) -> Mapping[str, object]:
         assert turn is not None
         return {"status": views.turn_status(self._table, turn)}
 
-    def _bind_notice(self, turn: TurnEntry | None, names: Mapping[str, Any]) -> Mapping[str, Any]:
+    def _bind_notice(self, turn: TurnEntry | None, names: Mapping[str, Any]) -> Mapping[str, object]:
         event: m.NoticePosted = names["event"]
         return {"topic": event.topic, "title": event.title, "detail": event.detail, "level": event.level}
 
-    def _bind_pause(self, turn: TurnEntry | None, names: Mapping[str, Any]) -> Mapping[str, Any]:
+    def _bind_pause(self, turn: TurnEntry | None, names: Mapping[str, Any]) -> Mapping[str, object]:
         call: TurnCall | None = names["call"]
         pause = call and self._table.object("pause", call=call, arguments=views.arguments(self._table, call))
         return {"pause": pause, "result": None}
 
-    def _bind_end(self, turn: TurnEntry | None, names: Mapping[str, Any]) -> Mapping[str, Any]:
+    def _bind_end(self, turn: TurnEntry | None, names: Mapping[str, Any]) -> Mapping[str, object]:
         event: m.TurnEnded = names["event"]
         return {
             "result": self._result(event), "stop_reason": self._stop_reason(event), "duration_ms": event.duration_ms,

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable, Mapping
 from posixpath import normpath
-from typing import Any
 
 import gateway.model as m
+from gateway.json_values import JsonObject
 from gateway.ports import DialectTable, IssuedKey
 from gateway.resources import SessionArchive, StoredMemory, StoredRun, StoredTask, WorkspaceItem
 
@@ -56,7 +56,7 @@ RESOURCE_OBJECTS: Mapping[str, tuple[str, ...]] = {
 
 # -- memories ---------------------------------------------------------------------------------------------------------
 
-def memory_body(table: DialectTable, kept: StoredMemory) -> Any:
+def memory_body(table: DialectTable, kept: StoredMemory) -> JsonObject:
     said = kept.memory
     return table.object(
         "memory", id=kept.number, type=said.type, content=said.content, skill=said.skill, record=said.record,
@@ -66,22 +66,22 @@ def memory_body(table: DialectTable, kept: StoredMemory) -> Any:
     )
 
 
-def memories_body(table: DialectTable, page: Iterable[StoredMemory], total: int) -> Any:
+def memories_body(table: DialectTable, page: Iterable[StoredMemory], total: int) -> JsonObject:
     return table.object("memories", items=[memory_body(table, kept) for kept in page], total=total)
 
 
 # -- keys -------------------------------------------------------------------------------------------------------------
 
-def key_body(table: DialectTable, found: IssuedKey) -> Any:
+def key_body(table: DialectTable, found: IssuedKey) -> JsonObject:
     return table.object("key", **_key(found))
 
 
-def created_key_body(table: DialectTable, made: IssuedKey, token: str) -> Any:
+def created_key_body(table: DialectTable, made: IssuedKey, token: str) -> JsonObject:
     """Both shapes in one: the key's own fields, and the key without its plaintext below `key`."""
     return table.object("key.created", **_key(made) | {"plaintext": token}, key=key_body(table, made))
 
 
-def _key(found: IssuedKey) -> dict[str, Any]:
+def _key(found: IssuedKey) -> dict[str, object]:
     return {
         "id": found.key_id, "name": found.label or found.name, "masked": found.masked, "plaintext": None,
         "created_at": found.created.timestamp(), "last_used_at": found.used and found.used.timestamp(),
@@ -91,7 +91,7 @@ def _key(found: IssuedKey) -> dict[str, Any]:
 
 # -- files ------------------------------------------------------------------------------------------------------------
 
-def item_body(table: DialectTable, found: WorkspaceItem, folder: str) -> Any:
+def item_body(table: DialectTable, found: WorkspaceItem, folder: str) -> JsonObject:
     return table.object(
         "folder" if found.is_folder else "file", name=found.name, size=found.size,
         path=normpath(f"{folder}/{found.name}").lstrip("/"), changed_at=found.changed_at,
@@ -102,7 +102,7 @@ def item_body(table: DialectTable, found: WorkspaceItem, folder: str) -> Any:
 
 def checkpoint_body(
     table: DialectTable, checkpoint_id: str, mark: m.Checkpoint, message_id: str | None, preview: str, leaf_id: str,
-) -> Any:
+) -> JsonObject:
     return table.object(
         "checkpoint", checkpoint_id=checkpoint_id, leaf_id=leaf_id,
         turn_id=with_prefix("turn", message_id) if message_id else None, sequence=mark.entries, created_at=mark.at,
@@ -112,7 +112,7 @@ def checkpoint_body(
 
 # -- exports ----------------------------------------------------------------------------------------------------------
 
-def import_preview_body(table: DialectTable, found: SessionArchive) -> Any:
+def import_preview_body(table: DialectTable, found: SessionArchive) -> JsonObject:
     told = found.manifest
     return table.object(
         "import.preview", session_id=told.session_id, intent=told.title or "", agent=told.agent,
@@ -129,7 +129,7 @@ def _is_message(event: m.AnyEvent) -> bool:
 
 # -- scheduled tasks --------------------------------------------------------------------------------------------------
 
-def task_body(table: DialectTable, kept: StoredTask) -> Any:
+def task_body(table: DialectTable, kept: StoredTask) -> JsonObject:
     said = kept.task
     return table.object(
         "task", id=kept.task_id, title=said.title, prompt=said.prompt, cron=said.cron, timezone=said.timezone,
@@ -137,7 +137,7 @@ def task_body(table: DialectTable, kept: StoredTask) -> Any:
     )
 
 
-def task_run_body(table: DialectTable, kept: StoredRun) -> Any:
+def task_run_body(table: DialectTable, kept: StoredRun) -> JsonObject:
     said = kept.run
     return table.object(
         "task.run", id=kept.run_id, task_id=said.task_id, session_id=said.session_id, status=said.status,
@@ -145,7 +145,7 @@ def task_run_body(table: DialectTable, kept: StoredRun) -> Any:
     )
 
 
-def due_body(table: DialectTable, kept: StoredTask, times: Iterable[float]) -> Any:
+def due_body(table: DialectTable, kept: StoredTask, times: Iterable[float]) -> JsonObject:
     return table.object(
         "task.due", task_id=kept.task_id, title=kept.task.title,
         times=[table.object("task.time", at=time) for time in times],

@@ -21,7 +21,7 @@ def run_id_of(session_id: str, seq: int) -> str:
     return f"chat_{session_id.rpartition('_')[2]}_{seq}"
 
 
-def command_seq(session_id: str, run_id: Any) -> int:
+def command_seq(session_id: str, run_id: object) -> int:
     """The place in the log of the command that began this chat; 0 if the session has no chat of this id."""
     number = run_id.rpartition("_")[2] if isinstance(run_id, str) else ""
     seq = int(number) if number.isascii() and number.isdecimal() and len(number) < 16 else 0
@@ -38,7 +38,7 @@ class SessionProjection:
         self._asks = AskProjection(open_turns, self._turns)
         self._accepted: list[tuple[m.Record, m.AnyCommand]] = []
         self._fault: tuple[m.Fault, float, int] | None = None
-        self._replay_state: Any = None
+        self._replay_state: object = None
         self._earlier_turns = 0
         """How many turns the conversation had when the canonical turn began."""
         self._compactions: list[tuple[int, int]] = []

@@ -1,6 +1,6 @@
 """Blade's socket: what each client event does and how it is acknowledged, and the result of a headless chat."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any
 
 import orjson
@@ -10,7 +10,7 @@ from adapters.blade.wire import BladeSettings, ChatSend, Subscribe
 from gateway.client import replace_lone_surrogates_in_steps
 from gateway.errors import Busy, Conflict, GatewayError, Invalid, NotFound, OutcomeUnknown, TooLarge
 from gateway.http import Context, DeferredAck, SocketIOClient, dumps, validate
-from gateway.json_values import Steps, read_json_in_steps
+from gateway.json_values import JsonObject, Steps, read_json_in_steps
 from gateway.ports import Receipt, StreamSlot
 from gateway.resources import create_file_resource
 
@@ -19,7 +19,7 @@ from .projector import record_before_sequence
 from .session_projection import command_seq, run_id_of
 from .stream_options import BARE, StreamOptions
 
-EventHandler = Callable[["ChatSocket", SocketIOClient, dict[str, Any]], Awaitable[Any]]
+EventHandler = Callable[["ChatSocket", SocketIOClient, JsonObject], Awaitable[object]]
 
 
 class ChatSocket:
@@ -28,7 +28,7 @@ class ChatSocket:
     def __init__(self, context: Context[BladeSettings]) -> None:
         self.context = context
 
-    async def on_event(self, peer: SocketIOClient, event: str, said: Any) -> Any:
+    async def on_event(self, peer: SocketIOClient, event: str, said: object) -> object:
         handler = HANDLERS.get(event)
         if handler is None:
             return None
@@ -44,14 +44,14 @@ class ChatSocket:
 
     # -- one method per event -------------------------------------------------------------------------------------
 
-    async def subscribe(self, peer: SocketIOClient, said: dict[str, Any]) -> Any:
+    async def subscribe(self, peer: SocketIOClient, said: JsonObject) -> object:
         body = validate(Subscribe, said)
         options = StreamOptions(
             is_raw=body.event_format == "raw", is_bare=not self.context.settings.patch_snapshots)
         await self._follow(peer, body.session_id, options, body.after_sequence if body.resume else None)
         return self.context.table.object("ack", session_id=body.session_id)
 
-    async def unsubscribe(self, peer: SocketIOClient, said: dict[str, Any]) -> Any:
+    async def unsubscribe(self, peer: SocketIOClient, said: JsonObject) -> object:
         peer.unfollow(str(said.get("session_id")))
         return self.context.table.object("ack", session_id=said.get("session_id"))
 
@@ -70,7 +70,7 @@ class ChatSocket:
             "ack.chat", session_id=session_id, run_id=run_id_of_receipt(session_id, receipt)
         )
 
-    async def stop(self, peer: SocketIOClient, said: dict[str, Any]) -> Any:
+    async def stop(self, peer: SocketIOClient, said: JsonObject) -> object:
         session_id, context = _session_id_of(said), self.context
         view = await context.sessions.get(peer.owner, session_id)
         if view.status is m.SessionStatus.IDLE or not await self._is_under_way(view, said.get("chat_run_id")):
@@ -78,7 +78,7 @@ class ChatSocket:
         await context.sessions.submit(peer.owner, session_id, [context.table.command("chat.stop")])
         return context.table.object("ack.stopped", session_id=session_id)
 
-    async def _is_under_way(self, view: m.SessionView, run_id: Any) -> bool:
+    async def _is_under_way(self, view: m.SessionView, run_id: object) -> bool:
         """Whether the chat belongs to the turn that runs or waits; a client that names no chat means that one."""
         if run_id is None:
             return True
@@ -86,7 +86,7 @@ class ChatSocket:
         records = await self.context.sessions.records(view.owner, view.session_id, seq - 1, 1) if seq else ()
         return any(record.seq == seq and record.turn_id == view.turn_id for record in records)
 
-    async def compact(self, peer: SocketIOClient, said: dict[str, Any]) -> Any:
+    async def compact(self, peer: SocketIOClient, said: JsonObject) -> object:
         session_id, place = _session_id_of(said), self.context.sessions.reserve_stream(peer.owner)
         try:
             receipt = await self.context.sessions.submit(
@@ -97,7 +97,7 @@ class ChatSocket:
             raise
         return DeferredAck(self._compacted(peer, session_id, receipt, place))
 
-    async def _compacted(self, peer: SocketIOClient, session_id: str, receipt: Receipt, place: StreamSlot) -> Any:
+    async def _compacted(self, peer: SocketIOClient, session_id: str, receipt: Receipt, place: StreamSlot) -> object:
         """The acknowledgement comes when the compaction is done; meanwhile the client may send other events."""
         try:
             with place:
@@ -159,7 +159,7 @@ class ChatSocket:
         )
         peer.follow(session_id, options, subscription, after)
 
-    async def send_error(self, peer: SocketIOClient, error: GatewayError, said: Any = None) -> Any:
+    async def send_error(self, peer: SocketIOClient, error: GatewayError, said: object = None) -> object:
         """Send a refusal as an event, and return it for the acknowledgement."""
         table, kind = self.context.table, refusal_name(error)
         refusal = table.object(kind, message=error.message, code=error.code, detail=error.details)
@@ -191,7 +191,7 @@ def refusal_name(error: GatewayError) -> str:
 MISSING_MESSAGE = Invalid("Missing session_id or message")
 
 
-def _session_id_of(said: dict[str, Any]) -> str:
+def _session_id_of(said: Mapping[str, object]) -> str:
     session_id = said.get("session_id")
     if not isinstance(session_id, str) or not session_id:
         raise MISSING_MESSAGE

@@ -22,7 +22,7 @@ from .turn_state import (
     wire_call_id,
 )
 
-NO_NAMES: Mapping[str, Any] = {}
+NO_NAMES: Mapping[str, object] = {}
 FORK_TOOL = "Agent"
 """The tool that starts sub-agents."""
 
@@ -63,7 +63,7 @@ class TurnProjection:
         names = {"content": block.content, "delta": text, "index": len(turn.blocks) - 1}
         self._writer.write(f"patch.{block.type}", turn, names, turn.held_seq)
 
-    def patch(self, cue: str, turn: TurnEntry, **names: Any) -> None:
+    def patch(self, cue: str, turn: TurnEntry, **names: object) -> None:
         """Write a change that is no text; text that follows is a block of its own."""
         turn.growing = None
         turn.patches += 1

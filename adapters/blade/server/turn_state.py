@@ -8,6 +8,7 @@ from zlib import crc32
 
 import gateway.model as m
 from adapters.blade.wire import BLOCK_TYPES, BlockType
+from gateway.json_values import JsonValue
 
 CONTEXT_WINDOW = 200_000
 """The context window of a turn whose agent names none; Blade wants a number."""
@@ -116,7 +117,7 @@ class TurnEntry:
     duration_ms: int = 0
     blocks: list[TurnBlock] = field(default_factory=list)
     calls: dict[str, TurnCall] = field(default_factory=dict)
-    memory_refs: Any = None
+    memory_refs: object = None
     compaction: m.SessionCompacted | None = None
     archived: int = 0
     """How many turns a summary replaces."""
@@ -250,7 +251,7 @@ def _block_of_part(part: m.AnyPart) -> TurnBlock | None:
     return None
 
 
-def data_block(kind: str, content: Any, call: TurnCall | None) -> TurnBlock:
+def data_block(kind: str, content: JsonValue, call: TurnCall | None) -> TurnBlock:
     """A block of a type that Blade does not know becomes a notification."""
     if kind in BLOCK_TYPES:
         return TurnBlock(kind, content, call)

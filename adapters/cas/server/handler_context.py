@@ -10,6 +10,7 @@ import gateway.model as m
 from adapters.cas.wire import CasSettings, PreviewedType, sessions
 from gateway.errors import Busy, Conflict, Invalid, NotFound
 from gateway.http import OWNER, Context
+from gateway.json_values import JsonObject
 
 from . import inbound, views
 from .agents import agent_id_of
@@ -57,7 +58,7 @@ class HandlerContext:
             return kept
         agent_id, version = self.agent_id(view), view.settings.agent_version
         try:
-            ref = agent_id if version is None else {"id": agent_id, "version": version}
+            ref: str | JsonObject = agent_id if version is None else {"id": agent_id, "version": version}
             return (await choose_agent(self.context, view.owner, ref)).snapshot
         except (NotFound, Conflict):  # the agent was deleted or archived since
             return {"id": agent_id, "type": "agent", "name": view.agent, "version": version or 1}
@@ -65,7 +66,7 @@ class HandlerContext:
     def agent_id(self, view: m.SessionView) -> str:
         return agent_id_of(view, view.private(self.context.dialect))
 
-    async def check_sources(self, owner: str, events: Sequence[Any], field: str) -> None:
+    async def check_sources(self, owner: str, events: Sequence[object], field: str) -> None:
         """Refuse events that name an unknown file, a file of another owner, or a forbidden address.
 
         `field` is the place of the events in the body.

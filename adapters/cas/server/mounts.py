@@ -13,6 +13,7 @@ from adapters.cas.wire import CasSettings, FileMount, MemoryMount, RepositoryMou
 from gateway.errors import Conflict, Invalid, NotFound
 from gateway.http import Context, validate
 from gateway.ids import random_id
+from gateway.json_values import JsonObject
 from gateway.ports import DialectTable, Resource
 
 from .session_setup import check_file, check_memory_store
@@ -32,7 +33,7 @@ class Mount:
     secrets: dict[str, str] = field(default_factory=dict, repr=False)
 
 
-async def checked_mount(context: Context[CasSettings], owner: str, given: dict[str, Any], at: str = "") -> Mount:
+async def checked_mount(context: Context[CasSettings], owner: str, given: JsonObject, at: str = "") -> Mount:
     """The resource that a client describes; `at` is its place in the body."""
     kind = given.get("type", "file")
     if kind == "file":

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import gateway.model as m
+from gateway.json_values import JsonObject
 from gateway.ports import DialectTable, Resource
 
 from .inbound import toolset_of_card
@@ -29,7 +30,7 @@ RESOURCE_OBJECTS: Mapping[str, tuple[str, ...]] = {
 }
 
 
-def common_fields(resource: Resource) -> dict[str, Any]:
+def common_fields(resource: Resource) -> JsonObject:
     """The fields of every resource."""
     return {
         "id": resource.resource_id, "metadata": resource.body.get("metadata", {}), "created_at": resource.created_at,
@@ -37,7 +38,7 @@ def common_fields(resource: Resource) -> dict[str, Any]:
     }
 
 
-def agent_body(table: DialectTable, found: Resource, body: Mapping[str, Any], card: m.AgentCard | None) -> Any:
+def agent_body(table: DialectTable, found: Resource, body: Mapping[str, Any], card: m.AgentCard | None) -> JsonObject:
     """An agent with this body; a configured one shows the tools of its card."""
     own = body[table.dialect]
     tools = toolset_of_card(card) if card and "agent" in body and "tools" not in own else own.get("tools")
@@ -55,15 +56,15 @@ def agent_body(table: DialectTable, found: Resource, body: Mapping[str, Any], ca
     )
 
 
-def model_body(table: DialectTable, model_id: str, card: m.AgentCard) -> Any:
+def model_body(table: DialectTable, model_id: str, card: m.AgentCard) -> JsonObject:
     return table.object("model", id=model_id, name=card.title or card.name)
 
 
-def deleted_body(table: DialectTable, kind: str, resource_id: str) -> Any:
+def deleted_body(table: DialectTable, kind: str, resource_id: str) -> JsonObject:
     return table.object(f"deleted.{kind}", id=resource_id)
 
 
-def environment_body(table: DialectTable, found: Resource) -> Any:
+def environment_body(table: DialectTable, found: Resource) -> JsonObject:
     body = found.body
     return table.object(
         "environment",
@@ -74,7 +75,7 @@ def environment_body(table: DialectTable, found: Resource) -> Any:
     )
 
 
-def file_body(table: DialectTable, found: Resource) -> Any:
+def file_body(table: DialectTable, found: Resource) -> JsonObject:
     body = found.body
     return table.object(
         "file", **common_fields(found), name=body["name"], media_type=body["media_type"], size=body["size"],
@@ -82,18 +83,18 @@ def file_body(table: DialectTable, found: Resource) -> Any:
     )
 
 
-def vault_body(table: DialectTable, found: Resource) -> Any:
+def vault_body(table: DialectTable, found: Resource) -> JsonObject:
     return table.object("vault", **common_fields(found), name=found.body["name"])
 
 
-def credential_body(table: DialectTable, found: Resource) -> Any:
+def credential_body(table: DialectTable, found: Resource) -> JsonObject:
     body = found.body
     return table.object(
         "credential", **common_fields(found), vault_id=found.parent, name=body["name"], auth=body["auth"]
     )
 
 
-def memory_store_body(table: DialectTable, found: Resource, entries: int, size: int) -> Any:
+def memory_store_body(table: DialectTable, found: Resource, entries: int, size: int) -> JsonObject:
     body = found.body
     return table.object(
         "memory_store", **common_fields(found), name=body["name"], description=body["description"] or "",
@@ -101,7 +102,7 @@ def memory_store_body(table: DialectTable, found: Resource, entries: int, size: 
     )
 
 
-def memory_body(table: DialectTable, found: Resource, *, whole: bool) -> Any:
+def memory_body(table: DialectTable, found: Resource, *, whole: bool) -> JsonObject:
     """`whole` shows the text of the memory as well as its path."""
     body = found.body
     return table.object(
@@ -120,7 +121,7 @@ def operation(found: Resource) -> str:
     return "created" if found.version == 1 else "modified"
 
 
-def memory_version_body(table: DialectTable, found: Resource, *, whole: bool) -> Any:
+def memory_version_body(table: DialectTable, found: Resource, *, whole: bool) -> JsonObject:
     body = found.body
     return table.object(
         "memory_version", id=version_id(found), memory_id=found.resource_id, store_id=found.parent,
@@ -129,7 +130,7 @@ def memory_version_body(table: DialectTable, found: Resource, *, whole: bool) ->
     )
 
 
-def validation_body(table: DialectTable, found: Resource, at: float) -> Any:
+def validation_body(table: DialectTable, found: Resource, at: float) -> JsonObject:
     """The state of a credential without a request: no address that a client names is fetched here."""
     renews = any(place.endswith("refresh_token") for place in found.secrets)
     return table.object(

@@ -8,6 +8,7 @@ import gateway.model as m
 from adapters.cas.wire import AgentRef, CasSettings, InlineEnvironment
 from gateway.errors import Conflict, Invalid
 from gateway.http import Context, validate
+from gateway.json_values import JsonObject
 
 from . import resource_views as views
 from .agents import UserAgents
@@ -33,7 +34,7 @@ class EnvironmentChoice(NamedTuple):
     self_hosted: bool
 
 
-async def choose_agent(context: Context[CasSettings], owner: str, ref: str | dict[str, Any]) -> AgentChoice:
+async def choose_agent(context: Context[CasSettings], owner: str, ref: str | JsonObject) -> AgentChoice:
     """The agent that a new session names: by its id, or as an object with a version and changes for this session."""
     said = validate(AgentRef, {"id": ref} if isinstance(ref, str) else ref, "agent")
     agents = UserAgents(context, owner)

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Coroutine, Iterator
 from contextlib import contextmanager, suppress
 from copy import copy
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import gateway.model as m
 from adapters.zenflux.wire import LOCAL_USER, ChatSend, ZenfluxSettings
@@ -176,7 +176,7 @@ class ChatService:
         return " ".join(words)[:self.context.settings.title_length] or None
 
     async def _entitled(
-        self, wish: CheckedMessage, view: m.SessionView, title: str, submitting: Coroutine[Any, Any, Receipt],
+        self, wish: CheckedMessage, view: m.SessionView, title: str, submitting: Coroutine[object, None, Receipt],
     ) -> Receipt:
         """Set the title while the run is on, so that its stream has the change, even if the run is very short."""
         submitted = asyncio.ensure_future(submitting)

@@ -33,7 +33,7 @@ class FrameWriter:
     def end(self) -> None:
         self.start = None
 
-    def cue(self, name: str, record: m.Record, **names: Any) -> None:
+    def cue(self, name: str, record: m.Record, **names: object) -> None:
         """Write a cue; deltas that were held back go first."""
         if self.throttle.deadline is not None:
             self._write_merged(self.throttle.release(record.at))

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import gateway.model as m
 from adapters.zenflux.asks import result_text
+from gateway.json_values import JsonValue
 from gateway.ports import DialectTable
 
 from .views import image_names
@@ -91,7 +92,7 @@ class _MessageGrouper:
 
 # -- in words of the wire ---------------------------------------------------------------------------------------------
 
-def message_bodies(table: DialectTable, view: m.SessionView, messages: Sequence[StoredMessage]) -> list[Any]:
+def message_bodies(table: DialectTable, view: m.SessionView, messages: Sequence[StoredMessage]) -> list[JsonValue]:
     return [_message(table, view, message) for message in messages]
 
 
@@ -114,7 +115,7 @@ def _content(table: DialectTable, message: StoredMessage) -> Any:
     only = message.entries[0].content
     if message.role is m.Role.USER and isinstance(only, str):
         return only
-    blocks: list[Any] = []
+    blocks: list[object] = []
     for entry in message.entries:
         if entry.role is not m.Role.TOOL:
             blocks += blocks_of(table, entry.content)
@@ -133,19 +134,18 @@ def _place(blocks: list[Any], entry: m.HistoryEntry) -> int:
     return next(calls, len(blocks)) if entry.origin is m.ToolOrigin.PROVIDER else len(blocks)
 
 
-def blocks_of(table: DialectTable, content: m.Content) -> list[Any]:
+def blocks_of(table: DialectTable, content: m.Content) -> list[JsonValue]:
     return [block for part in m.parts_of(content) for block in _block_of_part(table, part)]
 
 
-def _block_of_part(table: DialectTable, part: m.AnyPart) -> list[Any]:
+def _block_of_part(table: DialectTable, part: m.AnyPart) -> list[JsonValue]:
     """One block, or none for a part that ZenFlux does not have."""
     if isinstance(part, m.ImagePart):
         return [table.object("image", **image_names(part))]
-    blocks: list[Any] = table.object("blocks", content=(part,))
-    return blocks
+    return cast(list[JsonValue], table.object("blocks", content=(part,)))  # the one row that is an array
 
 
-def _metadata(message: StoredMessage) -> dict[str, Any]:
+def _metadata(message: StoredMessage) -> dict[str, object]:
     if message.role is m.Role.USER:
         return {}
     calls = sum(isinstance(part, m.ToolUsePart) for entry in message.entries for part in m.parts_of(entry.content))

@@ -3,6 +3,7 @@
 from typing import Any
 
 import gateway.model as m
+from gateway.json_values import JsonObject
 
 from .frame_writer import FrameWriter
 from .stream_options import StreamOptions
@@ -46,7 +47,7 @@ class ConversationChanges:
         self._metadata = options.metadata
         self.user_id = options.user_id
         self._has_message = False
-        self._held: list[tuple[str, dict[str, Any]]] = []
+        self._held: list[tuple[str, JsonObject]] = []
 
     def begin_run(self, record: m.Record) -> None:
         """Write the conversation as it is, the second frame of a run."""

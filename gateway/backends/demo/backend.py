@@ -5,7 +5,6 @@ import re
 import time
 from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import aclosing
-from typing import Any
 
 import msgspec
 from pydantic import BaseModel, ConfigDict, Field
@@ -135,7 +134,7 @@ def _skip_reason(demo: DemoTurn, name: str) -> str | None:
 
 def _split_json(demo: DemoTurn) -> list[str]:
     schema = demo.command.output_schema
-    value: Any = {"ok": True} if schema is None else sample(schema, demo.script.text or "sample")
+    value: object = {"ok": True} if schema is None else sample(schema, demo.script.text or "sample")
     text = msgspec.json.encode(value).decode()
     return [text[at:at + INPUT_FRAGMENT_LENGTH] for at in range(0, len(text), INPUT_FRAGMENT_LENGTH)]
 

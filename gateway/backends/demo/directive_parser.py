@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from gateway.json_values import JsonObject
+
 MAX_PARSED_CHARS = 200_000
 """Only so many characters of a message are searched for directives."""
 MAX_DELTAS = 1_000_000
@@ -73,7 +75,7 @@ def _word_and_input(name: str, message: str, at: int) -> ParsedDirective:
     return _input(name, message, match.end(), match[1]) if match else _input(name, message, at)
 
 
-def _object(message: str, at: int) -> tuple[dict[str, Any], int] | None:
+def _object(message: str, at: int) -> tuple[JsonObject, int] | None:
     """A JSON object that is the same after encoding and decoding: no NaN, no number that is too large."""
     start = _skip_space(message, at)
     if not message.startswith("{", start):

@@ -26,8 +26,8 @@ QUESTIONS = (
 
 
 async def ask(demo: DemoTurn, directive: Directive) -> BackendEvents:
-    for said in (*demo.open_message(), *_question_call(demo.writer), *demo.close_message(m.StopReason.TOOL_USE)):
-        yield said
+    for event in (*demo.open_message(), *_question_call(demo.writer), *demo.close_message(m.StopReason.TOOL_USE)):
+        yield event
     call = demo.writer.calls[-1]
     yield m.ToolStatusChanged(call_id=call.call_id, status=m.ToolStatus.AWAITING_INPUT)
     [answer] = await demo.turn.ask(m.QuestionAsk(questions=QUESTIONS, call=call))
@@ -77,12 +77,12 @@ def fork_ask(demo: DemoTurn, directive: Directive) -> BackendEvents:
 async def _fork(demo: DemoTurn, *, asking: bool) -> BackendEvents:
     """Give the text to a sub-agent, which may ask, and report its result."""
     task = demo.script.text or "nothing in particular"
-    for said in (
+    for event in (
         *demo.open_message(),
         *demo.writer.call("Agent", {"description": task}),
         *demo.close_message(m.StopReason.TOOL_USE),
     ):
-        yield said
+        yield event
     call, child = demo.writer.calls[-1], EventWriter(demo.turn, demo.turn.mint("scope"), clock=demo.clock)
     yield m.ToolStatusChanged(call_id=call.call_id, status=m.ToolStatus.RUNNING)
     yield child.emit(m.ScopeOpened(parent=m.ROOT, call_id=call.call_id, agent=demo.turn.agent.name, title="Helper"))
@@ -90,17 +90,17 @@ async def _fork(demo: DemoTurn, *, asking: bool) -> BackendEvents:
     yield m.ScopeMessage(sender=m.ROOT, recipient=child.scope_id, content=task)
     report = f"I looked into: {task}"
     if asking:
-        for said in _subagent_asks(call, child):
-            yield said
+        for event in _subagent_asks(call, child):
+            yield event
         question = m.QuestionAsk(questions=QUESTIONS, call=child.calls[-1])
         [answer] = await demo.turn.ask(question, scope_id=child.scope_id)
         statuses, answered = _apply_answer(child.calls[-1], answer)
-        for said in _subagent_continues(call, child, statuses, answered):
-            yield said
+        for event in _subagent_continues(call, child, statuses, answered):
+            yield event
         report += f" ({m.text_of(answered.content)})"
     yield child.start_message(model=MODEL, context_window=CONTEXT_WINDOW)
-    for said in child.text(report):
-        yield said
+    for event in child.text(report):
+        yield event
     yield child.end_message(usage=count_usage(child, count_words(task)))
     yield child.emit(m.ScopeMessage(sender=child.scope_id, recipient=m.ROOT, content=report))
     yield child.emit(m.ScopeStatusChanged(status=m.ScopeStatus.IDLE, stop_reason=m.StopReason.END_TURN))
@@ -136,21 +136,21 @@ def _subagent_continues(
 # -- decisions about the turn -----------------------------------------------------------------------------------------
 
 async def ask_to_continue(demo: DemoTurn, directive: Directive) -> BackendEvents:
-    for said in demo.close_message(m.StopReason.NEEDS_INPUT):
-        yield said
+    for event in demo.close_message(m.StopReason.NEEDS_INPUT):
+        yield event
     [answer] = await demo.turn.ask(m.ContinuationAsk(turn=1, message="This may take long. Shall I go on?"))
     if isinstance(answer, m.ContinueTurn) and answer.proceed:
         demo.notes.append("I went on.")
         return
     demo.has_ended = True
-    for said in (*demo.open_message(), *demo.writer.text("I stopped."), *demo.close_message(m.StopReason.END_TURN)):
-        yield said
+    for event in (*demo.open_message(), *demo.writer.text("I stopped."), *demo.close_message(m.StopReason.END_TURN)):
+        yield event
 
 
 async def rollback(demo: DemoTurn, directive: Directive) -> BackendEvents:
     """A step fails, and a person chooses the state to go back to."""
-    for said in demo.close_message(m.StopReason.NEEDS_INPUT):
-        yield said
+    for event in demo.close_message(m.StopReason.NEEDS_INPUT):
+        yield event
     fault = m.Fault(code=m.FaultCode.BACKEND, message="The last step could not be finished.", retryable=True)
     yield m.FaultRaised(fault=fault)
     [answer] = await demo.turn.ask(m.RollbackAsk(

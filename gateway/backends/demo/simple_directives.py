@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import gateway.model as m
 from gateway.client import BackendEvents
 from gateway.errors import BackendFailed
+from gateway.json_values import JsonObject
 from gateway.ports import BackendEvent
 
 from .directive_parser import Directive
@@ -29,7 +30,7 @@ ANNOTATIONS: dict[m.AnnotationTopic, object] = {
 }
 """An annotation for every topic."""
 
-PLAN = {"title": "A plan", "steps": [
+PLAN: JsonObject = {"title": "A plan", "steps": [
     {"id": "1", "title": "Listen", "status": "completed"},
     {"id": "2", "title": "Interpret", "status": "in_progress"},
     {"id": "3", "title": "Answer", "status": "pending"},
@@ -45,8 +46,8 @@ def think(demo: DemoTurn, directive: Directive) -> Iterator[BackendEvent]:
 
 
 async def slow(demo: DemoTurn, directive: Directive) -> BackendEvents:
-    for said in demo.open_message():
-        yield said
+    for event in demo.open_message():
+        yield event
     yield demo.writer.start()
     for number in range(5 if directive.number is None else directive.number):
         await demo.sleep(SLOW_PAUSE_SECONDS)

@@ -6,6 +6,7 @@ from typing import Any
 import gateway.model as m
 from gateway.backends.tools import OutputSink, Tool, ToolCallResult
 from gateway.client import BackendEvents
+from gateway.json_values import JsonObject
 from gateway.ports import BackendEvent
 
 from .directive_parser import Directive
@@ -16,7 +17,7 @@ NoEvents = Iterator[BackendEvent]
 
 # -- tools ------------------------------------------------------------------------------------------------------------
 
-DEFAULT_INPUTS: dict[str, dict[str, Any]] = {
+DEFAULT_INPUTS: dict[str, JsonObject] = {
     "clock": {}, "calc": {"expression": "6 * 7"}, "search": {"query": "dragoman"}, "erase": {"note": "draft"},
 }
 """The input of a tool if the directive has none."""
@@ -58,7 +59,7 @@ def _call_client(demo: DemoTurn, spec: m.ToolSpec, input: dict[str, Any] | None)
     return demo.call(spec.name, _client_input(spec) if input is None else input, permission, m.ToolOrigin.CLIENT)
 
 
-def _client_input(spec: m.ToolSpec) -> dict[str, Any]:
+def _client_input(spec: m.ToolSpec) -> JsonObject:
     made = sample(spec.parameters)
     return made if isinstance(made, dict) else {}
 
@@ -96,15 +97,15 @@ def parallel(demo: DemoTurn, directive: Directive) -> BackendEvents | NoEvents:
 
 # -- the demo agent's own tools ---------------------------------------------------------------------------------------
 
-async def _erase(input: dict[str, Any], out: OutputSink) -> ToolCallResult:
+async def _erase(input: JsonObject, out: OutputSink) -> ToolCallResult:
     return ToolCallResult(content=f"There is no note {input['note']} any more.")
 
 
-async def _bridge(input: dict[str, Any], out: OutputSink) -> ToolCallResult:
+async def _bridge(input: JsonObject, out: OutputSink) -> ToolCallResult:
     return ToolCallResult(content="The page was told.", meta={"bridge": {"action": "map.highlight", "payload": input}})
 
 
-async def _card(input: dict[str, Any], out: OutputSink) -> ToolCallResult:
+async def _card(input: JsonObject, out: OutputSink) -> ToolCallResult:
     html = "<!doctype html><title>Demo</title><p>A card from the demo agent.</p>"
     card = {"resourceHTML": html, "target": "inline", "height": 120, "title": "Demo card"}
     return ToolCallResult(content="The card is shown.", meta={"ui": card})

@@ -121,9 +121,9 @@ def _with_attachments(text: str, content: m.Content) -> str:
 def count_usage(writer: EventWriter, input_words: int) -> m.Usage:
     """The usage of a message, with one token per word."""
     thinking = sum(count_words(text) for kind, text in writer.texts if kind is m.BlockKind.THINKING)
-    said = sum(count_words(text) for kind, text in writer.texts if kind is not m.BlockKind.THINKING)
+    words = sum(count_words(text) for kind, text in writer.texts if kind is not m.BlockKind.THINKING)
     return m.Usage(
-        input_tokens=input_words, output_tokens=said + thinking + len(writer.calls), thinking_tokens=thinking)
+        input_tokens=input_words, output_tokens=words + thinking + len(writer.calls), thinking_tokens=thinking)
 
 
 def count_words(text: str) -> int:

@@ -66,11 +66,11 @@ async def _stdio_transport(
 ) -> Any:
     from mcp import StdioServerParameters, stdio_client
 
-    said = await stack.enter_async_context(_stderr_pipe(say))
+    stderr = await stack.enter_async_context(_stderr_pipe(say))
     return stdio_client(StdioServerParameters(
         command=settings.command or "", args=list(settings.args), cwd=base,
         env={name: value.get_secret_value() for name, value in settings.env.items()},
-    ), errlog=said)
+    ), errlog=stderr)
 
 
 async def _http_transport(settings: McpServerSettings, stack: AsyncExitStack) -> Any:

@@ -88,7 +88,7 @@ class McpToolServer:
             return came
         if is_connection_lost(came):
             await self._drop(life)
-        raise ToolFailed(f"{name} failed: {self._told(came)}")
+        raise ToolFailed(f"{name} failed: {self._message(came)}")
 
     async def _alive(self) -> "McpConnection":
         """The open connection, or a new one."""
@@ -114,7 +114,7 @@ class McpToolServer:
         await life.end()
         if isinstance(error, TimeoutError):
             raise TimedOut(f"it did not start within {self._settings.start_seconds:g} seconds")
-        raise BackendFailed(self._told(error))
+        raise BackendFailed(self._message(error))
 
     async def _drop(self, life: "McpConnection") -> None:
         async with self._lock:
@@ -122,7 +122,7 @@ class McpToolServer:
                 self._life = None
         await life.end()
 
-    def _told(self, error: BaseException) -> str:
+    def _message(self, error: BaseException) -> str:
         """The reason of a failure in one line, without secrets; the first one of several."""
         while isinstance(error, BaseExceptionGroup):
             error = error.exceptions[0]
@@ -192,7 +192,7 @@ class McpConnection:
         return asyncio.CancelledError() if self._task.cancelled() else self._task.exception()
 
     async def _hold(self) -> None:
-        async with open_client(self._settings, self._base, self._gone, self._say) as client:
+        async with open_client(self._settings, self._base, self._gone, self._log_stderr) as client:
             self._client = client
             self.specs = await self._listed(client)
             self._ready.set()
@@ -220,5 +220,5 @@ class McpConnection:
             content=redact_content(mcp_result_content(result), self._redactor), is_error=bool(result.is_error)
         )
 
-    def _say(self, line: str) -> None:
+    def _log_stderr(self, line: str) -> None:
         log.info("mcp_server_stderr", server=self._name, line=self._redactor.message(line)[:MAX_QUOTED_CHARS])

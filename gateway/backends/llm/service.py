@@ -10,6 +10,7 @@ from msgspec import Struct
 import gateway.model as m
 from gateway.client import EventStream, HttpClient, SseEvent, StreamAssembler, error_text
 from gateway.errors import BackendFailed, ConnectionLost, GatewayError, Overloaded, RateLimited, TimedOut
+from gateway.json_values import JsonObject
 from gateway.ports import BackendEvent
 
 from .conversation import ConversationMessage
@@ -45,7 +46,7 @@ class ResponseDecoder(Protocol):
     is_closed: bool
     """Whether nothing follows at all."""
 
-    def feed(self, events: Sequence[SseEvent], said: list[BackendEvent]) -> None:
+    def feed(self, events: Sequence[SseEvent], output: list[BackendEvent]) -> None:
         """Append the decoded events to `said`; if one event raises, those before it have been appended.
 
         After the response is complete, only its usage is read.
@@ -58,7 +59,7 @@ class ModelService(Protocol):
     path: str
 
     def headers(self, settings: LlmSettings) -> dict[str, str]: ...
-    def request_body(self, asking: ModelRequest, settings: LlmSettings) -> dict[str, Any]: ...
+    def request_body(self, asking: ModelRequest, settings: LlmSettings) -> JsonObject: ...
     def decoder(
         self, assembler: StreamAssembler, toolbox: LlmToolbox, call_ids: set[str], upstream: HttpClient
     ) -> ResponseDecoder: ...
@@ -127,7 +128,7 @@ ERROR_CLASSES: dict[str, type[GatewayError]] = {
 }
 
 
-def service_error(error: Any, upstream: HttpClient) -> GatewayError:
+def service_error(error: object, upstream: HttpClient) -> GatewayError:
     """The error that a service's error stands for, by its type or code; its message without our secrets."""
     marks = [str(error.get(field)) for field in ("type", "code", "status")] if isinstance(error, dict) else []
     kind = next((ERROR_CLASSES[mark] for mark in marks if mark in ERROR_CLASSES), BackendFailed)

@@ -1,14 +1,17 @@
 """The settings that all model services share in config.yaml."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
+import structlog
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, HttpUrl, PositiveFloat, PositiveInt, model_validator
 
 import gateway.model as m
 from gateway.backends.setting_types import Executable, SecretSetting
 from gateway.backends.tools import CALC, CLOCK, SEARCH
+from gateway.json_values import JsonObject
 from gateway.ports import Timeouts
 
+log = structlog.get_logger("dragoman.llm")
 BUILTIN_SPECS = {spec.name: spec for spec in (CLOCK, CALC, SEARCH)}
 
 
@@ -71,17 +74,28 @@ class LlmSettings(_StrictSettings):
     first_byte_seconds: PositiveFloat = 120.0
     idle_seconds: PositiveFloat = 120.0
     total_seconds: PositiveFloat = 1800.0
-    retries: int = Field(default=2, ge=0, le=10)
+    attempts: int = Field(default=3, ge=1, le=11)
+    retries: int | None = Field(default=None, ge=0, le=10)
     tools: Annotated[dict[str, m.Permission], BeforeValidator(_check_builtin), BeforeValidator(_names_as_allowed)] = {}
     provider_tools: tuple[dict[str, Any], ...] = ()
     mcp: dict[Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,32}$")], McpServerSettings] = {}
-    extra: dict[str, Any] = {}
+    extra: JsonObject = {}
+
+    @model_validator(mode="after")
+    def _check_attempts(self) -> Self:
+        """`retries` is an old setting: the attempts after the first one."""
+        if self.retries is None:
+            return self
+        if "attempts" in self.model_fields_set:
+            raise ValueError("'retries' is an old setting, and 'attempts' is set too; remove 'retries'")
+        log.warning("setting_deprecated", setting="retries", use=f"attempts: {self.retries + 1}")
+        return self
 
     @property
     def patience(self) -> Timeouts:
         return Timeouts(
             first_byte=self.first_byte_seconds, idle=self.idle_seconds, total=self.total_seconds,
-            attempts=self.retries + 1,
+            attempts=self.attempts if self.retries is None else self.retries + 1,
         )
 
     @property
@@ -93,6 +107,6 @@ class LlmSettings(_StrictSettings):
             *(s for message in self.mcp.values() for s in message.secrets),
         )
 
-    def with_extra(self, body: dict[str, Any]) -> dict[str, Any]:
+    def with_extra(self, body: dict[str, Any]) -> dict[str, object]:
         """The body of a request with the fields of `extra`; fields that are null are removed."""
         return {name: value for name, value in (body | self.extra).items() if value is not None}

@@ -1,17 +1,15 @@
 """The `python` kind: a user's function as the agent, `settings: {agent: my_module:reply}`."""
 
 from collections.abc import Mapping
-from typing import Any
 
 import gateway.model as m
 
 from ..kinds import BackendContext, BackendKind, MadeBackend
-from .agent_function import load_function
+from .agent_function import PythonSettings, load_function
 from .backend import PythonBackend
-from .settings import PythonSettings
 
 
-def _make(settings: Mapping[str, Any], context: BackendContext) -> MadeBackend:
+def _make(settings: Mapping[str, object], context: BackendContext) -> MadeBackend:
     wanted = PythonSettings.model_validate(settings)
     function = load_function(wanted, context.folder)
     backend = PythonBackend(function, threads=wanted.threads, blocked_seconds=wanted.blocked_seconds)

@@ -1,22 +1,54 @@
-"""The user's function: found by name, checked once, and called with the arguments that its parameters name."""
+"""The user's function: named in the settings, checked once, and called with the arguments that its parameters name."""
 
 import inspect
+import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic_core import InitErrorDetails, PydanticCustomError
 
 import gateway.model as m
 from gateway.errors import NotFound
+from gateway.json_values import JsonObject
 from gateway.yaml_positions import Position, Problem, Problems, suggest
 
 from ..user_modules import UserModule, load_user_module
-from .settings import PythonSettings, settings_error
 from .turn import AgentTurn, BlockingTurn
 
-Function = Callable[..., Any]
+_FUNCTION = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
+
+
+def _function(named: str) -> str:
+    if not _FUNCTION.fullmatch(named):
+        raise PydanticCustomError("agent", "should be `module:function`, as `parrot:reply`")
+    return named
+
+
+class PythonSettings(BaseModel):
+    """The function, its options, and its limits."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    agent: Annotated[str, AfterValidator(_function)] = Field(description="The function, as `module:function`.")
+    options: JsonObject = Field({}, description="Parameters of the function, by name.")
+    threads: int = Field(64, ge=1, le=1024, description="How many turns of a plain function run at once.")
+    blocked_seconds: float = Field(
+        2.0, gt=0, le=3600, description="How long an async function may block the event loop before the log names it.",
+    )
+
+
+def settings_error(message: str, *at: str, value: object) -> ValidationError:
+    """An error of one setting that is only found when the function is loaded."""
+    error = PydanticCustomError("agent", "{told}", {"told": message})
+    return ValidationError.from_exception_data("PythonSettings", [InitErrorDetails(type=error, loc=at, input=value)])
+
+
+Function = Callable[..., object]
 FunctionTurn = AgentTurn | BlockingTurn
 
-PARAMETERS: Mapping[str, Callable[[FunctionTurn], Any]] = {
+PARAMETERS: Mapping[str, Callable[[FunctionTurn], object]] = {
     "turn": lambda turn: turn,
     "text": lambda turn: m.text_of(turn.command.content) if isinstance(turn.command, m.SendMessage) else "",
     "history": lambda turn: turn.history,
@@ -34,7 +66,7 @@ _NAMED_KINDS = (
 class AgentFunction:
     """A function, its module, and its options."""
 
-    def __init__(self, reference: str, source: UserModule, function: Function, options: Mapping[str, Any]) -> None:
+    def __init__(self, reference: str, source: UserModule, function: Function, options: Mapping[str, object]) -> None:
         self.reference, self.source, self._function = reference, source, function
         self.location = function_location(function, source)
         self._signature = inspect.signature(function)
@@ -70,7 +102,7 @@ def load_function(settings: PythonSettings, base: Path) -> AgentFunction:
     return AgentFunction(settings.agent, source, function, settings.options)
 
 
-def _check_function(word: str, source: UserModule, name: str, function: Any) -> None:
+def _check_function(word: str, source: UserModule, name: str, function: object) -> None:
     file = getattr(source.module, "__file__", None) or source.module.__name__
     if inspect.isclass(function):
         raise settings_error(f"'{name}' in {file} is a class; name it as `backend: {word}`", "agent", value=word)

@@ -151,11 +151,11 @@ class FunctionRun:
 
     # -- output ---------------------------------------------------------------------------------------------------
 
-    def _reply_with(self, value: Any) -> list[BackendEvent]:
+    def _reply_with(self, value: object) -> list[BackendEvent]:
         """The events of a returned value; None is allowed after other output."""
         return [] if value is None and self._reply.has_begun else self._events(value)
 
-    def _events(self, item: Any, frame: FrameType | None = None) -> list[BackendEvent]:
+    def _events(self, item: object, frame: FrameType | None = None) -> list[BackendEvent]:
         try:
             return self._reply.take(item)
         except UnsupportedOutput:
@@ -166,7 +166,7 @@ class FunctionRun:
             raise
 
 
-def _generator_frame(made: Any) -> FrameType | None:
+def _generator_frame(made: object) -> FrameType | None:
     """The frame in which a generator is suspended."""
     return getattr(made, "ag_frame", None) or getattr(made, "gi_frame", None)
 

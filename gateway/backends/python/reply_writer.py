@@ -35,7 +35,7 @@ class ReplyWriter:
         if isinstance(item, m.Event):
             return self._pass(item, item)  # type: ignore[arg-type]  # whether it is a backend's to say, the turn knows
         if isinstance(item, list | tuple):
-            return [said for one in item for said in self.take(one)]
+            return [output for one in item for output in self.take(one)]
         raise UnsupportedOutput(
             f"The agent '{self._turn.agent.name}' said something of type {type(item).__name__}; "
             "it may say strings, events, and lists of them."
@@ -54,9 +54,9 @@ class ReplyWriter:
         """A call at the end of the message, which is `called` afterwards, so that people can be asked about it."""
         if self._writer.in_message and not self._is_ours:
             raise m.GrammarError(f"message {self._writer.message_id} must be ended before anybody is asked")
-        said = [*self._open(), *self._end_block()]
-        said += self._writer.call(name, input, permission=permission, display_name=title)
-        return [*said, *self.close(m.StopReason.TOOL_USE)]
+        output = [*self._open(), *self._end_block()]
+        output += self._writer.call(name, input, permission=permission, display_name=title)
+        return [*output, *self.close(m.StopReason.TOOL_USE)]
 
     @property
     def called(self) -> m.ToolCall:
@@ -89,34 +89,34 @@ class ReplyWriter:
 
     # -- events ---------------------------------------------------------------------------------------------------
 
-    def _pass_scoped(self, said: BackendEvent) -> list[BackendEvent]:
+    def _pass_scoped(self, output: BackendEvent) -> list[BackendEvent]:
         """An event of a sub-agent passes unchanged."""
         self.has_begun = True
-        return [said]
+        return [output]
 
-    def _pass(self, said: BackendEvent, event: m.Event) -> list[BackendEvent]:
+    def _pass(self, output: BackendEvent, event: m.Event) -> list[BackendEvent]:
         """The event, after the ends that must come before it."""
         self.has_begun = True
         match event:
             case m.MessageStarted(message_id=message_id):
                 ends = self.close()
                 self._writer.message_id = message_id
-                return [*ends, said]
+                return [*ends, output]
             case m.MessageEnded():
                 ends, self._is_ours = self._end_block(), False
                 self._writer.message_id = self._block = ""
-                return [*ends, said, *self._write_held()]
+                return [*ends, output, *self._write_held()]
             case m.BlockStarted(block_id=block_id):
                 ends, self._block = self._end_block(), block_id
-                return [*ends, said]
+                return [*ends, output]
             case m.BlockEnded():
                 self._block = ""
-                return [said, *self._write_held()]
+                return [output, *self._write_held()]
             case m.MessageAnnotated():
-                return [*self._end_block(), said]
+                return [*self._end_block(), output]
             case m.SessionCompacted():
-                return [*self.close(), said]
-        return [said]
+                return [*self.close(), output]
+        return [output]
 
     def _write_held(self) -> list[BackendEvent]:
         """Write the strings that waited for the end of a block."""

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import gateway.model as m
+from gateway.json_values import JsonObject
 from gateway.ports import Turn
 
 from ..tool_executor import CALL_CANCELLED, ToolExecutor
@@ -61,7 +62,7 @@ class AgentTurn(TurnView):
         super().__init__(turn)
         self._pipe, self._reply = pipe, reply
 
-    async def say(self, *items: Any) -> None:
+    async def say(self, *items: object) -> None:
         """Emit strings or events, for functions that do not yield."""
         for item in items:
             await self._pipe.put(self._reply.take(item), MAX_AHEAD if isinstance(item, str) else 0)
@@ -110,7 +111,7 @@ class BlockingTurn(TurnView):
         super().__init__(turn)
         self._agent_turn, self._pipe = turn, pipe
 
-    def say(self, *items: Any) -> None:
+    def say(self, *items: object) -> None:
         self._pipe.call_from_thread(self._agent_turn.say(*items))
 
     def ask(self, *asks: m.AnyAsk, scope_id: str = m.ROOT) -> list[m.Answer]:
@@ -133,5 +134,5 @@ def _answer_text(ask: m.QuestionAsk, answer: m.Answer) -> str | None:
     return m.text_of(answer.content) if isinstance(answer, m.ReturnResult) and not answer.is_error else None
 
 
-async def _granted(input: dict[str, Any], out: object) -> ToolCallResult:
+async def _granted(input: JsonObject, out: object) -> ToolCallResult:
     return ToolCallResult(content="Permission granted")

@@ -40,7 +40,7 @@ class Pipe:
         self._changed = threading.Condition()
         self._news, self._moved = asyncio.Event(), asyncio.Event()
         self._waiting: list[PipeItem] = []
-        self._put = self._taken = self._said = 0
+        self._put = self._taken = self._written = 0
         self._is_halted = self._is_over = False
         self._error: BaseException | None = None
         self._calls: set[Future[Any]] = set()
@@ -52,7 +52,7 @@ class Pipe:
         with self._changed:
             goal = self._add(batch) - ahead
         self._news.set()
-        while self._said < goal:
+        while self._written < goal:
             self._moved.clear()
             await self._moved.wait()
 
@@ -63,10 +63,10 @@ class Pipe:
             goal = self._add(batch) - ahead
             if len(self._waiting) == 1:
                 self._loop.call_soon_threadsafe(self._news.set)
-            self._changed.wait_for(lambda: self._said >= goal or self._is_halted)
+            self._changed.wait_for(lambda: self._written >= goal or self._is_halted)
             self._go_on()
 
-    def call_from_thread(self, step: Coroutine[Any, Any, Value]) -> Value:
+    def call_from_thread(self, step: Coroutine[object, None, Value]) -> Value:
         """Run a coroutine on the event loop, and wait in the thread for its result."""
         with self._changed:
             if self._is_halted:
@@ -125,7 +125,7 @@ class Pipe:
 
     def _count(self) -> None:
         with self._changed:
-            self._said = self._taken
+            self._written = self._taken
             self._changed.notify_all()
         self._moved.set()
 

@@ -1,7 +1,6 @@
 """The `remote` kind: a server of one of the served dialects as the agent."""
 
 from collections.abc import Mapping
-from typing import Any
 
 import gateway.model as m
 from gateway.backends.kinds import BackendContext, BackendKind, MadeBackend
@@ -10,7 +9,7 @@ from .backend import RemoteBackend
 from .settings import RemoteSettings, client_dialects, find_dialect, open_remote
 
 
-def _make(settings: Mapping[str, Any], context: BackendContext) -> MadeBackend:
+def _make(settings: Mapping[str, object], context: BackendContext) -> MadeBackend:
     wanted = RemoteSettings.model_validate(settings)
     return MadeBackend(RemoteBackend(open_remote(wanted.dialect, wanted.address), wanted.dialect, wanted.url))
 

@@ -1,16 +1,18 @@
 """The remote backend: a turn is a turn of another server; asks come from there, and answers go back."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import aclosing, suppress
-from typing import Any
 
 import structlog
+from msgspec import Struct, ValidationError, convert, to_builtins
+from msgspec.structs import replace
 
 import gateway.model as m
 from gateway.backends.tool_executor import CALL_CANCELLED
 from gateway.client import BackendOutputs, SessionMemory
 from gateway.errors import BackendFailed, GatewayError, Interrupted
+from gateway.json_values import JsonObject, JsonValue
 from gateway.ports import (
     BackendEvent,
     DecodedItem,
@@ -23,8 +25,7 @@ from gateway.ports import (
 )
 
 from .permissions import HeldCalls, PermissionGuard, tool_settings, turn_tool_settings
-from .stop_reason import StopReasonFilter
-from .turn_reader import ItemFilter, TurnReader
+from .turn_reader import ItemFilter, StopReasonFilter, TurnReader
 
 log = structlog.get_logger("dragoman.remote")
 
@@ -32,14 +33,53 @@ MAX_SESSIONS = 10_000
 """The server's ids of so many sessions are cached; the others are in the metadata of the sessions."""
 INTERRUPT_SECONDS = 5.0
 """How long the server may take to accept an interrupt."""
-SESSION_KEY, URL_KEY, DIALECT_KEY = "upstream_session", "upstream_url", "upstream_dialect"
-"""The keys of a session's metadata that name the server's session."""
+SESSION_KEY = "upstream_session"
+"""The key of a session's metadata that names the server's session."""
 METADATA_KEY = "remote"
 """The key of the stored link in the session's private metadata."""
-ASKS_KEY = "asked"
-"""The key of the open asks in the link; only stored if the server does not know an ask by the id of its call."""
 CANCELLED_RESULT = m.ReturnResult(request_id="", content=CALL_CANCELLED, is_error=True)
 ASK_LOST = "The server that asked this cannot be reached any more under the ids it used."
+
+
+class StoredAsks(Struct, frozen=True, kw_only=True):
+    """The open asks of a turn; only stored if the server does not know an ask by the id of its call."""
+
+    turn: str = ""
+    asks: tuple[tuple[str, str, str, str], ...] = ()
+    """The kind of each ask, the id of its call, the server's id for it, and its scope."""
+
+
+class SessionLink(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The server's session that belongs to one of ours, as it is stored in the metadata of ours."""
+
+    upstream_session: str | None = None
+    upstream_url: str | None = None
+    upstream_dialect: str | None = None
+    asked: StoredAsks = StoredAsks()
+
+    @classmethod
+    def read(cls, metadata: Mapping[str, JsonValue]) -> "SessionLink":
+        """The stored link; an empty one if there is none, or none that can be read."""
+        private = metadata.get(m.PRIVATE)
+        try:
+            return convert((private.get(METADATA_KEY) if isinstance(private, dict) else None) or {}, cls)
+        except ValidationError:
+            return cls()
+
+    def stored(self, metadata: Mapping[str, JsonValue]) -> JsonObject:
+        """The metadata with this link in the private part, where no client can remove it."""
+        private = metadata.get(m.PRIVATE)
+        return {
+            **metadata, m.PRIVATE: {**(private if isinstance(private, dict) else {}), METADATA_KEY: to_builtins(self)},
+        }
+
+    @property
+    def public(self) -> JsonObject:
+        """The fields that clients see in the metadata."""
+        return {
+            SESSION_KEY: self.upstream_session, "upstream_url": self.upstream_url,
+            "upstream_dialect": self.upstream_dialect,
+        }
 
 
 class RemoteBackend:
@@ -65,7 +105,10 @@ class RemoteBackend:
         if answers is None:
             if session_id is None:
                 session_id = await self._remote.open(_opening(turn))
-                yield m.SessionUpdated(metadata=self._noted(turn, session_id))
+                link = SessionLink(
+                    upstream_session=session_id, upstream_url=self._url, upstream_dialect=self._dialect,
+                )
+                yield m.SessionUpdated(metadata=link.stored({**turn.metadata, **link.public}))
             self._known.put(turn.session_id, session_id)
             there = self._remote.start_turn(session_id, turn.command, turn_tool_settings(turn))
         else:
@@ -91,7 +134,7 @@ class RemoteBackend:
                 if not asked:
                     raise BackendFailed(f"the server at {self._url} stopped without ending its turn")
                 if any(one.ref != _ask_key(one.ask)[1] for one in asked):
-                    yield m.SessionUpdated(metadata=_metadata_with_asks(turn, asked))
+                    yield m.SessionUpdated(metadata=_with_asks(turn, asked))
                 answers = await _ask(turn, asked)
                 if results := _client_tool_results(asked, answers):
                     yield results
@@ -111,16 +154,9 @@ class RemoteBackend:
 
     # -- the server's session -------------------------------------------------------------------------------------
 
-    def _noted(self, turn: Turn, session_id: str) -> dict[str, Any]:
-        """The metadata with the server's session: public, and private where no client can remove it."""
-        seen = {SESSION_KEY: session_id, URL_KEY: self._url, DIALECT_KEY: self._dialect}
-        private = turn.metadata.get(m.PRIVATE) or {}
-        return {**turn.metadata, **seen, m.PRIVATE: {**private, METADATA_KEY: seen}}
-
     def _recall(self, turn: Turn) -> str | None:
-        kept = (turn.metadata.get(m.PRIVATE) or {}).get(METADATA_KEY) or {}
-        told = kept.get(SESSION_KEY) if kept.get(URL_KEY) == self._url else None
-        return self._known.get(turn.session_id) or (told if isinstance(told, str) else None)
+        link = SessionLink.read(turn.metadata)
+        return self._known.get(turn.session_id) or (link.upstream_session if link.upstream_url == self._url else None)
 
 
 class _TurnRelay:
@@ -161,14 +197,14 @@ class _TurnRelay:
         self._answered_calls |= {one.ask.call.call_id for one in asks if isinstance(one.ask, m.ClientToolAsk)}
         return asks
 
-    def _forwarded(self, said: BackendEvent) -> BackendEvent | None:
+    def _forwarded(self, item: BackendEvent) -> BackendEvent | None:
         """The event as it is emitted here; None for results of client tools, and for the server's own metadata."""
-        event = said.event if isinstance(said, ScopedEvent) else said
+        event = item.event if isinstance(item, ScopedEvent) else item
         if isinstance(event, m.ToolReturned | m.ToolStatusChanged | m.ToolOutput):
-            return None if event.call_id in self._answered_calls else said
+            return None if event.call_id in self._answered_calls else item
         if isinstance(event, m.SessionUpdated):
             return m.SessionUpdated(title=event.title) if event.title is not None else None
-        return said
+        return item
 
 
 async def _ask(turn: Turn, asked: Sequence[RemoteAsk]) -> list[m.Answer]:
@@ -178,23 +214,20 @@ async def _ask(turn: Turn, asked: Sequence[RemoteAsk]) -> list[m.Answer]:
 
 # -- asks, stored for a restart of the gateway ------------------------------------------------------------------------
 
-def _metadata_with_asks(turn: Turn, asked: Sequence[RemoteAsk]) -> dict[str, Any]:
+def _with_asks(turn: Turn, asked: Sequence[RemoteAsk]) -> JsonObject:
     """The metadata with the asks, so that they can be answered after a restart."""
-    private = turn.metadata.get(m.PRIVATE) or {}
-    told = {"turn": turn.turn_id, "asks": [[*_ask_key(one.ask), one.ref, one.scope_id] for one in asked]}
-    return {
-        **turn.metadata,
-        m.PRIVATE: {**private, METADATA_KEY: {**(private.get(METADATA_KEY) or {}), ASKS_KEY: told}},
-    }
+    rows = tuple((*_ask_key(one.ask), one.ref, one.scope_id) for one in asked)
+    link = replace(SessionLink.read(turn.metadata), asked=StoredAsks(turn=turn.turn_id, asks=rows))
+    return link.stored(turn.metadata)
 
 
 def _stored_asks(turn: Turn) -> list[RemoteAsk]:
     """The open asks of the turn that the server can still be sent answers to."""
-    told = ((turn.metadata.get(m.PRIVATE) or {}).get(METADATA_KEY) or {}).get(ASKS_KEY) or {}
-    kept = told.get("asks") if told.get("turn") == turn.turn_id else None
-    if kept and [(kind, call_id) for kind, call_id, _, _ in kept] == [_ask_key(ask) for ask in turn.asked]:
+    stored = SessionLink.read(turn.metadata).asked
+    rows = stored.asks if stored.turn == turn.turn_id else ()
+    if rows and [(kind, call_id) for kind, call_id, _, _ in rows] == [_ask_key(ask) for ask in turn.asked]:
         return [RemoteAsk(ask=ask, ref=ref, scope_id=scope_id)
-                for ask, (_, _, ref, scope_id) in zip(turn.asked, kept, strict=True)]
+                for ask, (_, _, ref, scope_id) in zip(turn.asked, rows, strict=True)]
     return [RemoteAsk(ask=ask, ref=call.call_id) for ask in turn.asked if (call := m.call_of(ask)) is not None]
 
 
@@ -227,15 +260,15 @@ class _RemoteFault(GatewayError):
 
 def _client_tool_results(asked: Sequence[RemoteAsk], answers: Sequence[m.Answer]) -> list[BackendEvent]:
     """The results of the client's tools, which the server need not repeat."""
-    said: list[BackendEvent] = []
+    events: list[BackendEvent] = []
     for one, answer in zip(asked, answers, strict=True):
         if isinstance(one.ask, m.ClientToolAsk):
             call, gave = one.ask.call, answer if isinstance(answer, m.ReturnResult) else CANCELLED_RESULT
             event = m.ToolReturned(
                 call_id=call.call_id, content=gave.content, is_error=gave.is_error, origin=call.origin
             )
-            said.append(event if one.scope_id == m.ROOT else ScopedEvent(one.scope_id, event))
-    return said
+            events.append(event if one.scope_id == m.ROOT else ScopedEvent(one.scope_id, event))
+    return events
 
 
 def _opening(turn: Turn) -> NewRemoteSession:

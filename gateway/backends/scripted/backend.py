@@ -141,12 +141,12 @@ class _ScenarioPlayer:
 
     async def _call(self, step: words.CallStep) -> Events:
         call = step.call
-        said = [*self._open(), *self._writer.call(
+        events = [*self._open(), *self._writer.call(
             call.name, call.input, call_id=call.id, origin=call.origin, permission=call.permission,
             display_name=call.display_name, server=call.server,
         )]
         self._calls.append(self._writer.calls[-1])
-        return said
+        return events
 
     async def _result(self, step: words.ResultStep) -> Events:
         """A result without a call is emitted, too: scenarios may be invalid on purpose."""

@@ -3,10 +3,11 @@
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, get_args
+from typing import TYPE_CHECKING, TypeVar, get_args
 
 from pydantic import BaseModel, Field, ValidationError
 
+from gateway.json_values import JsonValue
 from gateway.yaml_positions import NodePath, Problem, Problems, YamlDocument, read_yaml, suggest, validation_problems
 
 from .scenario_schema import STEPS, ForkStep, RepeatStep, ScenarioModel, Step, Steps
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     Rules = Sequence[ScenarioRule]
     Turns = Sequence[Steps]
 else:
-    Rules = Turns = list[Any]  # the reader below parses each of them, at its position
+    Rules = Turns = list[JsonValue]  # the reader below parses each of them, at its position
 
 
 class Scenario(ScenarioModel):
@@ -72,20 +73,20 @@ class _ScenarioReader:
         }
         return None if scenario is None else scenario.model_copy(update=made)
 
-    def _rule(self, rule: Any, path: NodePath) -> ScenarioRule | None:
+    def _rule(self, rule: object, path: NodePath) -> ScenarioRule | None:
         shaped = self._shape(ScenarioRule, rule, path)
         steps = rule.get("steps") if isinstance(rule, dict) else None
         made = self._steps(steps, (*path, "steps")) if isinstance(steps, list) else []
         return shaped and shaped.model_copy(update={"steps": made})
 
-    def _steps(self, steps: Any, path: NodePath) -> list[Step]:
+    def _steps(self, steps: object, path: NodePath) -> list[Step]:
         if not isinstance(steps, list):
             self._problem(path, "a turn is a list of steps")
             return []
         made = [self._step(step, (*path, at)) for at, step in enumerate(steps)]
         return [step for step in made if step is not None]
 
-    def _step(self, step: Any, path: NodePath) -> Step | None:
+    def _step(self, step: object, path: NodePath) -> Step | None:
         verbs = [key for key in step if key in STEPS] if isinstance(step, dict) else []
         if len(verbs) != 1:
             self._problem(path, *_step_problem(step, verbs))
@@ -95,7 +96,7 @@ class _ScenarioReader:
             return made
         return made.model_copy(update={"steps": self._steps(made.steps, (*path, "steps"))})
 
-    def _shape(self, model: type[Model], value: Any, path: NodePath) -> Model | None:
+    def _shape(self, model: type[Model], value: object, path: NodePath) -> Model | None:
         try:
             return model.model_validate(value)
         except ValidationError as error:
@@ -106,7 +107,7 @@ class _ScenarioReader:
         self.problems.append(Problem(self._marked.position(path), message, hint))
 
 
-def _list_in(written: Any, name: str) -> list[Any]:
+def _list_in(written: object, name: str) -> list[JsonValue]:
     part = written.get(name) if isinstance(written, dict) else None
     return part if isinstance(part, list) else []
 
@@ -121,7 +122,7 @@ def _known_fields(model: type[BaseModel]) -> dict[str, list[str]]:
     return words
 
 
-def _step_problem(step: Any, verbs: list[str]) -> tuple[str, str]:
+def _step_problem(step: object, verbs: list[str]) -> tuple[str, str]:
     if verbs:
         return f"a step does one thing, this one {len(verbs)}: {', '.join(verbs)}", ""
     if not isinstance(step, dict) or not step:

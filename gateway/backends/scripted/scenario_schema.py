@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, PlainValidator
 
 import gateway.model as m
 from gateway.field_errors import YAML_NOUNS, describe_struct_error, quote_value
+from gateway.json_values import JsonValue
 from gateway.yaml_positions import suggest
 
 
@@ -18,7 +19,7 @@ class ScenarioModel(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-def _model_struct(value: Any, kinds: Iterable[type[Struct]], union: Any, tag: str) -> Any:
+def _model_struct(value: object, kinds: Iterable[type[Struct]], union: object, tag: str) -> object:
     """A struct of the model from its fields; unlike with msgspec, unknown fields are an error."""
     if not isinstance(value, dict):
         raise ValueError(f"must be {YAML_NOUNS.object}, not {quote_value(value, nouns=YAML_NOUNS)}")
@@ -36,11 +37,11 @@ def _model_struct(value: Any, kinds: Iterable[type[Struct]], union: Any, tag: st
         raise ValueError(f"{value[tag]}: {describe_struct_error(error, YAML_NOUNS)}") from None
 
 
-def _event(value: Any) -> Any:
+def _event(value: object) -> object:
     return _model_struct(value, m.EVENTS, m.AnyEvent, "type")
 
 
-def _asks(value: Any) -> Any:
+def _asks(value: object) -> object:
     return tuple(
         _model_struct(one, m.ASKS, m.AnyAsk, "kind") for one in (value if isinstance(value, list) else [value])
     )
@@ -179,7 +180,7 @@ class EventStep(ScenarioModel):
 if TYPE_CHECKING:
     Steps = Sequence["Step"]
 else:
-    Steps = list[Any]  # pydantic checks only that it is a list; scenario_loader parses each step, at its position
+    Steps = list[JsonValue]  # pydantic checks only that it is a list; scenario_loader parses each step, at its position
 
 
 class RepeatStep(ScenarioModel):

@@ -43,7 +43,7 @@ class ShadowBackend:
         self._agent, self._shadow, self._reporter, self._options = agent, shadow, reporter, options
         self._chance = random.Random()  # noqa: S311  # which turns are copied is no secret
         self._tasks: set[asyncio.Task[None]] = set()
-        self._metadata: dict[str, dict[str, Any]] = {}
+        self._metadata: dict[str, dict[str, object]] = {}
 
     def run(self, turn: Turn) -> BackendOutputs:
         return self._shadowed(turn) if self._is_chosen() else self._agent.run(turn)
@@ -233,7 +233,7 @@ class _TurnCopy:
     """The turn as an agent sees it, with its own way to answer asks; metadata and ids are the turn's unless given."""
 
     def __init__(
-        self, turn: Turn, asks: _Asks, *, metadata: Mapping[str, Any] | None = None, mint: Mint | None = None,
+        self, turn: Turn, asks: _Asks, *, metadata: Mapping[str, object] | None = None, mint: Mint | None = None,
     ) -> None:
         self._turn, self._asks, self._metadata, self._mint = turn, asks, metadata, mint or turn.mint
         self.session_id, self.turn_id = turn.session_id, turn.turn_id

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from typing import Any
 
 from gateway.http.security import GetConnectionLimits, UnauthenticatedClients
 from gateway.logging import SampledLogger
@@ -18,7 +17,7 @@ class PendingHandshakes:
     """The transports of unknown clients; each has a deadline, and the oldest is closed for one too many."""
 
     def __init__(
-        self, limits: GetConnectionLimits, cut: Callable[[str], Coroutine[Any, Any, None]], sampled: SampledLogger,
+        self, limits: GetConnectionLimits, cut: Callable[[str], Coroutine[object, None, None]], sampled: SampledLogger,
     ) -> None:
         self._limits = limits
         self._cut = cut

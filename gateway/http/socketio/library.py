@@ -11,7 +11,7 @@ from aiohttp import WSCloseCode, web
 from engineio.async_drivers.aiohttp import WebSocket, translate_request  # type: ignore[import-untyped]
 
 from gateway.http.request_body import REQUEST_BODY
-from gateway.json_values import Steps, run_steps
+from gateway.json_values import JsonValue, Steps, run_steps
 from gateway.logging import SampledLogger
 from gateway.time_slices import SLICE_BYTES, run_in_slices
 
@@ -19,25 +19,25 @@ log = structlog.get_logger("dragoman.socketio")
 
 UNKNOWN_PACKET_ERROR = "Unknown receive error"
 """The message of the library about a packet of an unknown type."""
-JsonReader = Callable[[str], Steps[Any]]
+JsonReader = Callable[[str], Steps[JsonValue]]
 
 
 class SocketIOJson:
     """Reads and writes JSON for the Socket.IO server."""
 
     @staticmethod
-    def dumps(value: Any, **_: Any) -> str:
+    def dumps(value: object, **_: object) -> str:
         return orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS).decode()
 
     def __init__(self, reads: JsonReader) -> None:
         self._reads = reads
-        self._ahead: tuple[str, Any] | None = None
+        self._ahead: tuple[str, JsonValue] | None = None
 
     async def read_ahead(self, text: str) -> None:
         """Parse JSON in slices before the library, which parses at once, asks for it."""
         self._ahead = text, await run_in_slices(self._reads(text))
 
-    def loads(self, text: str) -> Any:
+    def loads(self, text: str) -> JsonValue:
         ahead, self._ahead = self._ahead, None
         if ahead is not None and ahead[0] == text:
             return ahead[1]
@@ -56,7 +56,7 @@ class PacketErrorHandler(Protocol):
 class SocketIOWebSocket(WebSocket):  # type: ignore[misc]  # the library has no types
     """The WebSocket of the library; a client whose packet is too large or malformed learns why it is disconnected."""
 
-    def __init__(self, server: PacketErrorHandler, handler: Any, eio: Any) -> None:
+    def __init__(self, server: PacketErrorHandler, handler: Any, eio: object) -> None:
         super().__init__(handler, eio)
         self._connection, self._server = handler.__self__, server
 
@@ -96,7 +96,7 @@ class _RequestInput:
         return self._body[:length]
 
 
-def translate_with_body(request: web.Request) -> Any:
+def translate_with_body(request: web.Request) -> JsonValue:
     environ, body = translate_request(request), request.get(REQUEST_BODY, b"")
     return {**environ, "wsgi.input": _RequestInput(body), "CONTENT_LENGTH": str(len(body))}
 
@@ -107,15 +107,15 @@ class SocketIOLibraryLogger:
     def __init__(self, sampled: SampledLogger) -> None:
         self._sampled = sampled
 
-    def debug(self, *_: Any, **__: Any) -> None: ...
-    def info(self, *_: Any, **__: Any) -> None: ...
-    def warning(self, *_: Any, **__: Any) -> None: ...
+    def debug(self, *_: object, **__: object) -> None: ...
+    def info(self, *_: object, **__: object) -> None: ...
+    def warning(self, *_: object, **__: object) -> None: ...
 
-    def error(self, words: str, *args: Any, **__: Any) -> None:
+    def error(self, words: str, *args: object, **__: object) -> None:
         """Write errors of clients: an unknown version, transport or origin."""
         self._sampled.info("socketio_library_error", text=(words % args if args else words)[:200])
 
-    def exception(self, words: str, *args: Any, **__: Any) -> None:
+    def exception(self, words: str, *args: object, **__: object) -> None:
         error = sys.exc_info()[1]
         if isinstance(error, ValueError) or words == UNKNOWN_PACKET_ERROR:  # a mistake of the client, not of the server
             self._sampled.info("socketio_packet_malformed", reason=str(error)[:200])

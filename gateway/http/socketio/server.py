@@ -57,15 +57,15 @@ _ACK_NUMBER = re.compile(r"2(\d{1,15})")
 class DeferredAck:
     """An acknowledgement that must not delay the next event of the client."""
 
-    def __init__(self, answer: Awaitable[Any]) -> None:
+    def __init__(self, answer: Awaitable[object]) -> None:
         self.answer = answer
 
 
 class SocketIOListener(Protocol):
     """Handles events of clients: gets the name and the payload; the return value is the acknowledgement."""
 
-    async def on_event(self, peer: SocketIOClient, event: str, said: Any) -> Any: ...
-    async def send_error(self, peer: SocketIOClient, error: GatewayError) -> Any:
+    async def on_event(self, peer: SocketIOClient, event: str, said: object) -> object: ...
+    async def send_error(self, peer: SocketIOClient, error: GatewayError) -> object:
         """Send an error to a client whose packet is refused."""
     async def on_disconnect(self, peer: SocketIOClient) -> None:
         """Handle the disconnect of a client."""
@@ -108,7 +108,7 @@ class SocketIOServer:
         self.eio._async = {**self.eio._async, **ours}
         self._sio.on("connect", self._connect)
         self._sio.on("disconnect", self._disconnect)
-        self._sio.on("*", self._hear)
+        self._sio.on("*", self._on_event)
 
     @property
     def eio(self) -> Any:
@@ -165,13 +165,13 @@ class SocketIOServer:
 
     # -- clients --------------------------------------------------------------------------------------------------
 
-    async def _open(self, transport_id: str, environ: dict[str, Any]) -> Any:
+    async def _open(self, transport_id: str, environ: dict[str, object]) -> object:
         """Register a new transport, whose client must authenticate soon."""
         found = await self._dispatch["connect"](transport_id, environ)
         self._await_key(transport_id)
         return found
 
-    async def _forget(self, transport_id: str, reason: Any = None) -> None:
+    async def _forget(self, transport_id: str, reason: object = None) -> None:
         self._handshakes.end(transport_id)
         await self._dispatch["disconnect"](transport_id, reason)
 
@@ -193,9 +193,9 @@ class SocketIOServer:
         environ = self._sio.environ.get(transport_id) or {}
         return self._upgrades.get(transport_id) or environ.get("aiohttp.request")
 
-    async def _connect(self, sid: str, environ: dict[str, Any], auth: Any) -> None:
-        said = auth.get("token") if isinstance(auth, dict) else None
-        token = said if isinstance(said, str) else bearer_token(environ["aiohttp.request"])
+    async def _connect(self, sid: str, environ: dict[str, Any], auth: object) -> None:
+        token_field = auth.get("token") if isinstance(auth, dict) else None
+        token = token_field if isinstance(token_field, str) else bearer_token(environ["aiohttp.request"])
         request = environ["aiohttp.request"]
         try:
             with request.app[WRONG_KEY_LIMITER].track_attempt(request.remote, token):
@@ -211,7 +211,7 @@ class SocketIOServer:
         if (asked := self._request_of(transport_id)) is not None:
             mark_authenticated(asked)
 
-    async def _disconnect(self, sid: str, reason: Any = None) -> None:
+    async def _disconnect(self, sid: str, reason: object = None) -> None:
         peer = self._peers.pop(sid, None)
         if (place := self._places.pop(sid, None)) is not None:
             place.close()
@@ -256,12 +256,12 @@ class SocketIOServer:
             if number is not None and answer is not None:
                 await self.eio.send(transport_id, f"{ACK_PACKET}{number[1]}{SocketIOJson.dumps([answer])}")
 
-    async def _check_event(self, transport_id: str, namespace: str | None, number: int | None, said: Any) -> None:
+    async def _check_event(self, transport_id: str, namespace: str | None, number: int | None, body: object) -> None:
         if (namespace or "/") != "/":
             return  # nobody listens
-        if not isinstance(said, list) or not said or not isinstance(said[0], str) or said[0] in RESERVED_EVENTS:
+        if not isinstance(body, list) or not body or not isinstance(body[0], str) or body[0] in RESERVED_EVENTS:
             raise ValueError("an event must be an array that begins with its name, which is not a reserved name")
-        await self._handle_event(transport_id, namespace, number, said)
+        await self._handle_event(transport_id, namespace, number, body)
 
     async def refuse_size(self, transport_id: str) -> None:
         await self._refuse(transport_id, TooLarge(f"a packet is larger than {self.eio.max_http_buffer_size} bytes"))
@@ -274,21 +274,21 @@ class SocketIOServer:
         with suppress(ConnectionResetError, EngineIOError):
             return await self._listener.send_error(peer, error)
 
-    async def _hear(self, event: str, sid: str, *said: Any) -> Any:
+    async def _on_event(self, event: str, sid: str, *body: object) -> object:
         """Handle the events of a client one after the other."""
         peer = self._peers.get(sid)
         if peer is None:
             return None
         async with peer.command_lock:
-            answer = await self._answer(peer, event, said[0] if said else None)
+            answer = await self._answer(peer, event, body[0] if body else None)
         return await answer.answer if isinstance(answer, DeferredAck) else answer
 
-    async def _answer(self, peer: SocketIOClient, event: str, said: Any) -> Any:
+    async def _answer(self, peer: SocketIOClient, event: str, body: object) -> object:
         if peer.admission is not None and peer.admission.is_revoked:
             return None
         set_current_caller(peer.caller)
         try:
-            return await self._listener.on_event(peer, event, said)
+            return await self._listener.on_event(peer, event, body)
         except (ConnectionResetError, EngineIOError):
             return None  # the client has disconnected
 

@@ -89,11 +89,11 @@ def _explain(error: BaseException, scheme: str) -> tuple[str, str]:
 
 
 def _of_tls(error: ssl.SSLError) -> tuple[str, str]:
-    said = getattr(error, "verify_message", "").rstrip(".") or error.reason.replace("_", " ").lower()
+    reason = getattr(error, "verify_message", "").rstrip(".") or error.reason.replace("_", " ").lower()
     why, hint = OF_TLS.get(error.reason, ("TLS cannot be spoken with it", ""))
-    if "mismatch" in said:
+    if "mismatch" in reason:
         why, hint = "its certificate is for another name", "write the name that it was made for in `log:`"
-    return f"{why} ({said})", hint
+    return f"{why} ({reason})", hint
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:

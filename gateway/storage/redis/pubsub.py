@@ -40,7 +40,7 @@ class RedisPubSub:
         self._is_first = True
         self._heard_at = self._clock()
 
-    def hears(self, channel: str) -> bool:
+    def is_subscribed(self, channel: str) -> bool:
         return channel in self._channels
 
     @property
@@ -58,7 +58,7 @@ class RedisPubSub:
         known = self._channels.get(channel)
         if known is None:
             known = self._channels[channel] = asyncio.get_running_loop().create_future()
-            self._say("SUBSCRIBE", channel)
+            self._send("SUBSCRIBE", channel)
         try:
             async with asyncio.timeout(self._seconds):
                 await asyncio.shield(known)
@@ -67,16 +67,16 @@ class RedisPubSub:
 
     def ignore(self, channel: str) -> None:
         if self._channels.pop(channel, None) is not None:
-            self._say("UNSUBSCRIBE", channel)
+            self._send("UNSUBSCRIBE", channel)
 
     def poke(self) -> None:
         """Ask whether the connection lives; a connection that was silent for too long is replaced."""
         if self._clock() - self._heard_at > 2 * self._seconds:
             self._drop()
         else:
-            self._say("PING")
+            self._send("PING")
 
-    def _say(self, *words: str) -> None:
+    def _send(self, *words: str) -> None:
         connection = self._connection
         if connection is not None and connection._writer is not None:
             connection._writer.write(pack(words))
@@ -102,7 +102,7 @@ class RedisPubSub:
         self._channels = {channel: waiting.get(channel) or fresh() for channel in self._channels}
         self._catching_up, self._is_first = set() if self._is_first else set(self._channels), False
         if self._channels:
-            self._say("SUBSCRIBE", *self._channels)
+            self._send("SUBSCRIBE", *self._channels)
         while True:
             self._take(await connection.read_response(disconnect_on_error=False), receiver)
 

@@ -91,9 +91,9 @@ class SqliteKeyTable:
             file.execute(f"PRAGMA synchronous = {'FULL' if fsync else 'NORMAL'}")
             file.execute("BEGIN IMMEDIATE")
             try:
-                told = write(file)
+                result = write(file)
                 file.execute("COMMIT")
-                return told
+                return result
             except BaseException:
                 if file.in_transaction:
                     file.execute("ROLLBACK")

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from gateway.errors import GatewayError
 from gateway.private_files import make_private_folder
@@ -261,5 +261,5 @@ def explain_error(path: Path, error: BaseException) -> str:
     return f"{path}: {_one_line(words)}{'; ' + hint if hint else ''}"
 
 
-def _one_line(words: Any) -> str:
+def _one_line(words: object) -> str:
     return " ".join(str(words).split())

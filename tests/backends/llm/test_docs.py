@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 import yaml
+from pydantic import ValidationError
+from structlog.testing import capture_logs
 
 from gateway.backends.kinds import BackendContext, kind_of
 from gateway.backends.llm.anthropic import AnthropicSettings
@@ -53,12 +55,21 @@ def test_every_setting_is_on_the_page() -> None:
 
 def test_the_defaults_are_as_the_page_says() -> None:
     settings = OpenaiSettings()
-    assert (settings.max_steps, settings.retries, settings.first_byte_seconds, settings.idle_seconds,
-            settings.total_seconds) == (16, 2, 120, 120, 1800)
+    assert (settings.max_steps, settings.attempts, settings.first_byte_seconds, settings.idle_seconds,
+            settings.total_seconds) == (16, 3, 120, 120, 1800)
     assert AnthropicSettings().max_tokens == 8192 and "8192" in SECTIONS["anthropic"]
     assert str(settings.url) == "https://api.openai.com/v1"
     assert str(AnthropicSettings().url) == "https://api.anthropic.com/"
     assert McpServerSettings(command="x").permission == "ask"
+
+
+def test_the_old_setting_of_attempts_works_alone() -> None:
+    with capture_logs() as logged:
+        assert OpenaiSettings(attempts=5).patience.attempts == 5
+        assert OpenaiSettings(retries=0).patience.attempts == 1
+    assert [(entry["event"], entry["use"]) for entry in logged] == [("setting_deprecated", "attempts: 1")]
+    with pytest.raises(ValidationError, match="remove 'retries'"):
+        OpenaiSettings(retries=1, attempts=2)
 
 
 @pytest.mark.parametrize("kind", ["openai", "anthropic"])

@@ -9,7 +9,7 @@ import pytest
 
 import gateway.model as m
 from gateway.backends.remote import client_dialects
-from gateway.backends.remote.backend import SESSION_KEY
+from gateway.backends.remote.backend import SESSION_KEY, SessionLink, StoredAsks
 from tests.support.dialect_tables import DIALECTS, dialects_with_feature
 from tests.support.gateway_server import Served, serving, until
 
@@ -223,3 +223,13 @@ async def test_results_for_the_first_messages_go_on_to_a_server_that_takes_them(
     for one in (view, theirs):
         assert [(entry.role, entry.call_id) for entry in one.entries] == [
             (m.Role.USER, None), (m.Role.ASSISTANT, None), (m.Role.TOOL, "call_1"), (m.Role.ASSISTANT, None)]
+
+
+def test_a_link_is_read_as_it_was_stored_and_what_is_none_is_no_link() -> None:
+    link = SessionLink(upstream_session="s", upstream_url="u", upstream_dialect="d")
+    asked = SessionLink(upstream_session="s", asked=StoredAsks(turn="t", asks=(("question", "c", "r", "root"),)))
+    for one in (link, asked):
+        assert SessionLink.read(one.stored({"a": 1, m.PRIVATE: {"other": 2}})) == one
+    assert link.stored({"a": 1, m.PRIVATE: {"other": 2}}) == {"a": 1, m.PRIVATE: {"other": 2, "remote": link.public}}
+    for kept in (None, 7, {}, {"remote": None}, {"remote": {"upstream_session": 7}}, {"remote": {"asked": [1]}}):
+        assert SessionLink.read({m.PRIVATE: kept}) == SessionLink()

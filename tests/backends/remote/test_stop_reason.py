@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import gateway.model as m
-from gateway.backends.remote.stop_reason import StopReasonFilter
+from gateway.backends.remote.turn_reader import StopReasonFilter
 from gateway.errors import BackendFailed
 from gateway.ids import make_mint
 from gateway.ports.remote import DecodedItem, RemoteTurnEnd

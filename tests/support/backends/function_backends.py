@@ -11,9 +11,8 @@ from typing import Any
 from structlog.testing import capture_logs
 
 import gateway.model as m
-from gateway.backends.python.agent_function import AgentFunction, load_function
+from gateway.backends.python.agent_function import AgentFunction, PythonSettings, load_function
 from gateway.backends.python.backend import PythonBackend
-from gateway.backends.python.settings import PythonSettings
 from gateway.backends.user_modules import UserModule
 from gateway.engine.session import Session
 from tests.support.engine.engine_fixture import EngineFixture, lawful

@@ -75,7 +75,7 @@ def calls(name: str, arguments: str = "{}", id: str = "call_a") -> Answer:
 # -- turns ------------------------------------------------------------------------------------------------------------
 
 def made(kind: str, url: str, **settings: Any) -> LlmBackend:
-    given = {"url": url, "key": KEY, "model": "m", "retries": 0, "first_byte_seconds": 20, "idle_seconds": 20}
+    given = {"url": url, "key": KEY, "model": "m", "attempts": 1, "first_byte_seconds": 20, "idle_seconds": 20}
     backend = kind_of(kind, Path()).make(given | settings, BackendContext(Path())).backend
     assert isinstance(backend, LlmBackend)
     return backend

@@ -1,6 +1,5 @@
 """Blade's checkpoints, to which a session can be rewound, and replays, which repeat a session in a new one."""
 
-from typing import Any
 
 from aiohttp import web
 
@@ -10,6 +9,7 @@ from adapters.blade.server.history import message_bodies, update_private
 from adapters.blade.wire import BladeSettings, CheckoutRequest, ReplayChange, ReplayRequest, RewindRequest
 from gateway.errors import NotFound
 from gateway.http import OWNER, Context, json_response, read_json
+from gateway.json_values import JsonValue
 from gateway.ports import Replays, ReplayState
 from gateway.time_slices import sliced
 
@@ -35,7 +35,7 @@ class CheckpointRoutes:
     async def listed(self, request: web.Request) -> web.Response:
         view = await self._view(request)
         last, said = _last_messages(view), _first_words(view)
-        leaf, shown = f"{CHECKPOINT_PREFIX}{view.checkpoints[-1].seq}", list[Any]()
+        leaf, shown = f"{CHECKPOINT_PREFIX}{view.checkpoints[-1].seq}", list[JsonValue]()
         async for some in sliced(view.checkpoints[:]):
             shown += [
                 views.checkpoint_body(self.context.table, f"{CHECKPOINT_PREFIX}{mark.seq}", mark, last[mark.entries],
@@ -136,5 +136,5 @@ class ReplayRoutes:
         )
         return json_response(self.context.table.object("replay", state=self._shown(state)))
 
-    def _shown(self, state: ReplayState) -> Any:
+    def _shown(self, state: ReplayState) -> object:
         return self.context.table.object("replay.state", state=state)

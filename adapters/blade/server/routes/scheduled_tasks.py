@@ -9,6 +9,7 @@ from adapters.blade.wire import BladeSettings, NewTask, TaskChange
 from gateway.client import parse_timestamp
 from gateway.errors import Invalid
 from gateway.http import OWNER, Context, json_response, read_json
+from gateway.json_values import JsonObject
 from gateway.resources import ScheduledTask, Schedules
 
 WEEK = 7 * 86_400.0
@@ -83,7 +84,7 @@ class TaskRoutes:
         return json_response(views.task_body(self.context.table, kept))
 
 
-def _task_changes(said: TaskChange) -> dict[str, Any]:
+def _task_changes(said: TaskChange) -> JsonObject:
     """The fields that a client sent, under our names; null removes an optional field, and is ignored for others."""
     changes = {name: getattr(said, name) for name in said.model_fields_set - {"anonymous"}}
     changes = {name: value for name, value in changes.items() if value is not None or name in ("expires_at", "model")}

@@ -79,7 +79,7 @@ class ServiceRoutes:
     async def extra(self, request: web.Request) -> web.Response:
         return json_response(self._shown(await self.context.sessions.get(request[OWNER], request.match_info["id"])))
 
-    def _shown(self, view: m.SessionView) -> Any:
+    def _shown(self, view: m.SessionView) -> object:
         kept = _extra_info(view, self.context.dialect)
         return self.context.table.object(
             "extra", session_id=view.session_id, extra=kept.get("extra"), created_at=kept.get("created_at"),
@@ -87,6 +87,6 @@ class ServiceRoutes:
         )
 
 
-def _extra_info(view: m.SessionView, dialect: str) -> dict[str, Any]:
+def _extra_info(view: m.SessionView, dialect: str) -> dict[str, object]:
     found: dict[str, Any] = view.private(dialect).get("extra_info", {})
     return found

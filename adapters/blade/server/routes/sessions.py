@@ -1,6 +1,5 @@
 """Blade's HTTP handlers for chat: each parses a request, calls the session service and answers."""
 
-from typing import Any
 
 from aiohttp import web
 from pydantic import BaseModel
@@ -15,6 +14,7 @@ from adapters.blade.wire import BladeSettings
 from gateway.errors import Invalid
 from gateway.field_errors import quote_value
 from gateway.http import OWNER, Context, json_response, parse_whole_number, pieces_response, public, read_json
+from gateway.json_values import JsonObject
 from gateway.time_slices import one_at_a_time, sliced
 
 HARD_LIMIT_FACTOR = 3
@@ -52,7 +52,7 @@ class SessionRoutes:
         wanted: list[m.SessionView] = []
         async for some in sliced(found, RECORDS_PER_PAGE):
             wanted += [view for view in some if self._wanted(request, view)]
-        items: list[Any] = []
+        items: list[object] = []
         async for some in sliced(wanted[offset:offset + limit], RECORDS_PER_PAGE):
             items += [self._shown(view) for view in some]
         return json_response(
@@ -123,13 +123,13 @@ class SessionRoutes:
     async def _view(self, request: web.Request) -> m.SessionView:
         return await self.context.sessions.get(request[OWNER], request.match_info["id"])
 
-    async def _keep(self, request: web.Request, **kept: Any) -> m.SessionView:
+    async def _keep(self, request: web.Request, **kept: object) -> m.SessionView:
         return await update_private(self.context, request[OWNER], request.match_info["id"], **kept)
 
     def _whole(self, view: m.SessionView) -> web.Response:
         return json_response(views.full_session_body(self.context.table, view, self._model(view)))
 
-    def _shown(self, view: m.SessionView) -> Any:
+    def _shown(self, view: m.SessionView) -> object:
         return views.session_body(self.context.table, view, self._model(view))
 
     def _model(self, view: m.SessionView) -> str | None:
@@ -161,7 +161,7 @@ class SessionRoutes:
         return (kept.get("template_id") or "").startswith(prefix) and words.lower() in (view.title or "").lower()
 
 
-def _private_fields(body: wire.NewSession) -> dict[str, Any]:
+def _private_fields(body: wire.NewSession) -> JsonObject:
     """The fields that only Blade's clients use."""
     said: BaseModel = body
     kept = said.model_dump(exclude={"intent", "model", "disable_tools", "env"}, exclude_none=True)

@@ -137,7 +137,7 @@ def _target_paths(said: str | None, names: list[str]) -> list[str]:
     return paths
 
 
-def _is_path(value: Any) -> bool:
+def _is_path(value: object) -> bool:
     return isinstance(value, str) and value != ""
 
 

@@ -80,7 +80,7 @@ class EventRoutes:
             after = await start.after(view, scope_id, request.query.get("stream_start"))
         return await self.context.stream_session(
             request, view.session_id, options, after=after, comment=self.context.settings.heartbeat,
-            told=start.told(view.session_id, scope_id),
+            on_write=start.told(view.session_id, scope_id),
         )
 
     # -- threads --------------------------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 """CAS's vaults and their credentials, whose secrets are never shown."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from aiohttp import web
@@ -107,7 +107,7 @@ def _auth_addresses(auth: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 def split_secrets(auth: BaseModel, at: str = "") -> tuple[dict[str, Any], dict[str, str]]:
     """The public fields, and the secrets by their places."""
-    shown: dict[str, Any] = {}
+    shown: dict[str, object] = {}
     secrets: dict[str, str] = {}
     for word in type(auth).model_fields:
         value = getattr(auth, word)
@@ -134,7 +134,7 @@ def join_secrets(shown: dict[str, Any], secrets: dict[str, str]) -> dict[str, An
     return whole
 
 
-def _changed_auth(old: Resource, change: dict[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
+def _changed_auth(old: Resource, change: dict[str, Any]) -> tuple[dict[str, object], dict[str, str]]:
     """The credential after a change; its type and its server cannot change."""
     was = old.body["auth"]
     for word in ("type", "mcp_server_url", "secret_name"):
@@ -144,7 +144,7 @@ def _changed_auth(old: Resource, change: dict[str, Any]) -> tuple[dict[str, Any]
     return split_secrets(validate(AUTH_MODELS[was["type"]], whole, "auth"))
 
 
-def _merged(old: dict[str, Any], change: dict[str, Any]) -> dict[str, Any]:
+def _merged(old: Mapping[str, object], change: Mapping[str, object]) -> dict[str, object]:
     merged = dict(old)
     for word, value in change.items():
         below = merged.get(word)

@@ -1,6 +1,6 @@
 """Conversations over HTTP, and the search in them; they are the sessions that every dialect has."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from aiohttp import web
 
@@ -139,7 +139,7 @@ class ConversationRoutes:
     def _messages(self, view: m.SessionView) -> list[StoredMessage]:
         return history.messages_of(view, multi_message=self.context.settings.multi_message)
 
-    def _shown(self, view: m.SessionView) -> Any:
+    def _shown(self, view: m.SessionView) -> object:
         return views.conversation_body(self.context.table, view, self.context.settings.default_title)
 
 

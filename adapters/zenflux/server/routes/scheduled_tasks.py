@@ -1,6 +1,5 @@
 """Scheduled tasks as the later front end reads them; other dialects make and change them."""
 
-from typing import Any
 
 from aiohttp import web
 
@@ -48,7 +47,7 @@ class TaskRoutes:
         kept = await self.schedules.change(request[OWNER], request.match_info["id"], enabled=enabled)
         return views.reply(self.context, await self._shown(kept))
 
-    async def _shown(self, kept: StoredTask) -> Any:
+    async def _shown(self, kept: StoredTask) -> object:
         task, now = kept.task, self.context.clock()
         runs = await self.schedules.runs(kept.owner, kept.task_id)
         last = runs[0].run if runs else None

@@ -12,6 +12,7 @@ from gateway.backends.llm.service import service_error
 from gateway.backends.llm.toolbox import LlmToolbox
 from gateway.client import HttpClient, SseEvent, StreamAssembler, replace_lone_surrogates
 from gateway.errors import BackendFailed
+from gateway.json_values import JsonObject
 from gateway.ports import BackendEvent
 
 from .request import REDACTED_PREFIX
@@ -45,7 +46,7 @@ class ContentBlockDelta(Struct):
 
 
 _decode_delta = msgspec.json.Decoder(ContentBlockDelta).decode
-_decode_object = msgspec.json.Decoder(dict[str, Any]).decode
+_decode_object = msgspec.json.Decoder(JsonObject).decode
 
 
 class MessagesDecoder:
@@ -60,10 +61,10 @@ class MessagesDecoder:
         self._inputs: dict[int, dict[str, Any]] = {}
         """The open calls, each with the input that it began with."""
 
-    def feed(self, events: Sequence[SseEvent], said: list[BackendEvent]) -> None:
+    def feed(self, events: Sequence[SseEvent], output: list[BackendEvent]) -> None:
         for event in events:
             if not self.is_complete:
-                said += self._decode(event)
+                output += self._decode(event)
             elif not self.is_closed:
                 self.is_closed = event.name == "message_stop"
 
@@ -103,11 +104,11 @@ class MessagesDecoder:
             self.is_complete = True
         return ()
 
-    def _stop(self, body: dict[str, Any]) -> Sequence[BackendEvent]:
+    def _stop(self, body: JsonObject) -> Sequence[BackendEvent]:
         self.is_complete = self.is_closed = True
         return ()
 
-    def _break(self, body: dict[str, Any]) -> Sequence[BackendEvent]:
+    def _break(self, body: JsonObject) -> Sequence[BackendEvent]:
         raise service_error(body.get("error"), self._upstream)
 
     def _count(self, usage: dict[str, Any] | None) -> None:
@@ -177,7 +178,7 @@ class MessagesDecoder:
             block["tool_use_id"], (words, m.DataPart(type=block["type"], content=block)), is_error=failed)
 
 
-def result_as_text(content: Any) -> str:
+def result_as_text(content: object) -> str:
     """The readable parts of a result: texts, titles with URLs, the output of a program, or an error code."""
     if isinstance(content, str):
         return content
@@ -190,7 +191,7 @@ def result_as_text(content: Any) -> str:
     return " ".join(words) or result_as_text(content.get("content"))
 
 
-_HANDLERS: dict[str, Callable[[MessagesDecoder, dict[str, Any]], Sequence[BackendEvent]]] = {
+_HANDLERS: dict[str, Callable[[MessagesDecoder, JsonObject], Sequence[BackendEvent]]] = {
     "message_start": MessagesDecoder._start, "message_delta": MessagesDecoder._change,
     "message_stop": MessagesDecoder._stop, "error": MessagesDecoder._break,
     "content_block_start": MessagesDecoder._begin, "content_block_stop": MessagesDecoder._end,

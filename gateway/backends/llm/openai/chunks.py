@@ -6,6 +6,7 @@ import msgspec
 from msgspec import Struct
 
 import gateway.model as m
+from gateway.json_values import JsonObject, JsonValue
 
 MAX_COUNT = 2 ** 53
 """The largest token count that is accepted."""
@@ -13,7 +14,7 @@ MAX_COUNT = 2 ** 53
 
 class FunctionPiece(Struct):
     name: str | None = None
-    arguments: str | dict[str, Any] | None = None
+    arguments: str | JsonObject | None = None
 
 
 class CallPiece(Struct):
@@ -25,22 +26,22 @@ class CallPiece(Struct):
 class ChunkDelta(Struct):
     content: str | list[Any] | None = None
     reasoning_content: str | None = None
-    reasoning: Any = None
+    reasoning: JsonValue = None
     refusal: str | None = None
     tool_calls: list[CallPiece] | None = None
 
 
 class TokenDetails(Struct):
-    cached_tokens: Any = None
-    cache_write_tokens: Any = None
-    reasoning_tokens: Any = None
+    cached_tokens: JsonValue = None
+    cache_write_tokens: JsonValue = None
+    reasoning_tokens: JsonValue = None
 
 
 class ChunkUsage(Struct):
     """Token counts of any type: a response must not fail because of its usage."""
 
-    prompt_tokens: Any = None
-    completion_tokens: Any = None
+    prompt_tokens: JsonValue = None
+    completion_tokens: JsonValue = None
     prompt_tokens_details: TokenDetails | None = None
     completion_tokens_details: TokenDetails | None = None
 
@@ -88,10 +89,10 @@ def chunk_usage(cost: ChunkUsage) -> m.Usage:
     )
 
 
-def _count(told: Any) -> int:
+def _count(value: Any) -> int:
     """The count as an integer; some services send fractions or strings. Anything else is 0."""
     try:
-        return min(max(0, int(float(told))), MAX_COUNT)
+        return min(max(0, int(float(value))), MAX_COUNT)
     except (TypeError, ValueError, OverflowError):
         return 0
 
@@ -170,7 +171,7 @@ def _begins_call(call: PartialCall, piece: CallPiece, name: str, arguments: str)
     return bool(arguments) and call.is_whole and not (piece.id and call.repeats(arguments))
 
 
-def _object(text: str) -> dict[str, Any] | None:
+def _object(text: str) -> JsonObject | None:
     """The JSON object in a text; None if there is none."""
     try:
         found = msgspec.json.decode(text)

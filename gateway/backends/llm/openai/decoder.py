@@ -1,6 +1,6 @@
 """Decodes the chunks of a chat-completions response; lenient with what local servers leave out."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -51,7 +51,7 @@ class ChatCompletionsDecoder:
         self._begun = self._refused = False
         self._calls = CallAssembler()
 
-    def feed(self, events: Sequence[SseEvent], said: list[BackendEvent]) -> None:
+    def feed(self, events: Sequence[SseEvent], output: list[BackendEvent]) -> None:
         words = list[str]()
         try:
             for event in events:
@@ -66,12 +66,12 @@ class ChatCompletionsDecoder:
                     words.append(more)  # nine chunks of ten
                     continue
                 if words:
-                    said += self._assembler.text_deltas(self._block_key, words)
+                    output += self._assembler.text_deltas(self._block_key, words)
                     words = []
-                said += self._take(chunk)
+                output += self._take(chunk)
         finally:
             if words:
-                said += self._assembler.text_deltas(self._block_key, words)
+                output += self._assembler.text_deltas(self._block_key, words)
 
     def _end(self) -> None:
         if not self._begun:
@@ -88,10 +88,10 @@ class ChatCompletionsDecoder:
             return ()
         self._begun = True
         delta = choice.delta or choice.message
-        said = self._delta(delta) if delta is not None else ()
+        events = self._delta(delta) if delta is not None else ()
         if choice.finish_reason:
             self._finish(choice.finish_reason, choice)
-        return said
+        return events
 
     def _hear_after(self, event: SseEvent) -> None:
         if event.data == DONE:
@@ -127,29 +127,29 @@ class ChatCompletionsDecoder:
 
     def _delta(self, delta: ChunkDelta) -> Sequence[BackendEvent]:
         content, thought = delta.content, delta.reasoning_content or delta.reasoning
-        said: list[BackendEvent] = []
+        events: list[BackendEvent] = []
         if isinstance(thought, str) and thought:
-            said += self._words("thinking", thought, m.BlockKind.THINKING)
+            events += self._words("thinking", thought, m.BlockKind.THINKING)
         if content:
-            said += self._content(content)
+            events += self._content(content)
         if delta.refusal:
             self._refused = True
-            said += self._words("text", delta.refusal)
+            events += self._words("text", delta.refusal)
         for piece in delta.tool_calls or ():
-            said += self._call(piece)
-        return said
+            events += self._call(piece)
+        return events
 
     def _content(self, content: str | list[Any]) -> list[BackendEvent]:
         """The content: a string, or parts, at services that put thinking between texts."""
         if isinstance(content, str):
             return self._words("text", content)
-        said: list[BackendEvent] = []
+        events: list[BackendEvent] = []
         for piece in content:
             if isinstance(piece, dict):
-                said += self._piece(piece)
-        return said
+                events += self._piece(piece)
+        return events
 
-    def _piece(self, piece: dict[str, Any]) -> list[BackendEvent]:
+    def _piece(self, piece: Mapping[str, object]) -> list[BackendEvent]:
         if isinstance(text := piece.get("text"), str):
             return self._words("text", text)
         thoughts = piece.get("thinking")
@@ -167,12 +167,12 @@ class ChatCompletionsDecoder:
 
     def _call(self, piece: CallPiece) -> list[BackendEvent]:
         call, arguments, is_new = self._calls.take(piece)
-        said = self._begin(call) if is_new else []
-        return [*said, *self._assembler.input_delta(call.key, arguments)]
+        events = self._begin(call) if is_new else []
+        return [*events, *self._assembler.input_delta(call.key, arguments)]
 
     def _begin(self, call: PartialCall) -> list[BackendEvent]:
-        said = self._assembler.end_texts() if self._block_key else []
+        events = self._assembler.end_texts() if self._block_key else []
         self._block_key, self.has_calls = "", True
         fresh = call.id if call.id and call.id not in self._call_ids else ""  # an id that is in use is replaced
         self._call_ids.add(fresh)
-        return [*said, *self._assembler.call(call.key, self._toolbox.call(call.name, fresh))]
+        return [*events, *self._assembler.call(call.key, self._toolbox.call(call.name, fresh))]

@@ -308,10 +308,10 @@ async def test_a_status_becomes_a_fault_without_the_key(status: int, kind: type[
 async def test_how_long_to_wait_is_passed_on_and_retries_are_made_before_the_first_event_only() -> None:
     error = await failing(answers_with(b"", 429, Retry_After="7"))
     assert error.fault.details == {"upstream_status": 429, "retry_after": 7}
-    turn, server = await talked("openai", [answers_with(b"", 429, Retry_After="0"), says("ok")], retries=1)
+    turn, server = await talked("openai", [answers_with(b"", 429, Retry_After="0"), says("ok")], attempts=2)
     assert (turn.text, len(server.asked)) == ("ok", 2)
     answers = stream(chunk({"content": "x"}), ends=False), says("again")
-    async with serving(*answers) as server, backend_at("openai", server, retries=3) as backend:
+    async with serving(*answers) as server, backend_at("openai", server, attempts=4) as backend:
         with pytest.raises(BackendFailed, match="broke"):
             await play(backend, turn_of())
     assert len(server.asked) == 1

@@ -27,7 +27,7 @@ BOTH: Answer = chat(
 
 def agents(server: Server, **settings: Any) -> dict[str, Any]:
     return {"llm": {"backend": "openai", "settings": {
-        "url": f"{server.url}/v1", "key": KEY, "model": "m", "retries": 0, "tools": {"calc": "ask"}, **settings,
+        "url": f"{server.url}/v1", "key": KEY, "model": "m", "attempts": 1, "tools": {"calc": "ask"}, **settings,
     }}}
 
 
