@@ -196,7 +196,7 @@ _Describe = Callable[[Mapping[str, object], Nouns], str]
 
 
 def _must(*kinds: str, words: str) -> dict[str, _Describe]:
-    def filled(context: Mapping[str, Any], _: Nouns) -> str:
+    def filled(context: Mapping[str, object], _: Nouns) -> str:
         return words.format(**{name: f"{limit:g}" if isinstance(limit, float) else limit
                                for name, limit in context.items()})
 

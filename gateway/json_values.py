@@ -117,7 +117,7 @@ def read_exact_json(text: bytes | str) -> Any:
         return orjson.loads(text)
 
 
-def check_limits(value: Any) -> None:
+def check_limits(value: object) -> None:
     """Raise `JsonLimitExceeded` if a value is nested too deeply or has an integer that is too large."""
     if _fits(value):
         return
@@ -161,11 +161,11 @@ def _marks(text: bytes) -> int:
     return text.count(b",") + text.count(b"[") + text.count(b"{")
 
 
-def _can_be_written(value: Any) -> bool:
+def _can_be_written(value: object) -> bool:
     """Say whether decoded JSON is within the limits; strings are not looked at, because every string can be written."""
-    level: list[Any] = [value]
+    level: list[object] = [value]
     for depth in range(MAX_JSON_DEPTH + 1):
-        below: list[Any] = []
+        below: list[object] = []
         for one in level:
             if isinstance(one, dict | list):
                 if depth == MAX_JSON_DEPTH:
@@ -179,7 +179,7 @@ def _can_be_written(value: Any) -> bool:
     return True
 
 
-def _fits(value: Any) -> bool:
+def _fits(value: object) -> bool:
     for _ in range(_ROOM):
         value = [value]
     try:
@@ -233,9 +233,9 @@ def _depth(text: bytes, most_tokens: int) -> Steps[tuple[int, ValuePath]]:
     return deepest, path
 
 
-def _leaves(value: Any) -> Iterator[tuple[ValuePath, Any]]:
+def _leaves(value: object) -> Iterator[tuple[ValuePath, object]]:
     """Yield values that are neither arrays nor objects, and values that are nested too deeply, with their paths."""
-    waiting: list[tuple[ValuePath, Any]] = [((), value)]
+    waiting: list[tuple[ValuePath, object]] = [((), value)]
     while waiting:
         path, found = waiting.pop()
         if isinstance(found, dict) and len(path) <= MAX_JSON_DEPTH:
@@ -246,7 +246,7 @@ def _leaves(value: Any) -> Iterator[tuple[ValuePath, Any]]:
             yield path, found
 
 
-def _levels(value: Any) -> int:
+def _levels(value: object) -> int:
     """Return the number of nested levels of a value."""
     levels, inside = 0, [value]
     while inside := [one for one in inside if isinstance(one, dict | list | tuple)]:

@@ -12,6 +12,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validat
 from pydantic_core import PydanticCustomError
 
 from gateway.http import WireModel
+from gateway.json_values import JsonObject
 
 
 class AapSettings(BaseModel):
@@ -27,7 +28,7 @@ class AapModel(WireModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _without_nulls(cls, given: Any) -> Any:
+    def _without_nulls(cls, given: object) -> object:
         if not isinstance(given, dict) or None not in given.values():
             return given
         return {key: value for key, value in given.items() if value is not None}
@@ -97,7 +98,7 @@ Content = str | list[Block]
 
 
 # -- messages ---------------------------------------------------------------------------------------------------------
-def image_addresses(messages: Iterable[Any]) -> Iterator[tuple[str, str]]:
+def image_addresses(messages: Iterable[object]) -> Iterator[tuple[str, str]]:
     """The addresses of images in these messages, each with its field."""
     for number, message in enumerate(messages):
         content = getattr(message, "content", None)
@@ -139,7 +140,7 @@ ApplicationMessage = Annotated[UserMessage | ToolMessage | ToolPermissionMessage
 
 
 # -- requests ---------------------------------------------------------------------------------------------------------
-def _check_json_schema(parameters: dict[str, Any]) -> dict[str, Any]:
+def _check_json_schema(parameters: JsonObject) -> JsonObject:
     """Refuse what is not a JSON Schema."""
     try:
         jsonschema_rs.validator_for(parameters, offline=True)
@@ -153,7 +154,7 @@ class ToolDeclaration(AapModel):
     name: str = Field(min_length=1)
     title: str | None = None
     description: str
-    parameters: Annotated[dict[str, Any], AfterValidator(_check_json_schema)]
+    parameters: Annotated[JsonObject, AfterValidator(_check_json_schema)]
 
 
 class ServerToolRef(AapModel):

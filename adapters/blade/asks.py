@@ -1,7 +1,6 @@
 """How Blade asks people, by the questions of an AskUserQuestion call, and what their answers mean."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import gateway.model as m
 from gateway.errors import Invalid
@@ -52,7 +51,7 @@ def option_word(option: Mapping[str, object]) -> str:
 
 # -- from picks to answers --------------------------------------------------------------------------------------------
 
-def answer_bindings(found: m.OpenAsk, selections: Selections, custom: CustomTexts) -> dict[str, Any]:
+def answer_bindings(found: m.OpenAsk, selections: Selections, custom: CustomTexts) -> dict[str, object]:
     """The fields of the answer's command; wrong picks are refused."""
     ask = found.ask
     if isinstance(ask, m.QuestionAsk):

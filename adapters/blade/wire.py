@@ -7,6 +7,7 @@ from pydantic import AfterValidator, AliasChoices, BaseModel, BeforeValidator, C
 from pydantic_core import PydanticCustomError
 
 from gateway.http import WireModel
+from gateway.json_values import JsonValue
 
 from .asks import WordedAnswer
 
@@ -43,7 +44,7 @@ class BlockType(StrEnum):
 BLOCK_TYPES = frozenset(map(str, BlockType))
 
 
-def _check_not_anonymous(value: Any) -> Any:
+def _check_not_anonymous(value: object) -> object:
     if value:
         raise PydanticCustomError("anonymous", "there is no anonymous use here; leave it out")
     return value
@@ -52,19 +53,19 @@ def _check_not_anonymous(value: Any) -> Any:
 class BladeModel(WireModel):
     """As `WireModel`, but nobody may be anonymous."""
 
-    anonymous: Annotated[Any, AfterValidator(_check_not_anonymous)] = Field(default=None, exclude=True)
+    anonymous: Annotated[JsonValue, AfterValidator(_check_not_anonymous)] = Field(default=None, exclude=True)
     """A client that sends this wants to be unknown to the agent and to others, so it must not be ignored."""
 
 
-def _empty_object(value: Any) -> Any:
+def _empty_object(value: object) -> object:
     return {} if value is None else value
 
 
-def _empty_text(value: Any) -> Any:
+def _empty_text(value: object) -> object:
     return "" if value is None else value
 
 
-def _with_text_keys(value: Any) -> Any:
+def _with_text_keys(value: object) -> object:
     """Question numbers may be numbers or strings."""
     return {str(key): item for key, item in value.items()} if isinstance(value, dict) else _empty_object(value)
 
@@ -289,7 +290,7 @@ class ReplayChange(BladeModel):
 
 
 class ExtraInfo(BladeModel):
-    extra: Any = None
+    extra: JsonValue = None
 
 
 FILES_CHANGED = "workspace.files_changed"

@@ -1,7 +1,6 @@
 """How ZenFlux asks people, by confirmation requests, in the stream and over HTTP."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import msgspec
 import orjson
@@ -171,7 +170,7 @@ def _option_label_of(labels: Sequence[str], said: object) -> str:
     return labels[said]
 
 
-def _by_question(ask: m.QuestionAsk, response: Any) -> dict[int, object]:
+def _by_question(ask: m.QuestionAsk, response: object) -> dict[int, object]:
     """An object names the questions, an array takes them in order, and anything else answers each of them."""
     count = len(ask.questions)
     if isinstance(response, dict):

@@ -3,10 +3,10 @@
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import gateway.model as m
 from gateway.errors import Conflict, GatewayError, NotFound, Overloaded
+from gateway.json_values import JsonObject
 from gateway.ports import BackendEvent, ReplayState, ReplayStatus, ScopedEvent, SessionService, Sleep, Turn
 from gateway.time_slices import one_at_a_time
 
@@ -155,7 +155,7 @@ class SessionReplayer:
         return None if len(view.checkpoints) > 1 else "nothing has happened in the session"
 
     async def start(
-        self, owner: str, session_id: str, speed: int, metadata: dict[str, Any], on_change: ReplayListener,
+        self, owner: str, session_id: str, speed: int, metadata: JsonObject, on_change: ReplayListener,
     ) -> m.SessionView:
         if why := await self.can(owner, session_id):
             raise Conflict(why)

@@ -1,8 +1,18 @@
 """The client side: HTTP to upstream servers, and the assembly of valid events from their responses."""
 
 from .address_policy import AddressPolicy, AddressRefused, GuardedResolver
+from .ask_readers import read_continuation, read_questions, read_rollback
 from .event_writer import INPUT_FRAGMENT_LENGTH, NO_USAGE, BackendEvents, BackendOutputs, EventWriter, events_of
-from .json_readers import parse_timestamp
+from .json_readers import (
+    members,
+    objects,
+    optional_text,
+    parse_timestamp,
+    require_id,
+    require_object,
+    require_objects,
+    text,
+)
 from .reconnect import Reconnector, ResumableStream
 from .redaction import MIN_SECRET_LENGTH, Redactor, long_secrets, redact
 from .remote_turn import GeneratorTurn, ItemGenerator, generator_turn
@@ -59,12 +69,22 @@ __all__ = [
     "events_of",
     "generator_turn",
     "long_secrets",
+    "members",
+    "objects",
+    "optional_text",
     "parse_timestamp",
+    "read_continuation",
+    "read_questions",
+    "read_rollback",
     "redact",
     "replace_lone_surrogates",
     "replace_lone_surrogates_in_steps",
+    "require_id",
+    "require_object",
+    "require_objects",
     "retry",
     "status_error",
     "suppress_statuses",
+    "text",
     "upstream_status",
 ]

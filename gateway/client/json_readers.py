@@ -1,7 +1,54 @@
-"""Readers for values in the JSON of upstream servers."""
+"""Typed readers for values in the JSON of upstream servers: lenient ones, and ones that name what is malformed."""
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
+
+from gateway.errors import BackendFailed
+
+
+def text(value: Any) -> str:
+    """A text; an empty one for anything else."""
+    return value if isinstance(value, str) else ""
+
+
+def optional_text(value: Any) -> str | None:
+    """A text that is not empty; None for anything else."""
+    return value if isinstance(value, str) and value else None
+
+
+def members(value: Any) -> dict[str, Any]:
+    """An object; an empty one for anything else."""
+    return value if isinstance(value, dict) else {}
+
+
+def objects(value: Any) -> list[dict[str, Any]]:
+    """The objects of a list; none for anything else."""
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+
+
+def require_object(value: Any, what: str) -> dict[str, Any]:
+    """An object; `what` names it in the error if it is none."""
+    if not isinstance(value, dict):
+        raise BackendFailed(f"the server sent {what} that is no object")
+    return value
+
+
+def require_objects(value: Any, what: str) -> list[dict[str, Any]]:
+    """A list of objects, which may be null; `what` names it in the error if it is none."""
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise BackendFailed(f"the server sent {what} that are no list")
+    return [require_object(one, f"one of {what}") for one in value]
+
+
+def require_id(value: Mapping[str, Any], what: str) -> str:
+    """The id of an object; `what` names the object in the error if it has none."""
+    found = optional_text(value.get("id"))
+    if found is None:
+        raise BackendFailed(f"the server sent {what} that has no id")
+    return found
 
 
 def parse_timestamp(value: Any) -> float | None:

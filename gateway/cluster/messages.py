@@ -11,6 +11,7 @@ from msgspec.structs import replace
 import gateway.model as m
 from gateway import errors
 from gateway.errors import GatewayError
+from gateway.json_values import JsonObject
 from gateway.ports import Receipt
 from gateway.storage import UNSEALED, Seal
 
@@ -32,7 +33,7 @@ class UpdateCall(RpcCall, frozen=True, kw_only=True, tag="update"):
     """Change the title, the metadata or the agent."""
 
     title: str | None = None
-    metadata: dict[str, Any] | None = None
+    metadata: JsonObject | None = None
     agent: str | None = None
 
 
@@ -75,7 +76,7 @@ class RpcFailure(Struct, frozen=True, kw_only=True, omit_defaults=True):
     code: m.FaultCode
     message: str
     param: str | None = None
-    details: dict[str, Any] | None = None
+    details: JsonObject | None = None
     retry_after: float | None = None
 
 

@@ -21,7 +21,6 @@ import asyncio
 import secrets
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any
 
 import structlog
 
@@ -41,6 +40,7 @@ from gateway.engine import (
 )
 from gateway.errors import GatewayError, NotFound, OutcomeUnknown, Overloaded
 from gateway.ids import make_mint
+from gateway.json_values import JsonObject
 from gateway.ports import NO_OPTIONS, Receipt, StreamOptions, StreamSlot
 from gateway.storage.log.redis import LeaseLost, RedisLog
 from gateway.storage.redis import RedisPubSub, RedisUnreachable
@@ -170,7 +170,7 @@ class ClusterSessionService:
         return receipt
 
     async def update(
-        self, owner: str, session_id: str, *, title: str | None = None, metadata: dict[str, Any] | None = None,
+        self, owner: str, session_id: str, *, title: str | None = None, metadata: JsonObject | None = None,
         agent: str | None = None,
     ) -> m.SessionView:
         return await self._changed(

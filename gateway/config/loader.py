@@ -118,7 +118,7 @@ _HINTS = {"there is no such file": "name another with --config"}
 
 
 def overlay(
-    document: YamlDocument, layer: Mapping[str, Any], origin: Callable[[NodePath], str], path: NodePath = ()
+    document: YamlDocument, layer: Mapping[str, JsonValue], origin: Callable[[NodePath], str], path: NodePath = ()
 ) -> None:
     """Replace values of the document by those of the layer, and set their positions to the origin of the layer."""
     target = document.value

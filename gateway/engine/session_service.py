@@ -11,6 +11,7 @@ from contextlib import suppress
 import gateway.model as m
 from gateway.errors import Busy, Conflict, GatewayError, Interrupted, NotFound, Overloaded, TooLarge
 from gateway.ids import random_id
+from gateway.json_values import JsonObject
 from gateway.ports import Backend, Receipt
 
 from .event_sink import CLEANUP_SECONDS
@@ -65,7 +66,7 @@ class LocalSessionService:
 
     async def create(
         self, owner: str, agent: str, *, settings: m.Settings = m.Settings(), history: Sequence[m.SeedMessage] = (),  # noqa: B008
-        title: str | None = None, metadata: dict[str, object] | None = None,
+        title: str | None = None, metadata: JsonObject | None = None,
     ) -> m.SessionView:
         limits = self._runtime.limits
         self._check_room(owner)
@@ -104,7 +105,7 @@ class LocalSessionService:
     # -- changing -------------------------------------------------------------------------------------------------
 
     async def update(
-        self, owner: str, session_id: str, *, title: str | None = None, metadata: dict[str, object] | None = None,
+        self, owner: str, session_id: str, *, title: str | None = None, metadata: JsonObject | None = None,
         agent: str | None = None,
     ) -> m.SessionView:
         session = await self._open(owner, session_id)

@@ -6,6 +6,8 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
+from gateway.json_values import JsonObject
+
 
 class Resource(Struct, frozen=True, kw_only=True):
     """One version of one object of a user: an agent, an environment, a file, a memory …
@@ -35,7 +37,7 @@ class Resources(Protocol):
     """One store for all dialects. The resources of other owners are not found; old versions are kept until deletion."""
 
     async def create(
-        self, kind: str, owner: str, body: dict[str, Any], *, secrets: dict[str, str] | None = ..., parent: str = ...,
+        self, kind: str, owner: str, body: JsonObject, *, secrets: dict[str, str] | None = ..., parent: str = ...,
         resource_id: str | None = ..., most: int | None = ..., most_below: int | None = ...,
     ) -> Resource:
         """Create a resource; `Conflict` if its owner has `most` of this kind, or `most_below` with this parent."""
@@ -48,7 +50,7 @@ class Resources(Protocol):
     ) -> Sequence[Resource]:
         """A page by ordinal, newest first by default; archived ones only if `archived` is set."""
     async def update(
-        self, kind: str, owner: str, resource_id: str, body: dict[str, Any], *, secrets: dict[str, str] | None = ...,
+        self, kind: str, owner: str, resource_id: str, body: JsonObject, *, secrets: dict[str, str] | None = ...,
         expected: int | None = ...,
     ) -> Resource:
         """Store a new version; `Conflict` if `expected` is not the current version."""

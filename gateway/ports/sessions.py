@@ -3,11 +3,12 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, Self
+from typing import Literal, Protocol, Self
 
 from msgspec import Struct
 
 import gateway.model as m
+from gateway.json_values import JsonObject
 
 from .backend import Backend
 from .dialect import Frames, StreamOptions
@@ -65,7 +66,7 @@ class SessionService(Protocol):
 
     async def create(
         self, owner: str, agent: str, *, settings: m.Settings = ..., history: Sequence[m.SeedMessage] = ...,
-        title: str | None = ..., metadata: dict[str, Any] | None = ...,
+        title: str | None = ..., metadata: JsonObject | None = ...,
     ) -> m.SessionView: ...
     async def import_session(self, owner: str, records: Sequence[m.Record]) -> m.SessionView:
         """Create a session from the records of another session; `Invalid` if the records are wrong."""
@@ -85,7 +86,7 @@ class SessionService(Protocol):
         """The sessions between two ordinals, for those who page in both directions."""
     async def head(self, owner: str, session_id: str) -> SessionHead: ...
     async def update(
-        self, owner: str, session_id: str, *, title: str | None = ..., metadata: dict[str, Any] | None = ...,
+        self, owner: str, session_id: str, *, title: str | None = ..., metadata: JsonObject | None = ...,
         agent: str | None = ...,
     ) -> m.SessionView:
         """Change what is not None; `metadata` replaces all metadata; only an idle session changes its agent."""
@@ -161,7 +162,7 @@ class Replays(Protocol):
     async def can(self, owner: str, session_id: str) -> str | None:
         """Why the session cannot be replayed; None if it can."""
     async def start(
-        self, owner: str, session_id: str, speed: int, metadata: dict[str, Any],
+        self, owner: str, session_id: str, speed: int, metadata: JsonObject,
         on_change: Callable[[str, ReplayState], Awaitable[None]],
     ) -> m.SessionView:
         """Replay the session in a new session; `on_change` is called with its id and its state."""

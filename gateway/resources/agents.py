@@ -286,7 +286,7 @@ def _is_named(found: Resource) -> bool:
     return DEFINITION in found.body and "name" in found.body
 
 
-def _definition(body: Mapping[str, Any]) -> AgentDefinition:
+def _definition(body: Mapping[str, object]) -> AgentDefinition:
     """A stored definition.
 
     A body of before, in which dialects kept their fields at the top, has no tools that other dialects know: it enables

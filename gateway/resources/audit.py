@@ -1,9 +1,9 @@
 """Sessions and resources whose changes are written into the audit log, with the caller who makes them."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import gateway.model as m
+from gateway.json_values import JsonObject
 from gateway.ports import Audit, Caller, Resource, Resources, SessionService
 
 Who = Callable[[], Caller | None]
@@ -31,7 +31,7 @@ class AuditedResources:
         self.get, self.versions, self.list = resources.get, resources.versions, resources.list
 
     async def create(
-        self, kind: str, owner: str, body: dict[str, Any], *, secrets: dict[str, str] | None = None, parent: str = "",
+        self, kind: str, owner: str, body: JsonObject, *, secrets: dict[str, str] | None = None, parent: str = "",
         resource_id: str | None = None, most: int | None = None, most_below: int | None = None,
     ) -> Resource:
         made = await self._resources.create(
@@ -42,7 +42,7 @@ class AuditedResources:
         return made
 
     async def update(
-        self, kind: str, owner: str, resource_id: str, body: dict[str, Any], *, secrets: dict[str, str] | None = None,
+        self, kind: str, owner: str, resource_id: str, body: JsonObject, *, secrets: dict[str, str] | None = None,
         expected: int | None = None,
     ) -> Resource:
         changed = await self._resources.update(kind, owner, resource_id, body, secrets=secrets, expected=expected)
@@ -74,7 +74,7 @@ class AuditedSessions:
 
     async def create(
         self, owner: str, agent: str, *, settings: m.Settings = m.Settings(), history: Sequence[m.SeedMessage] = (),  # noqa: B008
-        title: str | None = None, metadata: dict[str, Any] | None = None,
+        title: str | None = None, metadata: JsonObject | None = None,
     ) -> m.SessionView:
         view = await self._sessions.create(
             owner, agent, settings=settings, history=history, title=title, metadata=metadata)
@@ -87,7 +87,7 @@ class AuditedSessions:
         return view
 
     async def update(
-        self, owner: str, session_id: str, *, title: str | None = None, metadata: dict[str, Any] | None = None,
+        self, owner: str, session_id: str, *, title: str | None = None, metadata: JsonObject | None = None,
         agent: str | None = None,
     ) -> m.SessionView:
         view = await self._sessions.update(owner, session_id, title=title, metadata=metadata, agent=agent)

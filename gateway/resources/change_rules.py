@@ -1,9 +1,10 @@
 """Who may change agents, tools, MCP servers, skills and settings: their owners, admins only, or nobody."""
 
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Literal
 
 from gateway.errors import Forbidden
+from gateway.json_values import JsonObject
 from gateway.ports import Caller, Resource, Resources
 
 Changes = Literal["own", "read", "off"]
@@ -23,7 +24,7 @@ class RuledResources:
         self.get, self.versions, self.list = resources.get, resources.versions, resources.list
 
     async def create(
-        self, kind: str, owner: str, body: dict[str, Any], *, secrets: dict[str, str] | None = None, parent: str = "",
+        self, kind: str, owner: str, body: JsonObject, *, secrets: dict[str, str] | None = None, parent: str = "",
         resource_id: str | None = None, most: int | None = None, most_below: int | None = None,
     ) -> Resource:
         self._check(kind)
@@ -33,7 +34,7 @@ class RuledResources:
         )
 
     async def update(
-        self, kind: str, owner: str, resource_id: str, body: dict[str, Any], *, secrets: dict[str, str] | None = None,
+        self, kind: str, owner: str, resource_id: str, body: JsonObject, *, secrets: dict[str, str] | None = None,
         expected: int | None = None,
     ) -> Resource:
         self._check(kind)

@@ -17,6 +17,7 @@ import msgspec
 
 from gateway.errors import Forbidden, Invalid, NotFound, TooLarge
 from gateway.ids import random_id
+from gateway.json_values import JsonValue
 from gateway.ports import Clock, FileLink, Files, Resource, Resources, StoredFile
 from gateway.private_files import make_private_folder
 
@@ -138,7 +139,7 @@ class FileStore:
 
 
 async def create_file_resource(
-    files: Files, resources: Resources, owner: str, stored: StoredFile, body: Mapping[str, object],
+    files: Files, resources: Resources, owner: str, stored: StoredFile, body: Mapping[str, JsonValue],
 ) -> Resource:
     """Make the resource of a stored file; if that fails, the file is removed."""
     try:

@@ -3,11 +3,11 @@
 import re
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
-from typing import Any
 
 import gateway.model as m
 from gateway.errors import Conflict, Invalid, NotFound
 from gateway.field_errors import quote_value
+from gateway.json_values import JsonValue
 from gateway.ports import Resource, Resources
 
 PAGE = 500
@@ -39,7 +39,7 @@ class NamedResources:
                           f"a name matches {self._pattern.pattern}", param=field)
 
     async def create(
-        self, owner: str, name: str, body: Mapping[str, Any], *, secrets: dict[str, str] | None = None,
+        self, owner: str, name: str, body: Mapping[str, JsonValue], *, secrets: dict[str, str] | None = None,
         parent: str = "",
     ) -> Resource:
         """Create a resource; `Conflict` if the owner has one of this name already, or too many."""
@@ -83,7 +83,7 @@ class NamedResources:
         return found
 
     async def update(
-        self, found: Resource, body: Mapping[str, Any], *, secrets: dict[str, str] | None = None,
+        self, found: Resource, body: Mapping[str, JsonValue], *, secrets: dict[str, str] | None = None,
     ) -> Resource:
         """Store a new version; `Conflict` if the resource was changed since it was read."""
         return await self._resources.update(

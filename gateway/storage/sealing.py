@@ -112,7 +112,7 @@ UNSEALED: Seal = NoSeal()
 _GONE = object()
 
 
-def is_sealed(value: Any) -> bool:
+def is_sealed(value: object) -> bool:
     return isinstance(value, str) and value.startswith(SEALED_PREFIX)
 
 

@@ -1,7 +1,6 @@
 """The items of a recording, and the parsing of socket frames: JSON, and packets of Socket.IO."""
 
 import re
-from typing import Any
 
 import orjson
 from msgspec import Struct
@@ -52,7 +51,7 @@ def to_frame(value: object) -> ParsedFrame:
     return ParsedFrame(name if isinstance(name, str) else "", value)
 
 
-def parse_json(text: str | bytes) -> Any:
+def parse_json(text: str | bytes) -> object:
     try:
         return read_exact_json(text)
     except orjson.JSONDecodeError as error:

@@ -5,13 +5,14 @@ import binascii
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from datetime import datetime
-from typing import Any
+from typing import TypedDict
 
 import orjson
+from msgspec import Struct, ValidationError, convert, field
 
 from gateway.client import SseDecoder, SseEvent
 from gateway.errors import GatewayError
-from gateway.json_values import read_exact_json
+from gateway.json_values import JsonObject, read_exact_json
 from gateway.ports import ParsedFrame
 
 from .recorded_frames import (
@@ -33,14 +34,39 @@ POLLING_QUERY = "EIO="
 """A query parameter of requests that carry packets of Socket.IO."""
 
 
+class RecordedLine(Struct, frozen=True, kw_only=True):
+    """One line about an exchange; which fields it has depends on its type."""
+
+    type: str
+    exchange: int
+    at: float = 0.0
+    method: str = ""
+    path: str = ""
+    query: str | None = None
+    headers: tuple[tuple[str, str], ...] = ()
+    sender: str | None = field(default=None, name="from")
+    text: str | None = None
+    base64: str | None = None
+    status: int = 0
+    ending: str | None = None
+
+
+class LinePlace(TypedDict):
+    """The line, the time and the stream of an item."""
+
+    line: int
+    at: float
+    stream: str
+
+
 class RecordedExchange:
     """One request and its response; a socket is one exchange for as long as it is open."""
 
     __slots__ = ("decoder", "is_polling", "name", "started")
 
-    def __init__(self, entry: dict[str, object]) -> None:
-        self.name = f"{entry.get('method', '')} {entry.get('path', '')}"
-        self.is_polling = POLLING_QUERY in str(entry.get("query") or "")
+    def __init__(self, line: RecordedLine) -> None:
+        self.name = f"{line.method} {line.path}"
+        self.is_polling = POLLING_QUERY in (line.query or "")
         self.decoder = SseDecoder()
         self.started = False
 
@@ -65,31 +91,31 @@ class RecordingParser:
             raise UnreadableRecording(number, "a line of a recording is an object")
         try:
             yield from self._follow(number, entry)
-        except (KeyError, TypeError, ValueError, binascii.Error) as error:
+        except (ValidationError, ValueError, binascii.Error) as error:
             why = f"this line of type '{entry.get('type')}' is not whole: {error}"
             raise UnreadableRecording(number, why) from None
 
     def end(self) -> Iterator[AnyRecordedItem]:
         yield from ()
 
-    def _follow(self, number: int, entry: dict[str, Any]) -> Iterator[AnyRecordedItem]:
+    def _follow(self, number: int, entry: JsonObject) -> Iterator[AnyRecordedItem]:
         kind = entry.get("type")
         if kind == "recording":
             self._begin(number, entry)
-        elif kind in LINE_HANDLERS:
-            name = int(entry["exchange"])
+        elif isinstance(kind, str) and kind in LINE_HANDLERS:
+            line = convert(entry, RecordedLine, strict=False)
             if kind == "request":
-                self._exchanges[name] = RecordedExchange(entry)
+                self._exchanges[line.exchange] = RecordedExchange(line)
                 if len(self._exchanges) > MAX_EXCHANGES:
                     del self._exchanges[next(iter(self._exchanges))]
-            exchange = self._exchanges.get(name)
+            exchange = self._exchanges.get(line.exchange)
             if exchange is not None:
-                place = {"line": number, "at": self._started_at + float(entry.get("at", 0.0)), "stream": str(name)}
-                yield from LINE_HANDLERS[kind](self, exchange, entry, place)
+                place = LinePlace(line=number, at=self._started_at + line.at, stream=str(line.exchange))
+                yield from LINE_HANDLERS[kind](self, exchange, line, place)
                 if kind == "end":
-                    del self._exchanges[name]
+                    del self._exchanges[line.exchange]
 
-    def _begin(self, number: int, entry: dict[str, object]) -> None:
+    def _begin(self, number: int, entry: JsonObject) -> None:
         if entry.get("version") != VERSION:
             raise UnreadableRecording(
                 number, f"this is version {entry.get('version')!r} of recordings; {VERSION} is read here"
@@ -104,74 +130,71 @@ class RecordingParser:
     # -- one kind of line each ------------------------------------------------------------------------------------
 
     def _request(
-        self, exchange: RecordedExchange, entry: dict[str, Any], place: dict[str, Any]
+        self, exchange: RecordedExchange, line: RecordedLine, place: LinePlace
     ) -> Iterator[AnyRecordedItem]:
         """A request that changes something and has no body is a frame with a name only."""
-        names = {str(name).lower(): value for name, value in entry.get("headers", [])}
-        if entry["method"] in ("POST", "DELETE") and "transfer-encoding" not in names and (
-                names.get("content-length", "0") == "0"):
+        headers = {name.lower(): value for name, value in line.headers}
+        if line.method in ("POST", "DELETE") and "transfer-encoding" not in headers and (
+                headers.get("content-length", "0") == "0"):
             yield ClientFrame(frame=ParsedFrame(exchange.name, {}), **place)
 
-    def _event(
-        self, exchange: RecordedExchange, entry: dict[str, object], place: dict[str, Any]
-    ) -> Iterator[AnyRecordedItem]:
+    def _event(self, exchange: RecordedExchange, line: RecordedLine, place: LinePlace) -> Iterator[AnyRecordedItem]:
+        if line.text is None and line.base64 is None:
+            raise ValueError("there is neither 'text' nor 'base64'")
+        data = (line.text or "").encode() if line.base64 is None else base64.b64decode(line.base64)
         try:
-            events = exchange.decoder.feed(_bytes(entry))
+            events = exchange.decoder.feed(data)
         except GatewayError as error:
             raise UnreadableRecording(place["line"], error.message) from None
         for event in events:
             yield ServerFrame(frame=_frame(event), connection="" if exchange.started else exchange.name, **place)
             exchange.started = True
 
-    def _frame(
-        self, exchange: RecordedExchange, entry: dict[str, object], place: dict[str, Any]
-    ) -> Iterator[AnyRecordedItem]:
-        if "text" not in entry:
+    def _frame(self, exchange: RecordedExchange, line: RecordedLine, place: LinePlace) -> Iterator[AnyRecordedItem]:
+        if line.text is None:
             return  # no dialect uses binary frames
-        for frame in _frames(str(entry["text"]), place["line"]):
-            if entry.get("from") == "client":
+        for frame in _frames(line.text, place["line"]):
+            if line.sender == "client":
                 yield ClientFrame(frame=frame, **place)
             else:
                 yield ServerFrame(frame=frame, connection="" if exchange.started else exchange.name, **place)
                 exchange.started = True
 
-    def _body(
-        self, exchange: RecordedExchange, entry: dict[str, Any], place: dict[str, Any]
-    ) -> Iterator[AnyRecordedItem]:
-        if exchange.is_polling and "text" in entry:
-            for frame in _frames(str(entry["text"]), place["line"]):
-                yield ServerFrame(frame=frame, **place)
-        elif "text" in entry:
-            with suppress(InvalidFrame):
-                yield ResponseBody(frame=ParsedFrame("", parse_json(entry["text"])), **place)
-
-    def _request_body(
-        self, exchange: RecordedExchange, entry: dict[str, Any], place: dict[str, Any]
-    ) -> Iterator[AnyRecordedItem]:
-        if "text" not in entry:
+    def _body(self, exchange: RecordedExchange, line: RecordedLine, place: LinePlace) -> Iterator[AnyRecordedItem]:
+        if line.text is None:
             return
         if exchange.is_polling:
-            for frame in _frames(str(entry["text"]), place["line"]):
+            for frame in _frames(line.text, place["line"]):
+                yield ServerFrame(frame=frame, **place)
+            return
+        with suppress(InvalidFrame):
+            yield ResponseBody(frame=ParsedFrame("", parse_json(line.text)), **place)
+
+    def _request_body(
+        self, exchange: RecordedExchange, line: RecordedLine, place: LinePlace
+    ) -> Iterator[AnyRecordedItem]:
+        if line.text is None:
+            return
+        if exchange.is_polling:
+            for frame in _frames(line.text, place["line"]):
                 yield ClientFrame(frame=frame, **place)
             return
         with suppress(InvalidFrame):  # an upload or a form
-            yield ClientFrame(frame=ParsedFrame(exchange.name, parse_json(entry["text"])), **place)
+            yield ClientFrame(frame=ParsedFrame(exchange.name, parse_json(line.text)), **place)
 
     def _response(
-        self, exchange: RecordedExchange, entry: dict[str, Any], place: dict[str, Any]
+        self, exchange: RecordedExchange, line: RecordedLine, place: LinePlace
     ) -> Iterator[AnyRecordedItem]:
-        if int(entry["status"]) >= 400:
+        if line.status >= 400:
             yield RejectedRequest(**place)
 
-    def _ended(
-        self, exchange: RecordedExchange, entry: dict[str, object], place: dict[str, Any]
-    ) -> Iterator[AnyRecordedItem]:
-        if entry.get("ending") == "refused":
+    def _ended(self, exchange: RecordedExchange, line: RecordedLine, place: LinePlace) -> Iterator[AnyRecordedItem]:
+        if line.ending == "refused":
             yield RejectedRequest(**place)
 
 
 LINE_HANDLERS: dict[
-    str, Callable[[RecordingParser, RecordedExchange, dict[str, object], dict[str, object]], Iterator[AnyRecordedItem]]
+    str, Callable[[RecordingParser, RecordedExchange, RecordedLine, LinePlace], Iterator[AnyRecordedItem]]
 ] = {
     "request": RecordingParser._request,
     "event": RecordingParser._event,
@@ -181,10 +204,6 @@ LINE_HANDLERS: dict[
     "response": RecordingParser._response,
     "end": RecordingParser._ended,
 }
-
-
-def _bytes(entry: dict[str, Any]) -> bytes:
-    return base64.b64decode(entry["base64"]) if "base64" in entry else str(entry["text"]).encode()
 
 
 def _frames(text: str, line: int) -> list[ParsedFrame]:

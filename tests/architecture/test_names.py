@@ -20,7 +20,6 @@ TESTED_BY = {
     "gateway/backends/agui/state_events.py": "tests/backends/agui/test_decoder.py",
     "gateway/cli/help_text.py": "tests/cli/test_commands.py",
     "gateway/cli/remote_server.py": "tests/cli/test_chat.py",
-    "gateway/client/json_readers.py": "tests/adapters/blade/client/test_readers.py",
     "gateway/model/session_view.py": "tests/model/test_session_fold.py",
     "gateway/storage/redis/pubsub.py": "tests/cluster/test_session_service.py",
     "adapters/blade/server/routes/sharing.py": "tests/adapters/blade/server/routes/test_shares.py",

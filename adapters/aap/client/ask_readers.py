@@ -1,11 +1,11 @@
 """Reads asks of AAP: which side runs a call, and what a call that a server left open asks a person."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 from msgspec import Struct
 
 import gateway.model as m
+from gateway.client import read_continuation, read_questions, read_rollback
 
 from .readers import CallFrame, MessageBody, SessionBody, read_content, read_tool_spec
 
@@ -33,11 +33,9 @@ class SessionTools(Struct, frozen=True, kw_only=True):
         """The ask that such a call stands for."""
         if said.name in self.client or said.name in self.server:
             return None
-        given = said.input or {}
-        if said.name == CONTINUE_TOOL and isinstance(given.get("message"), str):
-            turn = given.get("turn")
-            return m.ContinuationAsk(message=given["message"], turn=turn if isinstance(turn, int) else 0)
-        return _read_rollback(given) if said.name == ROLLBACK_TOOL else None
+        if said.name == CONTINUE_TOOL:
+            return read_continuation(said.input or {})
+        return read_rollback(said.input or {}) if said.name == ROLLBACK_TOOL else None
 
     def is_ask(self, call: m.ToolCall) -> bool:
         """Whether a call stands for an ask."""
@@ -83,53 +81,6 @@ def tool_titles(card: m.AgentCard, client_tools: Iterable[m.ToolSpec]) -> dict[s
 
 def _permission(call: m.ToolCall) -> m.PermissionAsk:
     return m.PermissionAsk(call=call, description=f"Run {call.display_name or call.name}?")
-
-
-def _read_rollback(given: dict[str, Any]) -> m.RollbackAsk | None:
-    match given:
-        case {"options": [*options]} if all(isinstance(option, dict) for option in options):
-            return m.RollbackAsk(
-                task_id=str(given.get("task_id", "")), options=tuple(options), error=_text_or_none(given.get("error")),
-                reason=_text_or_none(given.get("reason")),
-            )
-    return None
-
-
-# -- questions --------------------------------------------------------------------------------------------------------
-def read_questions(given: Mapping[str, Any]) -> tuple[m.Question, ...]:
-    """The questions that the input of a call holds; none where it has another shape."""
-    match given.get("questions"):
-        case [*questions]:
-            found = [_read_question(one) for one in questions]
-            return tuple(one for one in found if one is not None) if all(found) else ()
-    return ()
-
-
-def _read_question(one: Any) -> m.Question | None:
-    match one:
-        case {"question": str(question)}:
-            choices = one.get("options")
-            return m.Question(
-                question=question, header=_text_or_none(one.get("header")),
-                multi_select=bool(one.get("multiSelect", one.get("multi_select", False))),
-                options=tuple(_read_choice(choice) for choice in choices) if isinstance(choices, list) else (),
-            )
-    return None
-
-
-def _read_choice(choice: Any) -> m.Choice:
-    if isinstance(choice, dict):
-        return m.Choice(
-            label=str(choice.get("label", "")), description=_text_or_none(choice.get("description")) or None
-        )
-    return m.Choice(label=str(choice))
-
-
-def _text_or_none(value: Any) -> str | None:
-    return value if isinstance(value, str) else None
-
-
-# -- answers ----------------------------------------------------------------------------------------------------------
 
 
 def _session_tools(card: m.AgentCard, session: SessionBody) -> SessionTools:

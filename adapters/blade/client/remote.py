@@ -19,9 +19,13 @@ from gateway.client import (
     SocketIOConnection,
     SocketIOConnector,
     generator_turn,
+    members,
+    optional_text,
     parse_timestamp,
+    require_objects,
     retry,
     suppress_statuses,
+    text,
 )
 from gateway.errors import BackendFailed, GatewayError, TimedOut
 from gateway.ids import make_mint
@@ -36,7 +40,7 @@ from gateway.ports import (
 )
 
 from .decoder import Decoder
-from .readers import meanings, optional_text, require_objects, text
+from .readers import meanings
 from .requests import answer_body, message_body, session_body
 from .turn_stream import ACKNOWLEDGED, ReadPosition, RestQueries, TurnStream
 
@@ -112,12 +116,12 @@ class Remote:
         told = None
         with suppress_statuses(NOT_SERVED_STATUSES):
             told = await self._api.json("GET", path)
-        return told if isinstance(told, dict) else {}
+        return members(told)
 
     async def open(self, opening: NewRemoteSession) -> str:
         made = await self._api.json("POST", "/sessions", session_body(opening, self._agent))
-        session_id = made.get("session_id") if isinstance(made, dict) else None
-        if not isinstance(session_id, str) or not session_id:
+        session_id = text(members(made).get("session_id"))
+        if not session_id:
             raise BackendFailed(f"{self._api.name} made a session and did not say which")
         self._session(session_id).mark = ReadPosition(number=0, turn=-1)
         return session_id
@@ -135,7 +139,7 @@ class Remote:
 
     async def join(self, session_id: str) -> RemoteSession:
         told = await self._api.json("GET", f"/sessions/{_quoted(session_id)}")
-        return replace(_remote_session(told if isinstance(told, dict) else {}), session_id=session_id)
+        return replace(_remote_session(members(told)), session_id=session_id)
 
     async def messages(self, session_id: str) -> Sequence[dict[str, Any]]:
         """All turns of a session, as they are."""
@@ -143,7 +147,7 @@ class Remote:
 
     async def status(self, session_id: str) -> str:
         told = await self._api.json("GET", f"/sessions/{_quoted(session_id)}")
-        return text(told.get("status")) if isinstance(told, dict) else ""
+        return text(members(told).get("status"))
 
     async def close(self) -> None:
         await self._sockets.close()
@@ -279,5 +283,5 @@ async def _send_stop(line: SocketIOConnection, upstream: HttpClient, books: Rest
 
 
 def _stop_refused(upstream: HttpClient, body: Any) -> GatewayError:
-    told = body.get("message") if isinstance(body, dict) else None
-    return BackendFailed(f"{upstream.name} refused to stop: {upstream.redactor.quote(told or 'no reason given')}")
+    reason = members(body).get("message") or "no reason given"
+    return BackendFailed(f"{upstream.name} refused to stop: {upstream.redactor.quote(reason)}")

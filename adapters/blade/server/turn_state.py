@@ -8,7 +8,7 @@ from zlib import crc32
 
 import gateway.model as m
 from adapters.blade.wire import BLOCK_TYPES, BlockType
-from gateway.json_values import JsonValue
+from gateway.json_values import JsonObject, JsonValue
 
 CONTEXT_WINDOW = 200_000
 """The context window of a turn whose agent names none; Blade wants a number."""
@@ -258,7 +258,7 @@ def data_block(kind: str, content: JsonValue, call: TurnCall | None) -> TurnBloc
     return TurnBlock(BlockType.SYSTEM_NOTIFICATION, content if isinstance(content, str) else kind, call)
 
 
-def page_meta(meta: dict[str, Any] | None) -> dict[str, Any] | None:
+def page_meta(meta: JsonObject | None) -> JsonObject | None:
     """What a result hands to the page, without a card that a browser would run instead of load (`javascript:`)."""
     card = (meta or {}).get("ui")
     address = card.get("resourceUri") if isinstance(card, dict) else None

@@ -1,10 +1,11 @@
 """Reads asks of CAS: which tool uses wait for a person, and what each asks."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import gateway.model as m
 from adapters.cas.asks import CONTINUATION_TOOL, QUESTION_TOOL, ROLLBACK_TOOL
+from gateway.client import read_continuation, read_questions, read_rollback
 from gateway.errors import BackendFailed
 from gateway.ports import RemoteAsk
 
@@ -50,53 +51,19 @@ def _may_wait(ask: m.AnyAsk) -> bool:
 
 def read_ask(call: m.ToolCall, calls: Sequence[m.ToolCall]) -> m.AnyAsk | None:
     """The ask of a tool use that stands for an ask; `calls` are the open calls."""
+    if call.origin is m.ToolOrigin.CLIENT and call.name == QUESTION_TOOL:
+        return _read_question_ask(call, calls)
     if call.origin is m.ToolOrigin.CLIENT:
-        return _read_question_ask(call, calls) if call.name == QUESTION_TOOL else _read_rollback(call)
-    message, turn = call.input.get("message"), call.input.get("turn")
-    if call.name != CONTINUATION_TOOL or call.permission is not m.Permission.ASK or not isinstance(message, str):
-        return None
-    return m.ContinuationAsk(turn=turn if isinstance(turn, int) else 0, message=message)
+        return read_rollback(call.input, call.call_id) if call.name == ROLLBACK_TOOL else None
+    is_asking = call.name == CONTINUATION_TOOL and call.permission is m.Permission.ASK
+    return read_continuation(call.input) if is_asking else None
 
 
 def _read_question_ask(call: m.ToolCall, calls: Sequence[m.ToolCall]) -> m.QuestionAsk | None:
     """The questions; their call is the last call of that name, if the agent has made one."""
-    given = call.input.get("questions")
-    if not isinstance(given, list) or not given or not all(map(_is_question, given)):
+    questions = read_questions(call.input)
+    if not questions:
         return None
     cause = next((one for one in reversed(calls) if one.name == QUESTION_TOOL and one.input == call.input), None)
     cause = cause or next((one for one in reversed(calls) if one.name == QUESTION_TOOL), None)
-    return m.QuestionAsk(questions=tuple(map(_read_question, given)), call=cause)
-
-
-def _is_question(given: Any) -> bool:
-    return isinstance(given, dict) and isinstance(given.get("question"), str)
-
-
-def _read_question(given: Mapping[str, Any]) -> m.Question:
-    options = given.get("options")
-    return m.Question(
-        question=given["question"],
-        header=_text_or_none(given.get("header")),
-        multi_select=given.get("multiSelect") is True,
-        options=tuple(_read_choice(one) for one in options) if isinstance(options, list) else (),
-    )
-
-
-def _read_choice(given: Any) -> m.Choice:
-    if isinstance(given, dict):
-        return m.Choice(label=str(given.get("label") or ""), description=_text_or_none(given.get("description")))
-    return m.Choice(label=str(given))
-
-
-def _read_rollback(call: m.ToolCall) -> m.RollbackAsk | None:
-    options = call.input.get("options")
-    if call.name != ROLLBACK_TOOL or not isinstance(options, list) or not all(isinstance(one, dict) for one in options):
-        return None
-    return m.RollbackAsk(
-        task_id=str(call.input.get("task_id") or call.call_id), options=tuple(options),
-        error=_text_or_none(call.input.get("error")), reason=_text_or_none(call.input.get("reason")),
-    )
-
-
-def _text_or_none(found: Any) -> str | None:
-    return found if isinstance(found, str) and found else None
+    return m.QuestionAsk(questions=questions, call=cause)

@@ -10,7 +10,16 @@ import structlog
 
 import gateway.model as m
 from adapters.cas.wire import POLICIES, POLICY_WORDS
-from gateway.client import HttpClient, SessionMemory, upstream_status
+from gateway.client import (
+    HttpClient,
+    SessionMemory,
+    members,
+    objects,
+    optional_text,
+    require_id,
+    require_object,
+    upstream_status,
+)
 from gateway.errors import BackendFailed
 
 OWN_MARK = "dragoman"
@@ -82,15 +91,13 @@ class AgentProvisioner:
     async def own_tools(self) -> list[Any]:
         """The tools of the server's agent with their policies, as the server spells them."""
         agent = _default_agent(await self.listed("/agents")) if self._named is None else await self._asked_for()
-        tools = (agent or {}).get("tools")
-        found = tools if isinstance(tools, list) else []
-        return [tool for tool in found if isinstance(tool, dict) and tool.get("type") != "custom"]
+        return [tool for tool in objects((agent or {}).get("tools")) if tool.get("type") != "custom"]
 
     async def _asked_for(self) -> Mapping[str, Any]:
         """The named agent; from now on its id is used."""
         try:
             told = await self._upstream.json("GET", f"/agents/{quote(self._named or '', safe='')}")
-            agent = require_object(told, "an agent")
+            agent: Mapping[str, Any] = require_object(told, "an agent")
         except BackendFailed as error:
             if upstream_status(error) not in UNKNOWN_ID_STATUSES:
                 raise
@@ -181,14 +188,12 @@ CAPABILITIES = m.AgentCapabilities(images=("http", "data"), client_tools=True)
 
 
 def read_agent_card(agent: Mapping[str, Any]) -> m.AgentCard:
-    name, version = agent.get("name"), agent.get("version")
-    description, tools = agent.get("description"), agent.get("tools")
+    version = agent.get("version")
     return m.AgentCard(
-        name=name if isinstance(name, str) and name else require_id(agent, "an agent"),
+        name=optional_text(agent.get("name")) or require_id(agent, "an agent"),
         version=str(version) if isinstance(version, int | str) else "1",
-        description=description if isinstance(description, str) and description else None, model=model_of(agent),
-        tools=tuple(tool for toolset in tools if isinstance(toolset, dict) for tool in _tools(toolset))
-        if isinstance(tools, list) else (),
+        description=optional_text(agent.get("description")), model=model_of(agent),
+        tools=tuple(tool for toolset in objects(agent.get("tools")) for tool in _tools(toolset)),
         capabilities=CAPABILITIES,
     )
 
@@ -197,8 +202,7 @@ def _tools(toolset: Mapping[str, Any]) -> list[m.AgentTool]:
     """The tools that a toolset enables by name; others that it may have are unknown here."""
     if toolset.get("type") != TOOLSET:
         return []
-    configs = {config.get("name") or config.get("type"): config for config in toolset.get("configs") or ()
-               if isinstance(config, dict)}
+    configs = {config.get("name") or config.get("type"): config for config in objects(toolset.get("configs"))}
     names = toolset.get("enabled_tools") or [name for name, one in configs.items() if one.get("enabled") is not False]
     return [m.AgentTool(spec=m.ToolSpec(name=name), permission=_permission(configs.get(name, {})))
             for name in names if isinstance(name, str)]
@@ -211,8 +215,7 @@ def _permission(config: Mapping[str, Any]) -> m.Permission:
 
 def model_of(agent: Mapping[str, Any]) -> str | None:
     model = agent.get("model")
-    found = model.get("id") if isinstance(model, dict) else model
-    return found if isinstance(found, str) and found else None
+    return optional_text(model.get("id") if isinstance(model, dict) else model)
 
 
 def _default_agent(agents: list[Mapping[str, Any]]) -> Mapping[str, Any] | None:
@@ -221,22 +224,8 @@ def _default_agent(agents: list[Mapping[str, Any]]) -> Mapping[str, Any] | None:
 
 
 def _own_mark(agent: Mapping[str, Any]) -> str | None:
-    metadata = agent.get("metadata")
-    mark = metadata.get(OWN_MARK) if isinstance(metadata, dict) else None
+    mark = members(agent.get("metadata")).get(OWN_MARK)
     return mark if isinstance(mark, str) else None
-
-
-def require_object(body: Any, noun: str) -> Mapping[str, Any]:
-    if not isinstance(body, dict):
-        raise BackendFailed(f"the upstream was asked for {noun}, and answered with something else")
-    return body
-
-
-def require_id(body: Any, noun: str) -> str:
-    found = require_object(body, noun).get("id")
-    if not isinstance(found, str) or not found:
-        raise BackendFailed(f"the upstream was asked for {noun}, and answered with one that has no id")
-    return found
 
 
 log = structlog.get_logger("dragoman.remote")

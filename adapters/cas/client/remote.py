@@ -6,7 +6,17 @@ from typing import Any
 from urllib.parse import quote
 
 import gateway.model as m
-from gateway.client import HttpClient, SessionMemory, generator_turn, parse_timestamp, retry, upstream_status
+from gateway.client import (
+    HttpClient,
+    SessionMemory,
+    generator_turn,
+    optional_text,
+    parse_timestamp,
+    require_id,
+    require_object,
+    retry,
+    upstream_status,
+)
 from gateway.errors import BackendFailed, Unsupported
 from gateway.ids import make_mint, random_id
 from gateway.ports import (
@@ -19,7 +29,7 @@ from gateway.ports import (
     RemoteTurnEnd,
 )
 
-from .provisioning import AgentProvisioner, SyncedSettings, require_id, require_object
+from .provisioning import AgentProvisioner, SyncedSettings
 from .readers import listed_event
 from .requests import INTERRUPT_EVENT, EventBody, answer_event, message_event
 from .turn_stream import TurnStream
@@ -171,10 +181,6 @@ def _remote_session(body: Mapping[str, Any]) -> RemoteSession:
     agent = body.get("agent")
     name = agent.get("name") if isinstance(agent, dict) else body.get("agent_id")
     return RemoteSession(
-        session_id=require_id(body, "a session"), agent=_text_or_none(name), title=_text_or_none(body.get("title")),
-        status=_text_or_none(body.get("status")), updated_at=parse_timestamp(body.get("updated_at")),
+        session_id=require_id(body, "a session"), agent=optional_text(name), title=optional_text(body.get("title")),
+        status=optional_text(body.get("status")), updated_at=parse_timestamp(body.get("updated_at")),
     )
-
-
-def _text_or_none(told: Any) -> str | None:
-    return told if isinstance(told, str) and told else None

@@ -13,6 +13,7 @@ from gateway.client import (
     HttpClient,
     Reconnector,
     SseEvent,
+    require_object,
     upstream_status,
 )
 from gateway.errors import BackendFailed, ConnectionLost, GatewayError, TimedOut
@@ -21,7 +22,6 @@ from gateway.json_values import read_exact_json
 from gateway.ports import DecodedItem, ParsedFrame
 
 from .decoder import Decoder
-from .provisioning import require_object
 from .readers import ReceivedEvent, listed_event, read_event
 from .thread_decoder import COORDINATOR, STATUSES
 

@@ -160,7 +160,7 @@ class UserAgents:
     def _own_fields(self, agent: StoredAgent) -> dict[str, Any]:
         """The fields that only CAS has, as its client sent them; of what another dialect has set, as CAS spells it."""
         made = agent.definition
-        own = dict(made.extra.get(self.context.dialect, {}))
+        own: dict[str, Any] = dict(made.extra.get(self.context.dialect, {}))
         if agent.configured is not None:
             return own
         if "tools" not in own and (made.tools is not None or made.client_tools):

@@ -101,14 +101,14 @@ async def create_environment(context: Context[CasSettings], owner: str, said: In
     )
 
 
-def environment_record(said: InlineEnvironment) -> dict[str, object]:
+def environment_record(said: InlineEnvironment) -> dict[str, Any]:
     return {
         "name": (said.name or "").strip() or UNNAMED_ENVIRONMENT, "description": said.description,
         "metadata": said.metadata or {}, "config": _whole_config(said.config),
     }
 
 
-def _changed_record(context: Context[CasSettings], old: dict[str, Any], said: EnvironmentChange) -> dict[str, object]:
+def _changed_record(context: Context[CasSettings], old: dict[str, Any], said: EnvironmentChange) -> dict[str, Any]:
     return {
         "name": said.name or old["name"],
         "description": said.description if "description" in said.model_fields_set else old["description"],

@@ -158,7 +158,7 @@ class SessionMounts:
             await self.context.resources.delete(MOUNT_KIND, self.owner, one.resource_id)
 
 
-def mount_body(table: DialectTable, kept: Resource) -> Any:
+def mount_body(table: DialectTable, kept: Resource) -> JsonObject:
     """Without its secrets."""
     body = {key: value for key, value in kept.body.items() if key != "type"}
     return table.object(

@@ -1,13 +1,14 @@
 """Models of what CAS clients send about agents, environments and files."""
 
 from collections.abc import Iterator
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, field_validator
 
 import gateway.model as m
 from gateway.http import WireModel
 from gateway.ids import first_duplicate
+from gateway.json_values import JsonObject
 
 from .common import Description, HttpAddress, Metadata, MetadataChange, Name, OpenWireModel
 
@@ -57,7 +58,7 @@ class CustomTool(OpenWireModel):
     type: Literal["custom"]
     name: Name
     description: str = ""
-    input_schema: dict[str, Any] = Field(default={"type": "object"})
+    input_schema: JsonObject = Field(default={"type": "object"})
 
 
 Tool = Annotated[Toolset | McpToolset | CustomTool, Field(discriminator="type")]
@@ -95,7 +96,7 @@ class AgentFields(WireModel):
 
     @field_validator("tools")
     @classmethod
-    def _named_once(cls, tools: list[Any] | None) -> list[Any] | None:
+    def _named_once(cls, tools: list[object] | None) -> list[object] | None:
         twice = first_duplicate(tool.name for tool in tools or [] if isinstance(tool, CustomTool))
         if twice is not None:
             raise ValueError(f"there are two custom tools '{twice}'")

@@ -1,10 +1,11 @@
 """What the models of CAS share: a model that keeps unknown members, and the limits of names and metadata."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import AfterValidator, ConfigDict, Field
 
 from gateway.http import WireModel
+from gateway.json_values import JsonObject
 
 MAX_KEYS, MAX_KEY, MAX_VALUE = 16, 64, 512
 
@@ -15,7 +16,7 @@ class OpenWireModel(WireModel):
     model_config = ConfigDict(extra="allow")
 
 
-def _within_limits(metadata: dict[str, Any]) -> dict[str, Any]:
+def _within_limits(metadata: JsonObject) -> JsonObject:
     if len(metadata) > MAX_KEYS:
         raise ValueError(f"must have at most {MAX_KEYS} keys, not {len(metadata)}")
     for key, value in metadata.items():

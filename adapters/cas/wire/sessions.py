@@ -6,6 +6,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr
 
 from gateway.field_errors import quote_value
 from gateway.http import WireModel
+from gateway.json_values import JsonObject, JsonValue
 
 from .common import Metadata, MetadataChange, Name, OpenWireModel
 
@@ -67,7 +68,7 @@ class DocumentBlock(WireModel):
 Block = Annotated[TextBlock | ImageBlock | DocumentBlock, Field(discriminator="type")]
 
 
-def _with_words(blocks: list[Any]) -> list[Any]:
+def _with_words(blocks: list[JsonValue]) -> list[JsonValue]:
     if all(isinstance(block, TextBlock) and not block.text for block in blocks):
         raise ValueError("must have a text, an image or a document; all its blocks are empty")
     return blocks
@@ -146,7 +147,7 @@ class RepositoryMount(WireModel):
     type: Literal["github_repository"]
     url: str = Field(min_length=1, max_length=2048)
     mount_path: str | None = Field(None, max_length=512)
-    checkout: dict[str, Any] | None = None
+    checkout: JsonObject | None = None
     authorization_token: SecretStr | None = None
 
 
@@ -154,13 +155,13 @@ class MountChange(WireModel):
     authorization_token: SecretStr = Field(min_length=1)
 
 
-def _id_or_object(value: Any) -> Any:
+def _id_or_object(value: object) -> JsonValue:
     if not isinstance(value, str | dict):
         raise ValueError(f"must be an id or an object, not {quote_value(value)}")
     return value
 
 
-def _words_or_object(value: Any) -> Any:
+def _words_or_object(value: object) -> JsonValue:
     if not isinstance(value, str) and not (
         isinstance(value, dict) and all(isinstance(word, str) for word in value.values())
     ):
@@ -206,9 +207,9 @@ class SessionChange(WireModel):
     # These fields cannot be changed after the session was made.
     status: Any = None
     resources: Any = None
-    environment: Any = None
+    environment: JsonValue = None
     environment_id: Any = None
-    memory_store_ids: Any = None
+    memory_store_ids: JsonValue = None
 
     @property
     def fixed(self) -> str | None:

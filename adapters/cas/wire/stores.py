@@ -1,11 +1,12 @@
 """Models of what CAS clients send about memory stores, memories, vaults and credentials."""
 
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, SecretStr, field_validator
 
 from gateway.http import WireModel
+from gateway.json_values import JsonObject
 
 from .agents import Networking
 from .common import Description, HttpAddress, Metadata, MetadataChange, Name
@@ -127,5 +128,5 @@ class CredentialChange(WireModel):
     """The type and the server of a credential cannot change; its secrets can, one by one."""
 
     display_name: str | None = Field(None, max_length=256)
-    auth: dict[str, Any] | None = Field(None, repr=False)
+    auth: JsonObject | None = Field(None, repr=False)
     metadata: MetadataChange | None = None

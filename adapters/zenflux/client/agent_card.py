@@ -3,9 +3,7 @@
 from typing import Any
 
 import gateway.model as m
-from gateway.client import NOT_SERVED_STATUSES, HttpClient, suppress_statuses
-
-from .readers import members, text
+from gateway.client import NOT_SERVED_STATUSES, HttpClient, members, objects, suppress_statuses, text
 
 CAPABILITIES = m.AgentCapabilities(images=("http", "data"), client_tools=False)
 
@@ -37,8 +35,7 @@ def unwrapped(body: Any) -> Any:
 
 def list_of_objects(data: Any, key: str) -> list[dict[str, Any]]:
     """The objects of a list, which may be bare or under its name."""
-    found = data.get(key) if isinstance(data, dict) else data
-    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+    return objects(data.get(key) if isinstance(data, dict) else data)
 
 
 async def _tools(upstream: HttpClient) -> list[m.AgentTool]:

@@ -11,14 +11,22 @@ from msgspec.structs import replace
 import gateway.model as m
 from adapters.zenflux.asks import AskRef, decode_ref
 from adapters.zenflux.wire import ANY_IMAGE, DIALECT_NAME, MAX_TITLE
-from gateway.client import HttpClient, SessionMemory, WebSocketConnector, generator_turn, parse_timestamp
+from gateway.client import (
+    HttpClient,
+    SessionMemory,
+    WebSocketConnector,
+    generator_turn,
+    members,
+    optional_text,
+    parse_timestamp,
+    text,
+)
 from gateway.errors import BackendFailed, GatewayError, Unsupported
 from gateway.ids import make_mint
 from gateway.ports import DecodedItem, NewRemoteSession, RemoteAddress, RemoteAsk, RemoteSession, RemoteTurnEnd
 
 from . import agent_card
 from .agent_card import unwrapped
-from .readers import members, text
 from .requests import CONFIRMATION, HttpCall, deliver_answer, send_call
 from .turn_stream import CLIENT_USER, RemoteRun, TurnStream, kind_of
 
@@ -212,8 +220,8 @@ class Remote:
 
 def _remote_session(told: dict[str, Any]) -> RemoteSession:
     return RemoteSession(
-        session_id=text(told.get("id")), agent=text(told.get("agent_id")) or None,
-        title=text(told.get("title")) or None, status=text(told.get("status")) or None,
+        session_id=text(told.get("id")), agent=optional_text(told.get("agent_id")),
+        title=optional_text(told.get("title")), status=optional_text(told.get("status")),
         updated_at=parse_timestamp(told.get("updated_at")),
     )
 

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import gateway.model as m
 from adapters.zenflux.asks import result_text
-from gateway.json_values import JsonValue
+from gateway.json_values import JsonObject, JsonValue
 from gateway.ports import DialectTable
 
 from .views import image_names
@@ -96,7 +96,7 @@ def message_bodies(table: DialectTable, view: m.SessionView, messages: Sequence[
     return [_message(table, view, message) for message in messages]
 
 
-def _message(table: DialectTable, view: m.SessionView, message: StoredMessage) -> Any:
+def _message(table: DialectTable, view: m.SessionView, message: StoredMessage) -> JsonObject:
     return table.object(
         "message", id=message.id, session_id=view.session_id, role=message.role, status=_status(table, view, message),
         content=_content(table, message), at=message.at, metadata=_metadata(message),

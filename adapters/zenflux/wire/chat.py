@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
 
 from gateway.http import WireModel
+from gateway.json_values import JsonObject, JsonValue
 
 
 class ZenfluxSettings(BaseModel):
@@ -24,7 +25,7 @@ class ZenfluxSettings(BaseModel):
     models: Literal["auto", "wrapped", "bare"] = "auto"
 
 
-def _unless_null(value: Any) -> Any:
+def _unless_null(value: object) -> object:
     return True if value is None else value
 
 
@@ -89,7 +90,7 @@ class ChatRequest(ChatSend):
 class ConfirmationRequest(WireModel):
     """`approve`, `reject`, or a filled form."""
 
-    response: str | bool | list[Any] | dict[str, Any]
+    response: str | bool | list[JsonValue] | JsonObject
     metadata: dict[str, Any] | None = None
 
 

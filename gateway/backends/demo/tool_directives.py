@@ -1,7 +1,6 @@
 """Directives that call tools, one function each."""
 
 from collections.abc import Iterator
-from typing import Any
 
 import gateway.model as m
 from gateway.backends.tools import OutputSink, Tool, ToolCallResult
@@ -54,7 +53,7 @@ def _note(demo: DemoTurn, line: str) -> NoEvents:
     return iter(())
 
 
-def _call_client(demo: DemoTurn, spec: m.ToolSpec, input: dict[str, Any] | None) -> BackendEvents:
+def _call_client(demo: DemoTurn, spec: m.ToolSpec, input: JsonObject | None) -> BackendEvents:
     permission = demo.enabled.get(spec.name, m.Permission.ALLOW)
     return demo.call(spec.name, _client_input(spec) if input is None else input, permission, m.ToolOrigin.CLIENT)
 

@@ -58,7 +58,7 @@ class DemoTurn:
         ]
         return [*annotated, self.writer.end_message(stop_reason=stop_reason, usage=usage)]
 
-    def _billed(self, content: dict[str, Any]) -> dict[str, Any]:
+    def _billed(self, content: Mapping[str, object]) -> dict[str, object]:
         """The bill of the whole turn, with the message that is about to end."""
         spent, total = self._spent, self._spent.input_tokens + self._spent.output_tokens + self._spent.thinking_tokens
         return {

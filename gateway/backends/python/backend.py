@@ -130,7 +130,7 @@ class FunctionRun:
 
     # -- in a thread ----------------------------------------------------------------------------------------------
 
-    def _in_thread(self) -> Any:
+    def _in_thread(self) -> object:
         """Call the function and emit its output; only an awaitable or an async iterator is returned."""
         made = self._agent.call(BlockingTurn(self._turn, self._pipe))
         if hasattr(made, "__aiter__") or inspect.isawaitable(made):

@@ -93,7 +93,7 @@ class AgentTurn(TurnView):
         await self.say(m.ToolReturned(call_id=call.call_id, content=content, is_error=text is None))
         return text or ""
 
-    async def permission(self, name: str, input: dict[str, Any] | None = None, *, title: str | None = None) -> bool:
+    async def permission(self, name: str, input: JsonObject | None = None, *, title: str | None = None) -> bool:
         """Whether a tool of that name may be used: the session decides, or else the person."""
         permission = enabled_tools(self).get(name, m.Permission.ASK)
         await self._pipe.put(self._reply.call(name, input or {}, permission, title))
@@ -123,7 +123,7 @@ class BlockingTurn(TurnView):
         asking = self._agent_turn.ask_user(question, options, header=header, multi_select=multi_select)
         return self._pipe.call_from_thread(asking)
 
-    def permission(self, name: str, input: dict[str, Any] | None = None, *, title: str | None = None) -> bool:
+    def permission(self, name: str, input: JsonObject | None = None, *, title: str | None = None) -> bool:
         return self._pipe.call_from_thread(self._agent_turn.permission(name, input, title=title))
 
 

@@ -84,7 +84,7 @@ class DataStep(ScenarioModel):
 class AnnotateStep(ScenarioModel):
     """Annotations of the message, by topic."""
 
-    annotate: dict[m.AnnotationTopic, Any]
+    annotate: dict[m.AnnotationTopic, JsonValue]
 
 
 class EndMessageStep(ScenarioModel):

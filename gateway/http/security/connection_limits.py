@@ -293,15 +293,15 @@ class AiohttpServerLogger:
     def __init__(self, sampled: SampledLogger) -> None:
         self._sampled = sampled
 
-    def debug(self, words: str, *args: Any, exc_info: Any = None, **__: Any) -> None:
+    def debug(self, words: str, *args: object, exc_info: BaseException | None = None, **__: object) -> None:
         """Write malformed requests, which aiohttp logs at the level debug."""
         if exc_info is not None:
             self.exception(words, *args, exc_info=exc_info)
 
-    def warning(self, words: str, *args: Any, **__: Any) -> None:
+    def warning(self, words: str, *args: object, **__: object) -> None:
         log.warning("aiohttp_warning", text=words % args if args else words)
 
-    def exception(self, words: str, *args: Any, exc_info: Any = None, **__: Any) -> None:
+    def exception(self, words: str, *args: object, exc_info: BaseException | None = None, **__: object) -> None:
         if isinstance(exc_info, ConnectionError):
             return  # the client has disconnected
         if isinstance(exc_info, HttpProcessingError | RequestPayloadError):

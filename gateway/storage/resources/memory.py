@@ -4,13 +4,13 @@ from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from itertools import count
-from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
 from gateway.errors import Conflict, NotFound, Overloaded
 from gateway.ids import random_id
+from gateway.json_values import JsonObject
 from gateway.ports import Clock, Resource
 from gateway.quotas import Quotas
 
@@ -40,7 +40,7 @@ class MemoryResources:
         self._below: defaultdict[str, set[Key]] = defaultdict(set)
 
     async def create(
-        self, kind: str, owner: str, body: dict[str, Any], *, secrets: dict[str, str] | None = None, parent: str = "",
+        self, kind: str, owner: str, body: JsonObject, *, secrets: dict[str, str] | None = None, parent: str = "",
         resource_id: str | None = None, most: int | None = None, most_below: int | None = None,
     ) -> Resource:
         now, resource_id = self._clock(), resource_id or random_id(kind)
@@ -90,7 +90,7 @@ class MemoryResources:
         return found
 
     async def update(
-        self, kind: str, owner: str, resource_id: str, body: dict[str, Any], *, secrets: dict[str, str] | None = None,
+        self, kind: str, owner: str, resource_id: str, body: JsonObject, *, secrets: dict[str, str] | None = None,
         expected: int | None = None,
     ) -> Resource:
         versions = self._find(kind, owner, resource_id)

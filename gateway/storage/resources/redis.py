@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from gateway.errors import Conflict, Invalid, NotFound, OutcomeUnknown, Overloaded
 from gateway.ids import random_id
+from gateway.json_values import JsonObject
 from gateway.ports import Clock, IdempotencyKey, KeyChange, Keys, KeyUse, Resource, StoredResponse, with_use
 from gateway.quotas import Quotas
 from gateway.storage.redis import RedisClient, RedisUnreachable
@@ -49,7 +50,7 @@ class RedisResources:
         self._seal = seal
 
     async def create(
-        self, kind: str, owner: str, body: dict[str, Any], *, secrets: dict[str, str] | None = None, parent: str = "",
+        self, kind: str, owner: str, body: JsonObject, *, secrets: dict[str, str] | None = None, parent: str = "",
         resource_id: str | None = None, most: int | None = None, most_below: int | None = None,
     ) -> Resource:
         now, resource_id = self._clock(), resource_id or random_id(kind)
@@ -92,7 +93,7 @@ class RedisResources:
         return [self._read(ordinal, record) for ordinal, record in rows]
 
     async def update(
-        self, kind: str, owner: str, resource_id: str, body: dict[str, Any], *, secrets: dict[str, str] | None = None,
+        self, kind: str, owner: str, resource_id: str, body: JsonObject, *, secrets: dict[str, str] | None = None,
         expected: int | None = None,
     ) -> Resource:
         while True:

@@ -3,13 +3,13 @@
 import asyncio
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
 from gateway.errors import Conflict, Invalid, NotFound, Overloaded
 from gateway.ids import random_id
+from gateway.json_values import JsonObject
 from gateway.ports import Clock, Resource
 from gateway.quotas import Quotas
 from gateway.storage.sealing import UNSEALED, Seal
@@ -60,7 +60,7 @@ class SqliteResources:
         self._seal = seal
 
     async def create(
-        self, kind: str, owner: str, body: dict[str, Any], *, secrets: dict[str, str] | None = None, parent: str = "",
+        self, kind: str, owner: str, body: JsonObject, *, secrets: dict[str, str] | None = None, parent: str = "",
         resource_id: str | None = None, most: int | None = None, most_below: int | None = None,
     ) -> Resource:
         resource_id = resource_id or random_id(kind)
@@ -115,7 +115,7 @@ class SqliteResources:
         return [self._opened(one) for one in await self._database.read(lambda file: [*_rows(file, query, *given)])]
 
     async def update(
-        self, kind: str, owner: str, resource_id: str, body: dict[str, Any], *, secrets: dict[str, str] | None = None,
+        self, kind: str, owner: str, resource_id: str, body: JsonObject, *, secrets: dict[str, str] | None = None,
         expected: int | None = None,
     ) -> Resource:
         def change(file: sqlite3.Connection) -> Resource:

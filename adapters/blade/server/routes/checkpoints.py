@@ -9,7 +9,7 @@ from adapters.blade.server.history import message_bodies, update_private
 from adapters.blade.wire import BladeSettings, CheckoutRequest, ReplayChange, ReplayRequest, RewindRequest
 from gateway.errors import NotFound
 from gateway.http import OWNER, Context, json_response, read_json
-from gateway.json_values import JsonValue
+from gateway.json_values import JsonObject, JsonValue
 from gateway.ports import Replays, ReplayState
 from gateway.time_slices import sliced
 
@@ -113,7 +113,7 @@ class ReplayRoutes:
         said = await read_json(request, ReplayRequest) if request.can_read_body else ReplayRequest()
         owner = request[OWNER]
         old = await self.context.sessions.get(owner, request.match_info["id"])
-        kept = {m.PRIVATE: {self.context.dialect: old.private(self.context.dialect)}}
+        kept: JsonObject = {m.PRIVATE: {self.context.dialect: old.private(self.context.dialect)}}
 
         async def changed(session_id: str, state: ReplayState) -> None:
             await update_private(self.context, owner, session_id, replay_state=self._shown(state))

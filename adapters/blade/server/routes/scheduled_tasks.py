@@ -1,6 +1,5 @@
 """Blade's scheduled tasks: prompts that an agent gets at certain times."""
 
-from typing import Any
 
 from aiohttp import web
 
@@ -9,7 +8,7 @@ from adapters.blade.wire import BladeSettings, NewTask, TaskChange
 from gateway.client import parse_timestamp
 from gateway.errors import Invalid
 from gateway.http import OWNER, Context, json_response, read_json
-from gateway.json_values import JsonObject
+from gateway.json_values import JsonObject, JsonValue
 from gateway.resources import ScheduledTask, Schedules
 
 WEEK = 7 * 86_400.0
@@ -79,7 +78,7 @@ class TaskRoutes:
         found = await self.schedules.runs(request[OWNER], request.match_info["id"])
         return json_response([views.task_run_body(self.context.table, run) for run in found])
 
-    async def _change(self, request: web.Request, **changes: Any) -> web.Response:
+    async def _change(self, request: web.Request, **changes: JsonValue) -> web.Response:
         kept = await self.schedules.change(request[OWNER], request.match_info["id"], **changes)
         return json_response(views.task_body(self.context.table, kept))
 

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import orjson
 from aiohttp import web
@@ -118,7 +118,7 @@ class WorkspaceRoutes:
         await self.context.sessions.post_event(request[OWNER], request.match_info["id"], event)
 
 
-async def _in_thread(work: Callable[..., T], *given: Any) -> T:
+async def _in_thread(work: Callable[..., T], *given: object) -> T:
     return await asyncio.to_thread(work, *given)
 
 

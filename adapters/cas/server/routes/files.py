@@ -47,7 +47,7 @@ class FileRoutes:
         except GatewayError:
             await files.remove(stored.file_id)
             raise
-        body = {
+        body: dict[str, Any] = {
             "name": safe_file_name(fields.name) if fields.name else form.name, "media_type": form.media_type,
             "metadata": fields.metadata or {},
         }

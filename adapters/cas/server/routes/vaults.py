@@ -105,7 +105,7 @@ def _auth_addresses(auth: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 # -- what is secret and what is not -----------------------------------------------------------------------------------
 
-def split_secrets(auth: BaseModel, at: str = "") -> tuple[dict[str, Any], dict[str, str]]:
+def split_secrets(auth: BaseModel, at: str = "") -> tuple[dict[str, object], dict[str, str]]:
     """The public fields, and the secrets by their places."""
     shown: dict[str, object] = {}
     secrets: dict[str, str] = {}
@@ -134,7 +134,7 @@ def join_secrets(shown: dict[str, Any], secrets: dict[str, str]) -> dict[str, An
     return whole
 
 
-def _changed_auth(old: Resource, change: dict[str, Any]) -> tuple[dict[str, object], dict[str, str]]:
+def _changed_auth(old: Resource, change: Mapping[str, object]) -> tuple[dict[str, object], dict[str, str]]:
     """The credential after a change; its type and its server cannot change."""
     was = old.body["auth"]
     for word in ("type", "mcp_server_url", "secret_name"):

@@ -6,7 +6,7 @@ import pytest
 
 import gateway.model as m
 from adapters.aap.asks import WireAnswer, wire_answer
-from adapters.aap.client.ask_readers import NO_TOOLS_KNOWN, SessionTools, read_questions, session_tools_of
+from adapters.aap.client.ask_readers import NO_TOOLS_KNOWN, SessionTools, session_tools_of
 from adapters.aap.client.readers import CallFrame
 
 CARD = m.AgentCard(name="a", tools=(
@@ -79,21 +79,6 @@ def test_a_tool_that_was_declared_under_such_a_name_is_that_tool() -> None:
     frame = said("confirm_continue", message="go on?")
     assert SessionTools(client=frozenset(("confirm_continue",))).ask_without_call(frame) is None
     assert SessionTools(server={"confirm_continue": m.Permission.ASK}).ask_without_call(frame) is None
-
-
-def test_questions_are_found_where_they_are() -> None:
-    assert read_questions(QUESTIONS) == (
-        m.Question(question="Which?", options=(m.Choice(label="this"), m.Choice(label="that")), multi_select=True),
-    )
-    assert read_questions({"questions": [{"question": "Why?", "header": "H", "options": None}]}) == (
-        m.Question(question="Why?", header="H"),
-    )
-
-
-@pytest.mark.parametrize("given", [{}, {"questions": []}, {"questions": "?"}, {"questions": [{"q": 1}]},
-                                   {"questions": [{"question": "Why?"}, 3]}])
-def test_no_questions_are_found_where_there_are_none(given: Any) -> None:
-    assert read_questions(given) == ()
 
 
 CALL = m.ToolCall(call_id="c1", name="calc")
