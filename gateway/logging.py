@@ -27,13 +27,13 @@ class SampledLogger:
         self._seconds = seconds
         self._seen: dict[str, tuple[float, int]] = {}
 
-    def info(self, event: str, **fields: Any) -> None:
+    def info(self, event: str, **fields: object) -> None:
         self._write(self._log.info, event, fields)
 
-    def warning(self, event: str, **fields: Any) -> None:
+    def warning(self, event: str, **fields: object) -> None:
         self._write(self._log.warning, event, fields)
 
-    def _write(self, write: Callable[..., Any], event: str, fields: dict[str, Any]) -> None:
+    def _write(self, write: Callable[..., object], event: str, fields: dict[str, object]) -> None:
         """Write a line, or count it; the field `unwritten` has the number of lines left out in the minute before."""
         now = asyncio.get_running_loop().time()
         began, count = self._seen.get(event, (now, 0))
@@ -110,7 +110,7 @@ def _json_processors() -> list[structlog.typing.Processor]:
     return [structlog.processors.format_exc_info, structlog.processors.JSONRenderer(serializer=_json)]
 
 
-def _json(value: Any, **options: Any) -> str:
+def _json(value: object, **options: object) -> str:
     return orjson.dumps(value, default=repr, option=orjson.OPT_NON_STR_KEYS).decode()
 
 
@@ -125,12 +125,12 @@ def _configure_libraries(
 
 
 # -- secrets ----------------------------------------------------------------------------------------------------------
-def mask_fields(logger: Any, method: str, entry: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+def mask_fields(logger: object, method: str, entry: MutableMapping[str, object]) -> MutableMapping[str, object]:
     """Mask the values of secret fields, at any depth."""
     return {name: _mask_value(name, value) for name, value in entry.items()}
 
 
-def _mask_value(name: Any, value: Any) -> Any:
+def _mask_value(name: object, value: object) -> object:
     if isinstance(name, str) and name.lower() in SECRET_FIELDS:
         return MASKED
     if isinstance(value, msgspec.Struct):
@@ -142,7 +142,9 @@ def _mask_value(name: Any, value: Any) -> Any:
     return value
 
 
-def mask_malformed_request(logger: Any, method: str, entry: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+def mask_malformed_request(
+    logger: object, method: str, entry: MutableMapping[str, object],
+) -> MutableMapping[str, object]:
     """Replace the exception of a malformed request by its class name: the exception would quote the client's key."""
     error = entry.get("exc_info")
     error = sys.exc_info()[1] if error is True else error[1] if isinstance(error, tuple) else error
@@ -152,7 +154,7 @@ def mask_malformed_request(logger: Any, method: str, entry: MutableMapping[str, 
     return entry
 
 
-def mask_queries(logger: Any, method: str, line: Any) -> str:
+def mask_queries(logger: object, method: str, line: Any) -> str:
     """Mask the query of every URL in a line."""
     return URL_QUERY.sub(f"?{MASKED}", line)
 

@@ -208,8 +208,8 @@ class _Mistake:
             if not self.is_fitting(here):
                 yield event
                 continue
-            for told in self.spread(self.rewritten(event, here), here):
-                yield told
+            for item in self.spread(self.rewritten(event, here), here):
+                yield item
 
     def rewritten(self, value: Any, scope: Scope) -> Any:
         """The value after `becomes`, `set`, `remove`, `keep`, `rename` and `change`, in this order."""
@@ -234,14 +234,14 @@ class _Mistake:
         yield from ((path, partial(applied, function, scope)) for path, function in change.change.items())
 
     def noted(self, edit: Callable[[Any], Any], old: Any) -> Any:
-        """The edited value; that it is another one is noted."""
+        """The edited value; if it is another one, the change has made a difference."""
         new = edit(old)
         if not same(old, new):
             self.hit()
         return new
 
     def spread(self, item: Any, scope: Scope) -> Iterator[Any]:
-        """What is told for one item of a list or a stream."""
+        """What comes for one item of a list or a stream."""
         change, here = self.change, {**scope, "it": item}
 
         def fits(condition: Condition | None) -> bool:
@@ -291,7 +291,7 @@ def _drive(steps: Generator[Any, Any, Any]) -> Any:
 
 
 async def _drive_async(steps: Generator[Any, Any, Any], refusal: type[Exception]) -> Any:
-    """Run steps, await what they yield, and tell them of refusals."""
+    """Run steps, await what they yield, and raise refusals in them."""
     try:
         value = next(steps)
         while True:

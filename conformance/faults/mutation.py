@@ -34,7 +34,7 @@ class _Entry(BaseModel):
 
 
 class Insertion(_Entry):
-    """Items that are told before or after each item for which a condition holds."""
+    """Items that come before or after each item for which a condition holds."""
 
     items: list[Any]
     before: Condition | None = None

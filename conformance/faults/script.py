@@ -1,4 +1,4 @@
-"""The reference server's agent: directives in, a script of moves out. Deterministic, offline, no clock."""
+"""The agent of the reference servers: the directives in a message become moves, without a clock or a network."""
 
 import re
 from collections.abc import Iterator

@@ -44,14 +44,14 @@ class Tool:
         self.spec = spec
         self._work = work
 
-    async def run(self, input: dict[str, Any], out: OutputSink) -> ToolCallResult:
+    async def run(self, input: JsonObject, out: OutputSink) -> ToolCallResult:
         try:
             self._check(input)
             return await self._work(input, out)
         except ToolFailed as failed:
             return ToolCallResult(content=str(failed), is_error=True)
 
-    def _check(self, input: dict[str, Any]) -> None:
+    def _check(self, input: JsonObject) -> None:
         for error in self._validator.iter_errors(input):
             field = ".".join(map(str, error.instance_path))
             raise ToolFailed(f"{self.spec.name}: {field + ': ' if field else ''}{error.message}")
@@ -110,7 +110,7 @@ SEARCH = m.ToolSpec(
 
 def builtin_tools(clock: Clock) -> dict[str, Tool]:
     """The built-in tools by name; the first one returns the time of `clock`."""
-    async def tell(input: dict[str, Any], out: OutputSink) -> ToolCallResult:
+    async def tell(input: JsonObject, out: OutputSink) -> ToolCallResult:
         return ToolCallResult(content=datetime.fromtimestamp(clock(), UTC).isoformat(timespec="seconds"))
 
     tools = (Tool(CLOCK, tell), Tool(CALC, _calculate), Tool(SEARCH, _search))
@@ -131,7 +131,7 @@ _BINARY: Mapping[type[ast.operator], Callable[[object, object], object]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
     ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.Pow: operator.pow,
 }
-_UNARY: Mapping[type[ast.unaryop], Callable[[Any], Any]] = {ast.UAdd: operator.pos, ast.USub: operator.neg}
+_UNARY: Mapping[type[ast.unaryop], Callable[[Any], object]] = {ast.UAdd: operator.pos, ast.USub: operator.neg}
 
 
 def calculate(expression: str) -> Number:

@@ -32,7 +32,7 @@ class Screen(Protocol):
     def error(self, text: str) -> None: ...
     def ask(self, text: str) -> None: ...
     def begin_turn(self) -> None: ...
-    def show(self, heard: DecodedItem) -> None: ...
+    def show(self, item: DecodedItem) -> None: ...
     def end_output(self) -> None: ...
 
 
@@ -69,12 +69,12 @@ class ChatLoop:
         """Run the conversation and return the exit code."""
         try:
             while not self._failed or self._is_interactive:
-                self._hear_person()
+                self._read_prompt()
             return 1
         except ChatExit as left:
             return left.code
 
-    def _hear_person(self) -> None:
+    def _read_prompt(self) -> None:
         try:
             text = self._prompt.read(PROMPT).strip()
         except (EOFError, InterruptPressed):

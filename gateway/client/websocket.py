@@ -23,8 +23,8 @@ CLOSE_SECONDS = 1.0
 class WebSocketConnector:
     """Opens WebSockets at one path; make one, use it for many turns, close it once."""
 
-    def __init__(self, upstream: HttpClient, path: str, headers: Mapping[str, str]) -> None:
-        self._upstream, self._path, self._headers = upstream, path, dict(headers)
+    def __init__(self, upstream: HttpClient, path: str) -> None:
+        self._upstream, self._path = upstream, path
         self._session: aiohttp.ClientSession | None = None
         self._closed = False
 
@@ -39,7 +39,8 @@ class WebSocketConnector:
         if self._session is None:
             patience = self._upstream.timeouts
             self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=0), headers=self._headers, middlewares=(self._only_switched,),
+                connector=aiohttp.TCPConnector(limit=0), headers=self._upstream.headers,
+                middlewares=(self._only_switched,),
                 timeout=aiohttp.ClientTimeout(
                     total=None, sock_connect=patience.connect, sock_read=patience.first_byte),
             )

@@ -45,7 +45,7 @@ class HeldSessions:
         self._redis = log.redis
         self._channels = channels
         self._relay = relay
-        self._releases: set[asyncio.Task[Any]] = set()
+        self._releases: set[asyncio.Task[object]] = set()
 
     async def before_load(self, session_id: str) -> None:
         """Bring the subscribers up to date before this server appends anything; raises `LeaseLost`."""
@@ -104,7 +104,7 @@ class HeldSessions:
                 if token is not None:
                     self.lose_if_overtaken(session_id, int(token))
 
-    def _spawn(self, release: Coroutine[Any, Any, Any]) -> None:
+    def _spawn(self, release: Coroutine[object, None, Any]) -> None:
         task = asyncio.create_task(release)
         self._releases.add(task)
         task.add_done_callback(self._releases.discard)

@@ -163,7 +163,7 @@ class TurnRun:
         expires_at = self.session.now() + self.session.runtime.limits.ask_seconds
         if check_scope_id(scope_id) != m.ROOT and scope_id in self.session.grammar.scopes:
             blocked = m.ScopeStatusChanged(status=m.ScopeStatus.BLOCKED, stop_reason=m.StopReason.NEEDS_INPUT)
-            self._say_status(blocked, scope_id)
+            self._append_status(blocked, scope_id)
         for requested in [
             ensure_serializable(_request(request_id, ask, expires_at)) for request_id, ask in requests.items()
         ]:
@@ -190,7 +190,7 @@ class TurnRun:
         self._append(m.TurnResumed(settled=self.pending_asks.settled))
         for scope_id in self.session.grammar.scopes:
             if scope_id != m.ROOT and self.session.view.scopes[scope_id].status is m.ScopeStatus.BLOCKED:
-                self._say_status(m.ScopeStatusChanged(status=m.ScopeStatus.RUNNING), scope_id)
+                self._append_status(m.ScopeStatusChanged(status=m.ScopeStatus.RUNNING), scope_id)
         self._count(True)
         self._start_timer(self.session.runtime.limits.turn_seconds)
         self.pending_asks.resume()
@@ -249,7 +249,7 @@ class TurnRun:
     def _append(self, event: m.AnyEvent, scope_id: str = m.ROOT) -> None:
         self.session.append(event, scope_id, self.turn_id)
 
-    def _say_status(self, event: m.ScopeStatusChanged, scope_id: str) -> None:
+    def _append_status(self, event: m.ScopeStatusChanged, scope_id: str) -> None:
         """Append that a sub-agent waits for people or goes on, unless its backend has said so."""
         for one in with_scope_status(self.session, event, scope_id):
             self._append(one, scope_id)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -94,7 +94,7 @@ class Memories:
             found += [kept for kept in map(_kept, some) if _matches(kept.memory, conditions, keyword)]
         return found[offset:offset + limit], len(found)
 
-    async def change(self, owner: str, number: int, /, **changes: Any) -> StoredMemory:
+    async def change(self, owner: str, number: int, /, **changes: object) -> StoredMemory:
         """`owner` among the changes is what the memory says of itself, not whose memory it is."""
         old = await self.find(owner, number)
         body = msgspec.to_builtins(replace(old.memory, **changes))

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from hashlib import sha256
 from itertools import islice
-from typing import Any, Literal
+from typing import Literal
 from zoneinfo import ZoneInfo
 
 import msgspec
@@ -166,7 +166,7 @@ class Schedules:
         """The tasks of an owner, in the order in which they were created."""
         return [_task(found) for found in await self._resources.list(TASK, owner, limit=MAX_TASKS, oldest_first=True)]
 
-    async def change(self, owner: str, task_id: str, **changes: Any) -> StoredTask:
+    async def change(self, owner: str, task_id: str, **changes: object) -> StoredTask:
         """Change the task; runs that were missed before the change are not made up for."""
         old = await self.find(owner, task_id)
         task = self._checked(replace(old.task, since=self._clock(), **changes))

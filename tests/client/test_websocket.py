@@ -9,7 +9,7 @@ from aiohttp import web
 
 from gateway.client import HttpClient, WebSocketConnector
 from gateway.errors import BackendFailed, ConnectionLost, GatewayError, Overloaded, ServerUnreachable
-from gateway.ports import Timeouts
+from gateway.ports import RemoteAddress, Timeouts
 from tests.support.free_ports import free_port
 
 KEY = "sk-0123456789abcdef"
@@ -24,8 +24,9 @@ async def connector(handler: Handler) -> AsyncIterator[WebSocketConnector]:
     runner = web.AppRunner(app)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
-    upstream = HttpClient(f"http://127.0.0.1:{runner.addresses[0][1]}/api", secrets=(KEY,), timeouts=PATIENCE)
-    sockets = WebSocketConnector(upstream, "/talk", {"Authorization": f"Bearer {KEY}"})
+    address = RemoteAddress(url=f"http://127.0.0.1:{runner.addresses[0][1]}/api", key=KEY, patience=PATIENCE)
+    upstream = HttpClient.at(address)
+    sockets = WebSocketConnector(upstream, "/talk")
     try:
         yield sockets
     finally:
@@ -110,7 +111,7 @@ async def test_a_server_that_comes_back_is_waited_for() -> None:
 
 async def test_nobody_is_there_and_what_is_closed_stays_closed() -> None:
     upstream = HttpClient(f"http://127.0.0.1:{free_port()}", timeouts=PATIENCE)
-    sockets = WebSocketConnector(upstream, "/talk", {})
+    sockets = WebSocketConnector(upstream, "/talk")
     with pytest.raises(ServerUnreachable, match="cannot be reached"):
         await sockets.open()
     await sockets.close()

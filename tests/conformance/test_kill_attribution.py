@@ -63,6 +63,11 @@ def test_the_figures_and_the_widest_faults_are_printed() -> None:
     assert printed[3:5] == ["aap: failed requirements of the widest faults", "    4  wide (breaks A)"]
 
 
+def test_of_many_requirements_only_some_are_printed() -> None:
+    printed = lines([Attribution("aap", (effect("many", "A B C D E", "A B C D E"),))])
+    assert printed[-1] == "    5  many (breaks A, B, C and 2 more)"
+
+
 def test_a_larger_sample_has_all_of_a_smaller_one() -> None:
     names = [f"fault-{place}" for place in range(50)]
     assert chosen(names, 10) == chosen(reversed(names), 20)[:10]

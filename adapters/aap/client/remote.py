@@ -95,9 +95,7 @@ class Remote:
     supports_permissions = True
 
     def __init__(self, address: RemoteAddress, mint: Mint | None = None) -> None:
-        headers = {"Authorization": f"Bearer {address.key}"} if address.key else {}
-        secrets = (address.key,) if address.key else ()
-        self._upstream = HttpClient(address.url, headers=headers, secrets=secrets, timeouts=address.patience)
+        self._upstream = HttpClient.at(address)
         self._agent, self._is_strict = address.agent, address.is_strict
         self._mint = mint or make_mint()
         self._card: m.AgentCard | None = None

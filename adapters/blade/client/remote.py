@@ -55,8 +55,8 @@ DEFAULT_SETTINGS = m.Settings()
 class RemoteSessionState:
     """What is known of a session between chats: how far it was read and, while it waits for people, its decoder."""
 
-    mark: ReadPosition = field(default_factory=ReadPosition)
-    hearing: Decoder | None = None
+    position: ReadPosition = field(default_factory=ReadPosition)
+    decoder: Decoder | None = None
     redactor: Redactor | None = None
     """For the key and the secrets of the turn."""
     since: int | None = None
@@ -80,10 +80,8 @@ class Remote:
     def __init__(self, address: RemoteAddress) -> None:
         url = URL(address.url)
         path = url.path.rstrip("/")
-        headers = {"Authorization": f"Bearer {address.key}"} if address.key else {}
-        self._api = HttpClient(
-            str(url.with_path(path or API_PATH, keep_query=True)), headers={**headers, "Accept": "application/json"},
-            secrets=(address.key,), timeouts=address.patience,
+        self._api = HttpClient.at(
+            address, url=str(url.with_path(path or API_PATH, keep_query=True)), headers={"Accept": "application/json"},
         )
         socket = url.origin().with_path((path.removesuffix(API_PATH) if path.endswith(API_PATH) else "") + SOCKET_PATH)
         self._sockets = SocketIOConnector(
@@ -99,10 +97,10 @@ class Remote:
 
     async def about(self) -> m.AgentCard:
         """Blade has models and a version, and nothing else."""
-        told = await self._asked("/config/models")
-        version = await self._asked("/version")
-        model = optional_text(told.get("default"))
-        named = [one for one in told.get("models") or () if isinstance(one, dict) and one.get("id") == model]
+        response = await self._described("/config/models")
+        version = await self._described("/version")
+        model = optional_text(response.get("default"))
+        named = [one for one in response.get("models") or () if isinstance(one, dict) and one.get("id") == model]
         return m.AgentCard(
             name=self._agent or DEFAULT_AGENT,
             model=model,
@@ -111,43 +109,43 @@ class Remote:
             capabilities=m.AgentCapabilities(images=("http", "data"), client_tools=False),
         )
 
-    async def _asked(self, path: str) -> dict[str, Any]:
+    async def _described(self, path: str) -> dict[str, Any]:
         """The server's description of itself; empty if it has none."""
-        told = None
+        response = None
         with suppress_statuses(NOT_SERVED_STATUSES):
-            told = await self._api.json("GET", path)
-        return members(told)
+            response = await self._api.json("GET", path)
+        return members(response)
 
     async def open(self, opening: NewRemoteSession) -> str:
         made = await self._api.json("POST", "/sessions", session_body(opening, self._agent))
         session_id = text(members(made).get("session_id"))
         if not session_id:
             raise BackendFailed(f"{self._api.name} made a session and did not say which")
-        self._session(session_id).mark = ReadPosition(number=0, turn=-1)
+        self._session(session_id).position = ReadPosition(number=0, turn=-1)
         return session_id
 
     async def sessions(self, most: int) -> Sequence[RemoteSession]:
         found: list[RemoteSession] = []
         while len(found) < most:
             query = {"limit": str(min(PAGE, most - len(found))), "offset": str(len(found))}
-            told = await self._api.json("GET", "/sessions", query=query)
-            page = require_objects(told.get("items") if isinstance(told, dict) else told, "sessions")
+            response = await self._api.json("GET", "/sessions", query=query)
+            page = require_objects(response.get("items") if isinstance(response, dict) else response, "sessions")
             found += map(_remote_session, page)
             if len(page) < int(query["limit"]):
                 break
         return found
 
     async def join(self, session_id: str) -> RemoteSession:
-        told = await self._api.json("GET", f"/sessions/{_quoted(session_id)}")
-        return replace(_remote_session(members(told)), session_id=session_id)
+        response = await self._api.json("GET", f"/sessions/{_quoted(session_id)}")
+        return replace(_remote_session(members(response)), session_id=session_id)
 
     async def messages(self, session_id: str) -> Sequence[dict[str, Any]]:
         """All turns of a session, as they are."""
         return require_objects(await self._api.json("GET", f"/sessions/{_quoted(session_id)}/messages"), "turns")
 
     async def status(self, session_id: str) -> str:
-        told = await self._api.json("GET", f"/sessions/{_quoted(session_id)}")
-        return text(members(told).get("status"))
+        response = await self._api.json("GET", f"/sessions/{_quoted(session_id)}")
+        return text(members(response).get("status"))
 
     async def close(self) -> None:
         await self._sockets.close()
@@ -160,14 +158,14 @@ class Remote:
         self, session_id: str, command: m.SendMessage | m.Compact, settings: m.Settings = DEFAULT_SETTINGS,
     ) -> AsyncGenerator[DecodedItem, None]:
         known = self._session(session_id)
-        known.hearing = Decoder(self._mint)
-        said = (("chat:compact", {"session_id": session_id}) if isinstance(command, m.Compact)
+        known.decoder = Decoder(self._mint)
+        sent = (("chat:compact", {"session_id": session_id}) if isinstance(command, m.Compact)
                 else ("chat:send", message_body(session_id, command, settings)))
-        known.since = known.mark.turn
+        known.since = known.position.turn
         known.redactor = Redactor((self._key, *settings.secrets.values()))
-        async with aclosing(self._chat(session_id, known, known.hearing, *said)) as chat:
-            async for heard in chat:
-                yield heard
+        async with aclosing(self._chat(session_id, known, known.decoder, *sent)) as chat:
+            async for item in chat:
+                yield item
 
     @generator_turn
     async def answer(
@@ -175,63 +173,64 @@ class Remote:
     ) -> AsyncGenerator[DecodedItem, None]:
         """Send one answer after the other, each in a chat of its own; the last one continues the turn."""
         known = self._session(session_id)
-        hearing = known.hearing = known.hearing or await self._recalled(session_id)
+        decoder = known.decoder = known.decoder or await self._recalled(session_id)
         for asked, answer in answers:
             body = answer_body(session_id, asked, answer)
-            async with aclosing(self._chat(session_id, known, hearing, "chat:send", body)) as chat:
-                async for heard in chat:
-                    yield heard
-                    if isinstance(heard, RemoteTurnEnd):
+            async with aclosing(self._chat(session_id, known, decoder, "chat:send", body)) as chat:
+                async for item in chat:
+                    yield item
+                    if isinstance(item, RemoteTurnEnd):
                         return
 
     async def _chat(
-        self, session_id: str, known: RemoteSessionState, hearing: Decoder, event: str, body: dict[str, Any],
+        self, session_id: str, known: RemoteSessionState, decoder: Decoder, event: str, body: dict[str, Any],
     ) -> AsyncGenerator[DecodedItem, None]:
         """Until the chat ends, because the turn has ended or waits for people."""
         redactor = known.redactor or self._api.redactor
-        following = TurnStream(self._sockets, redactor, self, session_id, known.mark, known.since)
+        stream = TurnStream(self._sockets, redactor, self, session_id, known.position, known.since)
         is_summed_up = False
-        async with aclosing(following.frames(event, body)) as frames:
+        async with aclosing(stream.frames(event, body)) as frames:
             async for frame in frames:
-                heard = hearing.feed(frame)
+                items = decoder.feed(frame)
                 if frame.name == ACKNOWLEDGED and event == "chat:compact":
-                    heard = await self._compacted(session_id, known, hearing, is_summed_up)
-                following.is_broken = hearing.fault is not None
-                for one in heard:
+                    items = await self._compacted(session_id, known, decoder, is_summed_up)
+                stream.is_broken = decoder.fault is not None
+                for one in items:
                     is_summed_up = is_summed_up or isinstance(one, m.SessionCompacted)
                     if isinstance(one, RemoteTurnEnd):
-                        known.hearing = None
+                        known.decoder = None
                         yield redactor.turn_end(one)
                         return
                     yield one
-                if frame.name == "chat:end" and hearing.paused:
+                if frame.name == "chat:end" and decoder.paused:
                     return
 
     async def _compacted(
-        self, session_id: str, known: RemoteSessionState, hearing: Decoder, is_summed_up: bool,
+        self, session_id: str, known: RemoteSessionState, decoder: Decoder, is_summed_up: bool,
     ) -> list[DecodedItem]:
         """The compaction is done. A server sends it in a chat of its own, or has it only in its messages."""
         listed = [] if is_summed_up else [
             turn for turn in await self.messages(session_id) if turn.get("kind") == "compaction"
         ]
-        known.mark = ReadPosition()  # events that were not read may have had numbers
-        ended = hearing.feed(ParsedFrame("chat:end", {"status": None}))
+        known.position = ReadPosition()  # events that were not read may have had numbers
+        ended = decoder.feed(ParsedFrame("chat:end", {"status": None}))
         return [*(event for turn in listed[-1:] for event in Decoder(self._mint).feed(ParsedFrame("turn:end", turn))),
                 *ended]
 
     async def _recalled(self, session_id: str) -> Decoder:
         """A decoder that has read the messages of a session so far."""
-        hearing = Decoder(self._mint)
+        decoder = Decoder(self._mint)
         turns = await self.messages(session_id)
         for turn in turns:
-            hearing.feed(ParsedFrame("turn:end", turn))
+            decoder.feed(ParsedFrame("turn:end", turn))
         known = self._session(session_id)
         known.since = -1
-        known.mark.turn = max((turn["sequence"] for turn in turns if isinstance(turn.get("sequence"), int)), default=-1)
-        return hearing
+        places = [turn["sequence"] for turn in turns if isinstance(turn.get("sequence"), int)]
+        known.position.turn = max(places, default=-1)
+        return decoder
 
     async def interrupt(self, session_id: str) -> None:
-        self._session(session_id).hearing = None
+        self._session(session_id).decoder = None
         await stop_chat(self._sockets, self, session_id)
 
     # -- pieces ---------------------------------------------------------------------------------------------------
@@ -256,30 +255,32 @@ STOP_SECONDS = 10.0
 """How long a server may take to acknowledge that it stops."""
 
 
-async def stop_chat(sockets: SocketIOConnector, books: RestQueries, session_id: str) -> None:
+async def stop_chat(sockets: SocketIOConnector, queries: RestQueries, session_id: str) -> None:
     """Repeat it until the server takes it, or the time is up."""
     async def stop() -> None:
-        async with sockets.connect() as line:
-            await _send_stop(line, sockets.upstream, books, session_id)
+        async with sockets.connect() as connection:
+            await _send_stop(connection, sockets.upstream, queries, session_id)
 
     await retry(stop, sockets.upstream.timeouts.attempts)
 
 
-async def _send_stop(line: SocketIOConnection, upstream: HttpClient, books: RestQueries, session_id: str) -> None:
+async def _send_stop(
+    connection: SocketIOConnection, upstream: HttpClient, queries: RestQueries, session_id: str,
+) -> None:
     """Older servers stop a chat and do not acknowledge that: then the status of the session counts."""
-    sent = await line.emit("chat:stop", {"session_id": session_id})
+    sent = await connection.emit("chat:stop", {"session_id": session_id})
     try:
         while not isinstance(
-            heard := await line.receive(min(STOP_SECONDS, upstream.timeouts.first_byte)), Acknowledgement
+            packet := await connection.receive(min(STOP_SECONDS, upstream.timeouts.first_byte)), Acknowledgement
         ):
-            if heard.name == "system:error":
-                raise _stop_refused(upstream, heard.body)
+            if packet.name == "system:error":
+                raise _stop_refused(upstream, packet.body)
     except TimedOut:
-        if await books.status(session_id) in (meanings().session_running, meanings().session_waiting):
+        if await queries.status(session_id) in (meanings().session_running, meanings().session_waiting):
             raise
         return
-    if heard.number == sent and isinstance(heard.body, dict) and heard.body.get("status") == "error":
-        raise _stop_refused(upstream, heard.body)
+    if packet.number == sent and isinstance(packet.body, dict) and packet.body.get("status") == "error":
+        raise _stop_refused(upstream, packet.body)
 
 
 def _stop_refused(upstream: HttpClient, body: Any) -> GatewayError:

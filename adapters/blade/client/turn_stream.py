@@ -66,28 +66,28 @@ class TurnStream:
     """
 
     def __init__(
-        self, sockets: SocketIOConnector, redactor: Redactor, books: RestQueries, session_id: str, mark: ReadPosition,
-        since: int | None = None,
+        self, sockets: SocketIOConnector, redactor: Redactor, queries: RestQueries, session_id: str,
+        position: ReadPosition, since: int | None = None,
     ) -> None:
         """`since` is the last turn before all that the decoder has read; turns after it may have changed."""
         self.is_broken = False
         """Set by the caller when the server has reported an error: the end of the chat should follow."""
-        self._sockets, self._redactor, self._books = sockets, redactor, books
+        self._sockets, self._redactor, self._queries = sockets, redactor, queries
         self._name, self._patience = sockets.upstream.name, sockets.upstream.timeouts
         self._event, self._body = "", dict[str, Any]()
         self._open = AsyncExitStack()
-        self._line: SocketIOConnection | None = None
+        self._connection: SocketIOConnection | None = None
         self._acknowledged_as = 0
         """The number of the acknowledgement of our event on this connection; 0 if it was not sent on it."""
         self._missed_frames: list[ParsedFrame] = []
         self.cursor = 0
         """The number of frames that were received."""
-        self._session_id, self._mark, self._before = session_id, mark, mark.turn
-        self._since = mark.turn if since is None else since
+        self._session_id, self._position, self._before = session_id, position, position.turn
+        self._since = position.turn if since is None else since
         self._end_of_patience = _now() + self._patience.total
         self._sends, self._sent_at = 0, _now()
         self._run_id = ""
-        self._is_taken = self._is_heard = self._has_numbers = self._is_in_doubt = False
+        self._is_taken = self._has_begun = self._has_numbers = self._is_in_doubt = False
 
     async def frames(self, event: str, body: dict[str, Any]) -> AsyncGenerator[ParsedFrame, None]:
         """Send an event, and give the frames that follow, until the caller stops."""
@@ -103,26 +103,26 @@ class TurnStream:
     # -- over many connections ------------------------------------------------------------------------------------
 
     async def connect(self) -> None:
-        self._line = await self._open.enter_async_context(self._sockets.connect())
-        self._missed_frames = await self._take_up(self._line)
+        self._connection = await self._open.enter_async_context(self._sockets.connect())
+        self._missed_frames = await self._take_up(self._connection)
         self._acknowledged_as = 0
         if not self._is_taken:
             self._sends, self._sent_at = self._sends + 1, _now()
-            self._acknowledged_as = await self._line.emit(self._event, self._body)
+            self._acknowledged_as = await self._connection.emit(self._event, self._body)
 
     async def receive(self) -> list[ParsedFrame]:
-        assert self._line is not None, "the stream is connected"
+        assert self._connection is not None, "the stream is connected"
         frames, self._missed_frames = self._missed_frames, []
         if frames:
             return frames
-        while not (frames := await self._next(self._line, self._acknowledged_as)):
+        while not (frames := await self._next(self._connection, self._acknowledged_as)):
             pass
         self.cursor += len(frames)
         return frames
 
     async def disconnect(self) -> None:
         await self._open.aclose()
-        self._line = None
+        self._connection = None
 
     async def check_resumable(self, error: GatewayError) -> None:
         """A chat cannot be resumed if its events cannot be told from those of earlier chats."""
@@ -131,19 +131,19 @@ class TurnStream:
         if not is_passing or not can_resume or self._seconds <= 0:
             raise error from None
 
-    async def _take_up(self, line: SocketIOConnection) -> list[ParsedFrame]:
+    async def _take_up(self, connection: SocketIOConnection) -> list[ParsedFrame]:
         """Follow the session: from now on, or from where it was left."""
         wanted: dict[str, Any] = {"session_id": self._session_id}
-        if self._sends and self._mark.number is not None:
-            wanted |= {"after_sequence": self._mark.number, "resume": True}
-        await line.emit("session:subscribe", wanted)
+        if self._sends and self._position.number is not None:
+            wanted |= {"after_sequence": self._position.number, "resume": True}
+        await connection.emit("session:subscribe", wanted)
         if not self._sends:
             return []
         self._is_taken = self._is_taken or await self._was_taken()
         if not self._is_taken:
             return []
-        self._is_in_doubt = not self._is_heard
-        return await self._missed() if self._is_heard and not self._has_numbers else []
+        self._is_in_doubt = not self._has_begun
+        return await self._missed() if self._has_begun and not self._has_numbers else []
 
     async def _was_taken(self) -> bool:
         """Whether the server has a turn of our message; it may still have been on its way when the connection broke."""
@@ -155,11 +155,11 @@ class TurnStream:
     async def _turns(self, last: int | None) -> list[dict[str, Any]]:
         """The turns after that one."""
         last = -1 if last is None else last
-        return [turn for turn in await self._books.messages(self._session_id) if number(turn.get("sequence")) > last]
+        return [turn for turn in await self._queries.messages(self._session_id) if number(turn.get("sequence")) > last]
 
     async def _missed(self) -> list[ParsedFrame]:
         """What the server does not repeat, from its messages: the turns as they are, and the end if it has come."""
-        status = await self._books.status(self._session_id)
+        status = await self._queries.status(self._session_id)
         frames = [ParsedFrame("turn:start" if turn.get("status") == meanings().streaming else "turn:end", turn)
                   for turn in await self._turns(self._since)]
         if status != meanings().session_running:
@@ -168,10 +168,10 @@ class TurnStream:
 
     # -- one packet -----------------------------------------------------------------------------------------------
 
-    async def _next(self, line: SocketIOConnection, sent: int) -> list[ParsedFrame]:
+    async def _next(self, connection: SocketIOConnection, sent: int) -> list[ParsedFrame]:
         """The next frames of this chat; there may be none."""
         try:
-            heard = await line.receive(self._seconds)
+            packet = await connection.receive(self._seconds)
         except TimedOut:
             if self.is_broken:
                 return [ParsedFrame("chat:end", {"status": meanings().failed})]
@@ -179,30 +179,30 @@ class TurnStream:
                 raise
             self._is_in_doubt = False
             return await self._missed()
-        if isinstance(heard, Acknowledgement):
-            return self._acknowledged(heard, sent)
-        body = heard.body if isinstance(heard.body, dict) else {}
-        if body.get("session_id") not in (None, self._session_id) or self._is_stale(heard.name, body):
+        if isinstance(packet, Acknowledgement):
+            return self._acknowledged(packet, sent)
+        body = packet.body if isinstance(packet.body, dict) else {}
+        if body.get("session_id") not in (None, self._session_id) or self._is_stale(packet.name, body):
             return []
-        if heard.name == "system:error" and not self._is_taken:
+        if packet.name == "system:error" and not self._is_taken:
             self._refused(body)
             return []
-        self._note(heard.name, body)
-        return [heard]
+        self._note(packet.name, body)
+        return [packet]
 
     def _note(self, name: str, body: dict[str, Any]) -> None:
         if self._before is None and name == "turn:start" and isinstance(body.get("sequence"), int):
             self._before = body["sequence"] - 1
             self._since = self._before if self._since is None else self._since
-        self._mark.advance(body)
+        self._position.advance(body)
         self._has_numbers = self._has_numbers or isinstance(body.get("stream_sequence"), int)
         self._is_taken = self._is_taken or name == "chat:start"
-        self._is_heard, self._is_in_doubt = self._is_heard or self._is_taken, False
+        self._has_begun, self._is_in_doubt = self._has_begun or self._is_taken, False
 
     def _is_stale(self, name: str, body: dict[str, Any]) -> bool:
         """Whether a frame was read before, or belongs to a chat that had ended when ours began."""
-        told, last = body.get("stream_sequence"), self._mark.number
-        if isinstance(told, int) and last is not None and told <= last:
+        numbered, last = body.get("stream_sequence"), self._position.number
+        if isinstance(numbered, int) and last is not None and numbered <= last:
             return True
         if not self._is_in_doubt or not self._run_id:
             return False
@@ -221,12 +221,12 @@ class TurnStream:
         return []
 
     def _refused(self, body: dict[str, Any]) -> None:
-        code, said = str(body.get("code")), self._redactor.quote(body.get("message") or "no reason given")
+        code, reason = str(body.get("code")), self._redactor.quote(body.get("message") or "no reason given")
         if code in ALREADY_ACCEPTED_CODES and self._sends > 1:
             self._is_taken = True
             return
         kind = _ERRORS.get(meanings().fault.get(code, m.FaultCode.BACKEND), BackendFailed)
-        raise kind(f"{self._name} refused: {said}")
+        raise kind(f"{self._name} refused: {reason}")
 
     @property
     def _seconds(self) -> float:

@@ -98,7 +98,7 @@ class FrameCueWriter:
         self._seq = self._last_number = 0
         self._is_history, self._renders = False, True
         self._frames: list[Frame] = []
-        self._binders: dict[str, Callable[[TurnEntry | None, Mapping[str, Any]], Mapping[str, Any]]] = {
+        self._binders: dict[str, Callable[[TurnEntry | None, Mapping[str, object]], Mapping[str, object]]] = {
             "patch.call": self._bind_call,
             "patch.call_status": self._bind_call,
             "patch.result": self._bind_call,
@@ -127,7 +127,7 @@ class FrameCueWriter:
         return frames
 
     def write(
-        self, cue: str, turn: TurnEntry | None = None, names: Mapping[str, Any] = NO_NAMES, seq: int = 0,
+        self, cue: str, turn: TurnEntry | None = None, names: Mapping[str, object] = NO_NAMES, seq: int = 0,
     ) -> None:
         if self._is_history:
             return
@@ -190,7 +190,7 @@ class FrameCueWriter:
         is_known = stop is m.StopReason.MAX_STEPS or (stop is m.StopReason.ERROR and self._open.has_failed_tool)
         return stop if is_known or event.outcome is not m.Outcome.FAILED else None
 
-    def _result(self, event: m.TurnEnded) -> Any:
+    def _result(self, event: m.TurnEnded) -> object:
         """The result of a headless chat: the agent's last text, the value that the schema asks for, or the failure."""
         chat, table = self._open.chat, self._table
         if chat is None or not chat.headless or event.outcome == "interrupted":

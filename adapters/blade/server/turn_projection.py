@@ -1,7 +1,7 @@
 """Projects turns: what opens them, lets them grow, patches and closes them; each change is a cue for the table."""
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Protocol
 
 import gateway.model as m
 from adapters.blade.asks import is_ask_call
@@ -31,7 +31,7 @@ class CueWriter(Protocol):
     """Takes the cues of a session, in their order."""
 
     def write(
-        self, cue: str, turn: TurnEntry | None = None, names: Mapping[str, Any] = NO_NAMES, seq: int = 0,
+        self, cue: str, turn: TurnEntry | None = None, names: Mapping[str, object] = NO_NAMES, seq: int = 0,
     ) -> None:
         """Write a cue at once, because its turn changes later; `seq` is its record, if that is an earlier one."""
 

@@ -60,7 +60,7 @@ class AgentProvisioner:
         own = agent_fields(settings, await self.own_tools() if _needs_own_tools(settings) else [])
         if self._named is not None:
             if not self._is_found:
-                await self._asked_for()
+                await self._named_agent()
             return {"id": self._named, "type": "agent", **own} if own else self._named
         body = {"name": OWN_MARK, **own}
         digest = sha256(orjson.dumps(body, option=orjson.OPT_SORT_KEYS)).hexdigest()[:32]
@@ -90,14 +90,14 @@ class AgentProvisioner:
 
     async def own_tools(self) -> list[Any]:
         """The tools of the server's agent with their policies, as the server spells them."""
-        agent = _default_agent(await self.listed("/agents")) if self._named is None else await self._asked_for()
+        agent = _default_agent(await self.listed("/agents")) if self._named is None else await self._named_agent()
         return [tool for tool in objects((agent or {}).get("tools")) if tool.get("type") != "custom"]
 
-    async def _asked_for(self) -> Mapping[str, Any]:
+    async def _named_agent(self) -> Mapping[str, Any]:
         """The named agent; from now on its id is used."""
         try:
-            told = await self._upstream.json("GET", f"/agents/{quote(self._named or '', safe='')}")
-            agent: Mapping[str, Any] = require_object(told, "an agent")
+            answer = await self._upstream.json("GET", f"/agents/{quote(self._named or '', safe='')}")
+            agent: Mapping[str, Any] = require_object(answer, "an agent")
         except BackendFailed as error:
             if upstream_status(error) not in UNKNOWN_ID_STATUSES:
                 raise
@@ -121,7 +121,7 @@ class AgentProvisioner:
     async def card(self) -> m.AgentCard:
         """The named agent, or the server's oldest; where it has none, its first model."""
         if self._named is not None:
-            return read_agent_card(await self._asked_for())
+            return read_agent_card(await self._named_agent())
         agents = await self.listed("/agents")
         own = _default_agent(agents)
         if own is not None:
@@ -239,16 +239,16 @@ class SyncedSettings:
 
     def __init__(self, post: PostJson, own_tools: Callable[[], Awaitable[list[Any]]]) -> None:
         self._post, self._own_tools = post, own_tools
-        self._said = SessionMemory[dict[str, Any]]()
+        self._sent = SessionMemory[dict[str, Any]]()
         """By session; a session that was forgotten gets all of its settings again."""
 
     def note(self, session_id: str, settings: m.Settings) -> None:
         """The session was made with these."""
-        self._said.put(session_id, changeable_fields(settings))
+        self._sent.put(session_id, changeable_fields(settings))
 
-    async def bring(self, session_id: str, settings: m.Settings) -> None:
+    async def send_changes(self, session_id: str, settings: m.Settings) -> None:
         """Send the changed settings; if the earlier ones are forgotten, those that are no default."""
-        before, now = self._said.get(session_id) or DEFAULT_FIELDS, changeable_fields(settings)
+        before, now = self._sent.get(session_id) or DEFAULT_FIELDS, changeable_fields(settings)
         changed = {name: value for name, value in now.items() if value != before[name]}
         if changed:
             if "tools" in changed and settings.tools is None:

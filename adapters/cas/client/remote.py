@@ -54,41 +54,40 @@ class Remote:
     supports_permissions = True
 
     def __init__(self, address: RemoteAddress) -> None:
-        headers = {"Authorization": f"Bearer {address.key}"} if address.key else {}
-        secrets = (address.key,) if address.key else ()
-        self._upstream = HttpClient(address.url, headers=headers, secrets=secrets, timeouts=address.patience)
-        self._lodging = AgentProvisioner(self._upstream, self._post, address.agent)
+        self._upstream = HttpClient.at(address)
+        self._provisioner = AgentProvisioner(self._upstream, self._post, address.agent)
         self._turns = SessionMemory[TurnStream]()
         """The turns that run or wait; one that was forgotten is read again from the server."""
-        self._chosen = SyncedSettings(self._post, self._lodging.own_tools)
+        self._settings = SyncedSettings(self._post, self._provisioner.own_tools)
         self._mint = make_mint()
 
     async def about(self) -> m.AgentCard:
-        return await self._lodging.card()
+        return await self._provisioner.card()
 
     async def open(self, opening: NewRemoteSession) -> str:
         try:
             return await self._open(opening)
         except BackendFailed as error:
-            if upstream_status(error) not in GONE_STATUSES or not self._lodging.forget():
+            if upstream_status(error) not in GONE_STATUSES or not self._provisioner.forget():
                 raise
         return await self._open(opening)
 
     async def _open(self, opening: NewRemoteSession) -> str:
         body = {
-            "agent": await self._lodging.agent(opening.settings), "environment_id": await self._lodging.environment(),
+            "agent": await self._provisioner.agent(opening.settings),
+            "environment_id": await self._provisioner.environment(),
             **({"title": opening.title} if opening.title else {}),
         }
         session_id = require_id(await self._post("/sessions", body), "a session")
-        self._chosen.note(session_id, opening.settings)
+        self._settings.note(session_id, opening.settings)
         return session_id
 
     async def sessions(self, most: int) -> Sequence[RemoteSession]:
-        return [_remote_session(one) for one in await self._lodging.listed("/sessions", order="desc", most=most)]
+        return [_remote_session(one) for one in await self._provisioner.listed("/sessions", order="desc", most=most)]
 
     async def join(self, session_id: str) -> RemoteSession:
-        told = await self._upstream.json("GET", f"/sessions/{quote(session_id, safe='')}")
-        return _remote_session(require_object(told, "a session"))
+        answer = await self._upstream.json("GET", f"/sessions/{quote(session_id, safe='')}")
+        return _remote_session(require_object(answer, "a session"))
 
     @generator_turn
     async def start_turn(
@@ -97,13 +96,13 @@ class Remote:
         if isinstance(command, m.Compact):
             raise Unsupported("the upstream compacts by itself, and cannot be told to")
         if settings is not None:
-            await self._chosen.bring(session_id, settings)
+            await self._settings.send_changes(session_id, settings)
         accepted = (await self._send(session_id, [message_event(command)]))[-1]
         cursor, turn_id = require_id(accepted, "the event that was sent"), accepted.get("turn_id")
         turn = TurnStream(self._upstream, session_id, str(turn_id or ""), cursor, self._mint)
         self._turns.put(session_id, turn)
-        async with aclosing(self._heard(session_id, turn)) as heard:
-            async for one in heard:
+        async with aclosing(self._items_of(session_id, turn)) as items:
+            async for one in items:
                 yield one
 
     @generator_turn
@@ -113,8 +112,8 @@ class Remote:
         turn = self._turns.get(session_id) or await self._recalled(session_id)
         await self._send(session_id, [answer_event(asked, given) for asked, given in answers])
         turn.decoder.answered()
-        async with aclosing(self._heard(session_id, turn)) as heard:
-            async for one in heard:
+        async with aclosing(self._items_of(session_id, turn)) as items:
+            async for one in items:
                 yield one
 
     async def interrupt(self, session_id: str) -> None:
@@ -125,9 +124,9 @@ class Remote:
 
     # -- turns ----------------------------------------------------------------------------------------------------
 
-    async def _heard(self, session_id: str, turn: TurnStream) -> AsyncGenerator[DecodedItem, None]:
-        async with aclosing(turn.items()) as heard:
-            async for one in heard:
+    async def _items_of(self, session_id: str, turn: TurnStream) -> AsyncGenerator[DecodedItem, None]:
+        async with aclosing(turn.items()) as items:
+            async for one in items:
                 if isinstance(one, RemoteTurnEnd) and self._turns.get(session_id) is turn:
                     self._turns.pop(session_id)
                 yield one

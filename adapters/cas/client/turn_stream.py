@@ -79,11 +79,11 @@ class TurnStream:
         event = read_event(frame)
         if not self._is_ours(event):
             return []
-        said = [] if event.is_preview else [
+        items = [] if event.is_preview else [
             one for each in await self._of_thread(event) for one in self.decoder.take(each)]
-        said += self.decoder.take(event)
+        items += self.decoder.take(event)
         self._note(event)
-        return said
+        return items
 
     def _note(self, event: ReceivedEvent) -> None:
         """Where the stream can be taken up again."""
@@ -139,7 +139,7 @@ class TurnStream:
         if thread_id is None or not self._has_threads:
             return []
         try:
-            found = await self._unheard(thread_id)
+            found = await self._unread_of(thread_id)
         except BackendFailed as error:
             if upstream_status(error) not in NOT_SERVED_STATUSES:
                 raise
@@ -158,7 +158,7 @@ class TurnStream:
             self._threads.setdefault(own, "")
         return next((thread for thread in (sender, own) if thread and thread in self._threads), None)
 
-    async def _unheard(self, thread_id: str) -> list[ReceivedEvent]:
+    async def _unread_of(self, thread_id: str) -> list[ReceivedEvent]:
         found: list[ReceivedEvent] = []
         query = {"limit": "100", "order": "asc"}
         after = {"after_id": self._threads[thread_id]} if self._threads[thread_id] else {}

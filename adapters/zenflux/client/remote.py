@@ -50,14 +50,12 @@ class Remote:
     supports_permissions = False
 
     def __init__(self, address: RemoteAddress) -> None:
-        headers = {"Authorization": f"Bearer {address.key}"} if address.key else {}
-        secrets = (address.key,) if address.key else ()
         self._agent = address.agent
-        self._upstream = HttpClient(address.url, headers=headers, secrets=secrets, timeouts=address.patience)
-        self._sockets = WebSocketConnector(self._upstream, SOCKET_PATH, headers)
-        self._listening = TurnStream(self._upstream, self._sockets)
+        self._upstream = HttpClient.at(address)
+        self._sockets = WebSocketConnector(self._upstream, SOCKET_PATH)
+        self._stream = TurnStream(self._upstream, self._sockets)
         self._mint = make_mint()
-        self._talks: dict[str, RemoteRun] = {}
+        self._runs_read: dict[str, RemoteRun] = {}
         self._parked = SessionMemory[RemoteRun](MAX_OPEN_CONNECTIONS)
         self._runs = SessionMemory[str](MAX_SESSIONS)
 
@@ -93,8 +91,8 @@ class Remote:
         return replace(_remote_session(members(told)), session_id=session_id)
 
     async def close(self) -> None:
-        for talk in self._parked.values():
-            await self._leave(talk.session_id)
+        for run in self._parked.values():
+            await self._leave(run.session_id)
         await self._sockets.close()
         await self._upstream.close()
 
@@ -108,10 +106,10 @@ class Remote:
             raise Unsupported("a ZenFlux server compacts by itself, and cannot be told to")
         params = self._params(session_id, command)
         await self._leave(session_id)
-        talk = RemoteRun(session_id, self._mint, self._upstream, await self._sockets.open())
-        talk.before = self._runs.get(session_id)
-        async with aclosing(self._heard(talk, partial(talk.ask, "chat.send", **params))) as heard:
-            async for one in heard:
+        run = RemoteRun(session_id, self._mint, self._upstream, await self._sockets.open())
+        run.before = self._runs.get(session_id)
+        async with aclosing(self._items_of(run, partial(run.ask, "chat.send", **params))) as items:
+            async for one in items:
                 yield one
 
     @generator_turn
@@ -119,76 +117,78 @@ class Remote:
         self, session_id: str, answers: Sequence[tuple[RemoteAsk, m.Answer]],
     ) -> AsyncGenerator[DecodedItem, None]:
         refs = await self._refs(session_id, [asked for asked, _ in answers])
-        talk = await self._talk(session_id, refs)
+        run = await self._run_of(session_id, refs)
 
         async def deliver_all() -> None:
-            if not talk.request_id:
-                await talk.resume()
-            told = [partial(deliver_answer, self._upstream, asked.ask, ref, answer, alone=len(refs) == 1)
-                    for (asked, answer), ref in zip(answers, refs, strict=True)]
-            talk.owed = [tell for tell in told if not await tell()]
+            if not run.request_id:
+                await run.resume()
+            deliveries = [partial(deliver_answer, self._upstream, asked.ask, ref, answer, alone=len(refs) == 1)
+                          for (asked, answer), ref in zip(answers, refs, strict=True)]
+            run.owed = [deliver for deliver in deliveries if not await deliver()]
 
-        async with aclosing(self._heard(talk, deliver_all)) as heard:
-            async for one in heard:
+        async with aclosing(self._items_of(run, deliver_all)) as items:
+            async for one in items:
                 yield one
 
     async def interrupt(self, session_id: str) -> None:
-        talk = self._talks.get(session_id) or self._parked.get(session_id)
-        known = talk.run_id if talk is not None else ""
-        run_id = known or await self._listening.running(session_id) or self._runs.get(session_id)
+        run = self._runs_read.get(session_id) or self._parked.get(session_id)
+        known = run.run_id if run is not None else ""
+        run_id = known or await self._stream.running(session_id) or self._runs.get(session_id)
         await self._leave(session_id)
         if not run_id:
             return
         await send_call(self._upstream, HttpCall("POST", f"/session/{run_id}/stop"))
-        for ref in talk.asked if talk is not None else ():
+        for ref in run.asked if run is not None else ():
             if ref.request_id and not ref.precise:  # the stop may not reach a run that waits for an answer
                 await send_call(self._upstream, HttpCall("DELETE", f"{CONFIRMATION}/{ref.request_id}"))
 
-    async def _heard(self, talk: RemoteRun, begin: Callable[[], Awaitable[None]]) -> AsyncGenerator[DecodedItem, None]:
+    async def _items_of(
+        self, run: RemoteRun, begin: Callable[[], Awaitable[None]],
+    ) -> AsyncGenerator[DecodedItem, None]:
         """The items of the run from there on; its connection stays open only while people are asked."""
-        waits, session_id = False, talk.session_id
-        self._talks[session_id] = talk
+        waits, session_id = False, run.session_id
+        self._runs_read[session_id] = run
         try:
             await begin()
-            async with aclosing(self._listening.hear(talk)) as heard:
-                async for one in heard:
+            async with aclosing(self._stream.hear(run)) as items:
+                async for one in items:
                     yield self._upstream.redactor.turn_end(one) if isinstance(one, RemoteTurnEnd) else one
-            waits = not talk.over
+            waits = not run.over
         finally:
-            if self._talks.get(session_id) is talk:
-                del self._talks[session_id]
-            if talk.run_id:
-                self._runs.put(session_id, talk.run_id)
+            if self._runs_read.get(session_id) is run:
+                del self._runs_read[session_id]
+            if run.run_id:
+                self._runs.put(session_id, run.run_id)
             if waits:
-                await self._park(talk)
+                await self._park(run)
             else:
-                await talk.disconnect()
+                await run.disconnect()
 
     # -- what is kept ---------------------------------------------------------------------------------------------
 
-    async def _park(self, talk: RemoteRun) -> None:
-        await self._leave(talk.session_id)
-        oldest = self._parked.put(talk.session_id, talk)
+    async def _park(self, run: RemoteRun) -> None:
+        await self._leave(run.session_id)
+        oldest = self._parked.put(run.session_id, run)
         if oldest is not None:
             await oldest.disconnect()
 
     async def _leave(self, session_id: str) -> None:
-        talk = self._parked.pop(session_id)
-        if talk is not None:
-            await talk.disconnect()
+        run = self._parked.pop(session_id)
+        if run is not None:
+            await run.disconnect()
 
-    async def _talk(self, session_id: str, refs: Sequence[AskRef]) -> RemoteRun:
+    async def _run_of(self, session_id: str, refs: Sequence[AskRef]) -> RemoteRun:
         """The connection on which the ask came, or a new one, on which the run is read again up to the ask."""
         run_id = refs[0].run
-        talk = self._parked.get(session_id)
-        if talk is not None and talk.run_id == run_id:
+        run = self._parked.get(session_id)
+        if run is not None and run.run_id == run_id:
             self._parked.pop(session_id)
-            return talk
+            return run
         await self._leave(session_id)
-        talk = RemoteRun(session_id, self._mint, self._upstream, await self._sockets.open(), run_id=run_id)
-        talk.had = max(ref.seq for ref in refs)
-        talk.awaited = {ref.request_id for ref in refs if not ref.seq}
-        return talk
+        run = RemoteRun(session_id, self._mint, self._upstream, await self._sockets.open(), run_id=run_id)
+        run.had = max(ref.seq for ref in refs)
+        run.awaited = {ref.request_id for ref in refs if not ref.seq}
+        return run
 
     # -- what was asked -------------------------------------------------------------------------------------------
 
@@ -197,7 +197,7 @@ class Remote:
         refs = [_known_ref(one) for one in asked]
         if not all(ref is not None and ref.request_id for ref in refs):
             try:
-                pending = await self._listening.pending()
+                pending = await self._stream.pending()
             except GatewayError:
                 pending = []
             refs = [_find_ref(one, ref, session_id, pending) for one, ref in zip(asked, refs, strict=True)]

@@ -1,7 +1,7 @@
 """Writes the frames of a run: numbers and stamps them, and merges deltas that follow one another quickly."""
 
 from hashlib import sha256
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import gateway.model as m
 from gateway.ports import NO_FRAMES, Frame, Frames, TableEncoder
@@ -41,7 +41,7 @@ class FrameWriter:
         self._count += len(frames)
         self._frames += frames
 
-    def event(self, record: m.Record, **names: Any) -> None:
+    def event(self, record: m.Record, **names: object) -> None:
         """Write the record's own event; deltas that were held back go first."""
         if self.throttle.deadline is not None:
             self._write_merged(self.throttle.release(record.at))
@@ -79,7 +79,7 @@ class FrameWriter:
             assert self.start is not None, "deltas come within a run"
             self._frames += self.delta(self.start, index, text, at)
 
-    def _bound(self, at: float, names: dict[str, Any]) -> dict[str, Any]:
+    def _bound(self, at: float, names: dict[str, object]) -> dict[str, object]:
         number = names["out_seq"] = self._count + 1
         names["uuid"] = f"{self._stem}{number:012x}"
         names["stamp"], names["run_id"], names["reply_id"] = at, self.run_id, self.reply_id

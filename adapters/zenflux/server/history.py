@@ -110,7 +110,7 @@ def _status(table: DialectTable, view: m.SessionView, message: StoredMessage) ->
     return table.word("outcome@message", message.outcome)
 
 
-def _content(table: DialectTable, message: StoredMessage) -> Any:
+def _content(table: DialectTable, message: StoredMessage) -> object:
     """A person's plain text as it is; everything else as blocks."""
     only = message.entries[0].content
     if message.role is m.Role.USER and isinstance(only, str):
@@ -124,7 +124,7 @@ def _content(table: DialectTable, message: StoredMessage) -> Any:
     return blocks
 
 
-def _result(table: DialectTable, entry: m.HistoryEntry) -> Any:
+def _result(table: DialectTable, entry: m.HistoryEntry) -> JsonObject:
     return table.object("result", call_id=entry.call_id, text=result_text(entry.content), is_error=entry.is_error)
 
 

@@ -84,7 +84,7 @@ class ChatSocket:
 
     # -- requests -------------------------------------------------------------------------------------------------
 
-    async def _answer(self, said: dict[str, Any]) -> None:
+    async def _answer(self, said: dict[str, object]) -> None:
         request_id = said.get("id")
         if not isinstance(request_id, str | int) or request_id == "":
             request_id = str(uuid4())
@@ -95,7 +95,7 @@ class ChatSocket:
             return
         await self._do(request_id, act, params)
 
-    async def _do(self, request_id: Any, act: Method, params: Any) -> None:
+    async def _do(self, request_id: Any, act: Method, params: object) -> None:
         try:
             await self._context.count_request(self._owner)
             if not isinstance(params, dict):
@@ -105,7 +105,7 @@ class ChatSocket:
             code = ERROR_CODES.get(type(error)) or self._context.table.word("fault@code", error.code)
             await self._say("refused", id=request_id, code=code, message=error.message)
 
-    async def _send(self, request_id: str, params: dict[str, Any]) -> None:
+    async def _send(self, request_id: str, params: dict[str, object]) -> None:
         """A message during a run interrupts the run, unless the run may be taken to have finished."""
         validate(ChatSend, params)
         if not self._order.locked() and not await self._seems_over():
@@ -115,7 +115,7 @@ class ChatSocket:
         self._waiting.add(waiting)
         waiting.add_done_callback(self._waiting.discard)
 
-    async def _send_later(self, request_id: str, params: dict[str, Any]) -> None:
+    async def _send_later(self, request_id: str, params: dict[str, object]) -> None:
         """Wait for the end of the run, and stop it after a while; other requests are handled meanwhile."""
         with suppress(ConnectionResetError):
             async with self._order:
@@ -134,7 +134,7 @@ class ChatSocket:
         stopped = len(said) > 1 or any(reason not in (None, *WAITING_STOP_REASONS) for reason in said.values())
         return stopped and not view.asks
 
-    async def _begin(self, request_id: str, params: dict[str, Any]) -> None:
+    async def _begin(self, request_id: str, params: dict[str, object]) -> None:
         """The response comes before the first frame of the run."""
         body = validate(ChatSend, params)
         wish = await self._chats.check(self._owner, body)
@@ -155,14 +155,14 @@ class ChatSocket:
             raise
         self._tell(run, options, place)
 
-    async def _abort(self, request_id: str, params: dict[str, Any]) -> None:
+    async def _abort(self, request_id: str, params: dict[str, object]) -> None:
         run_id = validate(ChatAbort, params).session_id
         async with self._socket.exclusive() as send:
             over = await self._chats.stop(self._owner, run_id)
             payload = self._context.table.object("stop", **over._asdict())
             await send((dumps(self._context.table.object("stopped", id=request_id, payload=payload)),))
 
-    async def _resume(self, request_id: str, params: dict[str, Any]) -> None:
+    async def _resume(self, request_id: str, params: dict[str, object]) -> None:
         """Go on with a run that goes on, or is over, after an event that the client has had."""
         body = validate(SessionResume, params)
         self._context.check_open()
@@ -222,7 +222,7 @@ class ChatSocket:
         except GatewayError as error:  # the run goes on; a client that reconnects can resume it
             await self._socket.close_try_again(error.message)
 
-    async def _say(self, name: str, **names: Any) -> None:
+    async def _say(self, name: str, **names: object) -> None:
         await self._socket.send((dumps(self._context.table.object(name, **names)),))
 
 

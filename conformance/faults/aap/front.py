@@ -13,7 +13,7 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class Front:
-    """What every request passes through, and how a request is refused."""
+    """Checks keys, reads bodies and refuses requests."""
 
     def __init__(self, key: str | None = None) -> None:
         self.key = key

@@ -9,8 +9,8 @@ from conformance.faults.aap.front import Front, Handler
 from conformance.faults.aap.player import Player
 from conformance.faults.aap.sessions import Sessions
 from conformance.faults.aap.state import State
-from conformance.faults.aap.stream import StreamWriter
 from conformance.faults.aap.turns import Turns
+from conformance.faults.aap.writer import Writer
 from conformance.faults.refusal import Refusal
 
 
@@ -25,14 +25,14 @@ class AapServer:
         self.agents = Agents()
         self.sessions = Sessions(self.state, self.front, self.agents)
         self.player = Player()
-        self.stream = StreamWriter()
-        self.turns = Turns(self.front, self.agents, self.sessions, self.player, self.stream)
+        self.writer = Writer()
+        self.turns = Turns(self.front, self.agents, self.sessions, self.player, self.writer)
         self.parts: dict[str, Any] = {
             "front": self.front,
             "agents": self.agents,
             "sessions": self.sessions,
             "player": self.player,
-            "stream": self.stream,
+            "writer": self.writer,
             "turns": self.turns,
         }
 

@@ -22,7 +22,7 @@ HTTPS = re.compile(r"https://[^/?#\s]+")
 
 
 class Sessions:
-    """Sessions: made, checked, shown, listed and deleted; and their histories."""
+    """Creates, checks, shows, lists and deletes sessions, and shows their histories."""
 
     def __init__(self, state: State, front: Front, agents: Agents) -> None:
         self.state = state

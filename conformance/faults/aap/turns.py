@@ -1,4 +1,4 @@
-"""Turns of the AAP reference server: what a client may say, and what comes of it."""
+"""Turns of the AAP reference server: they are checked, and the agent goes on."""
 
 from collections.abc import AsyncIterator
 from typing import Any
@@ -12,20 +12,20 @@ from conformance.faults.aap.player import Player
 from conformance.faults.aap.requests import NewTurn, ToolMessage, ToolPermission, UserMessage
 from conformance.faults.aap.sessions import Sessions
 from conformance.faults.aap.state import Session
-from conformance.faults.aap.stream import StreamWriter
+from conformance.faults.aap.writer import Writer
 from conformance.faults.content import images_in
 from conformance.faults.refusal import Refusal
 
 
 class Turns:
-    """Takes turns: checks them, lays their configuration over the session's, and lets the agent go on."""
+    """Checks turns, merges their configuration into the session, and lets the agent go on."""
 
-    def __init__(self, front: Front, agents: Agents, sessions: Sessions, player: Player, stream: StreamWriter) -> None:
+    def __init__(self, front: Front, agents: Agents, sessions: Sessions, player: Player, writer: Writer) -> None:
         self.front = front
         self.agents = agents
         self.sessions = sessions
         self.player = player
-        self.stream = stream
+        self.writer = writer
 
     async def post_turn(self, request: web.Request) -> web.StreamResponse:
         session = self.sessions.find(request)
@@ -35,7 +35,7 @@ class Turns:
         self.check_messages(session, turn)
         self.reconfigure(session, turn)
         session.running = True
-        return await self.stream.answer_turn(request, turn, self.take(session, turn))
+        return await self.writer.answer_turn(request, turn, self.take(session, turn))
 
     def check_room(self, session: Session, turn: NewTurn) -> None:
         if session.running:
@@ -66,7 +66,7 @@ class Turns:
                 raise Refusal(400, f"the agent takes no {kind} images")
 
     def reconfigure(self, session: Session, turn: NewTurn) -> None:
-        """Lay the turn's configuration over the session's, for good, if it is sound."""
+        """Merge the turn's configuration into the session's, for good, if it is valid."""
         changed = session.copy()
         if turn.agent.name not in (None, session.agent):
             raise Refusal(400, "the agent cannot change")

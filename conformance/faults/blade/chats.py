@@ -10,7 +10,7 @@ from conformance.faults.blade.writer import Writer
 
 
 class Chats:
-    """Chats, from chat:start to chat:end."""
+    """Runs chats, from chat:start to chat:end."""
 
     def __init__(self, writer: Writer, player: Player) -> None:
         self.writer = writer

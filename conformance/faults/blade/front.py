@@ -15,7 +15,7 @@ USER = "user_reference"
 
 
 class Front:
-    """What all requests share: who may ask, what is read, how it is answered and refused."""
+    """Checks keys, reads bodies, finds sessions, answers and refuses requests."""
 
     def __init__(self, key: str | None, state: State, writer: Writer) -> None:
         self.key = key

@@ -160,7 +160,7 @@ class Player:
         await self.writer.send_turn(session, "turn:end", turn)
 
     async def give_up(self, session: Session, pending: Pending) -> None:
-        """Nobody waits for the answer any more."""
+        """Cancel a question, and the calls that wait for its answer."""
         for turn, call in pending.calls:
             turn["status"], call["pending_question_ref"] = "interrupted", None
             await self.change(session, turn, call, "cancelled")

@@ -1,4 +1,4 @@
-"""What the Blade reference server keeps beside sessions: workspace files, memories and API keys."""
+"""What the Blade reference server has beside sessions: workspace files, memories, API keys, facts about itself."""
 
 import orjson
 from aiohttp import web
@@ -11,7 +11,7 @@ MEMORY = ("skill_name", "record_type", "scope", "owner", "topic", "mem0_id", "su
 
 
 class Files:
-    """The files of a session's workspace."""
+    """Answers requests for the files of a session's workspace."""
 
     def __init__(self, writer: Writer, front: Front) -> None:
         self.writer = writer
@@ -68,7 +68,7 @@ class Files:
 
 
 class Memories:
-    """Memories of the agent."""
+    """Answers requests for memories of the agent."""
 
     def __init__(self, state: State, writer: Writer, front: Front) -> None:
         self.state = state
@@ -123,7 +123,7 @@ class Memories:
 
 
 class Keys:
-    """API keys."""
+    """Answers requests for API keys."""
 
     def __init__(self, state: State, writer: Writer, front: Front) -> None:
         self.state = state
@@ -162,7 +162,7 @@ class Keys:
 
 
 class About:
-    """What the server says about itself and its user."""
+    """Answers requests for models, the user, the version and the health of the server."""
 
     def __init__(self, front: Front) -> None:
         self.front = front

@@ -12,7 +12,7 @@ from conformance.faults.blade.writer import Writer
 
 
 class Tasks:
-    """Scheduled tasks, their runs and their calendar."""
+    """Answers requests for scheduled tasks, their runs and their calendar."""
 
     def __init__(self, state: State, writer: Writer, front: Front) -> None:
         self.state = state

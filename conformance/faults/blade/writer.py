@@ -1,4 +1,4 @@
-"""The writer of the Blade reference server: bodies as clients see them, and events for whoever follows a session."""
+"""The writer of the Blade reference server: bodies as clients see them, and events for the subscribers of a session."""
 
 import asyncio
 from functools import cached_property
@@ -9,7 +9,7 @@ from conformance.faults.blade.state import Body, Session, copied
 
 
 class Writer:
-    """Writes bodies and events as clients see them, and sends the events to whoever follows their session."""
+    """Writes bodies and events as clients see them, and sends events to the subscribers of their session."""
 
     def engine(self) -> Any:
         return socket_server()

@@ -21,7 +21,7 @@ TOOLSET = "agent_toolset_20260401"
 
 
 class Agents:
-    """Agents, and what their tools may do."""
+    """Creates, shows, lists and changes agents, and knows what their tools may do."""
 
     def __init__(self, state: State, front: Front) -> None:
         self.state = state

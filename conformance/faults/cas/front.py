@@ -24,7 +24,7 @@ CURSORS = ("after_id", "before_id", "page")
 
 
 class Front:
-    """What every request passes through, whatever it asks for."""
+    """Checks keys, answers repeated requests, reads bodies, cuts pages and refuses requests."""
 
     def __init__(self, key: str | None = None) -> None:
         self.key = key
@@ -63,7 +63,7 @@ class Front:
         return request.headers.get("Idempotency-Key") or request.headers.get("X-Idempotency-Key")
 
     async def once(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Do it, unless it was done before under the same key."""
+        """Handle a request, unless it was handled before under the same key."""
         key = self.repeat_key(request)
         if key is None or request.method not in ("POST", "DELETE"):
             return await handler(request)

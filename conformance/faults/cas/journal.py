@@ -8,7 +8,7 @@ USAGE = {"input_tokens": 3, "output_tokens": 5, "cache_read_input_tokens": 0, "c
 
 
 class Journal:
-    """What a session has on its stream: stored events, and pieces of those that are still to come."""
+    """Writes stored events, and pieces of the events that are still to come."""
 
     def event(self, session: Session, kind: str, **members: Any) -> Body:
         """A new event of the session."""

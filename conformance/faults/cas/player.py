@@ -19,7 +19,7 @@ class Broken(Exception):
 
 
 class Player:
-    """One turn after the other, event by event."""
+    """Plays turns, event by event."""
 
     child_name = "researcher"
 
@@ -119,7 +119,7 @@ class Player:
         return event
 
     def settle(self, session: Session, call: Body, is_allowed: bool, words: str = "") -> None:
-        """The result of a server tool, or the news that it was not run."""
+        """The result of a server tool, or that it was not run."""
         text = f"{call['name']} says {sorted(map(str, call['input'].values()))}" if is_allowed else f"Denied. {words}"
         about = {"session_thread_id": call["session_thread_id"]} if "session_thread_id" in call else {}
         about |= {"content": [{"type": "text", "text": text}], "is_error": not is_allowed}

@@ -15,7 +15,7 @@ WELL_KNOWN = {"metadata": {}, "description": ""}
 
 
 class Resources:
-    """Things with an id that can be put down and taken up again."""
+    """Creates, shows, lists, changes, archives and deletes resources."""
 
     def __init__(self, state: State, front: Front) -> None:
         self.state = state

@@ -23,7 +23,7 @@ COMPARISONS: dict[str, Callable[[str, str], bool]] = {
 
 
 class Sessions:
-    """Sessions as objects; what happens in them is elsewhere."""
+    """Creates, shows, lists, changes, archives and deletes sessions, and mounts resources into them."""
 
     def __init__(
         self,
@@ -178,7 +178,7 @@ class Sessions:
         return reply({"id": session.view["id"], "type": "session_deleted"})
 
     def close(self, session: Session) -> None:
-        """Tell whoever follows the session that it is gone."""
+        """End the streams of the session with the event that it is deleted."""
         at = now()
         members: dict[str, Any] = {"id": mint("evt"), "type": "session.deleted", "session_id": session.view["id"]}
         session.feed.append(Item(members | {"created_at": at, "processed_at": at}))

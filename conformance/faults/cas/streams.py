@@ -1,4 +1,4 @@
-"""The streams of the CAS reference server."""
+"""The streams of the CAS reference server: which events each has, and how they are written."""
 
 import asyncio
 from contextlib import suppress
@@ -14,7 +14,7 @@ from conformance.faults.refusal import Refusal
 
 
 class Streams:
-    """Streams: what was, then what is."""
+    """Writes streams: the stored events of a session, then those that happen."""
 
     heartbeat = 0.2
     heartbeat_comment = "heartbeat"
@@ -44,7 +44,7 @@ class Streams:
     async def pump(
         self, response: web.StreamResponse, session: Session, thread: str | None, place: int, forms: set[str]
     ) -> None:
-        """Everything from the place on, for as long as the session lives."""
+        """Send everything from this place on, until the session is deleted."""
         opened = session.end
         while True:
             while place < session.end:

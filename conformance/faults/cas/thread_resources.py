@@ -13,7 +13,7 @@ from conformance.faults.refusal import Refusal
 
 
 class ThreadResources:
-    """Everything below /sessions/{id}/threads."""
+    """Answers requests below /sessions/{id}/threads."""
 
     def __init__(self, front: Front, sessions: Sessions, threads: Threads, streams: Streams, turns: Turns) -> None:
         self.front = front

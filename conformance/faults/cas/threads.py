@@ -7,7 +7,7 @@ from conformance.faults.cas.state import Body, Session, mint, now
 
 
 class Threads:
-    """Threads: other agents at work in the same session."""
+    """Opens threads, and changes their status."""
 
     def __init__(self, journal: Journal) -> None:
         self.journal = journal
@@ -52,7 +52,7 @@ class Threads:
         return thread | (waiting if session.is_waiting else {"status": "running", "stop_reason": {}})
 
     def move(self, session: Session, thread: Body, status: str, reason: Body, shown: str | None = None) -> None:
-        """A thread changes its status, and says so."""
+        """Change the status of a thread, and send an event about it."""
         thread |= {"status": shown or status, "stop_reason": reason, "updated_at": now()}
         members: dict[str, Any] = {"agent_name": thread["name"]} if status == "running" else {"stop_reason": reason}
         self.emit_of(session, thread, f"session.thread_status_{status}", status=thread["status"], **members)

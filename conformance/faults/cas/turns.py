@@ -20,7 +20,7 @@ ANSWERS = {"user.tool_confirmation": "tool_use_id", "user.custom_tool_result": "
 
 
 class Turns:
-    """What clients may say, and what comes of it."""
+    """Takes the events that clients post, and lists all events."""
 
     def __init__(self, front: Front, sessions: Sessions, journal: Journal, player: Player, streams: Streams) -> None:
         self.front = front
@@ -37,7 +37,7 @@ class Turns:
         return reply({"data": self.take_all(session, events or [])}, 202)
 
     def take_all(self, session: Session, events: list[Body]) -> list[Body]:
-        """All or none."""
+        """Take all events, or none."""
         for event in events:
             self.check_event(session, event)
         return [self.take(session, event) for event in events]

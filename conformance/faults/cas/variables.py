@@ -19,7 +19,7 @@ def size(text: str) -> int:
 
 
 class Variables:
-    """What a session's variables must be like."""
+    """Checks the environment variables of a session."""
 
     def variables(self, given: Any, environment: Body) -> dict[str, str]:
         """The variables of a request, checked."""
@@ -84,7 +84,7 @@ class Variables:
 
 
 class Mounts:
-    """What may be mounted into a session, and where."""
+    """Checks what may be mounted into a session, and where."""
 
     def __init__(self, state: State) -> None:
         self.state = state

@@ -24,6 +24,8 @@ from conformance.kit.suite import Target, load_suite
 from conformance.kit.verdict import Outcome
 
 WIDEST = 10
+SHOWN = 3
+"""How many requirements of a fault are printed."""
 
 
 @dataclass(frozen=True)
@@ -140,8 +142,12 @@ def lines(attributions: Sequence[Attribution]) -> list[str]:
     for attribution in attributions:
         printed += ["", f"{attribution.dialect}: failed requirements of the widest faults"]
         for effect in attribution.widest:
-            printed.append(f"{effect.spread:5}  {effect.fault} (breaks {', '.join(sorted(effect.named))})")
+            printed.append(f"{effect.spread:5}  {effect.fault} (breaks {_some(sorted(effect.named))})")
     return printed
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(names) if len(names) <= SHOWN else f"{', '.join(names[:SHOWN])} and {len(names) - SHOWN} more"
 
 
 def write(folder: Path, attributions: Iterable[Attribution]) -> None:

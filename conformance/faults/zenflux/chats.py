@@ -18,7 +18,7 @@ TYPES: dict[str, type | tuple[type, ...]] = {
 
 
 class Chats:
-    """Chats: checked, begun in their conversation, found and stopped."""
+    """Checks chats, begins them in their conversations, finds and stops them."""
 
     def __init__(self, state: State) -> None:
         self.state = state
@@ -80,7 +80,7 @@ class Chats:
         session.stopping.set()
 
     def request(self, name: str) -> Request:
-        """What waits under this id, of the request or of its session."""
+        """The open request of this id, or of the session of this id."""
         for session in self.state.sessions.values():
             if session.request and not session.request.answer.done() and name in (session.id, session.request.id):
                 return session.request

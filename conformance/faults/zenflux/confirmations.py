@@ -10,7 +10,7 @@ from conformance.faults.zenflux.state import Body, Refusal, State
 
 
 class Confirmations:
-    """Everything below /human-confirmation."""
+    """Answers requests below /human-confirmation."""
 
     def __init__(self, state: State, front: Front, chats: Chats) -> None:
         self.state = state

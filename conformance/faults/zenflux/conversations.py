@@ -11,7 +11,7 @@ USUAL = {"messages": 50, "conversations": 20, "search": 20}
 
 
 class Conversations:
-    """Everything below /conversations."""
+    """Answers requests below /conversations."""
 
     def __init__(self, state: State, front: Front, chats: Chats) -> None:
         self.state = state

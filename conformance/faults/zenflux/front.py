@@ -12,7 +12,7 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class Front:
-    """What every request over REST passes through, and how answers are wrapped."""
+    """Reads bodies, wraps answers and refuses requests."""
 
     async def answer(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         try:
@@ -29,7 +29,7 @@ class Front:
         return self.wrap(200, "success", data)
 
     def wrap(self, code: int, message: str, data: Any) -> web.Response:
-        """The wrapper; what is in an object stands beside it too."""
+        """An answer in its wrapper; members of an object stand beside the wrapper's too."""
         wrapper = {"code": code, "message": message, "data": data}
         flat = {**data, "success": True} if isinstance(data, dict) else {}
         body = orjson.dumps(wrapper | {name: value for name, value in flat.items() if name not in wrapper})

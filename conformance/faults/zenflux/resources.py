@@ -19,7 +19,7 @@ MODELS: list[Body] = [
 
 
 class Resources:
-    """Health, models and files; and the management, which is not implemented."""
+    """Answers requests for health, models and files, and refuses the management, which is not implemented."""
 
     def __init__(self, front: Front) -> None:
         self.front = front
@@ -54,5 +54,5 @@ class Resources:
         return about | {"created_at": object_time()}
 
     def file_name(self, given: str) -> str:
-        """The name without the way to it."""
+        """The name without its folders."""
         return PureWindowsPath(given).name

@@ -79,7 +79,7 @@ class Socket:
         return None
 
     async def malformed(self, line: Line) -> None:
-        """What makes no sense is ignored."""
+        """A frame that makes no sense is ignored."""
 
     async def respond(self, line: Line, frame: Body) -> None:
         name = self.request_id(frame)

@@ -21,7 +21,7 @@ USAGE = {"input_tokens": 3, "output_tokens": 5}
 
 
 class Streams:
-    """POST /chat and everything below /session."""
+    """Answers POST /chat and requests below /session."""
 
     def __init__(self, state: State, player: Player, front: Front, chats: Chats, writer: Writer) -> None:
         self.state = state
@@ -31,7 +31,7 @@ class Streams:
         self.writer = writer
 
     def spelled(self, body: Body) -> Body:
-        """Either spelling in one."""
+        """The body with its members in one of the two spellings."""
         return {SPELLINGS.get(name, name): value for name, value in body.items()}
 
     async def post_chat(self, request: web.Request) -> web.StreamResponse:
@@ -59,7 +59,7 @@ class Streams:
         return response
 
     def forwarded(self, session: Session) -> RunEvents:
-        """What of a run goes into the stream: all of it, not throttled."""
+        """The events of a run that go into the stream: all of them, not throttled."""
         return self.player.play(session)
 
     def found(self, request: web.Request) -> Session:

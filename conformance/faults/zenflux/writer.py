@@ -39,7 +39,7 @@ class Writer:
         return {"type": "pong", "ts": int(time() * 1000)}
 
     async def throttled(self, events: RunEvents) -> RunEvents:
-        """Deltas that follow each other within 150 ms are merged; anything else lets go what was held."""
+        """Merge deltas that follow each other within 150 ms; any other event sends the merged delta first."""
         last, held, index = 0.0, "", 0
         async for event in events:
             if event.type != "content_delta":

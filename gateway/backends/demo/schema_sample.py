@@ -10,7 +10,7 @@ MAX_DEPTH, MAX_LOOKUPS = 24, 1000
 Schema = Mapping[str, Any]
 
 
-def sample(schema: Schema | bool, word: str = "sample") -> Any:
+def sample(schema: Schema | bool, word: str = "sample") -> object:
     """`word` is the value of a string that the schema does not restrict."""
     return _SchemaSampler(schema if isinstance(schema, Mapping) else {}, word).value(schema, 0)
 
@@ -21,7 +21,7 @@ class _SchemaSampler:
     def __init__(self, root: Schema, word: str) -> None:
         self._root, self._word, self._lookups = root, word, 0
 
-    def value(self, schema: Schema | bool, depth: int) -> Any:
+    def value(self, schema: Schema | bool, depth: int) -> object:
         schema = self._plain(schema, depth)
         for fixed in ("const", "default"):
             if fixed in schema:
@@ -46,13 +46,13 @@ class _SchemaSampler:
         return _merge_schemas([_without(plain, "allOf"), *parts]) if parts else plain
 
     def _looked_up(self, reference: str) -> Schema:
-        found: Any = self._root if reference.startswith("#") else {}
+        found: object = self._root if reference.startswith("#") else {}
         for step in filter(None, reference.lstrip("#").split("/")):
             step = step.replace("~1", "/").replace("~0", "~")
             found = found.get(step, {}) if isinstance(found, Mapping) else {}
         return found if isinstance(found, Mapping) else {}
 
-    def _object(self, schema: Schema, depth: int) -> dict[str, Any]:
+    def _object(self, schema: Schema, depth: int) -> dict[str, object]:
         properties, least = _map(schema, "properties"), _count(schema, "minProperties", 0)
         names = list(dict.fromkeys(str(name) for name in _list(schema, "required")))
         spare = [name for name in properties if name not in names]
@@ -62,7 +62,7 @@ class _SchemaSampler:
             made[f"extra_{number + 1}"] = self.value(_extra(schema), depth + 1)
         return made
 
-    def _array(self, schema: Schema, depth: int) -> list[Any]:
+    def _array(self, schema: Schema, depth: int) -> list[object]:
         shown, items = _list(schema, "prefixItems"), _map(schema, "items")
         least = _count(schema, "minItems", len(shown))
         made = [self.value(shown[at] if at < len(shown) else items, depth + 1) for at in range(least)]
@@ -87,7 +87,7 @@ class _SchemaSampler:
         return None
 
 
-_MAKERS: dict[str, Callable[[_SchemaSampler, Schema, int], Any]] = {
+_MAKERS: dict[str, Callable[[_SchemaSampler, Schema, int], object]] = {
     "object": _SchemaSampler._object,
     "array": _SchemaSampler._array,
     "string": _SchemaSampler._string,
@@ -168,7 +168,7 @@ def _without(schema: Schema, key: str) -> Schema:
 
 def _merge_schemas(parts: Iterable[Schema]) -> Schema:
     """Several schemas as one: properties and requirements add up, for other keywords the last schema counts."""
-    joined: dict[str, Any] = {}
+    joined: dict[str, object] = {}
     for part in parts:
         properties = {**_map(joined, "properties"), **_map(part, "properties")}
         required = [*_list(joined, "required"), *_list(part, "required")]
@@ -177,7 +177,7 @@ def _merge_schemas(parts: Iterable[Schema]) -> Schema:
     return joined
 
 
-def _make_distinct(values: list[Any], items: Schema) -> list[Any]:
+def _make_distinct(values: list[object], items: Schema) -> list[object]:
     """Make items differ: the values of an enum in turn, else numbers counted up and strings numbered."""
     choices = _list(items, "enum")
     made = []

@@ -47,14 +47,14 @@ def is_connection_lost(error: BaseException) -> bool:
 
 @asynccontextmanager
 async def open_client(
-    settings: McpServerSettings, base: Path, gone: asyncio.Event, say: Callable[[str], None],
+    settings: McpServerSettings, base: Path, gone: asyncio.Event, on_line: Callable[[str], None],
 ) -> "AsyncIterator[Client]":
-    """A connected client; `gone` is set when the server ends by itself, `say` gets the lines that it prints."""
+    """A connected client; `gone` is set when the server ends by itself, `on_line` gets the lines that it prints."""
     from mcp import Client
 
     async with AsyncExitStack() as stack:
         if settings.command is not None:
-            transport = _watch_for_exit(await _stdio_transport(settings, base, say, stack), gone)
+            transport = _watch_for_exit(await _stdio_transport(settings, base, on_line, stack), gone)
         else:
             transport = await _http_transport(settings, stack)
         yield await stack.enter_async_context(
@@ -62,11 +62,11 @@ async def open_client(
 
 
 async def _stdio_transport(
-    settings: McpServerSettings, base: Path, say: Callable[[str], None], stack: AsyncExitStack,
-) -> Any:
+    settings: McpServerSettings, base: Path, on_line: Callable[[str], None], stack: AsyncExitStack,
+) -> object:
     from mcp import StdioServerParameters, stdio_client
 
-    stderr = await stack.enter_async_context(_stderr_pipe(say))
+    stderr = await stack.enter_async_context(_stderr_pipe(on_line))
     return stdio_client(StdioServerParameters(
         command=settings.command or "", args=list(settings.args), cwd=base,
         env={name: value.get_secret_value() for name, value in settings.env.items()},
@@ -91,7 +91,7 @@ async def _watch_for_exit(transport: Any, gone: asyncio.Event) -> AsyncIterator[
     import anyio
 
     async with transport as (read, write), anyio.create_task_group() as group:
-        passed, taken = anyio.create_memory_object_stream[Any](0)
+        passed, taken = anyio.create_memory_object_stream[object](0)
 
         async def relay() -> None:
             async with passed:
@@ -106,13 +106,13 @@ async def _watch_for_exit(transport: Any, gone: asyncio.Event) -> AsyncIterator[
 
 
 @asynccontextmanager
-async def _stderr_pipe(say: Callable[[str], None]) -> AsyncIterator[Any]:
+async def _stderr_pipe(on_line: Callable[[str], None]) -> AsyncIterator[Any]:
     """A file whose lines go to a function."""
     reading, writing = os.pipe()
     reader = asyncio.StreamReader(limit=MAX_LINE_BYTES)
     transport, _ = await asyncio.get_running_loop().connect_read_pipe(
         lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(reading, "rb", buffering=0))
-    listening = asyncio.create_task(_forward_lines(reader, say))
+    listening = asyncio.create_task(_forward_lines(reader, on_line))
     try:
         with os.fdopen(writing, "w") as file:
             yield file
@@ -122,7 +122,7 @@ async def _stderr_pipe(say: Callable[[str], None]) -> AsyncIterator[Any]:
         await asyncio.wait((listening,))
 
 
-async def _forward_lines(reader: asyncio.StreamReader, say: Callable[[str], None]) -> None:
+async def _forward_lines(reader: asyncio.StreamReader, on_line: Callable[[str], None]) -> None:
     while True:
         try:
             line = await reader.readline()
@@ -130,7 +130,7 @@ async def _forward_lines(reader: asyncio.StreamReader, say: Callable[[str], None
             continue
         if not line:
             return
-        say(line.decode(errors="replace").rstrip())
+        on_line(line.decode(errors="replace").rstrip())
 
 
 # -- results ----------------------------------------------------------------------------------------------------------

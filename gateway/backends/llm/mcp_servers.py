@@ -78,7 +78,7 @@ class McpToolServer:
         permission = self._settings.permissions.get(spec.name, self._settings.permission)
         return McpTool(server=self.name, spec=spec, tool=Tool(m.ToolSpec(name=spec.name), work), permission=permission)
 
-    async def _call(self, name: str, input: dict[str, Any], out: OutputSink) -> ToolCallResult:
+    async def _call(self, name: str, input: dict[str, object], out: OutputSink) -> ToolCallResult:
         try:
             life = await self._alive()
         except GatewayError as error:
@@ -157,7 +157,7 @@ class McpConnection:
             return None
         return self._failure() if self._task.done() else TimeoutError()
 
-    async def call(self, name: str, input: dict[str, Any], out: OutputSink) -> ToolCallResult | BaseException:
+    async def call(self, name: str, input: dict[str, object], out: OutputSink) -> ToolCallResult | BaseException:
         """The result of a tool call, or the reason of its failure."""
         async def report(progress: float, total: float | None, message: str | None) -> None:
             if message:

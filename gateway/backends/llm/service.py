@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any, Protocol
+from typing import Protocol
 
 from msgspec import Struct
 
@@ -28,8 +28,8 @@ class ModelRequest(Struct, frozen=True, kw_only=True):
     system: str
     exchanges: Sequence[ConversationMessage]
     toolbox: LlmToolbox
-    provider_tools: Sequence[dict[str, Any]] = ()
-    schema: dict[str, Any] | None = None
+    provider_tools: Sequence[JsonObject] = ()
+    schema: JsonObject | None = None
 
 
 class ResponseDecoder(Protocol):

@@ -1,6 +1,6 @@
 """The settings that all model services share in config.yaml."""
 
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
 import structlog
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, HttpUrl, PositiveFloat, PositiveInt, model_validator
@@ -77,7 +77,7 @@ class LlmSettings(_StrictSettings):
     attempts: int = Field(default=3, ge=1, le=11)
     retries: int | None = Field(default=None, ge=0, le=10)
     tools: Annotated[dict[str, m.Permission], BeforeValidator(_check_builtin), BeforeValidator(_names_as_allowed)] = {}
-    provider_tools: tuple[dict[str, Any], ...] = ()
+    provider_tools: tuple[JsonObject, ...] = ()
     mcp: dict[Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,32}$")], McpServerSettings] = {}
     extra: JsonObject = {}
 
@@ -107,6 +107,6 @@ class LlmSettings(_StrictSettings):
             *(s for message in self.mcp.values() for s in message.secrets),
         )
 
-    def with_extra(self, body: dict[str, Any]) -> dict[str, object]:
+    def with_extra(self, body: JsonObject) -> dict[str, object]:
         """The body of a request with the fields of `extra`; fields that are null are removed."""
         return {name: value for name, value in (body | self.extra).items() if value is not None}

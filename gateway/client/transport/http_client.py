@@ -13,7 +13,7 @@ from gateway.client.redaction import MAX_QUOTED, Redactor
 from gateway.client.retry import retry, wait_before_retry
 from gateway.errors import BackendFailed, ConnectionLost, GatewayError, ServerUnreachable, TimedOut
 from gateway.json_values import read_exact_json
-from gateway.ports import Timeouts
+from gateway.ports import RemoteAddress, Timeouts
 
 from .connection_pool import ConnectionPool
 from .error_messages import UpstreamErrors, os_reason
@@ -36,13 +36,22 @@ class HttpClient:
         self, url: str, *, headers: Mapping[str, str] | None = None, secrets: tuple[str, ...] = (),
         timeouts: Timeouts | None = None, ssl: tls.SSLContext | None = None,
     ) -> None:
-        self.url = URL(url)
+        self.url, self.headers = URL(url), dict(headers or {})
         self.timeouts = timeouts or Timeouts()
         self.redactor = Redactor(secrets)
         self._errors = UpstreamErrors(self.name, self.redactor)
         self._pool = ConnectionPool(
-            self.url, self.name, headers or {}, connect_seconds=self.timeouts.connect, ssl=ssl
+            self.url, self.name, self.headers, connect_seconds=self.timeouts.connect, ssl=ssl
         )
+
+    @classmethod
+    def at(
+        cls, address: RemoteAddress, *, url: str | None = None, headers: Mapping[str, str] | None = None,
+    ) -> "HttpClient":
+        """A client of the server at an address, with its key; `url` is another place at that server."""
+        key = {"Authorization": f"Bearer {address.key}"} if address.key else {}
+        secrets = (address.key,) if address.key else ()
+        return cls(url or address.url, headers={**key, **(headers or {})}, secrets=secrets, timeouts=address.patience)
 
     @property
     def name(self) -> str:

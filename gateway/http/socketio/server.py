@@ -64,7 +64,7 @@ class DeferredAck:
 class SocketIOListener(Protocol):
     """Handles events of clients: gets the name and the payload; the return value is the acknowledgement."""
 
-    async def on_event(self, peer: SocketIOClient, event: str, said: object) -> object: ...
+    async def on_event(self, peer: SocketIOClient, event: str, body: object) -> object: ...
     async def send_error(self, peer: SocketIOClient, error: GatewayError) -> object:
         """Send an error to a client whose packet is refused."""
     async def on_disconnect(self, peer: SocketIOClient) -> None:

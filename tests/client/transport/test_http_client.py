@@ -13,7 +13,7 @@ from gateway.client import HttpClient, SseEvent
 from gateway.client.redaction import MAX_QUOTED
 from gateway.client.transport.sse_decoder import MAX_EVENT_BYTES
 from gateway.errors import BackendFailed, GatewayError, Overloaded, RateLimited, TimedOut
-from gateway.ports.remote import Timeouts
+from gateway.ports.remote import RemoteAddress, Timeouts
 from tests.support.client.byte_server import END, Answer, Server, chunk, hangs, head, raw, says, serving, stream
 from tests.support.client.event_streams import read_all
 
@@ -240,3 +240,12 @@ async def test_a_key_in_an_answer_is_blotted_out() -> None:
 
 def test_a_name_has_no_password_and_no_path() -> None:
     assert HttpClient("https://me:secret@example.org:8443/v1?key=1").name == "https://example.org:8443"
+
+
+def test_a_client_of_an_address_has_its_key_and_its_timeouts() -> None:
+    address = RemoteAddress(url="http://there/api", key=KEY, patience=ONCE)
+    client = HttpClient.at(address, headers={"Accept": "text/plain"})
+    assert client.headers == {"Authorization": f"Bearer {KEY}", "Accept": "text/plain"}
+    assert (str(client.url), client.timeouts, client.redactor.body(KEY)) == ("http://there/api", ONCE, "***")
+    open_client = HttpClient.at(RemoteAddress(url="http://there"), url="http://there/socket.io/")
+    assert (open_client.headers, str(open_client.url)) == ({}, "http://there/socket.io/")

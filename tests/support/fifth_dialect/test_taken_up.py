@@ -6,11 +6,11 @@ from pathlib import Path
 
 import aiohttp
 import pytest
-from case_runner.dialects import find_visits, unvisited
-from case_runner.soak_clients import SoakClients, SoakCounts
 from typer.testing import CliRunner
 
 from adapters import known_dialects
+from bench.dialects import find_visits, unvisited
+from bench.soak_clients import SoakClients, SoakCounts
 from conformance.faults.kill.setups import SETUPS
 from conformance.faults.kill.workers import RunOptions, run_here
 from conformance.kit.suite import dialects

@@ -129,7 +129,7 @@ class SessionRoutes:
             refuse_variables(variables)
         return {"environment_id": chosen.environment_id}
 
-    async def _begun(self, view: m.SessionView, mounts: Sequence[Mount], body: NewSession) -> Any:
+    async def _begun(self, view: m.SessionView, mounts: Sequence[Mount], body: NewSession) -> object:
         async def undo() -> None:
             await self.handlers.mounts(view).clear()
             await self.context.sessions.delete(view.owner, view.session_id)
@@ -208,7 +208,7 @@ class SessionRoutes:
         with self.context.committed():
             return json_response(await self.handlers.shown(view))
 
-    async def _own_changes(self, view: m.SessionView, change: SessionChange) -> dict[str, Any]:
+    async def _own_changes(self, view: m.SessionView, change: SessionChange) -> dict[str, object]:
         """The changes of a session's private data of CAS."""
         own: dict[str, Any] = {}
         if change.vault_ids is not None:
@@ -295,7 +295,7 @@ class AgentUpdate(NamedTuple):
     snapshot: dict[str, Any]
 
 
-async def agent_update(desk: HandlerContext, view: m.SessionView, given: dict[str, Any]) -> AgentUpdate:
+async def agent_update(desk: HandlerContext, view: m.SessionView, given: dict[str, object]) -> AgentUpdate:
     """Change the named fields; a running turn goes on as it is."""
     fixed = next((word for word in FIXED_AGENT_FIELDS if word in given), None)
     if fixed is not None:
@@ -315,7 +315,7 @@ async def agent_update(desk: HandlerContext, view: m.SessionView, given: dict[st
     return AgentUpdate(m.Configure(settings=settings), {**await desk.agent(view), **told})
 
 
-def private_metadata(view: m.SessionView, dialect: str, changes: dict[str, Any]) -> dict[str, Any]:
+def private_metadata(view: m.SessionView, dialect: str, changes: dict[str, object]) -> dict[str, object]:
     """The part of the metadata that no client is shown, with these changes in it."""
     private = view.metadata.get(m.PRIVATE) or {}
     return {m.PRIVATE: {**private, dialect: {**view.private(dialect), **changes}}}

@@ -57,7 +57,7 @@ class VaultRoutes:
             "metadata": updated_metadata(self._context, old.body["metadata"], change.metadata),
         })
 
-    async def _body(self, request: web.Request, found: Resource) -> Any:
+    async def _body(self, request: web.Request, found: Resource) -> object:
         return views.vault_body(self._context.table, found)
 
 
@@ -86,7 +86,7 @@ class CredentialRoutes:
         self._context.check_addresses(_auth_addresses(shown))
         return ResourceDraft({**body, "auth": shown}, secrets)
 
-    async def _body(self, request: web.Request, found: Resource) -> Any:
+    async def _body(self, request: web.Request, found: Resource) -> object:
         return views.credential_body(self._context.table, found)
 
     async def validate(self, request: web.Request) -> web.Response:
@@ -121,7 +121,7 @@ def split_secrets(auth: BaseModel, at: str = "") -> tuple[dict[str, object], dic
     return shown, secrets
 
 
-def join_secrets(shown: dict[str, Any], secrets: dict[str, str]) -> dict[str, Any]:
+def join_secrets(shown: dict[str, Any], secrets: dict[str, str]) -> dict[str, object]:
     """The two halves together again."""
     whole = {word: dict(value) if isinstance(value, dict) else value for word, value in shown.items()}
     for place, secret in secrets.items():

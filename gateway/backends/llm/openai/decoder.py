@@ -56,7 +56,7 @@ class ChatCompletionsDecoder:
         try:
             for event in events:
                 if self.is_complete:
-                    self._hear_after(event)
+                    self._read_trailer(event)
                     continue
                 if event.data == DONE:
                     self._end()
@@ -93,7 +93,7 @@ class ChatCompletionsDecoder:
             self._finish(choice.finish_reason, choice)
         return events
 
-    def _hear_after(self, event: SseEvent) -> None:
+    def _read_trailer(self, event: SseEvent) -> None:
         if event.data == DONE:
             self.is_closed = True
         elif not self.is_closed and (cost := self._chunk(event.data).usage) is not None:

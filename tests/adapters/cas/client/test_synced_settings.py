@@ -56,8 +56,8 @@ async def test_where_nobody_says_anything_any_more_the_agent_has_its_own_tools_a
     server = Server()
     chosen = SyncedSettings(server.post, server.own_tools)
     chosen.note("s", FIRST)
-    await chosen.bring("s", m.Settings())
-    await chosen.bring("s", m.Settings(client_tools=(MINE,)))
+    await chosen.send_changes("s", m.Settings())
+    await chosen.send_changes("s", m.Settings(client_tools=(MINE,)))
     plain, with_tool = [body["agent"]["tools"] for _, body in server.said]
     assert (plain, with_tool[0], with_tool[1]["name"]) == ([POLICED], POLICED, "mine")
 
@@ -67,15 +67,15 @@ async def test_only_what_has_changed_is_said_and_only_once() -> None:
     chosen = SyncedSettings(server.post, server.own_tools)
     chosen.note("s", FIRST)
     for settings in (FIRST, LATER, LATER, m.Settings(tools=LATER.tools, client_tools=LATER.client_tools, model="m")):
-        await chosen.bring("s", settings)
+        await chosen.send_changes("s", settings)
     assert server.said == [("/sessions/s", {"agent": {"tools": changeable_fields(LATER)["tools"]}})]
 
 
 async def test_of_a_session_that_nobody_remembers_only_the_unusual_is_said() -> None:
     server = Server()
     chosen = SyncedSettings(server.post, server.own_tools)
-    await chosen.bring("plain", m.Settings(model="m"))
-    await chosen.bring("special", LATER)
+    await chosen.send_changes("plain", m.Settings(model="m"))
+    await chosen.send_changes("special", LATER)
     assert [path for path, _ in server.said] == ["/sessions/special"]
 
 
@@ -85,7 +85,7 @@ async def test_a_server_that_keeps_its_agents_is_asked_once_for_each_change(stat
     chosen = SyncedSettings(server.post, server.own_tools)
     chosen.note("s", FIRST)
     for _ in range(3):
-        await chosen.bring("s", LATER)
+        await chosen.send_changes("s", LATER)
     assert len(server.said) == 1
 
 
@@ -95,7 +95,7 @@ async def test_any_other_failure_is_told_and_the_change_is_not_forgotten() -> No
     chosen.note("s", FIRST)
     for _ in range(2):
         with pytest.raises(BackendFailed):
-            await chosen.bring("s", LATER)
+            await chosen.send_changes("s", LATER)
     assert len(server.said) == 2
 
 
@@ -103,4 +103,4 @@ def test_not_more_than_so_many_sessions_are_remembered() -> None:
     chosen = SyncedSettings(Server().post, Server().own_tools)
     for number in range(MAX_SESSIONS + 10):
         chosen.note(str(number), FIRST)
-    assert len(chosen._said) == MAX_SESSIONS
+    assert len(chosen._sent) == MAX_SESSIONS

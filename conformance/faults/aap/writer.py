@@ -1,4 +1,4 @@
-"""The stream writer of the AAP reference server."""
+"""The writer of the AAP reference server: what happens in a turn becomes a stream of events, or one body."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -12,8 +12,8 @@ from conformance.faults.aap.modes import TurnEvent, in_deltas, in_messages, in_o
 from conformance.faults.aap.requests import NewTurn
 
 
-class StreamWriter:
-    """Writes what happens in a turn, as a stream of events or as one body."""
+class Writer:
+    """Writes the answer to a turn."""
 
     stream_type = "text/event-stream"
 
