@@ -60,6 +60,9 @@ def conform(
     transcript: Annotated[
         Path | None, typer.Option(help="Judge this recording (JSON lines or HAR) instead of a server.")
     ] = None,
+    folder: Annotated[
+        Path | None, typer.Option(help="A folder with a suite of your own, as `dragoman new-dialect` writes it.")
+    ] = None,
 ) -> None:
     """The function behind the command; see EXAMPLE for what it says of itself."""
     from conformance.kit.advice import advice
@@ -67,9 +70,11 @@ def conform(
     from conformance.kit.documents import DocumentError
     from conformance.kit.freeze import chosen_set
     from conformance.kit.reports import parse_destination
-    from conformance.kit.suite import Target, choose, find_suite
+    from conformance.kit.suite import Target, add_folder, choose, find_suite
 
     try:
+        if folder is not None:
+            add_folder(folder.absolute())
         suite = find_suite(dialect)
         if print_profile:
             typer.echo(suite.default_profile.read_text(encoding="utf-8"), nl=False)

@@ -1,7 +1,6 @@
 """Loads what the settings name: dialects, tables and agents; reports every problem at once; retires replaced agents."""
 
 import asyncio
-import importlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ from msgspec.structs import replace
 from pydantic import BaseModel, ValidationError
 
 import gateway.model as m
-from adapters import known_dialects
+from adapters import add_dialect_folders, known_dialects, load_dialect
 from gateway.backends import BackendContext, MadeBackend, kinds
 from gateway.backends.shadow import ShadowOptions, ShadowReport, shadowed
 from gateway.client import AddressPolicy
@@ -72,6 +71,7 @@ def load_components(config: Config, old: Components | None = None) -> Components
     """Load all that the settings name; agents whose settings have not changed are kept. Raises `Problems`."""
     document = read_yaml(config.display_path) if config.display_path else YamlDocument("the settings")
     problems: list[Problem] = []
+    add_dialect_folders(config.dialect_folders)
     dialects = dict(_dialects(config, document, problems))
     settings = {name: _dialect_settings(config, dialect, document, problems) for name, dialect in dialects.items()}
     tables = {name: _table(config, dialect, problems) for name, dialect in dialects.items()}
@@ -93,8 +93,7 @@ def load_components(config: Config, old: Components | None = None) -> Components
 def find_dialect(name: str) -> Dialect:
     """The dialect of this name, wherever dialects are found; raises `NotFound`, with a suggestion."""
     if name in known_dialects():
-        found: Dialect = importlib.import_module(f"adapters.{name}").DIALECT
-        return found
+        return load_dialect(name)
     hint = suggest(name, known_dialects()) or f"there are: {', '.join(known_dialects())}"
     raise NotFound(f"there is no dialect '{name}'; {hint}")
 
@@ -102,6 +101,7 @@ def find_dialect(name: str) -> Dialect:
 def load_dialect_table(config: Config, name: str) -> tuple[Dialect, Table]:
     """A dialect and its table, with the override of the settings; the settings need not serve it. Raises `Problems`."""
     problems: list[Problem] = []
+    add_dialect_folders(config.dialect_folders)
     dialect = find_dialect(name)
     table = _table(config, dialect, problems)
     if table is None:
@@ -112,7 +112,7 @@ def load_dialect_table(config: Config, name: str) -> tuple[Dialect, Table]:
 def _dialects(config: Config, document: YamlDocument, problems: list[Problem]) -> Iterator[tuple[str, Dialect]]:
     for name in config.dialects:
         if name in known_dialects():
-            yield name, importlib.import_module(f"adapters.{name}").DIALECT
+            yield name, load_dialect(name)
         else:
             hint = suggest(name, known_dialects()) or f"there are: {', '.join(known_dialects())}"
             place = document.position(("dialects", name), key=True)

@@ -2,8 +2,9 @@
 
 from gateway.ports import Dialect
 
+from .bodies import OBJECTS
 from .client import Decoder, Remote
-from .server import CUES, OBJECTS, StreamOptions, make_projector, recorded_commands
+from .server import CUES, MESSAGES, StreamOptions, make_projector, recorded_commands
 from .server.routes import routes
 from .wire import AapSettings
 
@@ -30,16 +31,7 @@ DIALECT = Dialect(
     framings=("sse",),
     replay_from="turn",
     cues=CUES,
-    messages={
-        "message.user": ("content",),
-        "message.results": ("content", "results"),
-        "message.tool": ("request_id", "content"),
-        "message.tool_permission": ("request_id", "granted", "reason"),
-        "answer.question": ("request_id", "custom", "said"),
-        "answer.continuation": ("request_id", "proceed", "said"),
-        "answer.rollback": ("request_id", "option", "said"),
-        "turn.interrupt": (),
-    },
+    messages=MESSAGES,
     objects=OBJECTS,
     decoder=Decoder,
     remote=Remote,

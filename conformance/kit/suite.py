@@ -82,6 +82,14 @@ class Suite:
                 yield examination
 
 
+def add_folder(folder: Path) -> None:
+    """From now on, suites are also found in this folder, in `conformance/NAME`, and faults in `conformance/faults`."""
+    for package in (conformance, import_module("conformance.faults")):
+        inside = str(folder.joinpath(*package.__name__.split(".")))
+        if inside not in package.__path__:
+            package.__path__.append(inside)
+
+
 def dialects() -> tuple[str, ...]:
     """The dialects there is a suite for."""
     return tuple(sorted(_homes()))

@@ -12,6 +12,7 @@ from .help_text import CommandGroup, format_help
 from .init import init
 from .keys import keys
 from .log import log
+from .new_dialect import new_dialect
 from .options import OWN_PROCESS
 from .replay import replay
 from .serve import serve
@@ -68,6 +69,7 @@ app = typer.Typer(
 app.command("serve")(serve)
 app.command("init")(init)
 app.command("check")(check)
+app.command("new-dialect")(new_dialect)
 app.command("chat")(chat)
 app.command("sessions")(sessions)
 app.command("translate")(translate)

@@ -124,6 +124,14 @@ def _mappings(document: YamlDocument) -> Iterator[Problem]:
                           "the path starts at the folder of the config file")
 
 
+def _dialect_folders(document: YamlDocument) -> Iterator[Problem]:
+    folders = _setting(document, "dialect_folders")
+    for index, folder in enumerate(folders if isinstance(folders, list) else ()):
+        if isinstance(folder, str) and not (Path(document.file).parent / folder / "mappings").is_dir():
+            yield Problem(document.position(("dialect_folders", index)), f"there is no folder 'mappings' in '{folder}'",
+                          "the path starts at the folder of the config file")
+
+
 def _agents(document: YamlDocument) -> Iterator[Problem]:
     for name, agent in _named_sections(document, "agents"):
         yield from _version(document, ("agents", name, "version"), agent.get("version"))
@@ -174,7 +182,8 @@ def _limits(document: YamlDocument) -> Iterator[Problem]:
 
 
 CHECKS: tuple[Callable[[YamlDocument], Iterator[Problem]], ...] = (
-    _open_to_the_network, _certificate, _oidc, _unknown_log, _nothing_to_serve, _mounts, _mappings, _agents, _limits,
+    _open_to_the_network, _certificate, _oidc, _unknown_log, _nothing_to_serve, _mounts, _mappings, _dialect_folders,
+    _agents, _limits,
 )
 
 

@@ -38,7 +38,7 @@ class SettingSource(Position):
         return self.file
 
 
-COMPONENT_SETTINGS = ("dialects", "agents", "mappings", "shadow")
+COMPONENT_SETTINGS = ("dialects", "agents", "mappings", "dialect_folders", "shadow")
 """Settings that name components; their mistakes are reported even if other settings are wrong."""
 TEMPLATE = Path(__file__).with_name("template.yaml")
 """The settings file of `dragoman init`: it serves the demo agent and explains every setting."""
@@ -210,6 +210,7 @@ def _from_file(config: Config, file: Path, warnings: tuple[str, ...] = ()) -> Co
     absolute = config.model_copy(update={
         "data": home / config.data,
         "mappings": {name: home / table for name, table in config.mappings.items()},
+        "dialect_folders": tuple(home / folder for folder in config.dialect_folders),
         "tls": config.tls and TlsSettings(certificate=home / config.tls.certificate, key=home / config.tls.key),
         "management": config.management.model_copy(update={
             name: folder and home / folder for name in ("skills", "docs")

@@ -253,7 +253,7 @@ class ConfigSource:
 
 
 class Config(SettingsModel):
-    """All settings of one server; `load_config` makes `data` and the files of `mappings` absolute paths."""
+    """All settings of one server; `load_config` makes `data` and the files that it names absolute paths."""
 
     host: NonEmptyText = "127.0.0.1"
     port: int = Field(default=18900, ge=0, le=65535)
@@ -273,6 +273,7 @@ class Config(SettingsModel):
     dialects: dict[str, Annotated[DialectSettings, BeforeValidator(_empty_if_bare)]] = {}
     agents: dict[str, AgentSettings] = {}
     mappings: dict[str, Path] = {}
+    dialect_folders: tuple[Path, ...] = ()
     shadow: ShadowSettings | None = None
     limits: Annotated[LimitSettings, BeforeValidator(_empty_if_bare)] = LimitSettings()
     uploads: Annotated[UploadSettings, BeforeValidator(_empty_if_bare)] = UploadSettings()

@@ -116,8 +116,12 @@ class DialectTable(Protocol):
     def support(self) -> Mapping[str, str]:
         """How well the dialect carries each feature."""
     def encoder(self, framing: Framing) -> TableEncoder: ...
-    def object(self, name: str, /, **bindings: Binding) -> JsonObject:
-        """A REST body, as plain JSON-able values."""
+    def object(self, name: str, subject: Any = None, /, **bindings: Binding) -> JsonObject:
+        """A REST body, as plain JSON-able values: of the fields of a struct, of bindings, or of both."""
+    def read_object(self, name: str, body: JsonValue, /) -> dict[str, Any]:
+        """The bindings of a REST body."""
+    def read_query(self, name: str, query: Mapping[str, str], /) -> dict[str, Any]:
+        """The bindings of a query, by the names of a row of REST bodies."""
     def error(self, code: m.FaultCode, /, **bindings: Binding) -> tuple[int, JsonValue]:
         """The status and body of a refusal."""
     def word(self, enum_map: str, value: StrEnum | str) -> str:
@@ -126,6 +130,12 @@ class DialectTable(Protocol):
         """The members that the words of an enum map stand for."""
     def command(self, message: str, /, **bindings: Binding) -> m.AnyCommand:
         """The command that a client message stands for."""
+    def read_message(self, message: str, body: JsonValue, /) -> dict[str, Any]:
+        """What a client message says, by the names of its row."""
+    def read_command(self, message: str, body: JsonValue, /, **given: Binding) -> m.AnyCommand:
+        """The command of a client message as it came, with what the session gives to it."""
+    def find_message(self, body: Any, *among: str) -> str | None:
+        """The message that this body is, of these or of all."""
 
 
 RecordedCommands = Callable[[ParsedFrame, m.SessionView, DialectTable], Sequence[m.AnyCommand]]
@@ -146,10 +156,10 @@ class Dialect:
     """Cues that its projector writes beside the canonical events, each with the names it binds."""
     names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Names that its projector binds beside the fields of a canonical event, by event name."""
-    messages: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Client messages that become commands, each with the names its inbound binds."""
-    objects: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """REST bodies the table spells, each with the names its views bind."""
+    messages: Mapping[str, tuple[str, ...]] | tuple[str, ...] = ()
+    """Client messages that become commands; with the names its inbound binds where the table has no `wire` for it."""
+    objects: Mapping[str, tuple[str, ...] | type[Any]] = field(default_factory=dict)
+    """REST bodies the table spells, each with the names its views bind, or with the struct whose fields they are."""
     settings: type[BaseModel] | None = None
     """What config.yaml may say under the dialect's name, beside `mount`."""
     examples: Callable[[str, str, str], list[str]] | None = None

@@ -4,12 +4,14 @@ from .encoder import NO_BINDINGS, FrameEncoder
 from .explanation import ExplainedCue, ExplainedEvent, ExplainedFrame, Explanation, Loss
 from .features import FEATURES, Feature, SupportLevel, feature_of
 from .filters import UnknownWord
-from .frame_decoder import DecodedFrame, FrameDecoder, UnreadableFrame
+from .frame_decoder import DecodedFrame, FrameDecoder, UnreadableBody, UnreadableFrame
 from .json_schema import schema_text
 from .load import builtin_path, builtin_table, load_table
 from .object_decoder import ObjectDecoder
 from .projector import ProjectorBase, Step
+from .routes import PlainTable, Route, read_plain_table
 from .scopes import Vocabulary
+from .shape import RouteShape
 from .table import Table
 
 __all__ = [
@@ -25,16 +27,21 @@ __all__ = [
     "FrameEncoder",
     "Loss",
     "ObjectDecoder",
+    "PlainTable",
     "ProjectorBase",
+    "Route",
+    "RouteShape",
     "Step",
     "SupportLevel",
     "Table",
     "UnknownWord",
+    "UnreadableBody",
     "UnreadableFrame",
     "Vocabulary",
     "builtin_path",
     "builtin_table",
     "feature_of",
     "load_table",
+    "read_plain_table",
     "schema_text",
 ]

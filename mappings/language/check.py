@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable
+from enum import Enum, auto
 from typing import Any, get_type_hints
 
 import msgspec
@@ -11,7 +12,7 @@ from gateway.field_errors import YAML_NOUNS, describe_struct_error
 from gateway.yaml_positions import NodePath, Position, suggest
 
 from .encoder import sse_problem
-from .expressions import BODY, SPLICE, WIRE, Array, Constant, Node, Slot, slots, splices_body
+from .expressions import BODY, SPLICE, WIRE, Array, Constant, Node, Object, Slot, nested_row, slots, splices_body
 from .features import FEATURES, SupportLevel
 from .filters import ANY_OTHER, CONTENT_FILTER, FILTERS, PARTS_FILTER, TIME_FILTERS
 from .filters import PARTS_FILTER as AS_PARTS
@@ -26,11 +27,13 @@ from .scopes import (
     ScopedName,
     TypeHint,
     Vocabulary,
+    command_scope,
     cue_scope,
     event_scope,
     extra_scope,
     further_part_scope,
     known_attributes,
+    object_scope,
     part_scope,
     union_members,
 )
@@ -41,8 +44,11 @@ SSE_SUFFIX = "@sse"
 COMMANDS_BY_KIND = {command.kind: command for command in m.COMMANDS}
 
 
-def check_table(draft: ParsedTable, vocabulary: Vocabulary, findings: ProblemCollector) -> None:
-    _TableCheck(draft, vocabulary, findings).run()
+def check_table(
+    draft: ParsedTable, vocabulary: Vocabulary, findings: ProblemCollector, before: ParsedTable | None = None
+) -> None:
+    """`before` is the table without its overrides, which may have changed what a row binds."""
+    _TableCheck(draft, vocabulary, findings, before or draft).run()
 
 
 def scope_of(cue: str, vocabulary: Vocabulary) -> Scope | None:
@@ -67,8 +73,10 @@ def reading_scope(cue: str, vocabulary: Vocabulary, draft: ParsedTable) -> Scope
 
 
 class _TableCheck:
-    def __init__(self, draft: ParsedTable, vocabulary: Vocabulary, findings: ProblemCollector) -> None:
-        self.draft = draft
+    def __init__(
+        self, draft: ParsedTable, vocabulary: Vocabulary, findings: ProblemCollector, before: ParsedTable
+    ) -> None:
+        self.draft, self.before = draft, before
         self.vocabulary = vocabulary
         self.add = findings.add
         self.slots = SlotChecker(draft, findings)
@@ -129,7 +137,7 @@ class _TableCheck:
                     self.add(("meanings", name, word), f"{name} has no member '{member}'", suggest(member, members))
 
     def _types(self) -> None:
-        bound = _bound(self.draft.nodes())
+        bound = _bound([*self.draft.nodes(), *self.before.nodes()])
         for name, spelled in self.draft.shape.types.items():
             if isinstance(spelled, dict):
                 self._types_of_row(name, spelled)
@@ -142,9 +150,9 @@ class _TableCheck:
                 self.add(("types", name), "a body can only be said to be an object", hint)
 
     def _types_of_row(self, row: str, types: dict[str, str]) -> None:
-        nodes = self.draft.rows(row)
+        nodes = [*self.draft.rows(row), *self.before.rows(row)]
         if not nodes:
-            known = [*self.draft.frames, *self.draft.objects]
+            known = [*self.draft.frames, *self.draft.inputs, *self.draft.objects]
             self.add(("types", row), f"there is no row '{row}'", suggest(row, known), key=True)
         bound = _bound(nodes)
         for name, spelled in types.items():
@@ -258,25 +266,59 @@ class _TableCheck:
         for message, spelled in self.draft.inputs.items():
             if message not in self.vocabulary.messages:
                 continue
-            self.slots.check(spelled.given, extra_scope(self.vocabulary.messages[message]), message, inputs=True)
-            if spelled.command in COMMANDS_BY_KIND:
-                self._given(message, spelled)
-            else:
+            if spelled.is_bound_by_code:
+                scope = extra_scope(self.vocabulary.bound_for(message))
+                self.slots.check(spelled.given, scope, message, section=InSection.CODE)
+            if spelled.command not in COMMANDS_BY_KIND:
                 hint = suggest(spelled.command, COMMANDS_BY_KIND)
                 self.add((*spelled.path, "command"), f"there is no command '{spelled.command}'", hint)
+            elif spelled.is_bound_by_code:
+                self._given(message, spelled)
+            else:
+                self._wire(message, spelled)
 
-    def _given(self, message: str, spelled: InputTemplate) -> None:
+    def _wire(self, message: str, spelled: InputTemplate) -> None:
+        """A message that the table spells: its names are fields of the command, which gets all that it needs."""
         command = COMMANDS_BY_KIND[spelled.command]
+        wires = [*([] if spelled.wire is None else [spelled.wire]), *spelled.also]
+        for wire in wires:
+            for slot, _ in slots(wire):
+                if slot.name not in command.__struct_fields__ and slot.name not in spelled.beside:
+                    hint = suggest(slot.name, (*command.__struct_fields__, *spelled.beside))
+                    self.add(slot.path, f"{spelled.command} has no field '{slot.name}', so a client cannot send it",
+                             hint or "name it under 'beside' if it is sent beside the command")
+            known = {**extra_scope(slot.name for slot, _ in slots(wire)), **command_scope(command, spelled.beside)}
+            self.slots.check(wire, known, message, section=InSection.WIRE)
+        for index, name in enumerate(spelled.added):
+            if name not in command.__struct_fields__:
+                hint = suggest(name, command.__struct_fields__)
+                self.add((*spelled.path, "given", index), f"{spelled.command} has no field '{name}'", hint)
+        self._constants_of(spelled.command, spelled.fixed)
+        sent = {slot.name for wire in wires for slot, _ in slots(wire)}
+        for index, name in enumerate(spelled.beside):
+            if name not in sent:
+                self.add((*spelled.path, "beside", index), f"'{name}' is not on the wire", suggest(name, sent))
+        required = [one.name for one in msgspec.structs.fields(command) if one.required]
+        if missing := [name for name in required if name not in {*sent, *spelled.added, *dict(spelled.fixed.items)}]:
+            hint = "write it in 'wire', or name it under 'given' if the session's code adds it"
+            self.add((*spelled.path, "wire"), f"{spelled.command} needs {', '.join(missing)}", hint, key=True)
+
+    def _constants_of(self, kind: str, given: Object) -> None:
+        command = COMMANDS_BY_KIND[kind]
         hints = get_type_hints(command)
-        for key, node in spelled.given.items:
+        for key, node in given.items:
             if key == SPLICE or key not in command.__struct_fields__:
                 hint = suggest(key, command.__struct_fields__)
-                self.add(node.path, f"{spelled.command} has no field '{key}'", hint, key=True)
+                self.add(node.path, f"{kind} has no field '{key}'", hint, key=True)
             elif isinstance(node, Constant):
                 try:
                     msgspec.convert(node.value, hints[key])
                 except msgspec.ValidationError as error:
-                    self.add(node.path, f"'{key}' of {spelled.command}: {describe_struct_error(error, YAML_NOUNS)}")
+                    self.add(node.path, f"'{key}' of {kind}: {describe_struct_error(error, YAML_NOUNS)}")
+
+    def _given(self, message: str, spelled: InputTemplate) -> None:
+        command = COMMANDS_BY_KIND[spelled.command]
+        self._constants_of(spelled.command, spelled.given)
         required = [f.name for f in msgspec.structs.fields(command) if f.required]
         if missing := [name for name in required if name not in dict(spelled.given.items)]:
             self.add(("inputs", message, "given"), f"{spelled.command} needs {', '.join(missing)}", key=True)
@@ -286,7 +328,8 @@ class _TableCheck:
         self._unknown("objects", None, self.draft.objects, self.vocabulary.objects, "nobody shows an object")
         for name, node in self.draft.objects.items():
             if name in self.vocabulary.objects:
-                self.slots.check(node, extra_scope(self.vocabulary.objects[name]), name)
+                for spelling in (node, *self.draft.other_objects.get(name, ())):
+                    self.slots.check(spelling, object_scope(self.vocabulary.objects[name]), name)
 
     def _errors(self) -> None:
         codes = [*m.FaultCode]
@@ -333,11 +376,11 @@ class SlotChecker:
 
     def __init__(self, draft: ParsedTable, findings: ProblemCollector) -> None:
         self._broken = draft.broken
-        self._enums, self._reads = draft.shape.enums, draft.shape.reads
+        self._enums, self._reads, self._objects = draft.shape.enums, draft.shape.reads, draft.objects
         self._findings = findings
         self._missing: dict[tuple[Position, str], list[tuple[NodePath, str, str]]] = defaultdict(list)
 
-    def check(self, node: Node, scope: Scope, where: str, *, inputs: bool = False) -> None:
+    def check(self, node: Node, scope: Scope, where: str, *, section: "InSection | None" = None) -> None:
         for slot, key in slots(node):
             if slot.name not in scope:
                 place = self._findings.place(slot.path)
@@ -345,7 +388,7 @@ class SlotChecker:
                 hint = None
             else:
                 hint = self._step(slot, scope[slot.name])
-            self._filters(slot, hint, inputs)
+            self._filters(slot, hint, section or InSection.FRAMES)
             if slot.is_optional and key in (None, SPLICE):
                 self._findings.add(slot.path, "only the value of a key can be optional")
 
@@ -374,19 +417,33 @@ class SlotChecker:
             said, hint = f"{said}.{step}", known[step]
         return hint
 
-    def _filters(self, slot: Slot, hint: TypeHint | None, inputs: bool) -> None:
-        maps, others = (self._reads, self._enums) if inputs else (self._enums, self._reads)
+    def _filters(self, slot: Slot, hint: TypeHint | None, section: "InSection") -> None:
+        by_code = section is InSection.CODE
+        maps = {InSection.FRAMES: self._enums, InSection.CODE: self._reads,
+                InSection.WIRE: {**self._enums, **self._reads}}[section]
         for name in slot.filters:
-            if name in FILTERS or name in maps or (name in (CONTENT_FILTER, PARTS_FILTER) and not inputs):
+            if (nested := nested_row(name)) is not None:
+                if nested[1] not in self._objects and "objects" not in self._broken:
+                    self._findings.add(
+                        slot.path, f"there is no object '{nested[1]}'", suggest(nested[1], self._objects))
+            elif name in FILTERS or name in maps or (name in (CONTENT_FILTER, PARTS_FILTER) and not by_code):
                 if mismatch := _filter_mismatch(name, hint):
                     self._findings.add(slot.path, f"'{name}' is for {mismatch}, and '{slot}' is not one")
-            elif name in others:
-                side = "enums are for what the gateway says" if inputs else "reads are for what clients say"
+            elif name in self._enums or name in self._reads:
+                side = "enums are for what the gateway says" if by_code else "reads are for what clients say"
                 self._findings.add(slot.path, f"'{name}' does not belong here", side)
-            elif ("reads" if inputs else "enums") not in self._broken:
-                known = [*FILTERS, *maps, *(() if inputs else (CONTENT_FILTER, PARTS_FILTER))]
+            elif ("reads" if by_code else "enums") not in self._broken:
+                known = [*FILTERS, *maps, *(() if by_code else (CONTENT_FILTER, PARTS_FILTER))]
                 self._findings.add(slot.path, f"there is no filter '{name}'", suggest(name, known))
             hint = None  # the type of a filter's result is not checked
+
+
+class InSection(Enum):
+    """Where an expression stands, which decides what its filters may be."""
+
+    FRAMES = auto()  # or in another section that is written
+    CODE = auto()  # in an input whose names are bound by code
+    WIRE = auto()  # in an input as it is sent
 
 
 def _bound(nodes: Iterable[Node]) -> set[str]:

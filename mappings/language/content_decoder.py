@@ -1,16 +1,17 @@
 """Reads content blocks with the `parts` that write them; of two kinds that are written alike, the first is read.
 
-A file that has no name in its block has an empty one.
+A file that has an address and no name in its block has an empty one.
 """
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any, get_type_hints
 
 from msgspec import Struct
 
 import gateway.model as m
 
-from .frame_decoder import Spelling, SpellingReader, UnreadableFrame
+from .frame_decoder import DATA, Spelling, SpellingReader, UnreadableBody
 from .scopes import BASE64, PART_TYPES, union_members
 
 FILE = m.FilePart.__struct_config__.tag
@@ -27,8 +28,25 @@ class ContentDecoder:
         return value if isinstance(value, str) else self.parts(value)
 
     def parts(self, value: Any) -> tuple[m.AnyPart, ...]:
-        blocks = [{"type": "text", "text": value}] if isinstance(value, str) else value
-        return tuple(part for block in blocks if (part := self.part(block)) is not None)
+        """A text is one part."""
+        if isinstance(value, str):
+            return (m.TextPart(text=value),)
+        return tuple([part for block in value if (part := self.part(block)) is not None])
+
+    def content_sent(self, value: Any) -> m.Content:
+        """Content that a client sends: no block is passed over. Raises `UnreadableBody`."""
+        return value if isinstance(value, str) else self.parts_sent(value)
+
+    def parts_sent(self, value: Any) -> tuple[m.AnyPart, ...]:
+        if isinstance(value, str):
+            return (m.TextPart(text=value),)
+        return tuple([self._part_sent(number, block) for number, block in enumerate(value)])
+
+    def _part_sent(self, number: int, block: Any) -> m.AnyPart:
+        part = self.part(block)
+        if part is None:
+            raise UnreadableBody((DATA, number), "should be a block of content that this protocol has")
+        return part
 
     def part(self, block: Any) -> m.AnyPart | None:
         if not isinstance(block, dict):
@@ -38,7 +56,7 @@ class ContentDecoder:
                 try:
                     part: m.AnyPart = make_struct(PART_TYPES[reader.cue], part_fields(reader.cue, reader.read(block)))
                     return part
-                except (UnreadableFrame, TypeError):
+                except (UnreadableBody, TypeError):
                     continue
         return None
 
@@ -48,17 +66,23 @@ def part_fields(kind: str, bindings: dict[str, Any]) -> dict[str, Any]:
     if BASE64 in bindings:
         content, media_type = bindings.pop(BASE64), bindings.get("media_type")
         bindings["url"] = f"data:{media_type};base64,{''.join(content.split())}" if content and media_type else None
-    return {**bindings, "name": bindings.get("name") or ""} if kind == FILE else bindings
+    has_no_name = kind == FILE and not bindings.get("name") and (bindings.get("url") or bindings.get("file_id"))
+    return {**bindings, "name": ""} if has_no_name else bindings
 
 
 def make_struct(kind: type[Struct], bindings: Mapping[str, Any]) -> Any:
     """The struct with these fields; what is null is left to its default. Raises TypeError where a field is missing."""
-    hints = get_type_hints(kind)
-    given = {name: _nested(hints.get(name), value) for name, value in bindings.items() if value is not None}
-    return kind(**given)
+    nested = _nested_structs(kind)
+    return kind(**{
+        name: make_struct(nested[name], value) if name in nested and isinstance(value, dict) else value
+        for name, value in bindings.items() if value is not None
+    })
 
 
-def _nested(hint: Any, value: Any) -> Any:
-    kinds = [one for one in union_members(hint) if isinstance(one, type) and issubclass(one, Struct)]
-    return make_struct(kinds[0], value) if kinds and isinstance(value, dict) else value
-
+@cache
+def _nested_structs(kind: type[Struct]) -> dict[str, type[Struct]]:
+    """The fields that are structs themselves."""
+    return {
+        name: kinds[0] for name, hint in get_type_hints(kind).items()
+        if (kinds := [one for one in union_members(hint) if isinstance(one, type) and issubclass(one, Struct)])
+    }

@@ -10,8 +10,10 @@ from gateway.yaml_positions import NodePath
 SPLICE, MERGE = "...", "<<"
 """`...: $name` puts the members of a value here; `<<: *anchor` is YAML's own way to repeat what is written."""
 WIRE, BODY = "wire", "body"
-_NAME, _STEPS = r"\$([a-z_]\w*)", r"((?:\.\w+)*)"
-_SLOT = re.compile(rf"{_NAME}{_STEPS}((?:\s*\|\s*[\w@]+)*)\s*")
+EACH, AS = "each", "as"
+"""Filters that name a row of `objects`: `each agent` is a list of such objects, `as agent` is one."""
+_NAME, _STEPS, _ROW = r"\$([a-z_]\w*)", r"((?:\.\w+)*)", rf"(?:{EACH}|{AS})\s+[\w.@]+"
+_SLOT = re.compile(rf"{_NAME}{_STEPS}((?:\s*\|\s*(?:{_ROW}|[\w@]+))*)\s*")
 
 ReportProblem = Callable[[NodePath, str], None]
 
@@ -88,13 +90,14 @@ def _slot(text: str, path: NodePath, report: ReportProblem) -> Node:
         report(path, f"'{text}' is not an expression; it should look like '$name.attribute | filter'")
         return Constant(None, path)
     name, steps, filters = found.groups()
-    return Slot(name, tuple(steps.split(".")[1:]), tuple(filters.replace(" ", "").split("|")[1:]), path)
+    named = tuple(" ".join(one.split()) for one in filters.split("|")[1:])
+    return Slot(name, tuple(steps.split(".")[1:]), named, path)
 
 
 def slot_pattern(filters: Iterable[str] | None = None) -> str:
     """The pattern of a slot with these filters, or with any; an enum may name a second map after `@`."""
     word = r"[\w@]+" if filters is None else rf"(?:{'|'.join(filters)})(?:@\w+)?"
-    return rf"{_NAME}{_STEPS}((?:\s*\|\s*{word})*)\s*"
+    return rf"{_NAME}{_STEPS}((?:\s*\|\s*(?:{_ROW}|{word}))*)\s*"
 
 
 def _inline_splices(items: list[tuple[str, Node]]) -> tuple[tuple[str, Node], ...]:
@@ -129,6 +132,12 @@ def wrap_in_envelope(envelope: Node, wire: str, body: Node) -> Node:
     if isinstance(envelope, Array):
         return Array(tuple(wrap_in_envelope(node, wire, body) for node in envelope.items), envelope.path)
     return envelope
+
+
+def nested_row(filter_name: str) -> tuple[str, str] | None:
+    """`each` or `as`, and the row of `objects` that the filter names; None for any other filter."""
+    word, _, row = filter_name.partition(" ")
+    return (word, row) if row else None
 
 
 def slots(node: Node) -> Iterator[tuple[Slot, str | None]]:

@@ -1,7 +1,8 @@
 """The filters of the table language, and maps of words; every filter passes null on."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields
 from datetime import UTC, datetime
 from enum import StrEnum
 from functools import lru_cache
@@ -12,6 +13,8 @@ import orjson
 
 import gateway.model as m
 from gateway.json_values import EncodedArray, read_exact_json
+
+from .expressions import AS, EACH
 
 Filter = Callable[[Any], Any]
 ANY_OTHER = "*"
@@ -145,18 +148,72 @@ def word_reader(meanings: Mapping[str, StrEnum]) -> Filter:
 
 
 def content_filters(spelled: Mapping[type[Any], Callable[[Any], Any] | None]) -> dict[str, Filter]:
-    """The two filters that use `parts`; a kind that is mapped to None is left out."""
+    """The two filters that use `parts`; a kind that is mapped to None is left out, a block that is spelled stays."""
+
+    def look(kind: type[Any]) -> Callable[[Any], Any] | None:
+        return kind if kind is dict else spelled[kind]
 
     def as_parts(value: Any) -> Any:
         if value is None:
             return None
         parts = (m.TextPart(text=value),) if isinstance(value, str) else value
-        return [spell(part) for part in parts if (spell := spelled[type(part)]) is not None]
+        return [spell(part) for part in parts if (spell := look(type(part))) is not None]
 
     def as_content(value: Any) -> Any:
         return str(value) if isinstance(value, str) else as_parts(value)
 
     return {CONTENT_FILTER: as_content, PARTS_FILTER: as_parts}
+
+
+def read_word(words: Mapping[str, Any]) -> Filter:
+    """The value that a word of a client stands for. Raises `UnknownWord`."""
+
+    def read(word: Any) -> Any:
+        if isinstance(word, str) and word in words:
+            return words[word]
+        raise UnknownWord(word, words)
+
+    return read
+
+
+def write_word(words: Mapping[str, Any]) -> Filter:
+    """The first word that stands for a value. Raises `UnknownWord`."""
+
+    def write(value: Any) -> Any:
+        if value is None:
+            return None
+        for word, meaning in words.items():
+            if meaning == value and type(meaning) is type(value):
+                return word
+        raise UnknownWord(value, words)
+
+    return write
+
+
+def row_filters(rows: Mapping[str, Callable[[Any, Any, Any], Any]], names: Iterable[str]) -> dict[str, Filter]:
+    """`each row` and `as row` for every row of `objects`; what is encoded already stays as it is."""
+
+    def write(name: str) -> tuple[Filter, Filter]:
+        def as_row(value: Any) -> Any:
+            return value if value is None or isinstance(value, ENCODED) else rows[name](None, None, bindings_of(value))
+
+        def each_row(value: Any) -> Any:
+            return value if value is None or isinstance(value, ENCODED) else [as_row(item) for item in value]
+
+        return each_row, as_row
+
+    found: dict[str, Filter] = {}
+    for name in names:
+        found[f"{EACH} {name}"], found[f"{AS} {name}"] = write(name)
+    return found
+
+
+def bindings_of(subject: Any) -> Mapping[str, Any]:
+    """The fields of a struct or a dataclass by their names; a mapping is what it is."""
+    if isinstance(subject, Mapping):
+        return subject
+    names = subject.__struct_fields__ if isinstance(subject, msgspec.Struct) else [f.name for f in fields(subject)]
+    return {name: getattr(subject, name) for name in names}
 
 
 def enum_reader(enum: type[StrEnum]) -> Filter:

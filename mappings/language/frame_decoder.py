@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from .expressions import SPLICE, Array, Constant, Node, Object, Slot
+from .filters import UnknownWord
 from .reader_code import IS_OF_TYPE, Fetched, compile_finder, compile_getter, compile_reader, compile_test
 from .value_types import CHECKS, NOUNS, Need
 
@@ -23,8 +24,28 @@ ANY_NAME = "*"
 """The wire name of a row that reads frames of names which no other row of its envelope has."""
 
 
-class UnreadableFrame(ValueError):
-    """A frame has a known name, and a member of it is missing or is not what it should be."""
+class UnreadableBody(ValueError):
+    """A member of a frame or of another body is missing, or is not what it should be."""
+
+    def __init__(self, path: WirePath, problem: str) -> None:
+        super().__init__(f"'{dotted(path)}' {problem}")
+        self.path, self.problem = path, problem
+
+    @property
+    def field(self) -> str:
+        """The member, as a person who looks at the body finds it."""
+        return dotted(self.path)
+
+    def within(self, path: WirePath) -> "UnreadableBody":
+        """The same of a body that is part of another one."""
+        return UnreadableBody((*path, *self.path[1:]), self.problem)
+
+
+UnreadableFrame = UnreadableBody
+
+
+class UnfitValue(ValueError):
+    """A value has the type of its place, and still cannot be what it stands for; the text says why."""
 
 
 class DecodedFrame(NamedTuple):
@@ -100,8 +121,8 @@ class BindingReader:
         return Fetched(path, kind, self.name, self.steps, invert, may_be_null)
 
     def read(self, root: Any) -> Any:
-        """Its value; null where it is not there. Raises `UnreadableFrame`."""
-        wrong: tuple[WirePath, str] | None = None
+        """Its value; null where it is not there. Raises `UnreadableBody`."""
+        wrong: UnreadableBody | None = None
         for path, kind, invert, written in self.sources:
             value = member(root, path)
             if value is MISSING or value is None:
@@ -109,17 +130,20 @@ class BindingReader:
                 continue
             if written and isinstance(value, dict):
                 value = {key: item for key, item in value.items() if key not in written}
+            unfit = UnreadableBody(path, f"should be {NOUNS[kind]}")
             if CHECKS[kind](value):
                 try:
                     return value if invert is None else invert(value)
+                except UnreadableBody as error:
+                    unfit = error.within(path)
+                except (UnfitValue, UnknownWord) as error:
+                    unfit = UnreadableBody(path, f"cannot be read: {error}")
                 except ValueError:
                     pass
-            wrong = wrong or (path, NOUNS[kind])
+            wrong = wrong or unfit
         if self.need is Need.LENIENT or (wrong is None and self.need is Need.STRICT):
             return None
-        if wrong is None:
-            raise UnreadableFrame(f"'{dotted(self.sources[0].path)}' is missing")
-        raise UnreadableFrame(f"'{dotted(wrong[0])}' should be {wrong[1]}")
+        raise wrong or UnreadableBody(self.sources[0].path, "is missing")
 
 
 def member(value: Any, path: WirePath) -> Any:
@@ -134,20 +158,20 @@ def member(value: Any, path: WirePath) -> Any:
     return value
 
 
-def misfit_above(root: Any, path: WirePath) -> tuple[WirePath, str] | None:
-    """The member on the way, below the body, that has no members although it has a value; and what it should be."""
+def misfit_above(root: Any, path: WirePath) -> UnreadableBody | None:
+    """What is wrong with a member on the way, below the body, that has no members although it has a value."""
     for length in range(2, len(path)):
         found, noun = member(root, path[:length]), "list" if isinstance(path[length], int) else "object"
         if found is MISSING or found is None:
             return None
         if not CHECKS[noun](found):
-            return path[:length], NOUNS[noun]
+            return UnreadableBody(path[:length], f"should be {NOUNS[noun]}")
     return None
 
 
 def dotted(path: WirePath) -> str:
     """The path in words, as a person who looks at the body sees it."""
-    return ".".join(map(str, path[1:] if path[:1] == (DATA,) else path)) or "the frame"
+    return ".".join(map(str, path[1:] if path[:1] == (DATA,) else path)) or "the body"
 
 
 # -- one spelling of a cue --------------------------------------------------------------------------------------------
@@ -182,14 +206,14 @@ class BodyPlace(NamedTuple):
     may_be_missing: bool = False
 
     def check(self, root: Any) -> None:
-        """Raises `UnreadableFrame`."""
+        """Raises `UnreadableBody`."""
         body = member(root, self.path)
         if isinstance(body, dict):
             return
         if not (self.may_be_missing and (body is MISSING or body is None)):
-            raise UnreadableFrame(f"'{dotted(self.path)}' should be an object")
+            raise UnreadableBody(self.path, "should be an object")
         if not isinstance(member(root, self.path[:-1]), dict):
-            raise UnreadableFrame(f"'{dotted(self.path[:-1])}' should be an object")
+            raise UnreadableBody(self.path[:-1], "should be an object")
 
 
 Marks = tuple[tuple[Mark, ...], ...]
@@ -326,7 +350,7 @@ class FoundFrame(NamedTuple):
     root: Any
 
     def bindings(self) -> dict[str, Any]:
-        """What stands in the frame. Raises `UnreadableFrame`."""
+        """What stands in the frame. Raises `UnreadableBody`."""
         return self.read(self.root)
 
 
@@ -422,7 +446,7 @@ class FrameDecoder:
             ], self._row_slowly)
 
     def decode(self, name: str, body: Any) -> DecodedFrame | None:
-        """What the frame says; None where the table has no such frame. Raises `UnreadableFrame`."""
+        """What the frame says; None where the table has no such frame. Raises `UnreadableBody`."""
         root = {NAME: name, DATA: body}
         row = self._row(name, root)
         return None if row is None else DecodedFrame(row.cue, row.read(root))

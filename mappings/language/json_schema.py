@@ -16,6 +16,7 @@ from .check import COMMANDS_BY_KIND
 from .expressions import BODY, slot_pattern
 from .features import FEATURES, SupportLevel
 from .filters import ANY_OTHER, CONTENT_FILTER, FILTERS, PARTS_FILTER
+from .routes import ROUTE_PATTERN
 from .scopes import EVENT_CUES, MODEL_ENUMS, PART_TYPES
 from .shape import ALSO, ENVELOPE, FRAME_KEYS, KNOWN_BY, READ_ONLY, WHOSE, WRITE_ONLY, TableShape
 from .value_types import CHECKS, SOME_BODY, WHOLE_BODY, Need
@@ -23,12 +24,16 @@ from .value_types import CHECKS, SOME_BODY, WHOLE_BODY, Need
 Schema = dict[str, Any]
 DRAFT = "http://json-schema.org/draft-07/schema#"
 EXPRESSION, INPUT_EXPRESSION = {"$ref": "#/$defs/Expression"}, {"$ref": "#/$defs/InputExpression"}
+WIRE_EXPRESSION = {"$ref": "#/$defs/WireExpression"}
 WORD = {"$ref": "#/$defs/Word"}
 FRAME, FURTHER_FRAME = {"$ref": "#/$defs/Frame"}, {"$ref": "#/$defs/FurtherFrame"}
 NEEDED = ("dialect", "spec", "errors", "support")
 MEANINGS = {
     "dialect": "The dialect that this table is of.",
     "spec": "The version of the dialect's specification, as a text.",
+    "transport": "How a plain dialect, which has no code of its own, sends its streams.",
+    "mount": "Where a plain dialect is served if the settings do not say; '/' and its name, if left out.",
+    "routes": "Method and path → what the request does, and what it is answered with; or a list of such.",
     "enums": "Values of the gateway → words of the wire; '*' is every other value.",
     "meanings": "Words of the wire → values, where several values share one, or only other servers say it.",
     "reads": "Words of the wire → values, as filters for what clients send.",
@@ -40,12 +45,24 @@ MEANINGS = {
     "parts": "How each kind of content is spelled; [] leaves a kind out.",
     "frames": "Cue → list of frames; [] writes nothing. A cue is an event, its variant, or a cue of the dialect.",
     "events": "Event → the cues of the dialect's own code that say it; '*' has the cues that say no event.",
-    "inputs": "Messages of clients → commands.",
-    "objects": "Bodies of REST responses.",
+    "inputs": "Messages of clients as they are sent → commands.",
+    "objects": "Bodies of REST requests and responses. A name that a row does not mention is written as it is.",
     "errors": "Fault → status and body of the response; '*' is every other fault.",
     "support": "Feature → how well clients of this dialect receive it.",
     "heard": "Feature → its level for our own client, where that differs from `support`.",
     "notes": "Feature → one sentence on its level of support.",
+}
+
+ROUTE_KEYS = {
+    "session": "What becomes of the session: it is created, shown in a list, shown, or deleted.",
+    "input": "The rows of `inputs` that the body may be.",
+    "body": "The row of `objects` that the body of a request is read with which creates a session.",
+    "query": "The row of `objects` that the query is read with.",
+    "stream": "The answer is a stream: of the turn until it yields, or of the session as long as the client stays.",
+    "object": "The answer is an object, by this row; after an input, when the turn has yielded.",
+    "ping": "The row of `objects` that a silent WebSocket is sent.",
+    "status": "The status of the answer.",
+    "public": "Whether the request needs no key.",
 }
 
 
@@ -62,6 +79,7 @@ def table_schema() -> Schema:
     made["$defs"] |= {
         "Expression": _expression([*FILTERS, CONTENT_FILTER, PARTS_FILTER, *MODEL_ENUMS]),
         "InputExpression": _expression(),
+        "WireExpression": _expression(own="WireExpression"),
         "Word": {"type": ["string", "number", "boolean", "null"]},
         "Frame": _frame(),
         "FurtherFrame": _further_frame(),
@@ -70,11 +88,10 @@ def table_schema() -> Schema:
     made["$defs"]["InputShape"]["properties"]["command"] = {
         "enum": list(COMMANDS_BY_KIND), "description": "The command that the message becomes.",
     }
-    made["$defs"]["InputShape"]["properties"]["given"] = {
-        "type": "object", "additionalProperties": INPUT_EXPRESSION,
-        "description": "Field of the command → the expression that gives its value.",
-    }
+    made["$defs"]["InputShape"]["properties"] |= _input_keys()
+    made["$defs"]["OtherSpelling"]["properties"] |= {"wire": WIRE_EXPRESSION}
     made["$defs"]["ErrorShape"]["properties"]["body"] = EXPRESSION
+    made["$defs"]["RouteShape"] = _route(made["$defs"]["RouteShape"])
     return {
         "$schema": DRAFT, "title": "Mapping table", "description": "A mapping table of Dragoman: docs/mappings.md.",
         **{key: value for key, value in made.items() if key not in ("title", "description", "required")},
@@ -90,9 +107,9 @@ def schema_text() -> str:
 
 # -- expressions ------------------------------------------------------------------------------------------------------
 
-def _expression(filters: Iterable[str] | None = None) -> Schema:
+def _expression(filters: Iterable[str] | None = None, own: str = "") -> Schema:
     """Any JSON value; a text that begins with `$` is a slot, with these filters, or with any."""
-    own = "InputExpression" if filters is None else "Expression"
+    own = own or ("InputExpression" if filters is None else "Expression")
     return {
         "type": ["object", "array", "string", "number", "boolean", "null"],
         "pattern": rf"^(?:[^$][\s\S]*|\$\$[\s\S]*|{slot_pattern(filters)})?$",
@@ -229,14 +246,48 @@ def _notes() -> Schema:
     return _rows({name: feature.meaning for name, feature in FEATURES.items()}, {"type": "string"})
 
 
+def _input_keys() -> dict[str, Schema]:
+    """What a client message may have beside its command."""
+    fields = {"type": "array", "items": {"type": "string"}}
+    bound = {"type": "object", "additionalProperties": INPUT_EXPRESSION}
+    return {
+        "wire": {**WIRE_EXPRESSION, "description": "The message as it is sent; its names are fields of the command."},
+        "given": {"anyOf": [fields, bound],
+                  "description": "Fields that the session's code adds. Without 'wire': field → its expression."},
+        "fixed": {"type": "object", "additionalProperties": WORD,
+                  "description": "Fields of the command that are always the same."},
+        "beside": {**fields, "description": "Names on the wire that are no fields of the command."},
+        "also": {"type": "array", "items": {"$ref": "#/$defs/OtherSpelling"},
+                 "description": "Further spellings that are read, each with a note whose it is."},
+    }
+
+
 def _fields_of_commands() -> Iterable[Schema]:
     for kind, command in COMMANDS_BY_KIND.items():
         given = dict.fromkeys(command.__struct_fields__, INPUT_EXPRESSION)
+        fixed = dict.fromkeys(command.__struct_fields__, WORD)
+        listed = {"enum": list(command.__struct_fields__)}
         yield {"if": {"properties": {"command": {"const": kind}}},
-               "then": {"properties": {"given": {"properties": given, "additionalProperties": False}}}}
+               "then": {"properties": {"given": {"properties": given, "additionalProperties": False, "items": listed},
+                                       "fixed": {"properties": fixed, "additionalProperties": False}}}}
+
+
+def _routes() -> Schema:
+    one = {"$ref": "#/$defs/RouteShape"}
+    return {"additionalProperties": {"anyOf": [one, {"type": "array", "items": one, "minItems": 1}]},
+            "propertyNames": {"pattern": f"^{ROUTE_PATTERN}$"}}
+
+
+def _route(shape: Schema) -> Schema:
+    """What a request does; its rows are named once or in a list."""
+    rows = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
+    own = {name: {key: value for key, value in {**kind, "description": ROUTE_KEYS[name]}.items() if key != "title"}
+           for name, kind in {**shape["properties"], "input": rows}.items()}
+    return {**shape, "properties": own, "minProperties": 1}
 
 
 REFINED: dict[str, Callable[[], Schema]] = {
+    "routes": _routes,
     "enums": _enums, "meanings": _meanings, "reads": _reads, "types": _types, "envelopes": _envelopes, "parts": _parts,
     "frames": _frames, "events": _events, "objects": _objects, "errors": _errors, "support": _support,
     "heard": _levels, "notes": _notes,

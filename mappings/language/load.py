@@ -10,6 +10,8 @@ from gateway.yaml_positions import NodePath, Problem, Problems, YamlDocument, re
 
 from .check import check_table
 from .expressions import MERGE, SPLICE
+from .own_names import DROP, complete_objects
+from .routes import check_routes
 from .scopes import Vocabulary
 from .shape import FRAME_KEYS, ProblemCollector, parse_table, shape_table
 from .spellings import check_reading
@@ -32,23 +34,23 @@ def load_table(path: Path | str, vocabulary: Vocabulary, overrides: Sequence[Pat
 
     An override changes what is written, never what is read: whether rows can be told apart is asked of the table alone.
     """
-    marked = read_yaml(path)
+    marked = own = read_yaml(path)
+    complete_objects(marked, vocabulary.objects)
     for override in overrides:
         marked = apply_override(marked, read_yaml(override))
     shaped = shape_table(marked)
     findings = ProblemCollector(marked)
     drafted = parse_table(shaped, findings)
     if marked.value is not None:
-        check_table(drafted, vocabulary, findings)
+        before = parse_table(shape_table(own), ProblemCollector(own)) if overrides else drafted
+        check_table(drafted, vocabulary, findings, before)
+        check_routes(drafted, Path(path).stem, findings)
         if not overrides and not findings.problems and not shaped.problems:
             check_reading(drafted, vocabulary, findings)
     problems = [*marked.problems, *shaped.problems, *findings.problems]
     if problems:
         raise Problems(problems)
     return Table(drafted, vocabulary, marked)
-
-
-DROP = "$drop"
 
 
 def apply_override(base: YamlDocument, override: YamlDocument) -> YamlDocument:

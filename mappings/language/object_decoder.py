@@ -1,9 +1,9 @@
 """Reads REST bodies and nested bodies with the rows of `objects` that write them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from .frame_decoder import DecodedFrame, Spelling, SpellingReader, choose_row, told_apart
+from .frame_decoder import DATA, DecodedFrame, Spelling, SpellingReader, UnreadableBody, choose_row, told_apart
 
 
 class ObjectDecoder:
@@ -15,10 +15,27 @@ class ObjectDecoder:
         self._first = readers[spellings[0].cue]
 
     def decode(self, body: Any) -> DecodedFrame:
-        """The name of the row, and its bindings. Raises `UnreadableFrame`."""
-        row = self._choose(body) or self._first
-        return DecodedFrame(row.cue, row.read(body))
+        """The name of the row, and its bindings. Raises `UnreadableBody`."""
+        root = {DATA: body}
+        row = self._choose(root) or self._first
+        return DecodedFrame(row.cue, row.read(root))
 
     def read(self, body: Any) -> dict[str, Any]:
-        """The bindings. Raises `UnreadableFrame`."""
-        return (self._choose(body) or self._first).read(body)
+        """The bindings. Raises `UnreadableBody`."""
+        root = {DATA: body}
+        return (self._choose(root) or self._first).read(root)
+
+    def fits(self, body: Any) -> bool:
+        """Whether the body could be of one of the rows, by its constants."""
+        return self._choose({DATA: body}) is not None
+
+
+def read_each(read: Callable[[Any], Any], bodies: Any) -> list[Any]:
+    """The bindings of each body of a list. Raises `UnreadableBody` with the number of the body that is wrong."""
+    found: list[Any] = []
+    for number, body in enumerate(bodies):
+        try:
+            found.append(read(body))
+        except UnreadableBody as error:
+            raise error.within((DATA, number)) from None
+    return found

@@ -1,7 +1,7 @@
 """The names that an expression may use, where their values come from, and their types."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import Enum, StrEnum, auto
 from types import NoneType, UnionType
 from typing import Any, TypeAlias, Union, get_args, get_origin, get_type_hints
@@ -14,6 +14,8 @@ from gateway.ports import Dialect
 from .expressions import BODY, WIRE
 
 Names = Mapping[str, tuple[str, ...]]
+ObjectNames = tuple[str, ...] | type[Any]
+"""What the code binds for an object: names, or the struct or dataclass whose fields they are."""
 EVERYWHERE = "*"
 BASE64 = "base64"
 """The name in a further spelling of a part that binds, beside `media_type`, the content of a `data:` address."""
@@ -25,17 +27,22 @@ TypeHint: TypeAlias = object
 class Vocabulary:
     """What a dialect's code provides for its table: cues, extra names, client messages, objects, and their bindings.
 
-    `names` is by event, or by event and variant; names under `*` are bound for every event and cue.
+    `names` is by event, or by event and variant; names under `*` are bound for every event and cue. A message that the
+    table spells by `wire` has the names of its command, and an object may have the fields of a struct.
     """
 
     cues: Names = field(default_factory=dict)
     names: Names = field(default_factory=dict)
-    messages: Names = field(default_factory=dict)
-    objects: Names = field(default_factory=dict)
+    messages: Names | tuple[str, ...] = ()
+    objects: Mapping[str, ObjectNames] = field(default_factory=dict)
 
     @classmethod
     def of(cls, dialect: Dialect) -> "Vocabulary":
         return cls(cues=dialect.cues, names=dialect.names, messages=dialect.messages, objects=dialect.objects)
+
+    def bound_for(self, message: str) -> tuple[str, ...]:
+        """The names that code binds for a client message."""
+        return self.messages[message] if isinstance(self.messages, Mapping) else ()
 
 
 class NameSource(Enum):
@@ -107,6 +114,29 @@ def cue_scope(cue: str, vocabulary: Vocabulary) -> Scope:
 
 def extra_scope(names: Iterable[str]) -> Scope:
     return {name: ScopedName(NameSource.EXTRA) for name in names}
+
+
+def object_scope(declared: ObjectNames) -> Scope:
+    """The names of an object, with the types of its fields where it is a struct or a dataclass."""
+    if isinstance(declared, tuple):
+        return extra_scope(declared)
+    hints = get_type_hints(declared)
+    return {name: ScopedName(NameSource.EXTRA, hints[name]) for name in object_names(declared)}
+
+
+def object_names(declared: ObjectNames) -> tuple[str, ...]:
+    if isinstance(declared, tuple):
+        return declared
+    if issubclass(declared, Struct):
+        return declared.__struct_fields__
+    return tuple(one.name for one in fields(declared))
+
+
+def command_scope(command: type[m.Command], beside: Iterable[str]) -> Scope:
+    """The names of a client message: the fields of its command, and what its row has beside them."""
+    hints = get_type_hints(command)
+    own = {name: ScopedName(NameSource.EXTRA, hints[name]) for name in command.__struct_fields__}
+    return {**extra_scope(beside), **own}
 
 
 def part_scope(part: type[Struct]) -> Scope:

@@ -1,10 +1,19 @@
 """The shape of a table file, as pydantic models, and the parsed draft of a table."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    TypeAdapter,
+    ValidationError,
+    model_validator,
+)
 
 from gateway.yaml_positions import NodePath, Position, Problem, YamlDocument, suggest, validation_problems
 
@@ -60,6 +69,16 @@ def _word(value: Any) -> Any:
     return value
 
 
+def _listed(value: Any) -> Any:
+    return value if isinstance(value, list) else [value]
+
+
+def _mount(value: str) -> str:
+    if value != "" and (not value.startswith("/") or value.endswith("/") or "{" in value):
+        raise ValueError("a mount looks like '/nova': it begins with '/', and does not end with one")
+    return value
+
+
 class _StrictModel(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -76,11 +95,46 @@ class ForeignWord(_StrictModel):
     whose: str = Field(alias="of")
 
 
+class OtherSpelling(_StrictModel):
+    """A further spelling of a message or a body, which is read and not written, with a note whose it is."""
+
+    wire: Any
+    of: str
+
+
 class InputShape(_StrictModel):
-    """How a client message becomes a command."""
+    """How a client message becomes a command, and the command a client message.
+
+    `wire` is the message as it is sent, with the fields of the command as its names. `given` are the fields that the
+    session's code adds, `fixed` those that are always the same; `beside` are names on the wire that are no fields.
+    """
 
     command: str
-    given: dict[str, Any] = {}
+    wire: Any = None
+    given: dict[str, Any] | list[str] = {}
+    fixed: dict[str, Any] = {}
+    beside: list[str] = []
+    also: list[OtherSpelling] = []
+
+    @model_validator(mode="after")
+    def _one_form(self) -> "InputShape":
+        if isinstance(self.given, dict) and self.given and self.wire is not None:
+            raise ValueError("beside 'wire', 'given' is a list of the fields that the session's code adds")
+        return self
+
+
+class RouteShape(_StrictModel):
+    """What one request of a plain dialect does, and how it is answered."""
+
+    session: Literal["create", "list", "get", "delete"] | None = None
+    input: Annotated[list[str], BeforeValidator(_listed)] = []
+    body: str | None = None
+    query: str | None = None
+    stream: Literal["turn", "session"] | None = None
+    object: str | None = None
+    ping: str | None = None
+    status: int | None = Field(default=None, ge=200, le=299)
+    public: bool = False
 
 
 class ErrorShape(_StrictModel):
@@ -95,6 +149,9 @@ class TableShape(_StrictModel):
 
     dialect: str
     spec: str
+    transport: Literal["sse", "websocket", "rest+sse"] | None = None
+    mount: Annotated[str, AfterValidator(_mount)] | None = None
+    routes: dict[str, Annotated[list[RouteShape], BeforeValidator(_listed)]] = {}
     enums: dict[str, dict[str, Word]] = {}
     meanings: dict[str, dict[str, str | ForeignWord]] = {}
     reads: dict[str, dict[str, Word]] = {}
@@ -118,7 +175,8 @@ SECTIONS = tuple(TableShape.model_fields)
 _STAND_INS: dict[str, Any] = {
     "enums": {"*": ""}, "meanings": {}, "reads": {"*": ""}, "types": "any", "envelopes": {}, "frames": [], "events": [],
     "inputs": {"command": "interrupt"},
-    "errors": {"body": None}, "support": "full", "heard": "full", "notes": "", "dialect": "?", "spec": "?",
+    "errors": {"body": None}, "routes": [], "support": "full", "heard": "full", "notes": "",
+    "dialect": "?", "spec": "?",
 }
 
 
@@ -160,7 +218,8 @@ def _problems(error: ValidationError, marked: YamlDocument) -> Iterator[Problem]
 
 
 def _keys_of(section: str) -> Iterable[str]:
-    return {"inputs": InputShape.model_fields, "errors": ErrorShape.model_fields}.get(section, ())
+    shapes: dict[str, type[BaseModel]] = {"inputs": InputShape, "errors": ErrorShape, "routes": RouteShape}
+    return shapes[section].model_fields if section in shapes else ()
 
 
 def _with_stand_ins(value: dict[str, Any], places: Iterable[tuple[Any, ...]]) -> tuple[TableShape, set[str]]:
@@ -215,11 +274,26 @@ class FrameTemplate:
     also: tuple["FrameTemplate", ...] = ()
 
 
+NOTHING = Object(())
+
+
 @dataclass(frozen=True)
 class InputTemplate:
+    """One client message. Without `wire`, its names are bound by code: all of them in `given`, or those in `added`."""
+
     command: str
     given: Object
     path: NodePath
+    wire: Node | None = None
+    added: tuple[str, ...] = ()
+    fixed: Object = NOTHING
+    beside: tuple[str, ...] = ()
+    also: tuple[Node, ...] = ()
+
+    @property
+    def is_bound_by_code(self) -> bool:
+        """Whether it is in the form that has an expression for each field of the command."""
+        return self.wire is None and not self.added and not self.fixed.items
 
 
 @dataclass(frozen=True)
@@ -240,24 +314,30 @@ class ParsedTable:
     frames: dict[str, list[FrameTemplate]] = field(default_factory=dict)
     inputs: dict[str, InputTemplate] = field(default_factory=dict)
     objects: dict[str, Node] = field(default_factory=dict)
+    other_objects: dict[str, tuple[Node, ...]] = field(default_factory=dict)
+    """By object: its further spellings."""
     errors: dict[str, ErrorTemplate] = field(default_factory=dict)
 
     def rows(self, name: str) -> list[Node]:
-        """The templates of a row of `frames` or `objects`, in all their spellings, with their envelopes."""
+        """The templates of a row of `frames`, `inputs` or `objects`, in all spellings, frames with their envelopes."""
         frames = [one for frame in self.frames.get(name, ()) for one in (frame, *frame.also)]
         around = [self.envelopes[one.envelope] for one in frames if one.envelope in self.envelopes]
-        return [*(one.body for one in frames), *around, *([self.objects[name]] if name in self.objects else [])]
+        own = [self.objects[name], *self.other_objects.get(name, ())] if name in self.objects else []
+        sent = self.inputs.get(name)
+        wires = [] if sent is None or sent.wire is None else [sent.wire, *sent.also]
+        return [*(one.body for one in frames), *around, *own, *wires]
 
     def written(self, cue: str) -> list[FrameTemplate]:
         """The frames of the cue, without those that are only read."""
         return [frame for frame in self.frames.get(cue, ()) if not frame.read_only]
 
     def nodes(self) -> list[Node]:
-        """Every expression outside the inputs."""
+        """Every expression, but for the inputs that code binds."""
         bodies = [one.body for frames in self.frames.values() for frame in frames for one in (frame, *frame.also)]
         parts = [part for part in self.parts.values() if part is not None]
         errors = [refusal.body for refusal in self.errors.values()]
-        return [*bodies, *self.envelopes.values(), *parts, *self.objects.values(), *errors]
+        wires = [row.wire for row in self.inputs.values() if row.wire is not None]
+        return [*bodies, *self.envelopes.values(), *parts, *self.objects.values(), *errors, *wires]
 
 
 def parse_table(shaped: ShapedTable, findings: ProblemCollector) -> ParsedTable:
@@ -274,7 +354,8 @@ def parse_table(shaped: ShapedTable, findings: ProblemCollector) -> ParsedTable:
         made.parts[kind] = parsed(blocks[0], "parts", kind, *first) if blocks else None
         made.further_parts[kind] = [
             parsed(one[ALSO], "parts", kind, index, ALSO) for index, one in enumerate(blocks[1:], 1)]
-    made.objects = {name: parsed(body, "objects", name) for name, body in table.objects.items()}
+    for name, body in table.objects.items():
+        made.objects[name], made.other_objects[name] = _object_row(name, body, parsed, findings)
 
     def template(frame: dict[str, Any], *path: str | int, envelope: str = DEFAULT_ENVELOPE) -> FrameTemplate:
         wire, body = next((wire, body) for wire, body in frame.items() if wire not in (*FRAME_KEYS, WHOSE))
@@ -288,9 +369,35 @@ def parse_table(shaped: ShapedTable, findings: ProblemCollector) -> ParsedTable:
     for cue, frames in table.frames.items():
         made.frames[cue] = [template(frame, "frames", cue, index) for index, frame in enumerate(frames)]
     for message, spelled in table.inputs.items():
-        given = parsed(spelled.given, "inputs", message, "given")
+        at: NodePath = ("inputs", message)
+        is_list = isinstance(spelled.given, list)
+        given, fixed = parsed({} if is_list else spelled.given, *at, "given"), parsed(spelled.fixed, *at, "fixed")
         assert isinstance(given, Object)
-        made.inputs[message] = InputTemplate(spelled.command, given, ("inputs", message))
+        assert isinstance(fixed, Object)
+        made.inputs[message] = InputTemplate(
+            spelled.command, given, at, parsed(spelled.wire, *at, "wire") if spelled.wire is not None else None,
+            tuple(spelled.given) if is_list else (), fixed, tuple(spelled.beside),
+            tuple(parsed(other.wire, *at, ALSO, index, "wire") for index, other in enumerate(spelled.also)),
+        )
     for code, refusal in table.errors.items():
         made.errors[code] = ErrorTemplate(refusal.status, parsed(refusal.body, "errors", code, "body"))
     return made
+
+
+_OTHER_SPELLINGS = TypeAdapter(list[OtherSpelling])
+
+
+def _object_row(
+    name: str, body: Any, parsed: Callable[..., Node], findings: ProblemCollector
+) -> tuple[Node, tuple[Node, ...]]:
+    """The template of an object, and its further spellings."""
+    if not isinstance(body, dict) or ALSO not in body:
+        return parsed(body, "objects", name), ()
+    own = {key: value for key, value in body.items() if key != ALSO}
+    try:
+        others = _OTHER_SPELLINGS.validate_python(body[ALSO])
+    except ValidationError:
+        findings.add(("objects", name, ALSO), f"'{ALSO}' is a list of spellings, each with 'wire' and '{WHOSE}'")
+        others = []
+    further = (parsed(other.wire, "objects", name, ALSO, index, "wire") for index, other in enumerate(others))
+    return parsed(own, "objects", name), tuple(further)

@@ -1,12 +1,18 @@
 """Templates of a table as spellings that can be read: where each binding stands, its type, and its inverted filters."""
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Container, Iterable, Iterator, Mapping
+from enum import Enum
+from typing import Any, get_type_hints
 
+import msgspec
+from msgspec import structs
+
+import gateway.model as m
+from gateway.field_errors import describe_struct_error
 from gateway.ports import Framing
 from gateway.yaml_positions import NodePath
 
-from .check import SSE_SUFFIX, reading_scope
+from .check import COMMANDS_BY_KIND, SSE_SUFFIX, reading_scope
 from .expressions import BODY, WIRE, Constant, Node, Object, Slot
 from .filters import Filter
 from .frame_decoder import (
@@ -20,13 +26,24 @@ from .frame_decoder import (
     Place,
     Source,
     Spelling,
+    UnfitValue,
     WirePath,
     confusable,
     is_placeholder,
     places,
 )
-from .scopes import PART_TYPES, Scope, Vocabulary, extra_scope, further_part_scope, known_attributes, known_fields
-from .shape import FrameTemplate, ParsedTable, ProblemCollector
+from .scopes import (
+    PART_TYPES,
+    Scope,
+    Vocabulary,
+    command_scope,
+    further_part_scope,
+    known_attributes,
+    known_fields,
+    object_scope,
+    union_members,
+)
+from .shape import FrameTemplate, InputTemplate, ParsedTable, ProblemCollector
 from .value_types import SOME_BODY, WHOLE_BODY, Need, ValueType, parse_type, type_of_hint
 
 Inverses = Mapping[str, tuple[str, Filter]]
@@ -42,11 +59,12 @@ class SpellingCompiler:
         self._draft, self._vocabulary, self._inverses = draft, vocabulary, inverses
         self._types = draft.shape.types
 
-    def _declared(self, row: str, key: str) -> ValueType | None:
-        """The type that the table says a binding has: in this row, or everywhere."""
+    def _declared(self, row: str, key: str) -> tuple[ValueType | None, bool]:
+        """The type that the table says a binding has, in this row or everywhere, and whether it is said of this row."""
         of_row = self._types.get(row)
-        spelled = (of_row.get(key) if isinstance(of_row, dict) else None) or self._types.get(key)
-        return parse_type(spelled) if isinstance(spelled, str) else None
+        own = of_row.get(key) if isinstance(of_row, dict) else None
+        spelled = own or self._types.get(key)
+        return parse_type(spelled) if isinstance(spelled, str) else None, own is not None
 
     def forms(self, framings: tuple[Framing, ...]) -> Forms:
         """Every spelling that is read, by the form of its envelope and its wire name."""
@@ -73,10 +91,20 @@ class SpellingCompiler:
 
     def object_spelling(self, name: str) -> Spelling:
         """A row of `objects`."""
-        found = list(places(self._draft.objects[name]))
-        scope = extra_scope(self._vocabulary.objects[name])
-        must_be_object = BodyPlace(()) if isinstance(self._draft.objects[name], Object) else None
-        return Spelling(name, "", _constants(found), None, self._readers(name, found, scope), must_be_object)
+        node, scope = self._draft.objects[name], object_scope(self._vocabulary.objects[name])
+        found = [*_body_places(node), *_slots_among(self._draft.other_objects.get(name, ()))]
+        readers = self._readers(name, found, scope, is_frame=False)
+        return Spelling(name, "", _constants(found), None, readers, _object_at(node))
+
+    def message_spelling(self, name: str, row: InputTemplate, wire: Node) -> Spelling:
+        """What a client sends; the fields that its command cannot do without must be there."""
+        command = COMMANDS_BY_KIND[row.command]
+        found = [*_body_places(wire), *_slots_among(row.also)]
+        needed = {one.name for one in structs.fields(command) if one.required}
+        converted = {one: convert for one, hint in get_type_hints(command).items() if (convert := conversion(hint))}
+        scope = command_scope(command, row.beside)
+        readers = self._readers(name, found, scope, needed, converted, is_frame=False)
+        return Spelling(name, "", _constants(found), None, readers, _object_at(wire))
 
     # -- frames -------------------------------------------------------------------------------------------------------
 
@@ -132,40 +160,52 @@ class SpellingCompiler:
         before = () if is_named(envelope) else (DATA,)
         found = [Place((*before, *one.path), one.node, one.written) for one in places(envelope)]
         wires = [one.path for one in found if isinstance(one.node, Slot) and one.node.name == WIRE]
-        wires += [path for name in self._draft.shape.names if (path := tuple(name.split("."))) != (NAME,) or not before]
         bodies = [one for one in found if isinstance(one.node, Slot) and one.node.name == BODY]
         unread = [tuple(name.split(".")) for name in self._draft.shape.unread]
         constants = tuple((one.path, one.node.value) for one in found if isinstance(one.node, Constant)
                           and not is_placeholder(one.node.value) and one.path not in unread)
+        is_told = bool(before and constants)  # by constants of its own, so the transport's name says nothing of it
+        wires += [path for name in self._draft.shape.names
+                  if (path := tuple(name.split("."))) != (NAME,) or not is_told]
         own = [one for one in found if isinstance(one.node, Slot) and one.node.name not in (WIRE, BODY)]
         return EnvelopeForm(constants, tuple(dict.fromkeys(wires))), own, bodies[0] if bodies else None
 
     # -- bindings -----------------------------------------------------------------------------------------------------
 
-    def _readers(self, row: str, found: list[Place], scope: Scope) -> tuple[BindingReader, ...]:
+    def _readers(
+        self, row: str, found: list[Place], scope: Scope, needed: Container[str] = (),
+        converted: Mapping[str, Filter] | None = None, *, is_frame: bool = True,
+    ) -> tuple[BindingReader, ...]:
         by_key: dict[str, list[Place]] = {}
         for place in found:
             if isinstance(place.node, Slot) and _is_field(place.node, scope):
                 by_key.setdefault(str(place.node), []).append(place)
-        return tuple(self._reader(row, same, scope) for same in by_key.values())
+        if is_frame:  # of several places one without a filter is read first
+            by_key = {key: sorted(same, key=self._has_filter) for key, same in by_key.items()}
+        return tuple(self._reader(row, same, scope, needed, converted or {}) for same in by_key.values())
 
-    def _reader(self, row: str, same: list[Place], scope: Scope) -> BindingReader:
+    def _has_filter(self, place: Place) -> bool:
+        return isinstance(place.node, Slot) and bool(self._inverted(place.node))
+
+    def _reader(
+        self, row: str, same: list[Place], scope: Scope, needed: Container[str], converted: Mapping[str, Filter]
+    ) -> BindingReader:
         slot = same[0].node
         assert isinstance(slot, Slot)
         key = str(slot).removeprefix("$")
-        declared = self._declared(row, key)
+        declared, is_of_row = self._declared(row, key)
         kind = declared.name if declared else type_of_hint(_hint(slot, scope))
-        filtered = sorted(same, key=lambda place: isinstance(place.node, Slot) and bool(self._inverted(place.node)))
-        sources = tuple(dict.fromkeys(self._source(place, kind) for place in filtered))
-        return BindingReader(slot.name, slot.steps, declared.need if declared else Need.STRICT, sources)
+        need = Need.REQUIRED if not is_of_row and key in needed else declared.need if declared else Need.STRICT
+        sources = tuple(dict.fromkeys(self._source(place, kind, converted.get(key)) for place in same))
+        return BindingReader(slot.name, slot.steps, need, sources)
 
-    def _source(self, place: Place, kind: str) -> Source:
+    def _source(self, place: Place, kind: str, convert: Filter | None) -> Source:
         """A filter tells the type on the wire; without one, it is the type of the binding. A splice is an object."""
         assert isinstance(place.node, Slot)
         if place.written is not None:
             return Source(place.path, "object", None, place.written)
         inverted = self._inverted(place.node)
-        invert = _composed([invert for _, invert in inverted])
+        invert = _composed([*(invert for _, invert in inverted), *([convert] if convert else [])])
         return Source(place.path, inverted[0][0] if inverted else kind, invert)
 
     def _inverted(self, slot: Slot) -> list[tuple[str, Filter]]:
@@ -175,6 +215,44 @@ class SpellingCompiler:
 def is_named(envelope: Node) -> bool:
     """Whether the transport itself has the name of a frame: a server-sent event, or an event of Socket.IO."""
     return isinstance(envelope, Object) and {key for key, _ in envelope.items} <= {NAME, DATA, "id", "retry"}
+
+
+def conversion(hint: Any) -> Filter | None:
+    """What makes a value of JSON a field of a command, and refuses what is none; None where JSON has the same value."""
+    kinds = set(union_members(hint))
+    if kinds <= {str, int, float, bool, Any, dict[str, Any]}:
+        return None
+    if kinds == set(union_members(m.Content)):
+        return _content_or_refuse
+
+    def convert(value: Any) -> Any:
+        try:
+            return value if isinstance(value, Enum) else msgspec.convert(value, hint)
+        except msgspec.ValidationError as error:
+            raise UnfitValue(describe_struct_error(error)) from None
+
+    return convert
+
+
+def _content_or_refuse(value: Any) -> Any:
+    """Without a filter for its parts, content is a text."""
+    if isinstance(value, str | tuple):
+        return value
+    raise UnfitValue("it must be a text")
+
+
+def _object_at(node: Node) -> BodyPlace | None:
+    """Where a body stands that must be an object."""
+    return BodyPlace((DATA,)) if isinstance(node, Object) else None
+
+
+def _body_places(node: Node) -> list[Place]:
+    return [Place((DATA, *one.path), one.node, one.written) for one in places(node)]
+
+
+def _slots_among(others: Iterable[Node]) -> list[Place]:
+    """The slots of further spellings, which are further places of the same bindings."""
+    return [place for other in others for place in _body_places(other) if isinstance(place.node, Slot)]
 
 
 def _within(body: Place, node: Node) -> list[Place]:

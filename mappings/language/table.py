@@ -2,18 +2,20 @@
 
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from typing import Any, TypeVar, get_type_hints
+from functools import partial
+from typing import Any, TypeVar, cast, get_type_hints
 
 import gateway.model as m
 from gateway.ports import NO_FRAMES, CueEncoder, FrameCursor, Frames, Framing
 from gateway.yaml_positions import Problem, Problems, YamlDocument
 
 from .check import COMMANDS_BY_KIND, SSE_SUFFIX, scope_of
+from .client_messages import ClientMessage, spelled_message
 from .compile import ExpressionCompiler, Getter
 from .content_decoder import ContentDecoder
 from .encoder import FrameEncoder, compile_cue, frame_segments, framing_problem
 from .explanation import Explainer, Explanation
-from .expressions import Node, wrap_in_envelope
+from .expressions import AS, EACH, Node, wrap_in_envelope
 from .features import SupportLevel
 from .filters import (
     ANY_OTHER,
@@ -22,15 +24,30 @@ from .filters import (
     INVERSES,
     PARTS_FILTER,
     Filter,
+    bindings_of,
     content_filters,
     enum_reader,
+    read_word,
+    row_filters,
     to_builtins,
     word_filter,
     word_reader,
+    write_word,
 )
 from .frame_decoder import FrameDecoder
-from .object_decoder import ObjectDecoder
-from .scopes import ERROR_NAMES, MODEL_ENUMS, PART_TYPES, Vocabulary, extra_scope, part_scope, union_members
+from .object_decoder import ObjectDecoder, read_each
+from .routes import query_values
+from .scopes import (
+    ERROR_NAMES,
+    MODEL_ENUMS,
+    PART_TYPES,
+    Scope,
+    Vocabulary,
+    extra_scope,
+    object_scope,
+    part_scope,
+    union_members,
+)
 from .shape import FrameTemplate, InputTemplate, ParsedTable
 from .spellings import Inverses, SpellingCompiler
 
@@ -54,14 +71,19 @@ class Table:
         self._vocabulary = vocabulary
         self._marked = marked
         self._words = {name: word_filter(words) for name, words in draft.shape.enums.items()}
-        self._filters: dict[str, Filter] = {**FILTERS, **self._words, **content_filters(_parts := {})}
+        self._objects: dict[str, Getter] = {}
+        self._object_readers: dict[str, ObjectDecoder] = {}
+        self._filters: dict[str, Filter] = {
+            **FILTERS, **self._words, **content_filters(_parts := {}), **row_filters(self._objects, draft.objects)}
         _parts.update({PART_TYPES[kind]: self._part(kind, node) for kind, node in draft.parts.items()})
-        self._objects = {name: self._getter(node, vocabulary.objects[name]) for name, node in draft.objects.items()}
-        self._errors = {code: (refusal.status, self._getter(refusal.body, ERROR_NAMES))
+        self._objects.update({name: self._getter(node, object_scope(vocabulary.objects[name]))
+                              for name, node in draft.objects.items()})
+        self._errors = {code: (refusal.status, self._getter(refusal.body, extra_scope(ERROR_NAMES)))
                         for code, refusal in draft.errors.items()}
-        self._inputs = {message: self._input(message, spelled) for message, spelled in draft.inputs.items()}
         self._encoders: dict[Framing, FrameEncoder] = {}
-        self._spellings = SpellingCompiler(draft, vocabulary, self._inverses())
+        inverses = self._inverses()
+        self._spellings = SpellingCompiler(draft, vocabulary, inverses)
+        self._messages = self._client_messages(inverses)
 
     # -- what is said -------------------------------------------------------------------------------------------------
 
@@ -78,9 +100,15 @@ class Table:
         cues = by_cue.get(f"{name}.{event.variant}", by_cue.get(name, ()))
         return not cues and not self._draft.written(self._cue_of(type(event), event.variant))
 
-    def object(self, name: str, /, **bindings: Any) -> Any:
-        """A REST body, as plain JSON values."""
-        return to_builtins(self._objects[name](None, None, bindings))
+    def object(self, name: str, subject: Any = None, /, **bindings: Any) -> Any:
+        """A REST body, as plain JSON values: of the fields of a struct, of bindings, or of both."""
+        given = bindings if subject is None else {**bindings_of(subject), **bindings}
+        return to_builtins(self._objects[name](None, None, given))
+
+    def message(self, name: str, command: Any = None, /, **bindings: Any) -> Any:
+        """What a client sends for a command, or for bindings, as plain JSON values."""
+        given = bindings if command is None else {**bindings_of(command), **bindings}
+        return to_builtins(self._messages[name].write(given))
 
     def error(self, code: m.FaultCode, /, **bindings: Any) -> tuple[int, Any]:
         """The status and the body of an error; names without a binding are null."""
@@ -109,9 +137,38 @@ class Table:
 
     def command(self, message: str, /, **bindings: Any) -> m.AnyCommand:
         """The command for a client message; raises `UnknownWord` for a word that the table cannot read."""
-        command, given = self._inputs[message]
-        made: m.AnyCommand = command(**given(None, None, bindings))
-        return made
+        return self._messages[message].command(bindings)
+
+    def read_message(self, message: str, body: Any, /) -> dict[str, Any]:
+        """What a client message says, by the names of its row. Raises `UnreadableBody`, which names the member."""
+        return self._messages[message].read(body)
+
+    def read_command(self, message: str, body: Any, /, **given: Any) -> m.AnyCommand:
+        """The command of a client message as it came; `given` wins over what it says. Raises `UnreadableBody`."""
+        row = self._messages[message]
+        return row.command({**row.read(body), **given})
+
+    def find_message(self, body: Any, *among: str) -> str | None:
+        """The message that this body is, by the constants of the rows, all of which it must have."""
+        rows = sorted(among or self._messages, key=lambda name: -self._messages[name].exactness)
+        return next((name for name in rows if self._messages[name].fits(body)), None)
+
+    def read_object(self, name: str, body: Any, /) -> dict[str, Any]:
+        """The bindings of a REST body. Members that the row does not have are passed over. Raises `UnreadableBody`."""
+        return self._object_reader(name).read(body)
+
+    def is_object(self, name: str, body: Any, /) -> bool:
+        """Whether nothing in the body is another constant than in the row."""
+        return self._object_reader(name).fits(body)
+
+    def _object_reader(self, name: str) -> ObjectDecoder:
+        if name not in self._object_readers:
+            self._object_readers[name] = self.reader(name)
+        return self._object_readers[name]
+
+    def read_query(self, name: str, query: Mapping[str, str], /) -> dict[str, Any]:
+        """The bindings of a query, by the names of a row of `objects`. Raises `UnreadableBody`."""
+        return self.read_object(name, query_values(name, self._draft.objects[name], self._draft.shape.types, query))
 
     def read_content(self, value: Any) -> m.Content:
         """Content as the dialect spells it: a text, or a list of blocks, of which unknown ones are passed over."""
@@ -143,8 +200,29 @@ class Table:
                  for name in self._words if (enum := MODEL_ENUMS.get(name.partition("@")[0]))}
         compiler = SpellingCompiler(self._draft, self._vocabulary, {**INVERSES, **words})
         self._content = ContentDecoder([*compiler.parts()])
-        return {**INVERSES, **words, CONTENT_FILTER: ("content", self._content.content),
+        rows = {f"{EACH} {name}": ("list", self._reader_of_each(name)) for name in self._draft.objects}
+        rows |= {f"{AS} {name}": ("object", partial(self.read_object, name)) for name in self._draft.objects}
+        return {**INVERSES, **words, **rows, CONTENT_FILTER: ("content", self._content.content),
                 PARTS_FILTER: ("content", self._content.parts)}
+
+    def _reader_of_each(self, name: str) -> Filter:
+        def read(bodies: Any) -> Any:
+            return read_each(partial(self.read_object, name), bodies)
+
+        return read
+
+    def _client_messages(self, inverses: Inverses) -> dict[str, ClientMessage]:
+        """Clients are read strictly: a block of an unknown kind and an unknown word are refused."""
+        reads = self._draft.shape.reads
+        sent: Inverses = {
+            **inverses, CONTENT_FILTER: ("content", self._content.content_sent),
+            PARTS_FILTER: ("content", self._content.parts_sent),
+            **{name: ("any", read_word(words)) for name, words in reads.items()},
+        }
+        compiler = SpellingCompiler(self._draft, self._vocabulary, sent)
+        filters = {**self._filters, **{name: write_word(words) for name, words in reads.items()}}
+        return {name: self._bound_message(name, row) if row.is_bound_by_code
+                else spelled_message(name, row, compiler, filters) for name, row in self._draft.inputs.items()}
 
     def _meanings(self, name: str, enum: type[StrEnum]) -> dict[str, StrEnum]:
         """What each word of an enum stands for, as the table says it where several members share a word."""
@@ -152,8 +230,8 @@ class Table:
                  for word, meant in self._draft.shape.meanings.get(name, {}).items()}
         return {**self.meanings(name, enum), **named}
 
-    def _getter(self, node: Node, names: tuple[str, ...]) -> Getter:
-        return ExpressionCompiler(extra_scope(names), self._filters).value(node)
+    def _getter(self, node: Node, scope: Scope) -> Getter:
+        return ExpressionCompiler(scope, self._filters).value(node)
 
     def _part(self, kind: str, node: Node | None) -> Filter | None:
         if node is None:
@@ -161,21 +239,21 @@ class Table:
         get = ExpressionCompiler(part_scope(PART_TYPES[kind]), self._filters).value(node)
         return lambda part: get(None, part, {})
 
-    def _input(self, message: str, spelled: InputTemplate) -> tuple[Any, Getter]:
-        command = COMMANDS_BY_KIND[spelled.command]
+    def _bound_message(self, name: str, row: InputTemplate) -> ClientMessage:
+        """A message whose names are bound by code."""
+        command = COMMANDS_BY_KIND[row.command]
         reads = {name: word_filter(words) for name, words in self._draft.shape.reads.items()}
-        compiler = ExpressionCompiler(extra_scope(self._vocabulary.messages[message]), {**FILTERS, **reads})
-        build = compiler.value(spelled.given)
+        build = ExpressionCompiler(extra_scope(self._vocabulary.bound_for(name)), {**FILTERS, **reads}).value(row.given)
         enums = {field: enum_reader(kind) for field, hint in get_type_hints(command).items()
                  for kind in union_members(hint) if isinstance(kind, type) and issubclass(kind, StrEnum)}
-        if not enums:
-            return command, build
 
-        def converted(record: Any, subject: Any, extra: Mapping[str, Any]) -> dict[str, Any]:
-            built = build(record, subject, extra)
-            return {key: enums[key](value) if key in enums else value for key, value in built.items()}
+        def make(bindings: Mapping[str, Any]) -> m.AnyCommand:
+            built = build(None, None, bindings)
+            if enums:
+                built = {key: enums[key](value) if key in enums else value for key, value in built.items()}
+            return cast(m.AnyCommand, command(**built))
 
-        return command, converted
+        return ClientMessage(name, make)
 
     def _compile(self, framing: Framing) -> FrameEncoder:
         self._check_framing(framing)

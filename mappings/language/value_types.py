@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, get_origin
 
 from .scopes import union_members
 
+_SEGMENT = re.compile(r"(?!\.{1,2}$)[^/%?#\s]+")
 WHOLE_BODY, SOME_BODY = "object!", "object"
 """What `types` may say of `body`: that every frame has one, which is an object; or that it is one where it is there."""
 _SPELLING = re.compile(r"([a-z]+)([!?]?)")
@@ -46,6 +47,7 @@ CHECKS: dict[str, Callable[[Any], bool]] = {
     "any": lambda value: True,
     "text": lambda value: isinstance(value, str),
     "id": lambda value: isinstance(value, str) and value != "",
+    "segment": lambda value: isinstance(value, str) and _SEGMENT.fullmatch(value) is not None,
     "int": lambda value: type(value) is int,
     "number": lambda value: type(value) is int or isinstance(value, float),
     "bool": lambda value: isinstance(value, bool),
@@ -55,7 +57,8 @@ CHECKS: dict[str, Callable[[Any], bool]] = {
     "time": _is_time,
 }
 NOUNS = {
-    "any": "a value", "text": "a text", "id": "a text that is not empty", "int": "a whole number",
+    "any": "a value", "text": "a text", "id": "a text that is not empty",
+    "segment": "an id that can be part of an address", "int": "a whole number",
     "number": "a number", "bool": "true or false", "object": "an object", "list": "a list",
     "content": "a text or a list of blocks", "time": "a time",
 }

@@ -7,51 +7,10 @@ from typing import Any
 import pytest
 
 import gateway.model as m
+from adapters.aap import DIALECT
 from mappings.language import Table, Vocabulary, builtin_path, load_table
 
-OPTION = ("name", "title", "description", "choices", "default")
-AAP = Vocabulary(
-    cues={
-        "whole.text": ("text",),
-        "whole.thinking": ("text",),
-        "image.delta": ("text",),
-        "image.whole": ("text",),
-        "child.asked": ("call",),
-        "turn.waiting": (),
-    },
-    messages={
-        "message.user": ("content",),
-        "message.results": ("content", "results"),
-        "message.tool": ("request_id", "content"),
-        "message.tool_permission": ("request_id", "granted", "reason"),
-        "answer.question": ("request_id", "custom", "said"),
-        "answer.continuation": ("request_id", "proceed", "said"),
-        "answer.rollback": ("request_id", "option", "said"),
-        "turn.interrupt": (),
-    },
-    objects={
-        "meta": ("agents",),
-        "agent": ("name", "version", "title", "description", "tools", "options", "capabilities", "how_to_answer"),
-        "tool": ("name", "title", "description", "parameters"),
-        "option.text": OPTION,
-        "option.secret": OPTION,
-        "option.select": OPTION,
-        "session": ("session_id", "agent", "tools"),
-        "session.agent": ("name", "tools", "options"),
-        "server_tool": ("name", "trust"),
-        "sessions": ("sessions", "next"),
-        "created": ("session_id",),
-        "history.full": ("messages",),
-        "history.compacted": ("messages",),
-        "message.system": ("content",),
-        "message.user": ("content",),
-        "message.assistant": ("content",),
-        "message.tool": ("call_id", "content"),
-        "message.asked": ("calls",), "asked.call": ("call",), "asked.continuation": ("request_id", "ask"),
-        "asked.rollback": ("request_id", "ask"),
-        "turn": ("stop_reason", "messages"),
-    },
-)
+AAP = Vocabulary.of(DIALECT)
 
 
 PLAIN = Vocabulary(

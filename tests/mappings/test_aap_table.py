@@ -7,6 +7,7 @@ import orjson
 import pytest
 
 import gateway.model as m
+from adapters.aap.bodies import AgentBody, ServerToolBody, SessionAgentBody
 from mappings.language import FEATURES, SupportLevel, Table
 from tests.support.frames import BodyEncoder
 
@@ -111,61 +112,78 @@ def test_cues_of_its_own(aap: Table, record: MakeRecord) -> None:
 def test_history_messages(aap: Table) -> None:
     content = (m.ThinkingPart(text="Hm"), m.TextPart(text="Hi"), m.ToolUsePart(call=CALL), m.ImagePart(url="data:x"),
                m.DataPart(type="card"), m.FilePart(name="a.txt"))
-    assert aap.object("message.assistant", content=content) == {"role": "assistant", "content": [
+    assert aap.object("message", role=m.Role.ASSISTANT, content=content) == {"role": "assistant", "content": [
         {"type": "thinking", "thinking": "Hm"},
         {"type": "text", "text": "Hi"},
         {"type": "tool_use", "toolCallId": "call_1", "name": "search", "input": {"q": "x"}},
         {"type": "image", "url": "data:x"},
         {"type": "text", "text": "a.txt"},
     ]}
-    assert aap.object("message.user", content="Hi") == {"role": "user", "content": "Hi"}
-    assert aap.object("message.system", content=(m.TextPart(text="Be"), m.TextPart(text=" kind"))) == {
-        "role": "system", "content": "Be kind"}
-    assert aap.object("message.tool", call_id="call_1", content="found") == {
-        "role": "tool", "toolCallId": "call_1", "content": "found"}
+    assert aap.object("message", role=m.Role.USER, content="Hi") == {"role": "user", "content": "Hi"}
+    assert aap.object("message", role=m.Role.SYSTEM, content="Be kind") == {"role": "system", "content": "Be kind"}
+    told = aap.object("message", role=m.Role.TOOL, call_id="call_1", content="found")
+    assert told == {"role": "tool", "toolCallId": "call_1", "content": "found"}
+    assert list(told) == ["role", "toolCallId", "content"]
+    block = aap.object("asked.call", call=CALL)
+    assert aap.object("message", role=m.Role.ASSISTANT, content=[block])["content"] == [block], "spelled already"
 
 
 def test_meta_and_its_parts(aap: Table) -> None:
-    assert aap.object("meta", agents=[]) == {"version": 3, "agents": []}
-    bare = {"title": None, "description": None, "tools": None, "options": None, "capabilities": None}
-    told = aap.object("agent", name="demo", version="1.0.0", how_to_answer="Answer.", **bare)
+    assert aap.object("meta", version=3, agents=[]) == {"version": 3, "agents": []}
+    told = aap.object("agent", AgentBody(name="demo", version="1.0.0", how_to_answer="Answer."))
     assert [ask["name"] for ask in told.pop("asks")] == ["AskUserQuestion", "confirm_continue", "choose_rollback"]
     assert told == {"name": "demo", "version": "1.0.0"}
     assert aap.object("tool", name="t", title=None, description="d", parameters={"type": "object"}) == {
         "name": "t", "description": "d", "parameters": {"type": "object"}}
-    given = {"name": "o", "title": "T", "description": None, "choices": ("a", "b"), "default": "a"}
-    assert aap.object("option.text", **given) == {"type": "text", "name": "o", "title": "T", "default": "a"}
-    assert aap.object("option.secret", **given)["type"] == "secret"
-    assert orjson.loads(orjson.dumps(aap.object("option.select", **given))) == {
+    given = {"name": "o", "title": "T", "description": None, "choices": None, "default": "a"}
+    assert aap.object("option", kind=m.OptionKind.TEXT, **given) == {
+        "type": "text", "name": "o", "title": "T", "default": "a"}
+    assert aap.object("option", kind=m.OptionKind.SECRET, **given)["type"] == "secret"
+    chosen = aap.object("option", kind=m.OptionKind.SELECT, **given | {"choices": ("a", "b")})
+    assert orjson.loads(orjson.dumps(chosen)) == {
         "type": "select", "name": "o", "title": "T", "options": ["a", "b"], "default": "a"}
 
 
 def test_sessions_history_and_turn(aap: Table) -> None:
-    agent = aap.object("session.agent", name="demo", options={"o": "***"},
-                       tools=[aap.object("server_tool", name="t", trust=True)])
+    agent = SessionAgentBody(name="demo", options={"o": "***"}, tools=[ServerToolBody(name="t", trust=True)])
     assert aap.object("session", session_id="ses_1", agent=agent, tools=None) == {
         "sessionId": "ses_1",
         "agent": {"name": "demo", "tools": [{"name": "t", "trust": True}], "options": {"o": "***"}}}
     assert aap.object("sessions", sessions=[], next=None) == {"sessions": []}
     assert aap.object("sessions", sessions=[], next="9") == {"sessions": [], "next": "9"}
     assert aap.object("created", session_id="ses_1") == {"sessionId": "ses_1"}
-    assert aap.object("history.full", messages=[]) == {"history": {"full": []}}
-    assert aap.object("history.compacted", messages=[]) == {"history": {"compacted": []}}
+    assert aap.object("history", history={"full": []}) == {"history": {"full": []}}
+    assert aap.object("history", history={"compacted": []}) == {"history": {"compacted": []}}
     assert aap.object("turn", stop_reason=m.StopReason.NEEDS_INPUT, messages=[]) == {
         "stopReason": "tool_use", "messages": []}
 
 
-def test_client_messages_become_commands(aap: Table) -> None:
-    assert aap.command("message.user", content="Hi") == m.SendMessage(content="Hi")
-    assert aap.command("message.tool", request_id="r", content="ok") == m.ReturnResult(request_id="r", content="ok")
-    assert aap.command("message.tool_permission", request_id="r", granted=False, reason="no") == m.DecidePermission(
-        request_id="r", granted=False, reason="no")
-    assert aap.command("answer.question", request_id="r", custom={"0": "blue"}, said="blue ") == m.AnswerQuestion(
-        request_id="r", custom={"0": "blue"}, said="blue ")
-    assert aap.command("answer.continuation", request_id="r", proceed=False, said="No.") == m.ContinueTurn(
-        request_id="r", proceed=False, said="No.")
-    assert aap.command("answer.rollback", request_id="r", option="a", said=" a") == m.RollBack(
-        request_id="r", option="a", said=" a")
+def said(role: str, **members: Any) -> dict[str, Any]:
+    return {"role": role, "toolCallId": "call_1", **members}
+
+
+@pytest.mark.parametrize(("row", "body", "given", "command"), [
+    ("message.user", {"role": "user", "content": "Hi"}, {}, m.SendMessage(content="Hi")),
+    ("message.tool", said("tool", content="ok"), {}, m.ReturnResult(request_id="r", content="ok")),
+    ("message.tool_permission", said("tool_permission", granted=False, reason="no"), {},
+     m.DecidePermission(request_id="r", granted=False, reason="no")),
+    ("answer.question", said("tool", content="blue "), {"custom": {"0": "blue"}},
+     m.AnswerQuestion(request_id="r", custom={"0": "blue"}, said="blue ")),
+    ("answer.continuation", said("tool", content="No."), {"proceed": False},
+     m.ContinueTurn(request_id="r", proceed=False, said="No.")),
+    ("decision.continuation", said("tool_permission", granted=False), {},
+     m.ContinueTurn(request_id="r", proceed=False)),
+    ("answer.rollback", said("tool", content=" a"), {"option": "a"}, m.RollBack(request_id="r", option="a", said=" a")),
+])
+def test_client_messages_become_commands_and_commands_become_messages(
+    aap: Table, row: str, body: dict[str, Any], given: dict[str, Any], command: m.AnyCommand
+) -> None:
+    known = {"request_id": "r"} if "toolCallId" in body else {}
+    assert aap.read_command(row, body, **known, **given) == command
+    assert aap.message(row, command, request_id="call_1") == body
+
+
+def test_a_message_that_the_session_makes_of_several(aap: Table) -> None:
     results = (m.SeedMessage(role=m.Role.TOOL, content="ok", call_id="c"),)
     assert aap.command("message.results", content="x returned ok", results=results) == m.SendMessage(
         content="x returned ok", results=results)

@@ -390,7 +390,7 @@ def test_types_may_be_those_of_one_row(tmp_path: Path) -> None:
 @pytest.mark.parametrize("body", [None, [], "say", 7])
 def test_a_body_may_have_to_be_an_object(tmp_path: Path, body: Any) -> None:
     decoder = variants(tmp_path, "types: { body: object! }\n")
-    with pytest.raises(UnreadableFrame, match="'the frame' should be an object"):
+    with pytest.raises(UnreadableFrame, match="'the body' should be an object"):
         decoder.decode("say", body)
     with pytest.raises(UnreadableFrame, match="'inner' should be an object"):
         decoder.decode("part", {"part": "novel", "inner": body})

@@ -5,9 +5,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from msgspec import Struct
 
 import gateway.model as m
+from adapters.aap.bodies import MessageBody, SessionBody
 from gateway.client import read_continuation, read_questions, read_rollback
 
-from .readers import CallFrame, MessageBody, SessionBody, read_content, read_tool_spec
+from .readers import CallFrame, read_tool_spec
 
 CONTINUE_TOOL, ROLLBACK_TOOL = "confirm_continue", "choose_rollback"
 """The names of calls that stand for asks without a call; a declared tool of such a name is that tool."""
@@ -96,11 +97,11 @@ def _open_calls(messages: Iterable[MessageBody]) -> list[m.ToolCall]:
     """The calls since the last message of a person that have no result."""
     calls: dict[str, m.ToolCall] = {}
     for message in messages:
-        if message.role == "user":
+        if message.role == m.Role.USER:
             calls.clear()
-        elif message.role == "tool":
-            calls.pop(message.tool_call_id or "", None)
+        elif message.role == m.Role.TOOL:
+            calls.pop(message.call_id or "", None)
         else:
-            parts = read_content(message.content)
+            parts = m.parts_of(message.content or ())
             calls.update((p.call.call_id, p.call) for p in parts if isinstance(p, m.ToolUsePart))
     return list(calls.values())

@@ -11,12 +11,14 @@ from gateway.client import StreamAssembler
 from gateway.errors import BackendFailed
 from gateway.ids import Mint
 from gateway.ports import BackendEvent, DecodedItem, ParsedFrame, RemoteAsk, RemoteTurnEnd
-from mappings.language import FrameDecoder, UnreadableFrame
+from mappings.language import DecodedFrame, FrameDecoder, UnreadableBody
 
 from .ask_readers import NO_TOOLS_KNOWN, SessionTools, session_tools_of
 from .readers import CallFrame, builtin_aap_table, media_type_of, with_media_types
 
 Bindings = dict[str, Any]
+TurnFrame = ParsedFrame | DecodedFrame
+"""A frame as a server sent it, or what a frame would say that was not sent as one."""
 IMAGE_MARKDOWN = re.compile(r"!\[image\]\((https?://[^\s()]+|data:image/[^\s()]+)\)")
 """How an image is written; a block of text that is nothing else is an image."""
 
@@ -41,18 +43,21 @@ class Decoder:
     def paused(self) -> bool:
         return self._paused
 
-    def feed(self, frame: ParsedFrame) -> list[DecodedItem]:
+    def feed(self, frame: TurnFrame) -> list[DecodedItem]:
+        if isinstance(frame, DecodedFrame):
+            return self._take(frame.cue, lambda: frame.bindings)
         found = frame_decoder().find(frame.name, frame.body)
         if found is None:
             return []
-        if found.cue == "turn.started":
-            return [*self._start()]
-        if self._over:
-            return []
         try:
-            return HANDLERS[found.cue](self, found.bindings())
-        except UnreadableFrame as error:
+            return self._take(found.cue, found.bindings)
+        except UnreadableBody as error:
             raise BackendFailed(f"a {found.wire} of the server cannot be understood: {error}") from None
+
+    def _take(self, cue: str, bindings: Callable[[], Bindings]) -> list[DecodedItem]:
+        if cue == "turn.started":
+            return [*self._start()]
+        return [] if self._over else HANDLERS[cue](self, bindings())
 
     def end(
         self, stop_reason: m.StopReason = m.StopReason.ERROR, outcome: m.Outcome = m.Outcome.FAILED,

@@ -4,14 +4,19 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
 import gateway.model as m
+from adapters.aap.bodies import MessageBody
 from gateway.ports import ParsedFrame
+from mappings.language import DecodedFrame, UnreadableBody
 
 from .decoder import frame_decoder
-from .readers import MessageBody, read_content
 
-TEXT, CALL, RESULT = "text_delta", "tool_call", "tool_result"
-Piece = tuple[str, str, ParsedFrame | None]
-"""The kind of a piece, its text or the id of its call, and its frame; a text has none."""
+TEXT, CALL, RESULT = "text", "call", "result"
+KINDS = {
+    "block.delta.text": TEXT, "whole.text": TEXT, "block.ended.tool_use": CALL, "tool.returned": RESULT,
+}
+"""The kind of a piece by the cue that says it."""
+Piece = tuple[str, str, DecodedFrame | None]
+"""The kind of a piece, its text or the id of its call, and what says it; a text has nothing."""
 
 
 class ReceivedPieces:
@@ -20,13 +25,19 @@ class ReceivedPieces:
     def __init__(self) -> None:
         self._heard: list[Piece] = []
 
-    def add(self, frame: ParsedFrame) -> None:
-        found = frame_decoder().find(frame.name, frame.body)
-        name, body = found.wire if found else "", frame.body if isinstance(frame.body, dict) else {}
-        if name in ("text", TEXT):
-            self._heard.append((TEXT, str(body.get("delta", body.get("text", ""))), None))
-        elif name in (CALL, RESULT):
-            self._heard.append((name, str(body.get("toolCallId")), frame))
+    def add(self, frame: ParsedFrame | DecodedFrame) -> None:
+        try:
+            found = frame if isinstance(frame, DecodedFrame) else frame_decoder().decode(frame.name, frame.body)
+        except UnreadableBody:
+            return
+        kind = KINDS.get(found.cue) if found is not None else None
+        if found is None or kind is None:
+            return
+        said = found.bindings
+        if kind == TEXT:
+            self._heard.append((TEXT, said.get("delta", said.get("text", "")), None))
+        else:
+            self._heard.append((kind, said["call_id"] if kind == RESULT else said["call"]["call_id"], found))
 
     @property
     def pieces(self) -> list[Piece]:
@@ -35,14 +46,14 @@ class ReceivedPieces:
 
 def missing_frames(
     messages: Sequence[MessageBody], heard: ReceivedPieces, answered: Sequence[str]
-) -> list[ParsedFrame] | None:
+) -> list[DecodedFrame] | None:
     """The frames that a stream lacks, up to its `turn_stop`; None if the history has no finished turn.
 
     The turn began with the last message of a person or, if it was continued, with the results of the `answered` calls.
     It is over if the last message is the agent's. What was received must be the beginning of what the history has.
     """
     said = _messages_of_turn(messages, answered)
-    if not said or said[-1].role != "assistant":
+    if not said or said[-1].role != m.Role.ASSISTANT:
         return None
     known = _joined_texts(piece for message in said for piece in _pieces_of_message(message))
     told = [piece for piece in heard.pieces if piece[0] != RESULT or piece[1] not in answered]
@@ -50,16 +61,21 @@ def missing_frames(
         return None
     back = {piece[1] for piece in known if piece[0] == RESULT}
     is_waiting = any(piece[0] == CALL and piece[1] not in back for piece in known)
-    frames = [ParsedFrame(TEXT, {"delta": text}) if frame is None else frame for _, text, frame in missing]
-    return [*frames, ParsedFrame("turn_stop", {"stopReason": "tool_use" if is_waiting else "end_turn"})]
+    frames = [DecodedFrame("block.delta.text", {"delta": text}) if frame is None else frame
+              for _, text, frame in missing]
+    return [*frames, WAITS if is_waiting else ENDS]
+
+
+WAITS = DecodedFrame("turn.suspended", {})
+ENDS = DecodedFrame("turn.ended", {"stop_reason": m.StopReason.END_TURN})
 
 
 def _messages_of_turn(messages: Sequence[MessageBody], answered: Sequence[str]) -> Sequence[MessageBody]:
     """The messages after those that started or continued the turn; empty if the latter are not all there."""
-    results = [place for place, message in enumerate(messages) if message.tool_call_id in answered]
+    results = [place for place, message in enumerate(messages) if message.call_id in answered]
     if answered:
         return messages[results[-1] + 1:] if len(results) == len(answered) else ()
-    people = [place for place, message in enumerate(messages) if message.role == "user"]
+    people = [place for place, message in enumerate(messages) if message.role == m.Role.USER]
     return messages[people[-1] + 1:] if people else ()
 
 
@@ -78,18 +94,24 @@ def _missing_pieces(known: Sequence[Piece], heard: Sequence[Piece]) -> list[Piec
 
 
 def _pieces_of_message(message: MessageBody) -> Iterator[Piece]:
-    if message.role == "tool":
-        body = {"toolCallId": message.tool_call_id, "content": message.content}
-        yield RESULT, message.tool_call_id or "", ParsedFrame(RESULT, body)
-    elif message.role == "assistant":
-        content = read_content(message.content)
+    if message.role == m.Role.TOOL:
+        yield RESULT, message.call_id or "", result_frame(message)
+    elif message.role == m.Role.ASSISTANT:
+        content = message.content or ""
         for part in (content,) if isinstance(content, str) else content:
             if isinstance(part, m.ToolUsePart):
-                call = part.call
-                given = {"toolCallId": call.call_id, "name": call.name, "input": call.input}
-                yield CALL, call.call_id, ParsedFrame(CALL, given)
+                yield CALL, part.call.call_id, call_frame(part.call)
             else:
                 yield TEXT, part if isinstance(part, str) else m.text_of((part,)), None
+
+
+def result_frame(message: MessageBody) -> DecodedFrame:
+    return DecodedFrame("tool.returned", {"call_id": message.call_id, "content": message.content})
+
+
+def call_frame(call: m.ToolCall) -> DecodedFrame:
+    return DecodedFrame(
+        "block.ended.tool_use", {"call": {"call_id": call.call_id, "name": call.name, "input": call.input}})
 
 
 def _joined_texts(pieces: Iterable[Piece]) -> list[Piece]:

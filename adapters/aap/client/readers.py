@@ -1,135 +1,37 @@
 """Reads what AAP servers send: unknown members are ignored, and the table's maps are read in reverse."""
 
 from functools import cache
-from typing import Annotated, Any, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec import Struct
 
 import gateway.model as m
-from adapters.aap.wire import SECRET_MASK, TRUST_CAPABILITY
+from adapters.aap.bodies import AgentBody, Body, MetaBody, OptionBody, ToolBody
+from adapters.aap.wire import SECRET_MASK, TRUST_CAPABILITY, VERSION
 from gateway.errors import BackendFailed
 from gateway.field_errors import describe_struct_error
-from mappings.language import Table, builtin_table
+from mappings.language import Table, UnreadableBody, builtin_table
 
-Id = Annotated[str, msgspec.Meta(min_length=1)]
-PathId = Annotated[str, msgspec.Meta(pattern=r"^(?!\.{1,2}$)[^/%?#\s]+$")]
-"""An id that is to be part of an address."""
-RawContent = str | list[dict[str, Any]] | None
-"""Content as a server sends it: text, or blocks."""
+Read = TypeVar("Read", bound=Body)
 
 
-class ServerBody(Struct, frozen=True, kw_only=True, rename="camel"):
-    """A body that a server sends; its fields have AAP's names."""
+class CallFrame(Struct, frozen=True, kw_only=True):
+    """A call of a tool as a server tells it."""
 
-
-# -- the stream -------------------------------------------------------------------------------------------------------
-class CallFrame(ServerBody, frozen=True, kw_only=True, rename="camel"):
-    tool_call_id: Id
-    name: Id
+    tool_call_id: str
+    name: str
     input: dict[str, Any] | None = None
 
 
-# -- bodies -----------------------------------------------------------------------------------------------------------
-class MessageBody(ServerBody, frozen=True, kw_only=True, rename="camel"):
-    role: str
-    content: RawContent = None
-    tool_call_id: str | None = None
-
-
-class TurnBody(ServerBody, frozen=True, kw_only=True, rename="camel"):
-    """A turn that was not streamed."""
-
-    stop_reason: str
-    messages: list[MessageBody] = []
-
-
-class ToolBody(ServerBody, frozen=True, kw_only=True, rename="camel"):
-    name: Id
-    title: str | None = None
-    description: str | None = None
-    parameters: dict[str, Any] | None = None
-
-
-class OptionBody(ServerBody, frozen=True, kw_only=True, rename="camel"):
-    type: str
-    name: Id
-    title: str | None = None
-    description: str | None = None
-    default: str | None = None
-    options: list[str] | None = None
-
-
-class AgentBody(ServerBody, frozen=True, kw_only=True, rename="camel"):
-    name: Id
-    version: str | None = None
-    title: str | None = None
-    description: str | None = None
-    tools: list[ToolBody] | None = None
-    options: list[OptionBody] | None = None
-    capabilities: dict[str, dict[str, Any] | None] | None = None
-
-
-class MetaBody(ServerBody, frozen=True, kw_only=True, rename="camel"):
-    version: int
-    agents: list[AgentBody]
-
-
-class ServerToolBody(ServerBody, frozen=True, kw_only=True, rename="camel"):
-    name: str
-    trust: bool | None = None
-
-
-class SessionAgentBody(ServerBody, frozen=True, kw_only=True, rename="camel"):
-    """The options that a session has chosen of its agent."""
-
-    name: str
-    tools: list[ServerToolBody] | None = None
-
-
-class SessionBody(ServerBody, frozen=True, kw_only=True, rename="camel"):
-    agent: SessionAgentBody
-    tools: list[ToolBody] | None = None
-
-
-class SessionListItem(ServerBody, frozen=True, kw_only=True, rename="camel"):
-    session_id: PathId
-    agent: SessionAgentBody
-
-
-class SessionsBody(ServerBody, frozen=True, kw_only=True, rename="camel"):
-    sessions: list[SessionListItem]
-    next: str | None = None
-
-
-class CreatedBody(ServerBody, frozen=True, kw_only=True, rename="camel"):
-    session_id: PathId
-
-
-class HistoriesBody(ServerBody, frozen=True, kw_only=True, rename="camel"):
-    full: list[MessageBody] | None = None
-    compacted: list[MessageBody] | None = None
-
-
-class HistoryBody(ServerBody, frozen=True, kw_only=True, rename="camel"):
-    history: HistoriesBody
-
-
-# -- reading ----------------------------------------------------------------------------------------------------------
-Body = TypeVar("Body", bound=ServerBody)
-
-
-def read_body(kind: type[Body], body: Any, what: str) -> Body:
-    """The body as this model; `what` names it in the error if it does not fit."""
+def read_body(kind: type[Read], body: Any, what: str) -> Read:
+    """The body as this model, read by its row of the table; `what` names it in the error if it does not fit."""
     try:
-        return msgspec.convert(body, kind)
+        return msgspec.convert(builtin_aap_table().read_object(kind.row, body), kind)
+    except UnreadableBody as error:
+        raise BackendFailed(f"{what} of the server cannot be understood: {error}") from None
     except msgspec.ValidationError as error:
         raise BackendFailed(f"{what} of the server cannot be understood: {describe_struct_error(error)}") from None
-
-
-def read_content(said: RawContent) -> m.Content:
-    """Content as AAP's table reads it, its pictures with the type that their addresses tell."""
-    return with_media_types(builtin_aap_table().read_content(said or ""))
 
 
 def with_media_types(content: m.Content) -> m.Content:
@@ -154,7 +56,6 @@ def builtin_aap_table() -> Table:
     return builtin_table(DIALECT)
 
 
-VERSION = 3
 STREAM_MODES = ("delta", "message", "none")
 """The stream modes, the best first."""
 
@@ -196,18 +97,18 @@ def _agent_card(agent: AgentBody) -> m.AgentCard:
             )
             for tool in agent.tools or ()
         ),
-        options=tuple(_option(option) for option in agent.options or () if option.type in set(m.OptionKind)),
+        options=tuple(_option(option) for option in agent.options or () if option.kind in set(m.OptionKind)),
         capabilities=_capabilities(agent.capabilities or {}),
     )
 
 
 def _option(option: OptionBody) -> m.AgentOption:
     """A secret that has a value is masked, and the mask must not be sent back."""
-    kind, default = m.OptionKind(option.type), option.default or ""
+    kind, default = m.OptionKind(option.kind), option.default or ""
     return m.AgentOption(
         name=option.name, kind=kind, title=option.title, description=option.description,
         default="" if kind is m.OptionKind.SECRET and default == SECRET_MASK else default,
-        choices=tuple(option.options or ()),
+        choices=tuple(option.choices or ()),
     )
 
 

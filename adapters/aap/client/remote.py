@@ -8,6 +8,7 @@ from urllib.parse import quote
 import structlog
 
 import gateway.model as m
+from adapters.aap.bodies import CreatedBody, HistoryBody, MessageBody, SessionBody, SessionsBody
 from gateway.client import (
     GeneratorTurn,
     HttpClient,
@@ -22,27 +23,18 @@ from gateway.ids import Mint, make_mint, random_id
 from gateway.ports import (
     DecodedItem,
     NewRemoteSession,
-    ParsedFrame,
     RemoteAddress,
     RemoteAsk,
     RemoteSession,
     RemoteTurn,
     RemoteTurnEnd,
 )
+from mappings.language import DecodedFrame
 
 from .ask_readers import SessionTools, _open_calls, _session_tools, session_tools_of
-from .decoder import Decoder
+from .decoder import Decoder, TurnFrame
 from .missing_frames import missing_frames
-from .readers import (
-    CreatedBody,
-    HistoryBody,
-    MessageBody,
-    SessionBody,
-    SessionsBody,
-    best_stream_mode,
-    read_agent_card,
-    read_body,
-)
+from .readers import best_stream_mode, builtin_aap_table, read_agent_card, read_body
 from .requests import (
     SentSettings,
     answer_messages,
@@ -59,7 +51,7 @@ NO_TURN_STATUSES = (404, 405, 409, 501)
 """The statuses of a server that has no such route, no such session, or no open turn."""
 MAX_PAGES = 100
 """So many pages of a list are looked through."""
-TURN_START = ParsedFrame("turn_start", {})
+TURN_START = DecodedFrame("turn.started", {})
 BUSY_RETRY_DELAYS = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
 """After how many seconds a server is asked once more that may not have noticed yet that we hung up."""
 
@@ -200,7 +192,7 @@ class Remote:
     async def _items(self, session_id: str, prepare: Callable[[], Awaitable[TurnPost]]) -> ItemGenerator:
         """Send one POST, and decode its stream up to the end of the turn or the asks that it waits for."""
         post = await prepare()
-        known, decoder, frames = self._session(session_id), post.decoder, [TURN_START]
+        known, decoder, frames = self._session(session_id), post.decoder, list[TurnFrame]([TURN_START])
         known.decoder, self._streams[session_id] = None, post.stream
         is_over = False
         try:
@@ -224,7 +216,7 @@ class Remote:
             if self._streams.get(session_id) is post.stream:
                 del self._streams[session_id]
 
-    async def _read(self, session_id: str, post: TurnPost) -> list[ParsedFrame]:
+    async def _read(self, session_id: str, post: TurnPost) -> list[TurnFrame]:
         """The next frames; a stream that ends without `turn_stop` is completed from the server's history."""
         try:
             frames = await post.stream.read()
@@ -241,7 +233,7 @@ class Remote:
             post.received.add(frame)
         return frames
 
-    async def _completed(self, session_id: str, post: TurnPost) -> list[ParsedFrame]:
+    async def _completed(self, session_id: str, post: TurnPost) -> list[TurnFrame]:
         """The frames that the stream lacks, if the server's history has this turn and it is complete."""
         if self._is_strict or not post.stream.has_begun:
             return []
@@ -249,16 +241,18 @@ class Remote:
             history = await self._history(session_id, "full", "compacted")
         except GatewayError:
             return []
-        answered = [message["toolCallId"] for message in post.messages if "toolCallId" in message]
+        sent = [read_body(MessageBody, message, "the message") for message in post.messages]
+        answered = [message.call_id for message in sent if message.call_id is not None]
         if history is None or not (answered or self._has_message(history, post)):
             return []
-        return missing_frames(history, post.received, answered) or []
+        return [*(missing_frames(history, post.received, answered) or ())]
 
     def _has_message(self, history: Sequence[MessageBody], post: TurnPost) -> bool:
         """Whether the last message of a person is the one that was sent now, not an equal one of an earlier turn."""
         people = [message for message in history if message.role == m.Role.USER]
         is_counted = bool(post.received.pieces) if post.before is None else len(people) == post.before + 1
-        return is_counted and bool(people) and people[-1].content == post.messages[-1]["content"]
+        sent = builtin_aap_table().read_message("message.user", post.messages[-1])
+        return is_counted and bool(people) and people[-1].content == sent["content"]
 
     async def _create(self, body: dict[str, object]) -> object:
         """A session that is made twice does no harm; a server that supports the idempotency key makes it once."""
@@ -310,7 +304,7 @@ class Remote:
 
 
 def _decode(
-    decoder: Decoder, frames: Sequence[ParsedFrame],
+    decoder: Decoder, frames: Sequence[TurnFrame],
 ) -> tuple[list[DecodedItem], bool, GatewayError | None]:
     """The items of the frames; whether the turn is over or waits; and what is wrong with the frame after them."""
     items: list[DecodedItem] = []

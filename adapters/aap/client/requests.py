@@ -1,11 +1,20 @@
 """Makes the bodies of requests to an AAP server, in the words of the dialect's table."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import gateway.model as m
 from adapters.aap.asks import wire_answer
+from adapters.aap.bodies import (
+    MessageBody,
+    NewSessionBody,
+    NewTurnBody,
+    ServerToolBody,
+    SessionAgentBody,
+    ToolBody,
+)
+from adapters.aap.wire import ANY_PARAMETERS
 from gateway.ports import NewRemoteSession, RemoteAsk
 
 from .readers import builtin_aap_table
@@ -18,9 +27,9 @@ IMAGE_SCHEMES = ("https://", "data:")
 class SentSettings:
     """The settings that AAP can carry; options hold secrets, so it is never printed."""
 
-    tools: list[Any]
+    tools: list[ServerToolBody]
     options: dict[str, str]
-    client_tools: list[Any]
+    client_tools: list[ToolBody]
 
 
 def settings_to_send(card: m.AgentCard, settings: m.Settings) -> SentSettings:
@@ -28,14 +37,14 @@ def settings_to_send(card: m.AgentCard, settings: m.Settings) -> SentSettings:
     tools = {tool.spec.name: tool.permission for tool in card.tools} if settings.tools is None else settings.tools
     return SentSettings(
         tools=[
-            builtin_aap_table().object("server_tool", name=name, trust=permission is m.Permission.ALLOW)
+            ServerToolBody(name=name, trust=permission is m.Permission.ALLOW)
             for name, permission in tools.items() if permission is not m.Permission.DENY and card.tool(name) is not None
         ],
         options={name: value for name, value in (settings.options | settings.secrets).items() if card.option(name)},
         client_tools=[
-            builtin_aap_table().object(
-                "tool", name=spec.name, title=spec.title, description=spec.description,
-                parameters=spec.parameters or {"type": "object"},
+            ToolBody(
+                name=spec.name, title=spec.title, description=spec.description,
+                parameters=spec.parameters or ANY_PARAMETERS,
             ) for spec in settings.client_tools
         ] if card.capabilities.client_tools else [],
     )
@@ -43,45 +52,44 @@ def settings_to_send(card: m.AgentCard, settings: m.Settings) -> SentSettings:
 
 # -- sessions ---------------------------------------------------------------------------------------------------------
 
-def new_session(card: m.AgentCard, opening: NewRemoteSession) -> dict[str, Any]:
+def new_session(card: m.AgentCard, opening: NewRemoteSession) -> Any:
     settings = settings_to_send(card, opening.settings)
-    agent: dict[str, Any] = {"name": card.name, "tools": settings.tools}
-    if options := _changed_options(card, {}, settings.options):
-        agent["options"] = options
-    body: dict[str, Any] = {"agent": agent}
-    if seed := [*_system(opening.settings), *opening.history]:
-        body["messages"] = [_seed_message(card, message) for message in seed]
-    return body | ({"tools": settings.client_tools} if settings.client_tools else {})
+    options = _changed_options(card, {}, settings.options)
+    seed = [*_system(opening.settings), *opening.history]
+    return builtin_aap_table().object(NewSessionBody.row, NewSessionBody(
+        agent=SessionAgentBody(name=card.name, tools=settings.tools, options=options or None),
+        messages=[_message(card, message) for message in seed] or None,
+        tools=settings.client_tools or None,
+    ))
 
 
 def _system(settings: m.Settings) -> list[m.SeedMessage]:
     return [m.SeedMessage(role=m.Role.SYSTEM, content=settings.system)] if settings.system else []
 
 
-def _seed_message(card: m.AgentCard, message: m.SeedMessage) -> Any:
+def _message(card: m.AgentCard, message: m.SeedMessage) -> MessageBody:
     content = with_supported_images(card, message.content)
     if message.role is m.Role.TOOL:
-        return builtin_aap_table().object("message.tool", call_id=message.call_id or "", content=content)
-    return builtin_aap_table().object(f"message.{message.role}", content=content)
+        return MessageBody(role=message.role, call_id=message.call_id or "", content=content)
+    return MessageBody(role=message.role, content=m.text_of(content) if message.role is m.Role.SYSTEM else content)
 
 
 # -- turns ------------------------------------------------------------------------------------------------------------
 
-def new_turn(messages: Sequence[Any], mode: str, changes: dict[str, Any]) -> dict[str, Any]:
-    return {"messages": list(messages), "stream": mode, **changes}
+def new_turn(messages: Sequence[Any], mode: str, changes: Mapping[str, Any]) -> Any:
+    return builtin_aap_table().object(NewTurnBody.row, NewTurnBody(messages=messages, stream=mode, **changes))
 
 
 def changed_settings(card: m.AgentCard, before: SentSettings | None, now: SentSettings) -> dict[str, Any]:
     """The changed settings that a turn carries; all of them if the earlier ones are unknown."""
-    agent: dict[str, Any] = {}
-    if before is None or before.tools != now.tools:
-        agent["tools"] = now.tools
-    if options := _changed_options(card, before.options if before else {}, now.options):
-        agent["options"] = options
-    said: dict[str, Any] = {"agent": agent} if agent else {}
+    tools = now.tools if before is None or before.tools != now.tools else None
+    options = _changed_options(card, before.options if before else {}, now.options) or None
+    changes: dict[str, Any] = {}
+    if tools is not None or options:
+        changes["agent"] = SessionAgentBody(tools=tools, options=options)
     if before is None or before.client_tools != now.client_tools:
-        said["tools"] = now.client_tools
-    return said
+        changes["tools"] = now.client_tools
+    return changes
 
 
 def _changed_options(card: m.AgentCard, before: dict[str, str], now: dict[str, str]) -> dict[str, str]:
@@ -94,9 +102,14 @@ def _changed_options(card: m.AgentCard, before: dict[str, str], now: dict[str, s
 
 def turn_messages(card: m.AgentCard, command: m.SendMessage) -> list[Any]:
     """One message of a person, or the results of calls of the history that the session began with."""
+    table = builtin_aap_table()
     if command.results:
-        return [_seed_message(card, result) for result in command.results]
-    return [builtin_aap_table().object("message.user", content=with_supported_images(card, command.content))]
+        return [
+            table.message("message.tool", request_id=result.call_id or "",
+                          content=with_supported_images(card, result.content))
+            for result in command.results
+        ]
+    return [table.message("message.user", content=with_supported_images(card, command.content))]
 
 
 def answer_messages(card: m.AgentCard, answers: Iterable[tuple[RemoteAsk, m.Answer]]) -> list[Any]:
@@ -104,13 +117,11 @@ def answer_messages(card: m.AgentCard, answers: Iterable[tuple[RemoteAsk, m.Answ
 
 
 def _answer_message(card: m.AgentCard, asked: RemoteAsk, answer: m.Answer) -> Any:
-    given = wire_answer(asked.ask, answer)
+    table, given = builtin_aap_table(), wire_answer(asked.ask, answer)
     if isinstance(asked.ask, m.PermissionAsk):
-        said = {"role": "tool_permission", "toolCallId": asked.ref, "granted": bool(given.granted)}
-        return said | ({"reason": given.reason} if given.reason else {})
-    return builtin_aap_table().object(
-        "message.tool", call_id=asked.ref, content=with_supported_images(card, given.content)
-    )
+        return table.message("message.tool_permission", request_id=asked.ref, granted=bool(given.granted),
+                             reason=given.reason or None)
+    return table.message("message.tool", request_id=asked.ref, content=with_supported_images(card, given.content))
 
 
 def with_supported_images(card: m.AgentCard, content: m.Content) -> m.Content:

@@ -9,14 +9,17 @@ from typing import Any
 
 import orjson
 
+import gateway.model as m
+from adapters.aap.bodies import MessageBody, TurnBody
 from gateway.client import Http1Connection, HttpClient, Reconnector, SseDecoder, SseEvent, upstream_status
 from gateway.errors import BackendFailed, ConnectionLost, GatewayError, Overloaded, RateLimited, ServerUnreachable
 from gateway.json_values import read_exact_json
 from gateway.ports import ParsedFrame
+from mappings.language import DecodedFrame
 
-from .decoder import Decoder, frame_decoder
-from .missing_frames import ReceivedPieces
-from .readers import MessageBody, TurnBody, read_body
+from .decoder import Decoder, TurnFrame, frame_decoder
+from .missing_frames import WAITS, ReceivedPieces, call_frame, result_frame
+from .readers import read_body
 from .requests import SentSettings
 
 EVENT_ID = re.compile(r"[0-9]{1,15}\.([0-9]{1,9})", re.ASCII)
@@ -88,7 +91,7 @@ class TurnStream:
         elif self._connection is not None:
             self._connection.close()
 
-    async def read(self) -> list[ParsedFrame]:
+    async def read(self) -> list[TurnFrame]:
         """All frames that have arrived, at least one. There is no end: the reader knows the last frame of a turn."""
         try:
             async with asyncio.timeout(None) as self._waiting:
@@ -100,7 +103,7 @@ class TurnStream:
         finally:
             self._waiting = None
 
-    async def _read_whole(self) -> list[ParsedFrame]:
+    async def _read_whole(self) -> list[TurnFrame]:
         """The frames of a server that does not stream."""
         if self._is_whole:
             raise ConnectionLost(f"{self._upstream.name} said nothing of how the turn ended")
@@ -128,7 +131,7 @@ class TurnStream:
                 if not await self._waited_while_busy(error):
                     raise
 
-    async def receive(self) -> list[ParsedFrame]:
+    async def receive(self) -> list[TurnFrame]:
         if self._invalid is not None:
             raise self._invalid
         assert self._connection is not None, "the stream is connected"
@@ -190,9 +193,9 @@ class TurnStream:
         self._connection, self._begun, self._cut = connection, True, None
         self._decoder = SseDecoder(name=self._upstream.name)
 
-    def _frames(self, events: Sequence[SseEvent]) -> list[ParsedFrame]:
+    def _frames(self, events: Sequence[SseEvent]) -> list[TurnFrame]:
         """The frames of new events; an invalid event is raised at once, or at the next read if others came before."""
-        frames: list[ParsedFrame] = []
+        frames: list[TurnFrame] = []
         try:
             for event in events:
                 frame = self._frame(event) if self._is_new(event) else None
@@ -226,29 +229,34 @@ SSE_HEADERS = {"Accept": "text/event-stream"}
 
 
 # -- a turn that is told when it is done ------------------------------------------------------------------------------
-def frames_of_body(body: Any) -> list[ParsedFrame]:
+def frames_of_body(body: Any) -> list[TurnFrame]:
     """The frames that a turn would have had, had it been streamed."""
     exchange = read_body(TurnBody, body, "the answer")
     said = [frame for message in exchange.messages for frame in _message_frames(message)]
-    return [ParsedFrame("turn_start", {}), *said, ParsedFrame("turn_stop", {"stopReason": exchange.stop_reason})]
+    is_waiting = exchange.stop_reason is m.StopReason.TOOL_USE
+    return [START, *said, WAITS if is_waiting else DecodedFrame("turn.ended", {"stop_reason": exchange.stop_reason})]
 
 
-def _message_frames(message: MessageBody) -> list[ParsedFrame]:
-    if message.role == "tool":
-        return [ParsedFrame("tool_result", {"toolCallId": message.tool_call_id, "content": message.content})]
-    if message.role != "assistant" or message.content is None:
+def _message_frames(message: MessageBody) -> list[TurnFrame]:
+    if message.role == m.Role.TOOL:
+        return [result_frame(message)]
+    if message.role != m.Role.ASSISTANT or message.content is None:
         return []
-    if isinstance(message.content, str):
-        return [ParsedFrame("text", {"text": message.content})]
-    return [
-        ParsedFrame(name, block)
-        for block in message.content
-        if (name := _FRAME_OF_BLOCK.get(str(block.get("type")))) is not None
-    ]
+    return [frame for part in m.parts_of(message.content) if (frame := _part_frame(part)) is not None]
 
 
-_FRAME_OF_BLOCK = {"text": "text", "thinking": "thinking", "tool_use": "tool_call"}
-"""The block of a message, and the frame of that block."""
+def _part_frame(part: m.AnyPart) -> TurnFrame | None:
+    match part:
+        case m.TextPart(text=text):
+            return DecodedFrame("whole.text", {"text": text})
+        case m.ThinkingPart(text=text):
+            return DecodedFrame("whole.thinking", {"text": text})
+        case m.ToolUsePart(call=call):
+            return call_frame(call)
+    return None
+
+
+START = DecodedFrame("turn.started", {})
 
 
 @dataclass(kw_only=True, repr=False)

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 import gateway.model as m
 from adapters.aap.asks import CANCELLED, wire_answer
+from adapters.aap.bodies import MessageBody
 from gateway.http import encode_array
 from gateway.json_values import JsonValue
 from gateway.ports import DialectTable
@@ -22,25 +23,28 @@ async def history_body(table: DialectTable, kind: str, view: m.SessionView) -> o
     told = {past.asked.call_id for past in asks if past.asked.scope_id != m.ROOT and past.asked.call_id}
     returned = {past.asked.call_id for past in asks if past.asked.call_id and returned_by_client(past) is not None}
     spoken = _visible_entries(entries, told, returned)
-    merged = _merged(table, spoken, sorted(_ask_items(table, asks), key=lambda item: item[0]))
-    return table.object(f"history.{kind}", messages=await encode_array(merged))
+    merged = _merged(spoken, sorted(_ask_items(table, asks), key=lambda item: item[0]))
+    told_messages = (table.object(MessageBody.row, message) for message in merged)
+    return table.object("history", history={kind: await encode_array(told_messages)})
 
 
-HistoryItem = tuple[int, JsonValue, bool]
+Message = dict[str, Any]
+"""The names of a message as the table spells it."""
+HistoryItem = tuple[int, Any, bool]
 """The number of a record, its message or call in the history, and whether it is a call."""
 
 
-def _merged(table: DialectTable, entries: Iterable[m.HistoryEntry], asked: Iterable[HistoryItem]) -> Iterator[object]:
+def _merged(entries: Iterable[m.HistoryEntry], asked: Iterable[HistoryItem]) -> Iterator[Message]:
     """Entries and asks in the order of their records; calls that were asked together are one message."""
     calls: list[JsonValue] = []
     queue = deque(asked)
 
-    def tell(message: Any) -> Iterator[Any]:
-        yield from pending_calls_message(table, calls)
+    def tell(message: Message) -> Iterator[Message]:
+        yield from pending_calls_message(calls)
         calls.clear()
         yield message
 
-    def take_asks(before: float) -> Iterator[JsonValue]:
+    def take_asks(before: float) -> Iterator[Message]:
         while queue and queue[0][0] < before:
             _, said, is_call = queue.popleft()
             if is_call:
@@ -50,10 +54,10 @@ def _merged(table: DialectTable, entries: Iterable[m.HistoryEntry], asked: Itera
 
     for entry in entries:
         yield from take_asks(entry.seq)
-        for message in _messages(table, entry):
+        for message in _messages(entry):
             yield from tell(message)
     yield from take_asks(float("inf"))
-    yield from pending_calls_message(table, calls)
+    yield from pending_calls_message(calls)
 
 
 # -- asks -------------------------------------------------------------------------------------------------------------
@@ -69,7 +73,7 @@ def _ask_items(table: DialectTable, asks: Iterable[m.AskRecord]) -> Iterable[His
             result = _settled_content(past)
         if result is not None:
             call_id = one.call_id or one.request_id
-            yield past.settled, table.object("message.tool", call_id=call_id, content=result), False
+            yield past.settled, _message(m.Role.TOOL, result, call_id), False
 
 
 def ask_as_calls(table: DialectTable, request_id: str, ask: m.AnyAsk, scope_id: str) -> list[JsonValue]:
@@ -82,9 +86,9 @@ def ask_as_calls(table: DialectTable, request_id: str, ask: m.AnyAsk, scope_id: 
     return [] if is_told else [table.object("asked.call", call=call)]
 
 
-def pending_calls_message(table: DialectTable, calls: Sequence[object]) -> list[JsonValue]:
-    """One message of such calls, if there are any."""
-    return [table.object("message.asked", calls=list(calls))] if calls else []
+def pending_calls_message(calls: Sequence[Any]) -> list[Message]:
+    """One message of such calls, which are blocks of content already, if there are any."""
+    return [_message(m.Role.ASSISTANT, list(calls))] if calls else []
 
 
 def returned_by_client(past: m.AskRecord) -> m.Content | None:
@@ -108,14 +112,13 @@ def _settled_content(past: m.AskRecord) -> m.Content:
 # -- messages ---------------------------------------------------------------------------------------------------------
 
 def agent_messages(
-    table: DialectTable,
     entries: Iterable[m.HistoryEntry],
     told: Container[str | None] = (),
     returned: Container[str | None] = (),
-) -> list[JsonValue]:
+) -> list[Message]:
     """The messages of the agent and its tools, without those that the client sent or returned."""
     own = [entry for entry in _visible_entries(entries, told, returned) if not _by_client(entry)]
-    return [message for entry in own for message in _messages(table, entry)]
+    return [message for entry in own for message in _messages(entry)]
 
 
 def _visible_entries(
@@ -155,14 +158,18 @@ def _by_client(entry: m.HistoryEntry) -> bool:
     return entry.role is m.Role.USER or entry.origin is m.ToolOrigin.CLIENT
 
 
-def _messages(table: DialectTable, entry: m.HistoryEntry) -> list[Any]:
+def _messages(entry: m.HistoryEntry) -> list[Message]:
     """The entry as a message; none if AAP has no block for its content."""
     content = _visible_content(entry)
     if entry.role is m.Role.TOOL:
-        return [table.object("message.tool", call_id=entry.call_id, content=content)]
+        return [_message(entry.role, content, entry.call_id)]
     if not content and entry.role is m.Role.ASSISTANT and not _is_seed(entry):
         return []
-    return [table.object(f"message.{entry.role}", content=content)]
+    return [_message(entry.role, m.text_of(content) if entry.role is m.Role.SYSTEM else content)]
+
+
+def _message(role: m.Role, content: Any, call_id: str | None = None) -> Message:
+    return {"role": role, "call_id": call_id, "content": content}
 
 
 def _visible_content(entry: m.HistoryEntry) -> m.Content:

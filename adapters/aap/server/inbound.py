@@ -4,14 +4,21 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from msgspec.structs import replace
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 import gateway.model as m
 from adapters.aap import wire
+from adapters.aap.bodies import MessageBody
 from adapters.aap.wire import SECRET_MASK, NewSession, NewTurn
 from gateway.errors import Conflict, Invalid, Unsupported
 from gateway.ids import first_duplicate
 from gateway.ports import DialectTable, ParsedFrame
+
+MESSAGES = (
+    "message.user", "message.results", "message.tool", "message.tool_permission", "answer.question",
+    "answer.continuation", "answer.rollback", "decision.continuation", "turn.interrupt",
+)
+"""The client messages that the table spells."""
 
 
 # -- a new session ----------------------------------------------------------------------------------------------------
@@ -24,15 +31,14 @@ def settings_of(body: wire.NewSession, card: m.AgentCard) -> m.Settings:
     )
 
 
-def seed_of(body: wire.NewSession, card: m.AgentCard) -> list[m.SeedMessage]:
-    return [
-        m.SeedMessage(role=m.Role(message.role), content=_content(message.content, card), call_id=_call_id(message))
-        for message in body.messages
-    ]
+def seed_of(body: wire.NewSession, card: m.AgentCard, table: DialectTable) -> list[m.SeedMessage]:
+    return [_seed_message(message, card, table) for message in body.messages]
 
 
-def _call_id(message: Any) -> str | None:
-    return message.toolCallId if isinstance(message, wire.ToolMessage) else None
+def _seed_message(message: BaseModel, card: m.AgentCard, table: DialectTable) -> m.SeedMessage:
+    told = table.read_object(MessageBody.row, message.model_dump())
+    content = _accepted(told["content"], card)
+    return m.SeedMessage(role=m.Role(told["role"]), content=content, call_id=told["call_id"])
 
 
 # -- a turn -----------------------------------------------------------------------------------------------------------
@@ -46,7 +52,7 @@ def commands_of(body: wire.NewTurn, view: m.SessionView, card: m.AgentCard, tabl
     answered = (message.toolCallId for message in body.messages if not isinstance(message, wire.UserMessage))
     if (call_id := first_duplicate(answered)) is not None:
         raise Conflict(f"call '{call_id}' is answered twice")
-    if (results := _results_of_seed(body, view, card)) is not None:
+    if (results := _results_of_seed(body, view, card, table)) is not None:
         return [*_configured(body, view, card), table.command("message.results", **results)]
     return [*_configured(body, view, card), *(_command(message, view, card, table) for message in body.messages)]
 
@@ -64,7 +70,9 @@ def _configured(body: wire.NewTurn, view: m.SessionView, card: m.AgentCard) -> l
     return [] if settings == view.settings else [m.Configure(settings=settings)]
 
 
-def _results_of_seed(body: wire.NewTurn, view: m.SessionView, card: m.AgentCard) -> dict[str, Any] | None:
+def _results_of_seed(
+    body: wire.NewTurn, view: m.SessionView, card: m.AgentCard, table: DialectTable
+) -> dict[str, Any] | None:
     """The first turn of a session whose own messages end in calls of client tools: the results of those calls."""
     waiting = _open_seed_calls(view, card)
     given = {
@@ -79,8 +87,7 @@ def _results_of_seed(body: wire.NewTurn, view: m.SessionView, card: m.AgentCard)
                       param="messages")
     if missing := [call_id for call_id in waiting if call_id not in given]:
         raise Conflict(f"call '{missing[0]}' is open as well; return the results of all open calls in one turn")
-    results = [m.SeedMessage(role=m.Role.TOOL, call_id=call_id, content=_content(message.content, card))
-               for call_id, message in given.items()]
+    results = [_seed_message(message, card, table) for message in given.values()]
     words = [f"{waiting[result.call_id or ''].name} returned {m.text_of(result.content)}" for result in results]
     return {"content": "\n".join(words), "results": tuple(results)}
 
@@ -100,12 +107,14 @@ def _open_seed_calls(view: m.SessionView, card: m.AgentCard) -> dict[str, m.Tool
 
 
 def _command(message: Any, view: m.SessionView, card: m.AgentCard, table: DialectTable) -> m.AnyCommand:
+    body = message.model_dump()
     if isinstance(message, wire.UserMessage):
-        return table.command("message.user", content=_content(message.content, card))
+        return _accepted_command(table.read_command("message.user", body), card)
     ask = _pending_ask(message.toolCallId, view)
     if isinstance(message, wire.ToolPermissionMessage):
-        return _decision(message, ask, table)
-    return _result(message, ask, card, table)
+        row = _decision_row(message, ask)
+        return table.read_command(row, body, request_id=ask.request_id)
+    return _result(body, ask, card, table)
 
 
 def _pending_ask(call_id: str, view: m.SessionView) -> m.OpenAsk:
@@ -115,23 +124,23 @@ def _pending_ask(call_id: str, view: m.SessionView) -> m.OpenAsk:
     return ask
 
 
-def _decision(message: wire.ToolPermissionMessage, ask: m.OpenAsk, table: DialectTable) -> m.AnyCommand:
-    kind, given = ask.ask.kind, {"request_id": ask.request_id}
-    if kind == "permission":
-        return table.command("message.tool_permission", **given, granted=message.granted, reason=message.reason)
-    if kind == "continuation":
-        return table.command("answer.continuation", **given, proceed=message.granted, said="")
-    raise Invalid(f"call '{message.toolCallId}' waits for a tool message, not for a permission")
+def _decision_row(message: wire.ToolPermissionMessage, ask: m.OpenAsk) -> str:
+    row = {"permission": "message.tool_permission", "continuation": "decision.continuation"}.get(ask.ask.kind)
+    if row is None:
+        raise Invalid(f"call '{message.toolCallId}' waits for a tool message, not for a permission")
+    return row
 
 
-def _result(message: wire.ToolMessage, ask: m.OpenAsk, card: m.AgentCard, table: DialectTable) -> m.AnyCommand:
-    content, given = _content(message.content, card), {"request_id": ask.request_id}
+def _result(body: dict[str, Any], ask: m.OpenAsk, card: m.AgentCard, table: DialectTable) -> m.AnyCommand:
     if ask.ask.kind == "client_tool":
-        return table.command("message.tool", **given, content=content)
-    meant = m.parse_answer(ask.ask, content)
-    if meant is not None:
-        return table.command(f"answer.{ask.ask.kind}", **given, **(meant | {"said": content}))
-    raise Invalid(f"call '{message.toolCallId}' waits for a tool_permission message, not for a result")
+        return _accepted_command(table.read_command("message.tool", body, request_id=ask.request_id), card)
+    row = f"answer.{ask.ask.kind}"
+    if row not in MESSAGES:
+        call_id = table.read_message("message.tool", body)["request_id"]
+        raise Invalid(f"call '{call_id}' waits for a tool_permission message, not for a result")
+    told = table.read_message(row, body)
+    meant = m.parse_answer(ask.ask, _accepted(told["said"], card)) or {}
+    return table.command(row, **(told | meant | {"request_id": ask.request_id}))
 
 
 # -- pieces -----------------------------------------------------------------------------------------------------------
@@ -167,20 +176,18 @@ def _tool_specs(tools: Iterable[wire.ToolDeclaration]) -> tuple[m.ToolSpec, ...]
     )
 
 
-def _content(content: str | list[Any], card: m.AgentCard) -> m.Content:
-    return content if isinstance(content, str) else tuple(_part(block, card) for block in content)
+def _accepted_command(command: m.AnyCommand, card: m.AgentCard) -> m.AnyCommand:
+    if isinstance(command, m.SendMessage | m.ReturnResult):
+        _accepted(command.content, card)
+    return command
 
 
-def _part(block: Any, card: m.AgentCard) -> m.AnyPart:
-    if isinstance(block, wire.TextBlock):
-        return m.TextPart(text=block.text)
-    if isinstance(block, wire.ThinkingBlock):
-        return m.ThinkingPart(text=block.thinking)
-    if isinstance(block, wire.ToolUseBlock):
-        return m.ToolUsePart(call=m.ToolCall(call_id=block.toolCallId, name=block.name, input=block.input))
-    if not card.takes_image(block.url):
-        raise Unsupported(f"agent '{card.name}' does not take images by {card.image_kind(block.url)} address")
-    return m.ImagePart(url=block.url)
+def _accepted(content: m.Content, card: m.AgentCard) -> m.Content:
+    """The content, if the agent takes its images."""
+    for part in content if not isinstance(content, str) else ():
+        if isinstance(part, m.ImagePart) and not card.takes_image(part.url):
+            raise Unsupported(f"agent '{card.name}' does not take images by {card.image_kind(part.url)} address")
+    return content
 
 
 def recorded_commands(frame: ParsedFrame, view: m.SessionView, table: DialectTable) -> Sequence[m.AnyCommand]:

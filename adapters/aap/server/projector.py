@@ -152,8 +152,8 @@ class TurnBodyProjector(ProjectorBase):
         return (Frame(self.body(m.StopReason.NEEDS_INPUT)),) if isinstance(event, m.TurnSuspended) else NO_FRAMES
 
     def body(self, stop_reason: m.StopReason) -> bytes:
-        said = agent_messages(self.table, self.view.entries, self.known.told, self.known.returned)
-        said += pending_calls_message(self.table, self.asked)
+        said = agent_messages(self.view.entries, self.known.told, self.known.returned)
+        said += pending_calls_message(self.asked)
         return orjson.dumps(self.table.object("turn", stop_reason=stop_reason, messages=said))
 
 

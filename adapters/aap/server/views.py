@@ -4,33 +4,18 @@ from collections.abc import Iterable
 from typing import Any
 
 import gateway.model as m
-from adapters.aap.wire import SECRET_MASK, TRUST_CAPABILITY
+from adapters.aap.bodies import (
+    AgentBody,
+    MetaBody,
+    OptionBody,
+    ServerToolBody,
+    SessionAgentBody,
+    SessionBody,
+    ToolBody,
+)
+from adapters.aap.wire import ANY_PARAMETERS, SECRET_MASK, TRUST_CAPABILITY, VERSION
 from gateway.ports import DialectTable
 
-OBJECTS = {
-    "meta": ("agents",),
-    "agent": ("name", "version", "title", "description", "tools", "options", "capabilities", "how_to_answer"),
-    "tool": ("name", "title", "description", "parameters"),
-    "option.text": ("name", "title", "description", "choices", "default"),
-    "option.secret": ("name", "title", "description", "choices", "default"),
-    "option.select": ("name", "title", "description", "choices", "default"),
-    "created": ("session_id",),
-    "session": ("session_id", "agent", "tools"),
-    "session.agent": ("name", "tools", "options"),
-    "server_tool": ("name", "trust"),
-    "sessions": ("sessions", "next"),
-    "history.full": ("messages",),
-    "history.compacted": ("messages",),
-    "message.system": ("content",),
-    "message.user": ("content",),
-    "message.assistant": ("content",),
-    "message.tool": ("call_id", "content"),
-    "message.asked": ("calls",),
-    "asked.call": ("call",),
-    "asked.continuation": ("request_id", "ask"),
-    "asked.rollback": ("request_id", "ask"),
-    "turn": ("stop_reason", "messages"),
-}
 TURN_CAPABILITIES = ("resume", "interrupt")
 """The names of what `GET` and `DELETE` do at `turns/current`."""
 
@@ -38,29 +23,29 @@ TURN_CAPABILITIES = ("resume", "interrupt")
 # -- agents -----------------------------------------------------------------------------------------------------------
 
 def meta_body(table: DialectTable, cards: Iterable[m.AgentCard]) -> Any:
-    return table.object("meta", agents=[_agent(table, card) for card in cards])
+    return table.object(MetaBody.row, MetaBody(version=VERSION, agents=[_agent(card) for card in cards]))
 
 
-def _agent(table: DialectTable, card: m.AgentCard) -> Any:
-    return table.object(
-        "agent", name=card.name, version=card.version, title=card.title, description=card.description,
-        tools=[_tool(table, tool.spec) for tool in card.tools], options=[_option(table, o) for o in card.options],
+def _agent(card: m.AgentCard) -> AgentBody:
+    return AgentBody(
+        name=card.name, version=card.version, title=card.title, description=card.description,
+        tools=[_tool(tool.spec) for tool in card.tools], options=[_option(option) for option in card.options],
         capabilities=_capabilities(card), how_to_answer=m.HOW_TO_ANSWER,
     )
 
 
-def _tool(table: DialectTable, spec: m.ToolSpec) -> Any:
-    return table.object(
-        "tool", name=spec.name, title=spec.title, description=spec.description,
-        parameters=spec.parameters or {"type": "object"},
+def _tool(spec: m.ToolSpec) -> ToolBody:
+    return ToolBody(
+        name=spec.name, title=spec.title, description=spec.description, parameters=spec.parameters or ANY_PARAMETERS
     )
 
 
-def _option(table: DialectTable, option: m.AgentOption) -> Any:
+def _option(option: m.AgentOption) -> OptionBody:
     hidden = option.kind is m.OptionKind.SECRET and option.default
-    return table.object(
-        f"option.{option.kind}", name=option.name, title=option.title, description=option.description,
-        choices=option.choices, default=SECRET_MASK if hidden else option.default,
+    return OptionBody(
+        kind=option.kind, name=option.name, title=option.title, description=option.description,
+        choices=list(option.choices) if option.kind is m.OptionKind.SELECT else None,
+        default=SECRET_MASK if hidden else option.default,
     )
 
 
@@ -81,15 +66,25 @@ def _capabilities(card: m.AgentCard) -> dict[str, Any]:
 # -- sessions ---------------------------------------------------------------------------------------------------------
 
 def session_body(table: DialectTable, view: m.SessionView, card: m.AgentCard) -> Any:
+    return table.object(SessionBody.row, _session(view, card))
+
+
+def sessions_body(
+    table: DialectTable, page: Iterable[tuple[m.SessionView, m.AgentCard]], following: str | None
+) -> Any:
+    return table.object("sessions", sessions=[_session(view, card) for view, card in page], next=following)
+
+
+def _session(view: m.SessionView, card: m.AgentCard) -> SessionBody:
     filled = card.filled(view.settings)
     hidden = {name: SECRET_MASK if value else "" for name, value in filled.secrets.items()}
     tools = {t.spec.name: t.permission for t in card.tools} if filled.tools is None else filled.tools
-    agent = table.object(
-        "session.agent", name=view.agent, options=filled.options | hidden,
+    agent = SessionAgentBody(
+        name=view.agent, options=filled.options | hidden,
         tools=[
-            table.object("server_tool", name=name, trust=permission is m.Permission.ALLOW)
+            ServerToolBody(name=name, trust=permission is m.Permission.ALLOW)
             for name, permission in tools.items() if permission is not m.Permission.DENY
         ],
     )
-    client_tools = [_tool(table, spec) for spec in view.settings.client_tools]
-    return table.object("session", session_id=view.session_id, agent=agent, tools=client_tools or None)
+    client_tools = [_tool(spec) for spec in view.settings.client_tools]
+    return SessionBody(session_id=view.session_id, agent=agent, tools=client_tools or None)

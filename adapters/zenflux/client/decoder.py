@@ -8,7 +8,7 @@ import gateway.model as m
 from gateway.errors import BackendFailed
 from gateway.ids import Mint
 from gateway.ports import DecodedItem, ParsedFrame, RemoteAsk
-from mappings.language import DecodedFrame, FrameDecoder, UnreadableFrame
+from mappings.language import DecodedFrame, FrameDecoder, UnreadableBody
 
 from .readers import Bindings, builtin_zenflux_table
 from .run_decoder import READ_NAMES, RunDecoder
@@ -109,17 +109,17 @@ def read_frame(frame: ParsedFrame) -> ReadFrame | None:
         raise BackendFailed("the server sent a frame that is no object")
     try:
         return frame_decoder().decode(frame.name, frame.body)
-    except UnreadableFrame as error:
+    except UnreadableBody as error:
         return _unreadable(frame, error)
 
 
-def _unreadable(frame: ParsedFrame, error: UnreadableFrame) -> UnreadableEvent:
+def _unreadable(frame: ParsedFrame, error: UnreadableBody) -> UnreadableEvent:
     found = envelope_decoder().find(frame.name, frame.body)
     assert found is not None, "a frame that has no row is not read"
     failed = BackendFailed(f"a {found.wire} of the server cannot be understood: {error}")
     try:
         return UnreadableEvent(found.cue, found.bindings(), failed)
-    except UnreadableFrame:
+    except UnreadableBody:
         return UnreadableEvent(found.cue, {}, failed)
 
 

@@ -11,7 +11,7 @@ from gateway.ports import Dialect, Remote, RemoteAddress
 
 @cache
 def find_dialect(name: str) -> Dialect:
-    found: Dialect = importlib.import_module(f"adapters.{name}").DIALECT
+    found: Dialect = importlib.import_module("adapters").load_dialect(name)
     return found
 
 

@@ -33,7 +33,8 @@ class SessionRoutes:
             raise Invalid(f"agent.name: there is no agent '{body.agent.name}'", param="agent.name")
         await self.context.check_message_addresses(image_addresses(body.messages))
         view = await self.context.sessions.create(
-            request[OWNER], card.name, settings=inbound.settings_of(body, card), history=inbound.seed_of(body, card),
+            request[OWNER], card.name, settings=inbound.settings_of(body, card),
+            history=inbound.seed_of(body, card, self.context.table),
         )
         return json_response(self.context.table.object("created", session_id=view.session_id), 201)
 
@@ -42,8 +43,8 @@ class SessionRoutes:
         page, more = await self.context.sessions.list(
             request[OWNER], before=before, limit=self.context.settings.page_size,
         )
-        told = [views.session_body(self.context.table, view, self.context.shown_agent(view)) for view in page]
-        return json_response(self.context.table.object("sessions", sessions=told, next=encode_cursor(more)))
+        shown = [(view, self.context.shown_agent(view)) for view in page]
+        return json_response(views.sessions_body(self.context.table, shown, encode_cursor(more)))
 
     async def get(self, request: web.Request) -> web.Response:
         view = await self.context.sessions.get(request[OWNER], request.match_info["id"])

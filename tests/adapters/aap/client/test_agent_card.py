@@ -6,6 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 import gateway.model as m
+from adapters.aap.bodies import ServerToolBody
 from adapters.aap.client.readers import best_stream_mode, read_agent_card
 from adapters.aap.client.requests import settings_to_send
 from adapters.aap.server.views import meta_body
@@ -30,7 +31,7 @@ def test_our_own_description_comes_back_whole() -> None:
 def test_a_server_that_does_not_say_which_tools_it_trusts_is_trusted_with_none() -> None:
     card = read_agent_card(described({"name": "a", "tools": [{"name": "saw"}]}), "it", None)
     assert [tool.permission for tool in card.tools] == [m.Permission.ASK]
-    assert settings_to_send(card, m.Settings()).tools == [{"name": "saw", "trust": False}]
+    assert settings_to_send(card, m.Settings()).tools == [ServerToolBody(name="saw", trust=False)]
 
 
 def test_an_agent_that_says_little_can_do_little() -> None:

@@ -8,10 +8,13 @@ import pytest
 from structlog.testing import capture_logs
 
 import gateway.model as m
+from adapters.aap.bodies import MessageBody
+from adapters.aap.client.decoder import frame_decoder
 from adapters.aap.client.missing_frames import ReceivedPieces, missing_frames
-from adapters.aap.client.readers import MessageBody
+from adapters.aap.client.readers import read_body
 from gateway.errors import GatewayError
 from gateway.ports.remote import DecodedItem, ParsedFrame, RemoteTurnEnd
+from mappings.language import DecodedFrame
 from tests.support.client.byte_server import Answer, says, stream
 from tests.support.client.byte_server import serving as scripted
 from tests.support.dialects.aap.remote_conversation import MADE, SETTINGS, START, all_of, answer_to, conversing, event
@@ -105,36 +108,40 @@ def transcript(*frames: ParsedFrame) -> ReceivedPieces:
 
 
 def messages(*said: Any) -> list[MessageBody]:
-    return [MessageBody(role=one["role"], content=one["content"], tool_call_id=one.get("toolCallId")) for one in said]
+    return [read_body(MessageBody, one, "a message") for one in said]
 
 
-STOP = ParsedFrame("turn_stop", {"stopReason": "end_turn"})
+def words_of(delta: str) -> DecodedFrame:
+    return DecodedFrame("block.delta.text", {"delta": delta})
+
+
+STOP = DecodedFrame("turn.ended", {"stop_reason": m.StopReason.END_TURN})
 SEE, HEARD_CALL = (
     ParsedFrame("text", {"text": "Let me see."}),
     ParsedFrame("tool_call", {k: CALL[k] for k in CALL if k != "type"}),
 )
 HEARD_RESULT = ParsedFrame("tool_result", {"toolCallId": "c1", "content": "sunny"})
+TOLD_CALL, TOLD_RESULT = (frame_decoder().decode(frame.name, frame.body) for frame in (HEARD_CALL, HEARD_RESULT))
 DONE = [HI, CALLED, RESULT, {"role": "assistant", "content": [
     {"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "Sunny"}, {"type": "text", "text": "."}]}]
 
 
 @pytest.mark.parametrize(("heard", "missing"), [
     ([SEE, HEARD_CALL, HEARD_RESULT, ParsedFrame("text", {"text": "Sunny."})], []),
-    ([SEE, HEARD_CALL, HEARD_RESULT], [ParsedFrame("text_delta", {"delta": "Sunny."})]),
-    ([SEE, HEARD_CALL], [HEARD_RESULT, ParsedFrame("text_delta", {"delta": "Sunny."})]),
-    ([SEE], [HEARD_CALL, HEARD_RESULT, ParsedFrame("text_delta", {"delta": "Sunny."})]),
+    ([SEE, HEARD_CALL, HEARD_RESULT], [words_of("Sunny.")]),
+    ([SEE, HEARD_CALL], [TOLD_RESULT, words_of("Sunny.")]),
+    ([SEE], [TOLD_CALL, TOLD_RESULT, words_of("Sunny.")]),
 ])
-def test_what_is_missing_is_told_in_order(heard: list[ParsedFrame], missing: list[ParsedFrame]) -> None:
+def test_what_is_missing_is_told_in_order(heard: list[ParsedFrame], missing: list[DecodedFrame]) -> None:
     assert missing_frames(messages(*DONE), transcript(*heard), []) == [*missing, STOP]
 
 
 def test_a_turn_that_was_continued_begins_after_what_was_returned() -> None:
     heard = transcript(HEARD_RESULT, ParsedFrame("text_delta", {"delta": "Sun"}))
-    assert missing_frames(messages(*DONE), heard, ["c1"]) == [ParsedFrame("text_delta", {"delta": "ny."}), STOP]
+    assert missing_frames(messages(*DONE), heard, ["c1"]) == [words_of("ny."), STOP]
     assert missing_frames(messages(*DONE[:2]), heard, ["c1"]) is None
     assert missing_frames(messages(*DONE), heard, ["c1", "c2"]) is None
 
 
 def test_a_turn_with_an_open_call_waits() -> None:
-    waits = ParsedFrame("turn_stop", {"stopReason": "tool_use"})
-    assert missing_frames(messages(HI, CALLED), transcript(SEE), []) == [HEARD_CALL, waits]
+    assert missing_frames(messages(HI, CALLED), transcript(SEE), []) == [TOLD_CALL, DecodedFrame("turn.suspended", {})]

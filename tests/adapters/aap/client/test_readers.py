@@ -5,35 +5,39 @@ from typing import Any
 import pytest
 
 import gateway.model as m
-from adapters.aap.client.readers import (
-    CallFrame,
-    CreatedBody,
-    MetaBody,
-    media_type_of,
-    read_body,
-    read_content,
-)
+from adapters.aap.bodies import AgentBody, CreatedBody, MessageBody, MetaBody, ToolBody
+from adapters.aap.client.readers import media_type_of, read_body
 from gateway.errors import BackendFailed
 
 
 def test_names_are_aaps_and_members_nobody_knows_are_passed_over() -> None:
-    assert read_body(CallFrame, {"toolCallId": "c", "name": "n", "extra": [1]}, "a call") == CallFrame(
-        tool_call_id="c", name="n", input=None)
+    assert read_body(MessageBody, {"role": "tool", "toolCallId": "c", "extra": [1]}, "a message") == MessageBody(
+        role="tool", call_id="c", content=None)
 
 
 @pytest.mark.parametrize(("body", "words"), [
-    ({}, "'toolCallId' is missing"), ([], "must be an object, not an array"), (None, "not null"),
-    ({"toolCallId": "", "name": "n"}, "toolCallId: must not be empty"),
-    ({"toolCallId": 3, "name": "n"}, "toolCallId: must be a string, not a whole number"),
+    ({}, "'name' is missing"), ([], "'the body' should be an object"), (None, "'the body' should be an object"),
+    ({"name": ""}, "'name' should be a text that is not empty"),
+    ({"name": 3}, "'name' should be a text that is not empty"),
+    ({"name": "n", "parameters": []}, "'parameters' should be an object"),
 ])
 def test_what_cannot_be_is_refused_in_clear_words(body: Any, words: str) -> None:
-    with pytest.raises(BackendFailed, match=f"a call of the server cannot be understood: .*{words}"):
-        read_body(CallFrame, body, "a call")
+    with pytest.raises(BackendFailed, match=f"a tool of the server cannot be understood: {words}"):
+        read_body(ToolBody, body, "a tool")
+
+
+def test_what_is_wrong_within_a_list_is_named_with_its_place() -> None:
+    body = {"version": 3, "agents": [{"name": "a"}, {"name": "b", "tools": [{"name": "t"}, {}]}]}
+    with pytest.raises(BackendFailed, match=r"'agents\.1\.tools\.1\.name' is missing"):
+        read_body(MetaBody, body, "the description")
+    body["agents"] = [{"name": "a", "capabilities": {"stream": 5}}]
+    with pytest.raises(BackendFailed, match=r"the description of the server cannot be understood: .*capabilities"):
+        read_body(MetaBody, body, "the description")
 
 
 def test_what_is_refused_is_not_repeated() -> None:
     with pytest.raises(BackendFailed) as refused:
-        read_body(CallFrame, {"toolCallId": {"secret": "sk-12345678"}, "name": "n"}, "a call")
+        read_body(AgentBody, {"name": {"secret": "sk-12345678"}}, "an agent")
     assert "sk-12345678" not in str(refused.value)
 
 
@@ -44,13 +48,17 @@ def test_a_session_has_an_id_that_can_be_part_of_an_address(id: str) -> None:
     assert read_body(CreatedBody, {"sessionId": "sess_1.2-ü"}, "the answer").session_id == "sess_1.2-ü"
 
 
+def content_of(said: Any) -> Any:
+    return read_body(MessageBody, {"role": "assistant", "content": said}, "a message").content
+
+
 def test_content_is_words_or_parts() -> None:
-    assert (read_content(None), read_content("words")) == ("", "words")
+    assert (content_of(None), content_of("words")) == (None, "words")
     blocks: list[dict[str, Any]] = [
         {"type": "text", "text": "a"}, {"type": "thinking", "thinking": "b"}, {"type": "video"}, {"type": "text"},
         {"type": "tool_use", "toolCallId": "c", "name": "n", "input": {"x": 1}}, {"type": "image", "url": "https://e/i"},
     ]
-    assert read_content(blocks) == (
+    assert content_of(blocks) == (
         m.TextPart(text="a"),
         m.ThinkingPart(text="b"),
         m.ToolUsePart(call=m.ToolCall(call_id="c", name="n", input={"x": 1})),

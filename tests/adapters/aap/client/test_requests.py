@@ -68,16 +68,15 @@ def test_only_what_has_changed_is_said_again() -> None:
     assert changed_settings(DEMO_CARD, before, same) == {}
     other = settings_to_send(DEMO_CARD, m.Settings(tools={"calc": m.Permission.ALLOW}, client_tools=(LAMP,)))
     said = changed_settings(DEMO_CARD, before, other)
-    assert said["agent"] == {"tools": [{"name": "calc", "trust": True}], "options": {"mood": "plain"}}
-    assert [tool["name"] for tool in said["tools"]] == ["lamp"]
-    wire.NewTurn.model_validate(new_turn(turn_messages(DEMO_CARD, m.SendMessage(content="hi")), "delta", said))
+    turn = new_turn(turn_messages(DEMO_CARD, m.SendMessage(content="hi")), "delta", said)
+    assert turn["agent"] == {"tools": [{"name": "calc", "trust": True}], "options": {"mood": "plain"}}
+    assert [tool["name"] for tool in turn["tools"]] == ["lamp"]
+    wire.NewTurn.model_validate(turn)
 
 
 def test_where_nobody_knows_how_things_were_all_is_said() -> None:
-    assert changed_settings(DEMO_CARD, None, settings_to_send(DEMO_CARD, m.Settings(tools={}))) == {
-        "agent": {"tools": []},
-        "tools": [],
-    }
+    changes = changed_settings(DEMO_CARD, None, settings_to_send(DEMO_CARD, m.Settings(tools={})))
+    assert new_turn([], "none", changes) == {"messages": [], "stream": "none", "agent": {"tools": []}, "tools": []}
 
 
 def test_settings_are_never_printed() -> None:

@@ -11,10 +11,11 @@ import orjson
 import pytest
 
 import gateway.model as m
+from adapters.aap.client.decoder import frame_decoder
 from adapters.aap.client.turn_stream import EVENT_ID, StreamInterrupted, TurnStream, frames_of_body
 from gateway.client import HttpClient
 from gateway.errors import BackendFailed, ConnectionLost, GatewayError, Overloaded, RateLimited, TimedOut
-from gateway.ports.remote import DecodedItem, NewRemoteSession, ParsedFrame, RemoteTurnEnd, Timeouts
+from gateway.ports.remote import DecodedItem, NewRemoteSession, RemoteTurnEnd, Timeouts
 from tests.support.client.byte_server import (
     END,
     ReceivedRequest,
@@ -345,15 +346,18 @@ def test_a_whole_turn_is_told_as_the_frames_it_would_have_had() -> None:
         {"role": "assistant", "content": blocks}, {"role": "tool", "toolCallId": "c", "content": "noon"},
         {"role": "assistant", "content": "b"}, {"role": "user", "content": "?"}, {"role": "assistant"},
     ]}
+    decode = frame_decoder().decode
     assert frames_of_body(body) == [
-        ParsedFrame("turn_start", {}),
-        ParsedFrame("thinking", blocks[0]),
-        ParsedFrame("text", blocks[1]),
-        ParsedFrame("tool_call", blocks[4]),
-        ParsedFrame("tool_result", {"toolCallId": "c", "content": "noon"}),
-        ParsedFrame("text", {"text": "b"}),
-        ParsedFrame("turn_stop", {"stopReason": "end_turn"}),
+        decode("turn_start", {}),
+        decode("thinking", blocks[0]),
+        decode("text", blocks[1]),
+        decode("tool_call", blocks[4]),
+        decode("tool_result", {"toolCallId": "c", "content": "noon"}),
+        decode("text", {"text": "b"}),
+        decode("turn_stop", {"stopReason": "end_turn"}),
     ]
+    for reason in ("tool_use", "error", "novel"):
+        assert frames_of_body({"stopReason": reason, "messages": []})[-1] == decode("turn_stop", {"stopReason": reason})
 
 
 @pytest.mark.parametrize("body", [None, [], {}, {"stopReason": 3}, {"stopReason": "end_turn", "messages": [7]}])

@@ -164,7 +164,7 @@ def test_seeds_become_history() -> None:
         {"role": "system", "content": "be kind"}, {"role": "user", "content": "hi"},
         {"role": "assistant", "content": [{"type": "text", "text": "hello"}]}, tool("42", "call_7"),
     ])
-    assert inbound.seed_of(body, CAPABLE) == [
+    assert inbound.seed_of(body, CAPABLE, table("aap")) == [
         m.SeedMessage(role=m.Role.SYSTEM, content="be kind"), m.SeedMessage(role=m.Role.USER, content="hi"),
         m.SeedMessage(role=m.Role.ASSISTANT, content=(m.TextPart(text="hello"),)),
         m.SeedMessage(role=m.Role.TOOL, content="42", call_id="call_7"),

@@ -1,0 +1,145 @@
+"""AAP's bodies by the names that its table spells: a server writes them, a client reads them."""
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from msgspec import Struct
+
+import gateway.model as m
+
+
+class Body(Struct, frozen=True, kw_only=True):
+    """One row of the table's objects."""
+
+    row: ClassVar[str]
+
+
+# -- agents -----------------------------------------------------------------------------------------------------------
+class ToolBody(Body, frozen=True, kw_only=True):
+    row: ClassVar[str] = "tool"
+    name: str
+    title: str | None = None
+    description: str | None = None
+    parameters: dict[str, Any] | None = None
+
+
+class OptionBody(Body, frozen=True, kw_only=True):
+    row: ClassVar[str] = "option"
+    kind: str
+    name: str
+    title: str | None = None
+    description: str | None = None
+    choices: Sequence[str] | None = None
+    default: str | None = None
+
+
+class AgentBody(Body, frozen=True, kw_only=True):
+    row: ClassVar[str] = "agent"
+    name: str
+    title: str | None = None
+    version: str | None = None
+    description: str | None = None
+    tools: Sequence[ToolBody] | None = None
+    options: Sequence[OptionBody] | None = None
+    capabilities: dict[str, dict[str, Any] | None] | None = None
+    how_to_answer: str | None = None
+
+
+class MetaBody(Body, frozen=True, kw_only=True):
+    row: ClassVar[str] = "meta"
+    version: int
+    agents: Sequence[AgentBody]
+
+
+# -- sessions ---------------------------------------------------------------------------------------------------------
+class ServerToolBody(Body, frozen=True, kw_only=True):
+    row: ClassVar[str] = "server_tool"
+    name: str
+    trust: bool | None = None
+
+
+class SessionAgentBody(Body, frozen=True, kw_only=True):
+    """What a session has chosen of its agent."""
+
+    row: ClassVar[str] = "session.agent"
+    name: str | None = None
+    tools: Sequence[ServerToolBody] | None = None
+    options: dict[str, str] | None = None
+
+
+class SessionBody(Body, frozen=True, kw_only=True):
+    row: ClassVar[str] = "session"
+    session_id: str | None = None
+    agent: SessionAgentBody
+    tools: Sequence[ToolBody] | None = None
+
+
+class ListedSession(Body, frozen=True, kw_only=True):
+    row: ClassVar[str] = "session.listed"
+    session_id: str
+    agent: SessionAgentBody
+    tools: Sequence[ToolBody] | None = None
+
+
+class SessionsBody(Body, frozen=True, kw_only=True):
+    row: ClassVar[str] = "sessions"
+    sessions: Sequence[ListedSession]
+    next: str | None = None
+
+
+class CreatedBody(Body, frozen=True, kw_only=True):
+    row: ClassVar[str] = "created"
+    session_id: str
+
+
+# -- messages ---------------------------------------------------------------------------------------------------------
+class MessageBody(Body, frozen=True, kw_only=True):
+    row: ClassVar[str] = "message"
+    role: str
+    call_id: str | None = None
+    content: m.Content | None = None
+
+
+class HistoriesBody(Body, frozen=True, kw_only=True):
+    row: ClassVar[str] = "histories"
+    full: Sequence[MessageBody] | None = None
+    compacted: Sequence[MessageBody] | None = None
+
+
+class HistoryBody(Body, frozen=True, kw_only=True):
+    row: ClassVar[str] = "history"
+    history: HistoriesBody
+
+
+class TurnBody(Body, frozen=True, kw_only=True):
+    """A turn that is not streamed."""
+
+    row: ClassVar[str] = "turn"
+    stop_reason: str
+    messages: Sequence[MessageBody] = ()
+
+
+# -- what an application asks for -------------------------------------------------------------------------------------
+class NewSessionBody(Body, frozen=True, kw_only=True):
+    row: ClassVar[str] = "session.new"
+    agent: SessionAgentBody
+    messages: Sequence[MessageBody] | None = None
+    tools: Sequence[ToolBody] | None = None
+
+
+class NewTurnBody(Body, frozen=True, kw_only=True):
+    row: ClassVar[str] = "turn.new"
+    messages: Sequence[Any]
+    stream: str
+    agent: SessionAgentBody | None = None
+    tools: Sequence[ToolBody] | None = None
+
+
+BODIES: tuple[type[Body], ...] = (
+    ToolBody, OptionBody, AgentBody, MetaBody, ServerToolBody, SessionAgentBody, SessionBody, ListedSession,
+    SessionsBody, CreatedBody, MessageBody, HistoriesBody, HistoryBody, TurnBody, NewSessionBody, NewTurnBody,
+)
+OBJECTS: dict[str, tuple[str, ...] | type[Body]] = {
+    **{body.row: body for body in BODIES},
+    "asked.call": ("call",), "asked.continuation": ("request_id", "ask"), "asked.rollback": ("request_id", "ask"),
+}

@@ -1,0 +1,242 @@
+"""The HTTP side of a plain dialect: each handler does what its route says in the table."""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+from aiohttp import web
+from pydantic import BaseModel, ConfigDict, Field
+
+import gateway.model as m
+from gateway.errors import Invalid, NotFound
+from gateway.http import (
+    OWNER,
+    Context,
+    Idempotency,
+    ResumedSubscription,
+    decode_cursor,
+    encode_cursor,
+    json_response,
+    parse_json,
+    public,
+    read_bytes,
+    stream_sse,
+)
+from gateway.ports import NO_OPTIONS, Receipt
+from mappings.language import PlainTable, Route, RouteShape, UnreadableBody
+
+from .inbound import JsonObject, check_command, command_of, image_addresses, message_of, seed_of, settings_of
+from .socket import serve_session
+from .views import agent_names, session_names
+
+PAGE_SIZE = 50
+CURSOR = re.compile(r"([0-9]{1,15})(?:\.([0-9]{1,6}))?", re.ASCII)
+"""The number of a record, and how many of its events the client has had, if it has not had all."""
+
+
+class PlainSettings(BaseModel):
+    """What config.yaml may say under the dialect's name."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    agent: str | None = None
+    page_size: int = Field(PAGE_SIZE, ge=1, le=1000)
+
+
+class StreamPlace(NamedTuple):
+    """After which record a stream begins, and how many events of the next one are left out."""
+
+    after: int
+    had: int
+
+
+def routes(table: PlainTable, context: Context[PlainSettings]) -> Iterable[web.RouteDef]:
+    made = [_route_def(route, PlainRoute(route, table, context), context.mount) for route in table.routes]
+    return Idempotency(context.answers).routes(made)
+
+
+def _route_def(route: Route, handler: "PlainRoute", mount: str) -> web.RouteDef:
+    async def handle(request: web.Request) -> web.StreamResponse:
+        return await handler.handle(request)
+
+    is_public = all(action.public for action in route.actions)
+    return web.route(route.method, f"{mount}{route.path}", public(handle) if is_public else handle)
+
+
+class PlainRoute:
+    """One route of the table."""
+
+    def __init__(self, route: Route, table: PlainTable, context: Context[PlainSettings]) -> None:
+        self._route, self._context = route, context
+        inputs = table.shape.inputs
+        self._is_websocket = table.shape.transport == "websocket"
+        self._messages = [name for action in route.actions for name in action.input]
+        self._has_body = any(name in inputs and inputs[name].wire is not None for name in self._messages)
+        self._session_verbs: Mapping[str, Callable[..., Any]] = {
+            "create": self._create, "list": self._list, "get": self._get, "delete": self._delete}
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        body: dict[str, Any] = {}
+        action, message = self._route.actions[0], ""
+        if self._messages and not (self._is_websocket and action.stream):
+            body = await _read_object(request) if self._has_body else {}
+            message = message_of(body, self._messages, self._context.table)
+            action = next(action for action in self._route.actions if message in action.input)
+        if action.session is not None:
+            answer: web.StreamResponse = await self._session_verbs[action.session](request, action, message, body)
+            return answer
+        session_id = request.match_info.get("session")
+        if message and session_id is not None:
+            return await self._submit(request, action, session_id, message, body)
+        if action.stream is not None and session_id is not None:
+            return await self._stream(request, action, session_id)
+        return await self._show(request, action, session_id)
+
+    # -- sessions -----------------------------------------------------------------------------------------------------
+
+    async def _create(
+        self, request: web.Request, action: RouteShape, message: str, body: dict[str, Any],
+    ) -> web.StreamResponse:
+        context, said = self._context, dict[str, Any]()
+        if action.body is not None:
+            given = body or await _read_object(request, may_be_empty=True)
+            said = _readable(context.table.read_object, action.body, given)
+        agent = said.get("agent") or context.settings.agent or next(iter(context.agents))
+        if agent not in context.agents:
+            raise Invalid(f"there is no agent '{agent}'; there are {', '.join(context.agents)}", param="agent")
+        view = await context.sessions.create(
+            request[OWNER], agent, title=said.get("title"), metadata=said.get("metadata") or None,
+            settings=settings_of(said), history=seed_of(said))
+        if not message:
+            return self._answer(action, view, 201)
+        async with context.undo_if_refused(lambda: context.sessions.delete(request[OWNER], view.session_id)):
+            return await self._submit(request, action, view.session_id, message, body)
+
+    async def _list(self, request: web.Request, action: RouteShape, *_: Any) -> web.Response:
+        context = self._context
+        said = _readable(context.table.read_query, action.query, request.query) if action.query is not None else {}
+        limit = context.settings.page_size if said.get("limit") is None else said["limit"]
+        if not 1 <= limit <= context.settings.page_size:
+            raise Invalid(f"a page has 1 to {context.settings.page_size} sessions, not {limit}", param="limit")
+        page, more = await context.sessions.list(
+            request[OWNER], before=decode_cursor(said.get("after")), limit=limit)
+        sessions = [session_names(view, context.agents.values()) for view in page]
+        shown = context.table.object(str(action.object), sessions=sessions, next=encode_cursor(more))
+        return json_response(shown, action.status or 200)
+
+    async def _get(self, request: web.Request, action: RouteShape, *_: Any) -> web.Response:
+        view = await self._context.sessions.get(request[OWNER], request.match_info["session"])
+        return self._answer(action, view, 200)
+
+    async def _delete(self, request: web.Request, action: RouteShape, *_: Any) -> web.Response:
+        view = await self._context.sessions.get(request[OWNER], request.match_info["session"])
+        await self._context.sessions.delete(request[OWNER], view.session_id)
+        return self._answer(action, view, 200)
+
+    async def _show(self, request: web.Request, action: RouteShape, session_id: str | None) -> web.Response:
+        if session_id is not None:
+            return self._answer(action, await self._context.sessions.get(request[OWNER], session_id), 200)
+        agents = [agent_names(card) for card in self._context.agents.values()]
+        return json_response(self._context.table.object(str(action.object), agents=agents), action.status or 200)
+
+    def _answer(self, action: RouteShape, view: m.SessionView, status: int) -> web.Response:
+        """The session as the row of the route shows it; no content if the route has no row."""
+        if action.object is None:
+            return web.Response(status=action.status or 204)
+        names = session_names(view, self._context.agents.values())
+        return json_response(self._context.table.object(action.object, **names), action.status or status)
+
+    # -- turns --------------------------------------------------------------------------------------------------------
+
+    async def _submit(
+        self, request: web.Request, action: RouteShape, session_id: str, message: str, body: dict[str, Any],
+    ) -> web.StreamResponse:
+        """Give the message to the session, and answer with the stream of the turn, with its result, or with nothing."""
+        context, owner = self._context, request[OWNER]
+        view = await context.sessions.get(owner, session_id)
+        command = command_of(message, body, view, context.table)
+        check_command(command, view, context.agent_of(view))
+        await context.check_message_addresses(image_addresses(command))
+        if action.stream is None and action.object is None:
+            await context.sessions.submit(owner, session_id, [command])
+            return web.Response(status=action.status or 204)
+        with context.sessions.reserve_stream(owner) as place:
+            submitting = context.sessions.submit(owner, session_id, [command])
+            receipt = await context.begin_turn(owner, session_id, submitting)
+            if not receipt.begun:
+                return self._answer(action, await context.sessions.get(owner, session_id), 200)
+            if action.stream is not None:
+                return await context.stream_turn(request, session_id, receipt, NO_OPTIONS, place)
+            await self._wait(owner, session_id, receipt, place)
+        return self._answer(action, await context.sessions.get(owner, session_id), 200)
+
+    async def _wait(self, owner: str, session_id: str, receipt: Receipt, place: Any) -> None:
+        """Wait until the turn yields."""
+        async with self._context.follow_turn(owner, session_id, receipt, NO_OPTIONS, place) as subscription:
+            while chunks := await subscription.chunks():
+                if any(chunk.yields for chunk in chunks):
+                    return
+            raise self._context.lost_turn_error(session_id, subscription)
+
+    # -- streams ------------------------------------------------------------------------------------------------------
+
+    async def _stream(self, request: web.Request, action: RouteShape, session_id: str) -> web.StreamResponse:
+        """The events of the session after those that the client has had; of a turn only until it yields."""
+        context = self._context
+        context.check_open()
+        view = await context.sessions.get(request[OWNER], session_id)
+        cursor = self._cursor(request, action, view)
+        if self._is_websocket:
+            return await serve_session(request, context, action, session_id, cursor.after)
+        if action.stream == "turn" and _is_over(view, cursor):
+            return web.Response(status=204)
+        subscription = await context.sessions.subscribe(
+            request[OWNER], session_id, context.dialect, NO_OPTIONS, after=cursor.after)
+        try:
+            return await stream_sse(
+                request, ResumedSubscription(subscription, cursor.had), heartbeat=context.heartbeat,
+                patience=context.send_timeout, until_yield=action.stream == "turn")
+        finally:
+            subscription.close()
+
+    def _cursor(self, request: web.Request, action: RouteShape, view: m.SessionView) -> StreamPlace:
+        """Where the client goes on: after the last event that it names, or from the start of the turn or session."""
+        read = self._context.table.read_query
+        said = _readable(read, action.query, request.query) if action.query is not None else dict(request.query)
+        named = (request.headers.get("Last-Event-ID"), said.get("after"))
+        given = {str(one) for one in named if one not in (None, "")}
+        if len(given) > 1:
+            raise Invalid("Last-Event-ID and the query name different events: send one of them", param="Last-Event-ID")
+        if not given:
+            if action.stream == "session":
+                return StreamPlace(0, 0)
+            if not view.begun_at:
+                raise NotFound(f"session '{view.session_id}' has had no turn yet")
+            return StreamPlace(view.begun_at - 1, 0)
+        found = CURSOR.fullmatch(given.pop())
+        if found is None or int(found[1]) > view.head:
+            raise Invalid("Last-Event-ID: must be the id of an event of this session", param="Last-Event-ID")
+        seq, had = int(found[1]), int(found[2] or 0)
+        return StreamPlace(max(seq - 1, 0), had) if had else StreamPlace(seq, 0)
+
+
+def _is_over(view: m.SessionView, cursor: StreamPlace) -> bool:
+    """Whether no turn runs, and the client has had the end of the last one."""
+    is_running = view.status is m.SessionStatus.RUNNING
+    return not is_running and bool(view.stops) and cursor.after >= view.stops[-1] and not cursor.had
+
+
+async def _read_object(request: web.Request, *, may_be_empty: bool = False) -> dict[str, Any]:
+    body = await read_bytes(request)
+    if may_be_empty and not body.strip():
+        return {}
+    return (await parse_json(body, JsonObject)).model_extra or {}
+
+
+def _readable(read: Callable[[str, Any], dict[str, Any]], row: str, body: Any) -> dict[str, Any]:
+    """What a client sends, read with a row; raises an error that names the field."""
+    try:
+        return read(row, body)
+    except UnreadableBody as error:
+        raise Invalid(f"{error.field}: {error.problem}", param=error.field) from None
+
