@@ -13,6 +13,7 @@ from .content_decoder import make_struct
 from .expressions import Constant, slots
 from .filters import Filter
 from .frame_decoder import DATA, Spelling, SpellingReader, UnreadableBody, has_constants
+from .reader_code import compile_check
 from .scopes import command_scope
 from .shape import InputTemplate
 from .spellings import SpellingCompiler
@@ -27,11 +28,12 @@ class MessageReader:
         self._row = SpellingReader(spelling, frozenset(), None)
         self._exact = SpellingReader(spelling, frozenset(spelling.constants), None)
         self._constants = dict(spelling.constants)
+        self._has_constants = compile_check(list(self._constants.items()))
 
     def read(self, body: Any) -> dict[str, Any]:
         """The bindings. Raises `UnreadableBody`, also where something else stands in the place of a constant."""
         root = {DATA: body}
-        if not self._row.is_sure and not self._row.fits(root):
+        if not self._has_constants(root) and not self._row.fits(root):
             raise self._wrong_constant(root)
         return self._row.read(root)
 
@@ -86,7 +88,7 @@ def spelled_message(
 
     def make(bindings: Mapping[str, Any]) -> m.AnyCommand:
         given = {key: value for key, value in bindings.items() if value is not None and key in fields}
-        return cast(m.AnyCommand, command(**fixed, **given))
+        return cast(m.AnyCommand, command(**fixed, **given) if fixed else command(**given))
 
     def make_nested(bindings: Mapping[str, Any]) -> m.AnyCommand:
         made: m.AnyCommand = make_struct(command, {**fixed, **{k: v for k, v in bindings.items() if k in fields}})

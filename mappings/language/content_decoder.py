@@ -21,7 +21,7 @@ class ContentDecoder:
     """Blocks of the wire → parts of the model. Blocks of kinds that the table does not have are passed over."""
 
     def __init__(self, spellings: Sequence[Spelling]) -> None:
-        self._readers = [SpellingReader(one, frozenset(one.constants), None) for one in spellings]
+        self._key, self._readers = _told_apart_by_one_member(spellings)
 
     def content(self, value: Any) -> m.Content:
         """A text stays a text."""
@@ -51,14 +51,32 @@ class ContentDecoder:
     def part(self, block: Any) -> m.AnyPart | None:
         if not isinstance(block, dict):
             return None
-        for reader in self._readers:
-            if reader.fits(block):
+        word = block.get(self._key)
+        for reader, is_known in self._readers.get(word if isinstance(word, str) else None, ()):
+            if is_known or reader.fits(block):
                 try:
                     part: m.AnyPart = make_struct(PART_TYPES[reader.cue], part_fields(reader.cue, reader.read(block)))
                     return part
                 except (UnreadableBody, TypeError):
                     continue
         return None
+
+
+Readers = dict[str | None, list[tuple[SpellingReader, bool]]]
+"""By the word of a block: its readers, and whether the word alone tells that it is the one."""
+
+
+def _told_apart_by_one_member(spellings: Sequence[Spelling]) -> tuple[str | None, Readers]:
+    """The member that all kinds of blocks have a word for, and the readers of each word; without one, all of them."""
+    readers = [(one, SpellingReader(one, frozenset(one.constants), None)) for one in spellings]
+    common = [path for path in (spellings[0].constants if spellings else ())
+              if len(path) == 1 and all(isinstance(one.constants.get(path), str) for one in spellings)]
+    if not common:
+        return None, {None: [(reader, False) for _, reader in readers]}
+    found: Readers = {}
+    for one, reader in readers:
+        found.setdefault(one.constants[common[0]], []).append((reader, len(one.constants) == 1))
+    return str(common[0][0]), found
 
 
 def part_fields(kind: str, bindings: dict[str, Any]) -> dict[str, Any]:

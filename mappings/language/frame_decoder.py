@@ -130,7 +130,7 @@ class BindingReader:
                 continue
             if written and isinstance(value, dict):
                 value = {key: item for key, item in value.items() if key not in written}
-            unfit = UnreadableBody(path, f"should be {NOUNS[kind]}")
+            unfit: UnreadableBody | None = None
             if CHECKS[kind](value):
                 try:
                     return value if invert is None else invert(value)
@@ -140,7 +140,7 @@ class BindingReader:
                     unfit = UnreadableBody(path, f"cannot be read: {error}")
                 except ValueError:
                     pass
-            wrong = wrong or unfit
+            wrong = wrong or unfit or UnreadableBody(path, f"should be {NOUNS[kind]}")
         if self.need is Need.LENIENT or (wrong is None and self.need is Need.STRICT):
             return None
         raise wrong or UnreadableBody(self.sources[0].path, "is missing")

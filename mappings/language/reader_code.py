@@ -18,6 +18,7 @@ IS_OF_TYPE = {
     "bool": "type({0}) is bool",
     "object": "type({0}) is dict",
     "list": "type({0}) is list",
+    "content": "type({0}) is str or (type({0}) is list and all([type(block) is dict for block in {0}]))",
 }
 """Types whose check is one expression; bindings of other types go the slower way."""
 
@@ -73,6 +74,17 @@ def compile_finder(forms: Sequence[FinderForm], slowly: Find) -> Find:
 
 def _index(path: Path) -> str:
     return "".join(f"[{key!r}]" for key in path)
+
+
+def compile_check(constants: Sequence[tuple[Path, Any]]) -> Callable[[Any], bool]:
+    """A function that tells whether a frame has all of these constants at their places."""
+    names: dict[str, Any] = {f"c{index}": value for index, (_, value) in enumerate(constants)}
+    checks = [f"frame{''.join(f'[{key!r}]' for key in path)} == c{index}" for index, (path, _) in enumerate(constants)]
+    lines = ["def check(frame):", "    try:", f"        return {' and '.join(checks) or 'True'}",
+             "    except (KeyError, TypeError, IndexError):", "        return False"]
+    exec("\n".join(lines), names)  # noqa: S102 - made of paths that are quoted
+    made: Callable[[Any], bool] = names["check"]
+    return made
 
 
 class Fetched(NamedTuple):

@@ -146,7 +146,8 @@ class Table:
     def read_command(self, message: str, body: Any, /, **given: Any) -> m.AnyCommand:
         """The command of a client message as it came; `given` wins over what it says. Raises `UnreadableBody`."""
         row = self._messages[message]
-        return row.command({**row.read(body), **given})
+        said = row.read(body)
+        return row.command(said | given if given else said)
 
     def find_message(self, body: Any, *among: str) -> str | None:
         """The message that this body is, by the constants of the rows, all of which it must have."""

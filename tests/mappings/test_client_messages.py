@@ -55,7 +55,7 @@ def load(folder: Path, inputs: str = INPUTS, rows: tuple[str, ...] = ROWS) -> Ta
     frames = ", ".join(f"{event.name}: []" for event in m.EVENTS)
     support = ", ".join(f"{feature}: full" for feature in FEATURES)
     file = folder / "small.yaml"
-    types = "types: { say: { limit: int? } }" if inputs == INPUTS else "types: {}"
+    types = 'types: { say: { limit: "int?" } }' if inputs == INPUTS else "types: {}"
     words = {"FRAMES": frames, "SUPPORT": support, "INPUTS": inputs, "TYPES": types}
     text = TABLE
     for word, meaning in words.items():

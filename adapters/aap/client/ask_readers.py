@@ -8,10 +8,7 @@ import gateway.model as m
 from adapters.aap.bodies import MessageBody, SessionBody
 from gateway.client import read_continuation, read_questions, read_rollback
 
-from .readers import CallFrame, read_tool_spec
-
-CONTINUE_TOOL, ROLLBACK_TOOL = "confirm_continue", "choose_rollback"
-"""The names of calls that stand for asks without a call; a declared tool of such a name is that tool."""
+from .readers import CallFrame, builtin_aap_table, read_tool_spec
 
 
 class SessionTools(Struct, frozen=True, kw_only=True):
@@ -31,12 +28,14 @@ class SessionTools(Struct, frozen=True, kw_only=True):
         )
 
     def ask_without_call(self, said: CallFrame) -> m.AnyAsk | None:
-        """The ask that such a call stands for."""
+        """The ask that such a call stands for; a declared tool of such a name is that tool."""
         if said.name in self.client or said.name in self.server:
             return None
-        if said.name == CONTINUE_TOOL:
-            return read_continuation(said.input or {})
-        return read_rollback(said.input or {}) if said.name == ROLLBACK_TOOL else None
+        table, given = builtin_aap_table(), said.input or {}
+        block = table.object("asked.call", call=m.ToolCall(call_id=said.tool_call_id, name=said.name, input=given))
+        if table.is_object("asked.continuation", block):
+            return read_continuation(given)
+        return read_rollback(given) if table.is_object("asked.rollback", block) else None
 
     def is_ask(self, call: m.ToolCall) -> bool:
         """Whether a call stands for an ask."""

@@ -36,7 +36,7 @@ def seed_of(body: wire.NewSession, card: m.AgentCard, table: DialectTable) -> li
 
 
 def _seed_message(message: BaseModel, card: m.AgentCard, table: DialectTable) -> m.SeedMessage:
-    told = table.read_object(MessageBody.row, message.model_dump())
+    told = table.read_object(MessageBody.row, _sent(message))
     content = _accepted(told["content"], card)
     return m.SeedMessage(role=m.Role(told["role"]), content=content, call_id=told["call_id"])
 
@@ -107,9 +107,12 @@ def _open_seed_calls(view: m.SessionView, card: m.AgentCard) -> dict[str, m.Tool
 
 
 def _command(message: Any, view: m.SessionView, card: m.AgentCard, table: DialectTable) -> m.AnyCommand:
-    body = message.model_dump()
+    body = _sent(message)
     if isinstance(message, wire.UserMessage):
-        return _accepted_command(table.read_command("message.user", body), card)
+        command = table.read_command("message.user", body)
+        assert isinstance(command, m.SendMessage)
+        _accepted(command.content, card)
+        return command
     ask = _pending_ask(message.toolCallId, view)
     if isinstance(message, wire.ToolPermissionMessage):
         row = _decision_row(message, ask)
@@ -133,7 +136,10 @@ def _decision_row(message: wire.ToolPermissionMessage, ask: m.OpenAsk) -> str:
 
 def _result(body: dict[str, Any], ask: m.OpenAsk, card: m.AgentCard, table: DialectTable) -> m.AnyCommand:
     if ask.ask.kind == "client_tool":
-        return _accepted_command(table.read_command("message.tool", body, request_id=ask.request_id), card)
+        command = table.read_command("message.tool", body, request_id=ask.request_id)
+        assert isinstance(command, m.ReturnResult)
+        _accepted(command.content, card)
+        return command
     row = f"answer.{ask.ask.kind}"
     if row not in MESSAGES:
         call_id = table.read_message("message.tool", body)["request_id"]
@@ -176,15 +182,19 @@ def _tool_specs(tools: Iterable[wire.ToolDeclaration]) -> tuple[m.ToolSpec, ...]
     )
 
 
-def _accepted_command(command: m.AnyCommand, card: m.AgentCard) -> m.AnyCommand:
-    if isinstance(command, m.SendMessage | m.ReturnResult):
-        _accepted(command.content, card)
-    return command
+def _sent(message: BaseModel) -> dict[str, Any]:
+    """The message as it was sent, after it was validated."""
+    members = message.__dict__
+    if type(members.get("content")) is not list:
+        return members
+    return members | {"content": [block.__dict__ for block in members["content"]]}
 
 
 def _accepted(content: m.Content, card: m.AgentCard) -> m.Content:
     """The content, if the agent takes its images."""
-    for part in content if not isinstance(content, str) else ():
+    if isinstance(content, str):
+        return content
+    for part in content:
         if isinstance(part, m.ImagePart) and not card.takes_image(part.url):
             raise Unsupported(f"agent '{card.name}' does not take images by {card.image_kind(part.url)} address")
     return content
