@@ -2,8 +2,9 @@
 
 from gateway.ports import Dialect
 
+from .bodies import OBJECTS
 from .client import Decoder, Remote
-from .server import CUES, NAMES, StreamOptions, make_projector, recorded_commands, resource_views, views
+from .server import CUES, MESSAGES, NAMES, StreamOptions, make_projector, recorded_commands
 from .server.routes import routes
 from .wire import CasSettings
 
@@ -31,18 +32,8 @@ DIALECT = Dialect(
     replay_from="turn",
     cues=CUES,
     names=NAMES,
-    messages={
-        "user.message": ("content",),
-        "user.interrupt": (),
-        "user.tool_confirmation": ("request_id", "granted", "reason"),
-        "user.custom_tool_result": ("request_id", "content", "is_error"),
-        "user.define_outcome": ("fields",),
-        "system.message": ("fields",),
-        "answer.question": ("request_id", "custom", "said"),
-        "answer.continuation": ("request_id", "proceed"),
-        "answer.rollback": ("request_id", "option"),
-    },
-    objects={**views.OBJECTS, **resource_views.RESOURCE_OBJECTS},
+    messages=MESSAGES,
+    objects=OBJECTS,
     decoder=Decoder,
     remote=Remote,
     recorded_commands=recorded_commands,

@@ -65,11 +65,18 @@ def reading_scope(cue: str, vocabulary: Vocabulary, draft: ParsedTable) -> Scope
     names that only reading binds, which have a type in the table.
     """
     names = {name for names in (*vocabulary.cues.values(), *vocabulary.names.values()) for name in names}
-    types = draft.shape.types
-    of_row = types.get(cue)
-    typed = {name.partition(".")[0] for name, spelled in types.items() if isinstance(spelled, str)}
-    typed |= {name.partition(".")[0] for name in of_row} if isinstance(of_row, dict) else set()
-    return {**extra_scope(names | typed), **(scope_of(cue, vocabulary) or {})}
+    typed = {name.partition(".")[0] for name, spelled in draft.shape.types.items() if isinstance(spelled, str)}
+    return {**extra_scope(names | typed | _typed_in(cue, draft)), **(scope_of(cue, vocabulary) or {})}
+
+
+def object_reading_scope(row: str, vocabulary: Vocabulary, draft: ParsedTable) -> Scope:
+    """The names that a body of the row may bind: those of the row, and those that have a type for it in the table."""
+    return {**extra_scope(_typed_in(row, draft)), **object_scope(vocabulary.objects[row])}
+
+
+def _typed_in(row: str, draft: ParsedTable) -> set[str]:
+    types = draft.shape.types.get(row)
+    return {name.partition(".")[0] for name in types} if isinstance(types, dict) else set()
 
 
 class _TableCheck:
@@ -328,8 +335,9 @@ class _TableCheck:
         self._unknown("objects", None, self.draft.objects, self.vocabulary.objects, "nobody shows an object")
         for name, node in self.draft.objects.items():
             if name in self.vocabulary.objects:
-                for spelling in (node, *self.draft.other_objects.get(name, ())):
-                    self.slots.check(spelling, object_scope(self.vocabulary.objects[name]), name)
+                self.slots.check(node, object_scope(self.vocabulary.objects[name]), name)
+                for spelling in self.draft.other_objects.get(name, ()):
+                    self.slots.check(spelling, object_reading_scope(name, self.vocabulary, self.draft), name)
 
     def _errors(self) -> None:
         codes = [*m.FaultCode]

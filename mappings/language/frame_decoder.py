@@ -447,9 +447,14 @@ class FrameDecoder:
 
     def decode(self, name: str, body: Any) -> DecodedFrame | None:
         """What the frame says; None where the table has no such frame. Raises `UnreadableBody`."""
+        found = self.read(name, body)
+        return None if found is None else DecodedFrame(*found)
+
+    def read(self, name: str, body: Any) -> tuple[str, dict[str, Any]] | None:
+        """As `decode`, as a plain pair: for whoever reads every word of a stream."""
         root = {NAME: name, DATA: body}
         row = self._row(name, root)
-        return None if row is None else DecodedFrame(row.cue, row.read(root))
+        return None if row is None else (row.cue, row.read(root))
 
     def find(self, name: str, body: Any) -> FoundFrame | None:
         """Which row of the table the frame is; None where the table has no such frame."""

@@ -12,7 +12,7 @@ from gateway.field_errors import describe_struct_error
 from gateway.ports import Framing
 from gateway.yaml_positions import NodePath
 
-from .check import COMMANDS_BY_KIND, SSE_SUFFIX, reading_scope
+from .check import COMMANDS_BY_KIND, SSE_SUFFIX, object_reading_scope, reading_scope
 from .expressions import BODY, WIRE, Constant, Node, Object, Slot
 from .filters import Filter
 from .frame_decoder import (
@@ -40,7 +40,6 @@ from .scopes import (
     further_part_scope,
     known_attributes,
     known_fields,
-    object_scope,
     union_members,
 )
 from .shape import FrameTemplate, InputTemplate, ParsedTable, ProblemCollector
@@ -91,7 +90,7 @@ class SpellingCompiler:
 
     def object_spelling(self, name: str) -> Spelling:
         """A row of `objects`."""
-        node, scope = self._draft.objects[name], object_scope(self._vocabulary.objects[name])
+        node, scope = self._draft.objects[name], object_reading_scope(name, self._vocabulary, self._draft)
         found = [*_body_places(node), *_slots_among(self._draft.other_objects.get(name, ()))]
         readers = self._readers(name, found, scope, is_frame=False)
         return Spelling(name, "", _constants(found), None, readers, _object_at(node))

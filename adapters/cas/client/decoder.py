@@ -16,8 +16,7 @@ from .readers import MALFORMED, ReceivedEvent, read_event, read_fault, read_stop
 from .thread_decoder import STATUSES, ThreadDecoder, ThreadDecoders
 from .tool_decoder import ORIGINS, ToolDecoder
 
-PreviewStep = Callable[[ThreadDecoder, ReceivedEvent], list[BackendEvent]]
-PREVIEW_STEPS: dict[str, PreviewStep] = {
+PREVIEW_STEPS: dict[str, Callable[[ThreadDecoder, ReceivedEvent], list[BackendEvent]]] = {
     "preview.started": ThreadDecoder.announced,
     "preview.delta": ThreadDecoder.grown,
     "raw.message_start": ThreadDecoder.raw_started,
@@ -92,7 +91,11 @@ class Decoder:
         cue, turn = event.cue, self._turn
         preview = PREVIEW_STEPS.get(cue)
         if preview is not None:
-            return self._previewed(event, preview)
+            thread = turn.threads.thread_of(event)
+            if turn.over or thread.over:
+                return []
+            turn.paused = False
+            return [*preview(thread, event)]
         step = EVENT_STEPS.get(cue)
         if step is None or event.id in self._had:
             return []
@@ -106,14 +109,6 @@ class Decoder:
             self._had.add(event.id)
         turn.paused = turn.paused and cue in WHILE_WAITING
         return [*([] if cue in AFTER_FAULT else turn.mentioned()), *step(turn, event)]
-
-    def _previewed(self, event: ReceivedEvent, step: PreviewStep) -> list[DecodedItem]:
-        turn = self._turn
-        thread = turn.threads.thread_of(event)
-        if turn.over or thread.over:
-            return []
-        turn.paused = False
-        return [*step(thread, event)]
 
     def end(self) -> list[DecodedItem]:
         return [] if self._turn.over else self._turn.close(m.Outcome.COMPLETED, m.StopReason.END_TURN)

@@ -1,6 +1,7 @@
 """Finds or makes the agent and the environment of a session at a CAS server, and keeps its tools up to date."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 from urllib.parse import quote
@@ -9,29 +10,54 @@ import orjson
 import structlog
 
 import gateway.model as m
-from adapters.cas.wire import POLICIES, POLICY_WORDS
-from gateway.client import (
-    HttpClient,
-    SessionMemory,
-    members,
-    objects,
-    optional_text,
-    require_id,
-    require_object,
-    upstream_status,
+from adapters.cas.bodies import (
+    AgentBody,
+    AgentSettingsBody,
+    Body,
+    ChangedSessionBody,
+    CustomToolBody,
+    EnvironmentBody,
+    ModelBody,
+    NewAgentBody,
+    NewEnvironmentBody,
+    ToolConfigBody,
+    ToolsetBody,
+    UsedAgentBody,
 )
+from adapters.cas.wire import POLICIES, POLICY_WORDS
+from gateway.client import HttpClient, SessionMemory, upstream_status
 from gateway.errors import BackendFailed
+
+from .readers import builtin_cas_table, read_body, read_page, require_id
 
 OWN_MARK = "dragoman"
 """The name of what is made here, and the key of its digest in its metadata."""
-TOOLSET = "agent_toolset_20260401"
 MAX_AGENTS = 256
 """So many agents are remembered; those forgotten are found again at the server."""
 UNKNOWN_ID_STATUSES = (400, 404)
 """How a server answers to an id that it does not have, or that is none."""
 MAX_PAGES = 20
 """So many pages of a list are looked through."""
-PostJson = Callable[[str, Any], Awaitable[Mapping[str, Any]]]
+PostJson = Callable[[str, Any], Awaitable[Any]]
+
+
+@dataclass(frozen=True)
+class ServerAgent:
+    """An agent of a server, as far as it is told."""
+
+    known_id: str | None
+    name: str | None
+    description: str | None
+    model: str | None
+    version: str
+    tools: Sequence[dict[str, Any]]
+    mark: str | None
+    """The digest of its settings, if it was made here."""
+    is_archived: bool
+
+    @property
+    def id(self) -> str:
+        return require_id(self.known_id, "an agent")
 
 
 class AgentProvisioner:
@@ -57,75 +83,76 @@ class AgentProvisioner:
 
     async def agent(self, settings: m.Settings) -> str | dict[str, Any]:
         """The agent as a new session names it."""
-        own = agent_fields(settings, await self.own_tools() if _needs_own_tools(settings) else [])
+        own = spelled(agent_settings(settings, await self.own_tools() if _needs_own_tools(settings) else []))
         if self._named is not None:
             if not self._is_found:
                 await self._named_agent()
-            return {"id": self._named, "type": "agent", **own} if own else self._named
-        body = {"name": OWN_MARK, **own}
-        digest = sha256(orjson.dumps(body, option=orjson.OPT_SORT_KEYS)).hexdigest()[:32]
-        agent = self._made.get(digest) or await self._agent_of(digest, body)
+            return spelled(UsedAgentBody(id=self._named, settings=own)) if own else self._named
+        digest = sha256(orjson.dumps({"name": OWN_MARK, **own}, option=orjson.OPT_SORT_KEYS)).hexdigest()[:32]
+        agent = self._made.get(digest) or await self._agent_of(digest, own, settings.model)
         self._made.put(digest, agent)
         return agent
 
-    async def _agent_of(self, digest: str, body: dict[str, Any]) -> str:
-        agents = await self.listed("/agents")
+    async def _agent_of(self, digest: str, own: Mapping[str, Any], model: str | None) -> str:
+        agents = await self._agents()
         for agent in agents:
-            if _own_mark(agent) == digest and not agent.get("archived_at"):
-                return require_id(agent, "an agent")
-        model = body.get("model") or await self._model(agents)
-        return require_id(
-            await self._post("/agents", {**body, "model": model, "metadata": {OWN_MARK: digest}}), "an agent"
-        )
+            if agent.mark == digest and not agent.is_archived:
+                return agent.id
+        made = NewAgentBody(
+            name=OWN_MARK, settings=own, model=model or await self._model(agents), metadata={OWN_MARK: digest})
+        return read_agent(await self._post("/agents", spelled(made))).id
 
-    async def _model(self, agents: list[Mapping[str, Any]]) -> str:
+    async def _agents(self) -> list[ServerAgent]:
+        return [read_agent(body) for body in await self.listed("/agents")]
+
+    async def _model(self, agents: Sequence[ServerAgent]) -> str:
         own = _default_agent(agents)
-        if own is not None and model_of(own):
-            return str(model_of(own))
-        models = await self.listed("/models")
-        chosen = [model for model in models if model.get("is_enabled") is not False]
+        if own is not None and own.model:
+            return own.model
+        models = [read_body(ModelBody.row, body, "a model") for body in await self.listed("/models")]
+        chosen = [model for model in models if model["enabled"] is not False]
         if not chosen:
             raise BackendFailed(f"{self._upstream.name} has neither an agent nor a model to make one of")
-        return require_id(chosen[0], "a model")
+        return require_id(chosen[0]["id"], "a model")
 
     async def own_tools(self) -> list[Any]:
         """The tools of the server's agent with their policies, as the server spells them."""
-        agent = _default_agent(await self.listed("/agents")) if self._named is None else await self._named_agent()
-        return [tool for tool in objects((agent or {}).get("tools")) if tool.get("type") != "custom"]
+        agent = _default_agent(await self._agents()) if self._named is None else await self._named_agent()
+        return [tool for tool in (agent.tools if agent else ()) if kind_of_tool(tool) != CustomToolBody.row]
 
-    async def _named_agent(self) -> Mapping[str, Any]:
+    async def _named_agent(self) -> ServerAgent:
         """The named agent; from now on its id is used."""
         try:
-            answer = await self._upstream.json("GET", f"/agents/{quote(self._named or '', safe='')}")
-            agent: Mapping[str, Any] = require_object(answer, "an agent")
+            told = await self._upstream.json("GET", f"/agents/{quote(self._named or '', safe='')}")
+            agent = read_agent(told)
         except BackendFailed as error:
             if upstream_status(error) not in UNKNOWN_ID_STATUSES:
                 raise
-            called = [one for one in await self.listed("/agents")
-                      if one.get("name") == self._named and _own_mark(one) is None and not one.get("archived_at")]
+            called = [one for one in await self._agents()
+                      if one.name == self._named and one.mark is None and not one.is_archived]
             if len(called) != 1:
                 raise
-            agent, self._named = called[0], require_id(called[0], "an agent")
+            agent, self._named = called[0], called[0].id
         self._is_found = True
         return agent
 
     async def environment(self) -> str:
         if self._environment is None:
-            found = [one for one in await self.listed("/environments")
-                     if one.get("name") == OWN_MARK and not one.get("archived_at")]
-            made = found[0] if found else await self._post(
-                "/environments", {"name": OWN_MARK, "config": {"type": "cloud"}, "metadata": {OWN_MARK: "1"}})
-            self._environment = require_id(made, "an environment")
+            known = [_environment(body) for body in await self.listed("/environments")]
+            found = [one for one in known if one["name"] == OWN_MARK and not one["archived"]]
+            new = NewEnvironmentBody(name=OWN_MARK, metadata={OWN_MARK: "1"})
+            made = found[0] if found else _environment(await self._post("/environments", spelled(new)))
+            self._environment = require_id(made["id"], "an environment")
         return self._environment
 
     async def card(self) -> m.AgentCard:
         """The named agent, or the server's oldest; where it has none, its first model."""
         if self._named is not None:
-            return read_agent_card(await self._named_agent())
-        agents = await self.listed("/agents")
+            return agent_card(await self._named_agent())
+        agents = await self._agents()
         own = _default_agent(agents)
         if own is not None:
-            return read_agent_card(own)
+            return agent_card(own)
         model = await self._model(agents)
         return m.AgentCard(name=model, model=model, capabilities=CAPABILITIES)
 
@@ -134,40 +161,41 @@ class AgentProvisioner:
         found: list[Mapping[str, Any]] = []
         query = {"limit": "100", "order": order}
         for _ in range(MAX_PAGES):
-            page = require_object(await self._upstream.json("GET", path, query=query), "a list")
-            rows = page.get("data")
-            if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-                raise BackendFailed(f"{self._upstream.name} answered with a list that has no data")
-            found += rows
-            is_last = page.get("has_more") is not True or not isinstance(page.get("next_page"), str)
-            if is_last or (most is not None and len(found) >= most):
+            told = await self._upstream.json("GET", path, query=query)
+            items, next_page = read_page(told, "a list", self._upstream.name)
+            found += items
+            if next_page is None or (most is not None and len(found) >= most):
                 break
-            query = {"limit": "100", "order": order, "page": page["next_page"]}
+            query = {"limit": "100", "order": order, "page": next_page}
         return found[:most]
 
 
 # -- settings → agent -------------------------------------------------------------------------------------------------
-def agent_fields(settings: m.Settings, own_tools: Sequence[Any] = ()) -> dict[str, Any]:
+ANY_PARAMETERS = {"type": "object"}
+"""The schema of a tool that does not say what it takes."""
+
+
+def agent_settings(settings: m.Settings, own_tools: Sequence[Any] = ()) -> AgentSettingsBody:
     """The settings of an agent that CAS has; it has no options.
 
     Tools of clients and of the agent are in one list. If the settings name none of the agent's, they are sent as they
     are: a toolset without policies would allow what the server asks about.
     """
-    fields = {"model": settings.model, "system": settings.system, "mcp_servers": [*settings.mcp_servers] or None}
-    own = {name: value for name, value in fields.items() if value is not None}
-    if settings.tools is None and not settings.client_tools:
-        return own
-    custom = [
-        {"type": "custom", "name": tool.name, "description": tool.description,
-         "input_schema": tool.parameters or {"type": "object"}} for tool in settings.client_tools
-    ]
-    return {**own, "tools": [*(own_tools if settings.tools is None else [_toolset(settings.tools)]), *custom]}
+    tools: list[Any] | None = None
+    if settings.tools is not None or settings.client_tools:
+        custom = [CustomToolBody(
+            name=tool.name, description=tool.description, parameters=tool.parameters or ANY_PARAMETERS,
+        ) for tool in settings.client_tools]
+        tools = [*(own_tools if settings.tools is None else [_toolset(settings.tools)]), *map(spelled, custom)]
+    return AgentSettingsBody(
+        model=settings.model, system=settings.system, mcp_servers=[*settings.mcp_servers] or None, tools=tools)
 
 
-def changeable_fields(settings: m.Settings, own_tools: Sequence[Any] = ()) -> dict[str, Any]:
+def changeable_settings(settings: m.Settings, own_tools: Sequence[Any] = ()) -> AgentSettingsBody:
     """The settings of an agent that can still be changed in an existing session."""
-    fields = agent_fields(settings, own_tools)
-    return {"tools": fields.get("tools", [*own_tools]), "mcp_servers": fields.get("mcp_servers", [])}
+    wanted = agent_settings(settings, own_tools)
+    return AgentSettingsBody(
+        mcp_servers=wanted.mcp_servers or [], tools=[*own_tools] if wanted.tools is None else wanted.tools)
 
 
 def _needs_own_tools(settings: m.Settings) -> bool:
@@ -175,63 +203,73 @@ def _needs_own_tools(settings: m.Settings) -> bool:
     return settings.tools is None and bool(settings.client_tools)
 
 
-def _toolset(tools: Mapping[str, m.Permission]) -> dict[str, Any]:
-    configs = [
-        {"name": name, "enabled": True, "permission_policy": {"type": POLICY_WORDS[permission]}}
-        for name, permission in tools.items()
-    ]
-    return {"type": TOOLSET, "enabled_tools": [*tools], "configs": configs}
+def _toolset(tools: Mapping[str, m.Permission]) -> Any:
+    configs = [spelled(ToolConfigBody(name=name, enabled=True, policy=POLICY_WORDS[permission]))
+               for name, permission in tools.items()]
+    return spelled(ToolsetBody(names=[*tools], configs=configs))
+
+
+def spelled(body: Body) -> Any:
+    """The body as a server takes it."""
+    return builtin_cas_table().object(body.row, body)
 
 
 # -- agent → card -----------------------------------------------------------------------------------------------------
 CAPABILITIES = m.AgentCapabilities(images=("http", "data"), client_tools=True)
 
 
-def read_agent_card(agent: Mapping[str, Any]) -> m.AgentCard:
-    version = agent.get("version")
-    return m.AgentCard(
-        name=optional_text(agent.get("name")) or require_id(agent, "an agent"),
+def read_agent(body: Any) -> ServerAgent:
+    told = read_body(AgentBody.row, body, "an agent")
+    version, mark = told["version"], (told["metadata"] or {}).get(OWN_MARK)
+    return ServerAgent(
+        known_id=told["id"], name=told["name"], description=told["description"], model=told["model"],
         version=str(version) if isinstance(version, int | str) else "1",
-        description=optional_text(agent.get("description")), model=model_of(agent),
-        tools=tuple(tool for toolset in objects(agent.get("tools")) for tool in _tools(toolset)),
-        capabilities=CAPABILITIES,
+        tools=[tool for tool in told["tools"] or () if isinstance(tool, dict)],
+        mark=mark if isinstance(mark, str) else None, is_archived=bool(told["archived"]),
     )
 
 
-def _tools(toolset: Mapping[str, Any]) -> list[m.AgentTool]:
+def agent_card(agent: ServerAgent) -> m.AgentCard:
+    return m.AgentCard(
+        name=agent.name or agent.id, version=agent.version, description=agent.description, model=agent.model,
+        tools=tuple(tool for toolset in agent.tools for tool in _tools(toolset)), capabilities=CAPABILITIES,
+    )
+
+
+def kind_of_tool(tool: Any) -> str | None:
+    """The row of the table that a server's tool is spelled by; None for a kind that the table does not have."""
+    reader = builtin_cas_table().reader(ToolsetBody.row, CustomToolBody.row)
+    return reader.decode(tool).cue if reader.fits(tool) else None
+
+
+def _tools(toolset: dict[str, Any]) -> list[m.AgentTool]:
     """The tools that a toolset enables by name; others that it may have are unknown here."""
-    if toolset.get("type") != TOOLSET:
+    if kind_of_tool(toolset) != ToolsetBody.row:
         return []
-    configs = {config.get("name") or config.get("type"): config for config in objects(toolset.get("configs"))}
-    names = toolset.get("enabled_tools") or [name for name, one in configs.items() if one.get("enabled") is not False]
-    return [m.AgentTool(spec=m.ToolSpec(name=name), permission=_permission(configs.get(name, {})))
-            for name in names if isinstance(name, str)]
+    told = read_body(ToolsetBody.row, toolset, "an agent")
+    found = [read_body(ToolConfigBody.row, one, "an agent") for one in told["configs"] or () if isinstance(one, dict)]
+    configs = {config["name"]: config for config in found}
+    names = told["names"] or [name for name, config in configs.items() if config["enabled"] is not False]
+    return [
+        m.AgentTool(spec=m.ToolSpec(name=name), permission=POLICIES.get(
+            configs[name]["policy"] or "" if name in configs else "", m.Permission.ALLOW))
+        for name in names if isinstance(name, str)
+    ]
 
 
-def _permission(config: Mapping[str, Any]) -> m.Permission:
-    policy = config.get("permission_policy")
-    return POLICIES.get(str(policy.get("type") if isinstance(policy, dict) else policy), m.Permission.ALLOW)
-
-
-def model_of(agent: Mapping[str, Any]) -> str | None:
-    model = agent.get("model")
-    return optional_text(model.get("id") if isinstance(model, dict) else model)
-
-
-def _default_agent(agents: list[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+def _default_agent(agents: Sequence[ServerAgent]) -> ServerAgent | None:
     """The server's own choice: not archived, and none of ours."""
-    return next((agent for agent in agents if _own_mark(agent) is None and not agent.get("archived_at")), None)
+    return next((agent for agent in agents if agent.mark is None and not agent.is_archived), None)
 
 
-def _own_mark(agent: Mapping[str, Any]) -> str | None:
-    mark = members(agent.get("metadata")).get(OWN_MARK)
-    return mark if isinstance(mark, str) else None
+def _environment(body: Any) -> dict[str, Any]:
+    return read_body(EnvironmentBody.row, body, "an environment")
 
 
 log = structlog.get_logger("dragoman.remote")
 FIXED_AGENT_STATUSES = (400, 403, 404, 405, 409, 422, 501)
 """How a server refuses that keeps a session's agent as it is."""
-DEFAULT_FIELDS = changeable_fields(m.Settings())
+DEFAULT_SETTINGS = changeable_settings(m.Settings())
 
 
 class SyncedSettings:
@@ -239,22 +277,24 @@ class SyncedSettings:
 
     def __init__(self, post: PostJson, own_tools: Callable[[], Awaitable[list[Any]]]) -> None:
         self._post, self._own_tools = post, own_tools
-        self._sent = SessionMemory[dict[str, Any]]()
+        self._sent = SessionMemory[AgentSettingsBody]()
         """By session; a session that was forgotten gets all of its settings again."""
 
     def note(self, session_id: str, settings: m.Settings) -> None:
         """The session was made with these."""
-        self._sent.put(session_id, changeable_fields(settings))
+        self._sent.put(session_id, changeable_settings(settings))
 
     async def send_changes(self, session_id: str, settings: m.Settings) -> None:
         """Send the changed settings; if the earlier ones are forgotten, those that are no default."""
-        before, now = self._sent.get(session_id) or DEFAULT_FIELDS, changeable_fields(settings)
-        changed = {name: value for name, value in now.items() if value != before[name]}
-        if changed:
-            if "tools" in changed and settings.tools is None:
-                changed["tools"] = changeable_fields(settings, await self._own_tools())["tools"]
+        before, now = self._sent.get(session_id) or DEFAULT_SETTINGS, changeable_settings(settings)
+        if now != before:
+            tools = None if now.tools == before.tools else now.tools
+            if tools is not None and settings.tools is None:
+                tools = changeable_settings(settings, await self._own_tools()).tools
+            servers = None if now.mcp_servers == before.mcp_servers else now.mcp_servers
+            changed = spelled(AgentSettingsBody(tools=tools, mcp_servers=servers))
             try:
-                await self._post(f"/sessions/{session_id}", {"agent": changed})
+                await self._post(f"/sessions/{session_id}", spelled(ChangedSessionBody(agent=changed)))
             except BackendFailed as error:
                 if upstream_status(error) not in FIXED_AGENT_STATUSES:
                     raise

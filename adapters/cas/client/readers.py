@@ -4,11 +4,12 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from msgspec.structs import replace
-
 import gateway.model as m
+from adapters.cas.bodies import PageBody
+from adapters.cas.content import with_named_files
+from gateway.errors import BackendFailed
 from gateway.ports import ParsedFrame
-from mappings.language import FrameDecoder, Table, UnreadableFrame, builtin_table
+from mappings.language import FrameDecoder, Table, UnreadableBody, builtin_table
 
 THREAD_NAMES = ("parent_id", "agent_id", "agent_name", "role", "caused_by")
 STATUS_NAMES = (*THREAD_NAMES, "status")
@@ -87,6 +88,10 @@ class ReceivedEvent:
         return self.cue in PREVIEW_BINDINGS
 
     @property
+    def turn_id(self) -> str:
+        return self.given["turn_id"] or ""
+
+    @property
     def thread_id(self) -> str:
         return self.given["thread_id"] or ""
 
@@ -103,14 +108,14 @@ MALFORMED = "malformed"
 def read_event(frame: ParsedFrame) -> ReceivedEvent:
     """The event of a frame; its own id, or else that of its frame."""
     try:
-        decoded = frame_decoder().decode(frame.name, frame.body)
-    except UnreadableFrame as error:
+        read = frame_decoder().read(frame.name, frame.body)
+    except UnreadableBody as error:
         found = frame_decoder().find(frame.name, frame.body)
         why = f"the upstream sent '{found.wire if found else frame.name}' in a shape that cannot be: {error}"
         return ReceivedEvent(MALFORMED, frame.id, {**UNKNOWN, "why": why})
-    if decoded is None:
+    if read is None:
         return ReceivedEvent("", frame.id, UNKNOWN)
-    cue, given = decoded
+    cue, given = read
     return ReceivedEvent(cue, given["id"] or frame.id, given)
 
 
@@ -127,18 +132,9 @@ def cue_of_type(event_type: str | None) -> str:
 
 # -- values -----------------------------------------------------------------------------------------------------------
 
-DOCUMENT = "document"
-"""The name of a file that has neither a name nor an id."""
-
-
 def read_parts(content: Sequence[m.AnyPart] | None) -> tuple[m.AnyPart, ...]:
-    """Content as it is; files that are nowhere are left out, and files without a name are called by their id."""
-    return tuple(_named(part) if isinstance(part, m.FilePart) else part for part in content or ()
-                 if not isinstance(part, m.FilePart) or part.url or part.file_id)
-
-
-def _named(file: m.FilePart) -> m.FilePart:
-    return file if file.name else replace(file, name=file.file_id or DOCUMENT)
+    """Content as the table has read it."""
+    return with_named_files(content or ())
 
 
 def simplified_content(parts: tuple[m.AnyPart, ...]) -> m.Content:
@@ -173,6 +169,33 @@ def read_fault(event: ReceivedEvent) -> m.Fault:
         code=code, message=message or "The server tells of an error, and not of which.",
         retryable=event.cue == "fault.retried" or code.is_retryable,
     )
+
+
+# -- bodies -----------------------------------------------------------------------------------------------------------
+
+def read_body(row: str, body: Any, noun: str) -> dict[str, Any]:
+    """What a server has answered with, by the names of the table's row. Raises `BackendFailed`."""
+    if not isinstance(body, dict):
+        raise BackendFailed(f"the upstream was asked for {noun}, and answered with something else")
+    try:
+        return builtin_cas_table().read_object(row, body)
+    except UnreadableBody as error:
+        raise BackendFailed(f"the upstream was asked for {noun}, and answered what cannot be: {error}") from None
+
+
+def require_id(found: str | None, noun: str) -> str:
+    if not found:
+        raise BackendFailed(f"the upstream was asked for {noun}, and answered with one that has no id")
+    return found
+
+
+def read_page(body: Any, noun: str, server: str) -> tuple[list[dict[str, Any]], str | None]:
+    """The bodies of one page of a list, and the name of the next page."""
+    page = read_body(PageBody.row, body, noun)
+    items = page["items"]
+    if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
+        raise BackendFailed(f"{server} answered with a list that has no data")
+    return items, page["next_page"] if page["has_more"] else None
 
 
 # -- the table --------------------------------------------------------------------------------------------------------

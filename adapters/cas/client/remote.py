@@ -6,17 +6,8 @@ from typing import Any
 from urllib.parse import quote
 
 import gateway.model as m
-from gateway.client import (
-    HttpClient,
-    SessionMemory,
-    generator_turn,
-    optional_text,
-    parse_timestamp,
-    require_id,
-    require_object,
-    retry,
-    upstream_status,
-)
+from adapters.cas.bodies import NewEventsBody, NewSessionBody, SentEventsBody, SessionBody
+from gateway.client import HttpClient, SessionMemory, generator_turn, retry, upstream_status
 from gateway.errors import BackendFailed, Unsupported
 from gateway.ids import make_mint, random_id
 from gateway.ports import (
@@ -29,9 +20,9 @@ from gateway.ports import (
     RemoteTurnEnd,
 )
 
-from .provisioning import AgentProvisioner, SyncedSettings
-from .readers import listed_event
-from .requests import INTERRUPT_EVENT, EventBody, answer_event, message_event
+from .provisioning import AgentProvisioner, SyncedSettings, read_agent, spelled
+from .readers import ReceivedEvent, listed_event, read_body, read_page, require_id
+from .requests import EventBody, answer_event, interrupt_event, message_event
 from .turn_stream import TurnStream
 
 OPENING_CUE = "input.accepted.send_message"
@@ -73,21 +64,19 @@ class Remote:
         return await self._open(opening)
 
     async def _open(self, opening: NewRemoteSession) -> str:
-        body = {
-            "agent": await self._provisioner.agent(opening.settings),
-            "environment_id": await self._provisioner.environment(),
-            **({"title": opening.title} if opening.title else {}),
-        }
-        session_id = require_id(await self._post("/sessions", body), "a session")
+        new = NewSessionBody(
+            agent=await self._provisioner.agent(opening.settings), environment_id=await self._provisioner.environment(),
+            title=opening.title or None,
+        )
+        session_id = _read_session(await self._post("/sessions", spelled(new))).session_id
         self._settings.note(session_id, opening.settings)
         return session_id
 
     async def sessions(self, most: int) -> Sequence[RemoteSession]:
-        return [_remote_session(one) for one in await self._provisioner.listed("/sessions", order="desc", most=most)]
+        return [_read_session(one) for one in await self._provisioner.listed("/sessions", order="desc", most=most)]
 
     async def join(self, session_id: str) -> RemoteSession:
-        answer = await self._upstream.json("GET", f"/sessions/{quote(session_id, safe='')}")
-        return _remote_session(require_object(answer, "a session"))
+        return _read_session(await self._upstream.json("GET", f"/sessions/{quote(session_id, safe='')}"))
 
     @generator_turn
     async def start_turn(
@@ -98,8 +87,8 @@ class Remote:
         if settings is not None:
             await self._settings.send_changes(session_id, settings)
         accepted = (await self._send(session_id, [message_event(command)]))[-1]
-        cursor, turn_id = require_id(accepted, "the event that was sent"), accepted.get("turn_id")
-        turn = TurnStream(self._upstream, session_id, str(turn_id or ""), cursor, self._mint)
+        cursor = require_id(accepted.id, "the event that was sent")
+        turn = TurnStream(self._upstream, session_id, accepted.turn_id, cursor, self._mint)
         self._turns.put(session_id, turn)
         async with aclosing(self._items_of(session_id, turn)) as items:
             async for one in items:
@@ -117,7 +106,7 @@ class Remote:
                 yield one
 
     async def interrupt(self, session_id: str) -> None:
-        await self._send(session_id, [INTERRUPT_EVENT])
+        await self._send(session_id, [interrupt_event()])
 
     async def close(self) -> None:
         await self._upstream.close()
@@ -136,7 +125,7 @@ class Remote:
         events = await self._last_turn(session_id)
         if not events:
             raise BackendFailed(f"{self._upstream.name} knows of no turn in session '{session_id}'")
-        turn = TurnStream(self._upstream, session_id, str(events[-1].get("turn_id") or ""), "", self._mint)
+        turn = TurnStream(self._upstream, session_id, listed_event(events[-1]).turn_id, "", self._mint)
         for event in events:
             # its events were given before
             await turn.take(ParsedFrame("", event))
@@ -147,39 +136,38 @@ class Remote:
         found: list[Mapping[str, Any]] = []
         query = {"limit": "100", "order": "desc"}
         while True:
-            page = require_object(
-                await self._upstream.json("GET", f"/sessions/{session_id}/events", query=query), "events"
-            )
-            for event in page.get("data") or ():
-                found.append(require_object(event, "an event"))
+            told = await self._upstream.json("GET", f"/sessions/{session_id}/events", query=query)
+            events, next_page = read_page(told, "events", self._upstream.name)
+            for event in events:
+                found.append(event)
                 if listed_event(event).cue == OPENING_CUE:
                     return found[::-1]
-            if page.get("has_more") is not True or not isinstance(page.get("next_page"), str):
+            if next_page is None:
                 return found[::-1]
-            query = {"limit": "100", "order": "desc", "page": page["next_page"]}
+            query = {"limit": "100", "order": "desc", "page": next_page}
 
     # -- sending --------------------------------------------------------------------------------------------------
 
-    async def _send(self, session_id: str, events: list[EventBody]) -> list[Mapping[str, Any]]:
+    async def _send(self, session_id: str, events: list[EventBody]) -> list[ReceivedEvent]:
         """The events as the server has taken them."""
-        accepted = (await self._post(f"/sessions/{session_id}/events", {"events": events})).get("data")
-        if not isinstance(accepted, list) or not accepted or not all(isinstance(one, dict) for one in accepted):
+        told = await self._post(f"/sessions/{session_id}/events", spelled(NewEventsBody(events=events)))
+        accepted = read_body(SentEventsBody.row, told, "events")["events"]
+        if not accepted or not all(isinstance(one, dict) for one in accepted):
             raise BackendFailed(f"{self._upstream.name} does not tell which events it has taken")
-        return accepted
+        return [*map(listed_event, accepted)]
 
-    async def _post(self, path: str, body: Any) -> Mapping[str, Any]:
+    async def _post(self, path: str, body: Any) -> Any:
         """Tried again under the same key, so that it is carried out once."""
         headers = {"Idempotency-Key": random_id("key")}
-        answer = await retry(
+        return await retry(
             lambda: self._upstream.json("POST", path, body, headers=headers), self._upstream.timeouts.attempts
         )
-        return require_object(answer, "an object")
 
 
-def _remote_session(body: Mapping[str, Any]) -> RemoteSession:
-    agent = body.get("agent")
-    name = agent.get("name") if isinstance(agent, dict) else body.get("agent_id")
+def _read_session(body: Any) -> RemoteSession:
+    told = read_body(SessionBody.row, body, "a session")
+    agent = told["agent_id"] if told["agent"] is None else read_agent(told["agent"]).name
     return RemoteSession(
-        session_id=require_id(body, "a session"), agent=optional_text(name), title=optional_text(body.get("title")),
-        status=optional_text(body.get("status")), updated_at=parse_timestamp(body.get("updated_at")),
+        session_id=require_id(told["session_id"], "a session"), agent=agent, title=told["title"],
+        status=told["status"], updated_at=told["updated_at"],
     )

@@ -1,74 +1,89 @@
-"""Makes the events that a CAS server takes: messages and answers of people."""
+"""Makes the events that a CAS server takes, messages and answers of people, in the words of the dialect's table."""
 
 from collections.abc import Iterable
 from typing import Any
 
 import gateway.model as m
+from adapters.cas.bodies import Base64SourceBody, Body, DocumentBlockBody, ImageBlockBody, TextBlockBody, UrlSourceBody
 from gateway.errors import Unsupported
 from gateway.ports import RemoteAsk
 
+from .readers import builtin_cas_table
+
 EventBody = dict[str, Any]
 CANCELLED = "Nobody has answered: it was cancelled, or took too long."
-INTERRUPT_EVENT: EventBody = {"type": "user.interrupt"}
+DEFAULT_MEDIA_TYPE = "application/octet-stream"
 
 
 def message_event(command: m.SendMessage) -> EventBody:
-    return {"type": "user.message", "content": _blocks(command.content)}
+    return _event("user.message", content=_blocks(command.content))
+
+
+def interrupt_event() -> EventBody:
+    return _event("user.interrupt")
 
 
 def answer_event(asked: RemoteAsk, given: m.Answer) -> EventBody:
     """An ask for leave is confirmed or denied; everything else is answered by the result of a custom tool."""
     if isinstance(asked.ask, m.PermissionAsk | m.ContinuationAsk):
-        return {"type": "user.tool_confirmation", "tool_use_id": asked.ref, **_decision(given)}
-    return {"type": "user.custom_tool_result", "custom_tool_use_id": asked.ref, **_result(asked, given)}
+        granted, reason = _decision(given)
+        return _event("user.tool_confirmation", request_id=asked.ref, granted=granted, reason=reason)
+    content, is_error = _result(asked, given)
+    return _event("user.custom_tool_result", request_id=asked.ref, content=_blocks(content), is_error=is_error)
 
 
-def _decision(given: m.Answer) -> EventBody:
+def _event(message: str, **bindings: Any) -> EventBody:
+    made: EventBody = builtin_cas_table().message(message, **bindings)
+    return made
+
+
+def _decision(given: m.Answer) -> tuple[bool, str | None]:
+    """Whether something may go on, and why not."""
     if isinstance(given, m.DecidePermission):
-        reason = {"deny_message": given.reason} if given.reason and not given.granted else {}
-        return {"result": "allow" if given.granted else "deny", **reason}
-    if isinstance(given, m.ContinueTurn):
-        return {"result": "allow" if given.proceed else "deny"}
-    return {"result": "deny", "deny_message": CANCELLED}
+        return given.granted, None if given.granted else given.reason or None
+    return (given.proceed, None) if isinstance(given, m.ContinueTurn) else (False, CANCELLED)
 
 
-def _result(asked: RemoteAsk, given: m.Answer) -> EventBody:
+def _result(asked: RemoteAsk, given: m.Answer) -> tuple[m.Content, bool]:
+    """The content of a result, and whether it is an error."""
     if isinstance(given, m.ReturnResult):
-        return {"content": _blocks(given.content), "is_error": given.is_error}
+        return given.content, given.is_error
     if isinstance(given, m.AnswerQuestion) and isinstance(asked.ask, m.QuestionAsk):
-        return {"content": _blocks(m.format_answer(asked.ask, given)), "is_error": False}
-    if isinstance(given, m.RollBack):
-        return {"content": _blocks(given.option or ""), "is_error": False}
-    return {"content": _blocks(CANCELLED), "is_error": True}
+        return m.format_answer(asked.ask, given), False
+    return (given.option or "", False) if isinstance(given, m.RollBack) else (CANCELLED, True)
 
 
 # -- content ----------------------------------------------------------------------------------------------------------
 
-def _blocks(said: m.Content) -> list[EventBody]:
-    return [*_parts((m.TextPart(text=said),) if isinstance(said, str) else said)]
+def _blocks(said: m.Content) -> list[Any]:
+    return [*map(_spelled, _parts((m.TextPart(text=said),) if isinstance(said, str) else said))]
 
 
-def _parts(parts: Iterable[m.AnyPart]) -> Iterable[EventBody]:
+def _parts(parts: Iterable[m.AnyPart]) -> Iterable[Body]:
     """Text, images and files; CAS has no other parts."""
     for part in parts:
         if isinstance(part, m.TextPart):
-            yield {"type": "text", "text": part.text}
+            yield TextBlockBody(text=part.text)
         elif isinstance(part, m.ImagePart):
-            yield {"type": "image", "source": _source(part.url, part.media_type)}
+            yield ImageBlockBody(source=_source(part.url, part.media_type))
         elif isinstance(part, m.FilePart):
             yield _document(part)
 
 
-def _document(file: m.FilePart) -> EventBody:
+def _document(file: m.FilePart) -> DocumentBlockBody:
     if not file.url:
         raise Unsupported(f"the file '{file.name}' is kept here, and cannot be handed to a server elsewhere")
-    return {"type": "document", "title": file.name, "source": _source(file.url, file.media_type)}
+    return DocumentBlockBody(title=file.name, source=_source(file.url, file.media_type))
 
 
-def _source(url: str, media_type: str | None) -> EventBody:
+def _source(url: str, media_type: str | None) -> Any:
     """A `data:` address is taken apart: servers that fetch addresses do not fetch those."""
-    head, comma, body = url.partition(",")
+    head, comma, content = url.partition(",")
     if not head.startswith("data:") or not comma or not head.endswith(";base64"):
-        return {"type": "url", "url": url}
+        return _spelled(UrlSourceBody(url=url))
     told = head.removeprefix("data:").removesuffix(";base64").partition(";")[0]
-    return {"type": "base64", "media_type": told or media_type or "application/octet-stream", "data": body}
+    return _spelled(Base64SourceBody(media_type=told or media_type or DEFAULT_MEDIA_TYPE, data=content))
+
+
+def _spelled(body: Body) -> Any:
+    return builtin_cas_table().object(body.row, body)

@@ -169,7 +169,9 @@ class ThreadDecoder:
         return []
 
     def raw_delta(self, event: ReceivedEvent) -> list[BackendEvent]:
-        preview, text = self._raw_preview(event), event.given["delta"]
+        given = event.given
+        index, text = given["index"], given["delta"]
+        preview = self._raw.get(index) if isinstance(index, int) else None
         return [] if preview is None or text is None else self._grow(preview, text)
 
     def raw_signature(self, event: ReceivedEvent) -> list[BackendEvent]:

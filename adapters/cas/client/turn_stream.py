@@ -13,7 +13,6 @@ from gateway.client import (
     HttpClient,
     Reconnector,
     SseEvent,
-    require_object,
     upstream_status,
 )
 from gateway.errors import BackendFailed, ConnectionLost, GatewayError, TimedOut
@@ -22,7 +21,7 @@ from gateway.json_values import read_exact_json
 from gateway.ports import DecodedItem, ParsedFrame
 
 from .decoder import Decoder
-from .readers import ReceivedEvent, listed_event, read_event
+from .readers import ReceivedEvent, listed_event, read_event, read_page
 from .thread_decoder import COORDINATOR, STATUSES
 
 DELTA_QUERY = MultiDict([("event_deltas[]", kind) for kind in PREVIEWED_TYPES])
@@ -94,7 +93,7 @@ class TurnStream:
 
     def _is_ours(self, event: ReceivedEvent) -> bool:
         """Whether an event belongs to no other turn of the session."""
-        turn_id = event.given.get("turn_id")
+        turn_id = event.given["turn_id"]
         return not turn_id or not self._turn_id or turn_id == self._turn_id
 
     # -- the session's stream -------------------------------------------------------------------------------------
@@ -163,15 +162,13 @@ class TurnStream:
         query = {"limit": "100", "order": "asc"}
         after = {"after_id": self._threads[thread_id]} if self._threads[thread_id] else {}
         while True:
-            page = require_object(await self._upstream.json(
-                "GET", f"{self._at}/threads/{thread_id}/events", query={**query, **after}), "the events of a thread")
-            rows = page.get("data")
-            if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
-                raise BackendFailed(f"{self._upstream.name} answered with a list that has no data")
-            found += map(listed_event, rows)
-            if page.get("has_more") is not True or not isinstance(page.get("next_page"), str) or not rows:
+            told = await self._upstream.json(
+                "GET", f"{self._at}/threads/{thread_id}/events", query={**query, **after})
+            events, next_page = read_page(told, "the events of a thread", self._upstream.name)
+            found += map(listed_event, events)
+            if next_page is None or not events:
                 return found
-            after = {"page": page["next_page"]}
+            after = {"page": next_page}
 
 
 def frame_of_event(event: SseEvent, before: str = "") -> ParsedFrame:

@@ -8,6 +8,7 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 import gateway.model as m
 from adapters.cas.asks import ask_event_id
+from adapters.cas.content import with_named_files
 from adapters.cas.wire import (
     POLICIES,
     POLICY_WORDS,
@@ -23,6 +24,11 @@ from gateway.errors import Invalid, NotPending, Unsupported
 from gateway.ids import first_duplicate
 from gateway.ports import DialectTable, ParsedFrame
 
+MESSAGES = (
+    "user.message", "user.interrupt", "user.tool_confirmation", "user.custom_tool_result", "user.tool_result",
+    "user.define_outcome", "system.message", "answer.question", "answer.continuation", "answer.rollback",
+)
+"""The client messages that the table spells."""
 BEFORE_SYSTEM_MESSAGE = (sessions.UserMessage, sessions.CustomToolResult, sessions.UserToolResult)
 """The events that a system message may accompany."""
 
@@ -67,15 +73,14 @@ def _check_once(events: Sequence[Any]) -> None:
 
 
 def _command(event: Any, view: m.SessionView, card: m.AgentCard, table: DialectTable) -> m.AnyCommand:
-    if isinstance(event, sessions.UserMessage):
-        return table.command(event.type, content=_content(event.content, card))
     if isinstance(event, sessions.ToolConfirmation):
         return _confirmation(event, _pending_ask(event.tool_use_id, view), table)
     if isinstance(event, sessions.CustomToolResult | sessions.UserToolResult):
         return _result(event, _pending_ask(_answered_event_id(event), view), card, table)
-    if isinstance(event, sessions.DefineOutcome | sessions.SystemMessage):
-        return table.command(event.type, fields=event.model_dump(exclude={"type"}))
-    return table.command(event.type)
+    command = table.read_command(event.type, event.model_dump())
+    if isinstance(command, m.SendMessage):
+        return replace(command, content=_accepted(command.content, card))
+    return command
 
 
 def _pending_ask(event_id: str, view: m.SessionView) -> m.OpenAsk:
@@ -86,22 +91,24 @@ def _pending_ask(event_id: str, view: m.SessionView) -> m.OpenAsk:
 
 
 def _confirmation(event: sessions.ToolConfirmation, ask: m.OpenAsk, table: DialectTable) -> m.AnyCommand:
-    granted = event.result == "allow"
+    body = event.model_dump()
     if ask.ask.kind == "continuation":
-        return table.command("answer.continuation", request_id=ask.request_id, proceed=granted)
+        return table.read_command("answer.continuation", body, request_id=ask.request_id)
     if ask.ask.kind != "permission":
         raise Invalid(f"'{event.tool_use_id}' waits for user.custom_tool_result", param="tool_use_id")
-    reason = None if granted else event.deny_message
-    return table.command(event.type, request_id=ask.request_id, granted=granted, reason=reason)
+    told = table.read_message(event.type, body)
+    reason = None if told["granted"] else told["reason"]
+    return table.command(event.type, request_id=ask.request_id, granted=told["granted"], reason=reason)
 
 
 def _result(
     event: sessions.CustomToolResult | sessions.UserToolResult, ask: m.OpenAsk, card: m.AgentCard, table: DialectTable
 ) -> m.AnyCommand:
-    content = _content(event.content or "", card)
+    told = table.read_message(event.type, event.model_dump())
+    content = _accepted(told["content"] or "", card)
     if ask.ask.kind == "client_tool":
         return table.command(
-            "user.custom_tool_result", request_id=ask.request_id, content=content, is_error=bool(event.is_error),
+            event.type, request_id=ask.request_id, content=content, is_error=bool(told["is_error"]),
         )
     meant = m.parse_answer(ask.ask, content)
     if meant is None:
@@ -119,35 +126,15 @@ def blocks_of(events: Sequence[Any]) -> Iterator[tuple[str, Any]]:
 
 
 # -- content ----------------------------------------------------------------------------------------------------------
-def _content(content: str | list[Any], card: m.AgentCard) -> m.Content:
-    return content if isinstance(content, str) else tuple(_part(block, card) for block in content)
-
-
-def _part(block: Any, card: m.AgentCard) -> m.AnyPart:
-    if isinstance(block, sessions.TextBlock):
-        return m.TextPart(text=block.text)
-    if isinstance(block.source, sessions.TextSource):
-        return m.TextPart(text=block.source.data)
-    if isinstance(block, sessions.DocumentBlock) or isinstance(block.source, sessions.FileSource):
-        return _file(block)
-    url = _address(block.source)
-    if not card.takes_image(url):
-        raise Unsupported(f"agent '{card.name}' does not take images by {card.image_kind(url)} address")
-    return m.ImagePart(url=url, media_type=getattr(block.source, "media_type", None))
-
-
-def _file(block: Any) -> m.FilePart:
-    file_id, title = getattr(block.source, "file_id", None), getattr(block, "title", None)
-    if file_id is not None:
-        return m.FilePart(name=title or file_id, file_id=file_id)
-    media_type = getattr(block.source, "media_type", None)
-    return m.FilePart(name=title or "document", url=_address(block.source), media_type=media_type)
-
-
-def _address(source: Any) -> str:
-    if isinstance(source, sessions.UrlSource):
-        return source.url
-    return f"data:{source.media_type};base64,{''.join(source.data.split())}"
+def _accepted(content: m.Content, card: m.AgentCard) -> m.Content:
+    """Content that the agent takes."""
+    if isinstance(content, str):
+        return content
+    parts = with_named_files(content)
+    for part in parts:
+        if isinstance(part, m.ImagePart) and not card.takes_image(part.url):
+            raise Unsupported(f"agent '{card.name}' does not take images by {card.image_kind(part.url)} address")
+    return parts
 
 
 RECORDED_MODELS: dict[str, type[BaseModel]] = {

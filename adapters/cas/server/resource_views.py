@@ -1,37 +1,39 @@
 """The bodies of CAS's agents, environments, files, vaults and memories, as the table spells them."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypedDict
 
 import gateway.model as m
+from adapters.cas.bodies import (
+    AgentBody,
+    CredentialBody,
+    CredentialValidationBody,
+    DeletedBody,
+    EnvironmentBody,
+    FileBody,
+    MemoryBody,
+    MemoryStoreBody,
+    MemoryVersionBody,
+    ModelBody,
+    VaultBody,
+)
 from gateway.json_values import JsonObject
 from gateway.ports import DialectTable, Resource
 
 from .inbound import toolset_of_card
 
-_COMMON = ("id", "metadata", "archived_at", "created_at", "updated_at")
 
-RESOURCE_OBJECTS: Mapping[str, tuple[str, ...]] = {
-    "page": ("items", "first_id", "last_id", "has_more", "next_page"),
-    "agent": (*_COMMON, "version", "name", "description", "system", "model", "tools", "mcp_servers", "skills"),
-    "model": ("id", "name"),
-    "environment": (*_COMMON, "name", "description", "config"),
-    "file": (*_COMMON, "name", "media_type", "size", "sha256"),
-    "file.link": ("url", "expires_at"),
-    "vault": (*_COMMON, "name"),
-    "credential": (*_COMMON, "vault_id", "name", "auth"),
-    "memory_store": (*_COMMON, "name", "description", "status", "entries", "bytes"),
-    "memory": (*_COMMON, "store_id", "version_id", "path", "content", "sha256", "size"),
-    "memory_version": ("id", "memory_id", "store_id", "operation", "path", "content", "sha256", "size", "created_at"),
-    "credential.validation": ("id", "vault_id", "has_refresh_token", "at"),
-    **{f"deleted.{kind}": ("id",) for kind in (
-        "agent", "environment", "file", "vault", "credential", "memory_store", "memory",
-    )},
-}
+class CommonFields(TypedDict):
+    """The fields of every resource that can be archived."""
+
+    id: str
+    metadata: Mapping[str, Any]
+    created_at: float
+    updated_at: float
+    archived_at: float | None
 
 
-def common_fields(resource: Resource) -> JsonObject:
-    """The fields of every resource."""
+def common_fields(resource: Resource) -> CommonFields:
     return {
         "id": resource.resource_id, "metadata": resource.body.get("metadata", {}), "created_at": resource.created_at,
         "updated_at": resource.updated_at, "archived_at": resource.archived_at,
@@ -42,8 +44,7 @@ def agent_body(table: DialectTable, found: Resource, body: Mapping[str, Any], ca
     """An agent with this body; a configured one shows the tools of its card."""
     own = body[table.dialect]
     tools = toolset_of_card(card) if card and "agent" in body and "tools" not in own else own.get("tools")
-    return table.object(
-        "agent",
+    return table.object(AgentBody.row, AgentBody(
         **common_fields(found),
         version=found.version,
         name=body["name"],
@@ -53,62 +54,68 @@ def agent_body(table: DialectTable, found: Resource, body: Mapping[str, Any], ca
         tools=tools or [],
         mcp_servers=own.get("mcp_servers") or [],
         skills=own.get("skills") or [],
-    )
+    ))
 
 
 def model_body(table: DialectTable, model_id: str, card: m.AgentCard) -> JsonObject:
-    return table.object("model", id=model_id, name=card.title or card.name)
+    return table.object(ModelBody.row, ModelBody(
+        id=model_id, name=card.title or card.name,
+    ))
 
 
 def deleted_body(table: DialectTable, kind: str, resource_id: str) -> JsonObject:
-    return table.object(f"deleted.{kind}", id=resource_id)
+    return table.object(f"deleted.{kind}", DeletedBody(id=resource_id))
 
 
 def environment_body(table: DialectTable, found: Resource) -> JsonObject:
     body = found.body
-    return table.object(
-        "environment",
+    return table.object(EnvironmentBody.row, EnvironmentBody(
         **common_fields(found),
         name=body["name"],
         description=body["description"] or "",
         config=body["config"],
-    )
+    ))
 
 
 def file_body(table: DialectTable, found: Resource) -> JsonObject:
     body = found.body
-    return table.object(
-        "file", **common_fields(found), name=body["name"], media_type=body["media_type"], size=body["size"],
+    return table.object(FileBody.row, FileBody(
+        id=found.resource_id, metadata=body.get("metadata", {}), created_at=found.created_at,
+        name=body["name"], media_type=body["media_type"], size=body["size"],
         sha256=body["sha256"],
-    )
+    ))
 
 
 def vault_body(table: DialectTable, found: Resource) -> JsonObject:
-    return table.object("vault", **common_fields(found), name=found.body["name"])
+    return table.object(VaultBody.row, VaultBody(
+        **common_fields(found), name=found.body["name"],
+    ))
 
 
 def credential_body(table: DialectTable, found: Resource) -> JsonObject:
     body = found.body
-    return table.object(
-        "credential", **common_fields(found), vault_id=found.parent, name=body["name"], auth=body["auth"]
-    )
+    return table.object(CredentialBody.row, CredentialBody(
+        **common_fields(found), vault_id=found.parent, name=body["name"], auth=body["auth"],
+    ))
 
 
 def memory_store_body(table: DialectTable, found: Resource, entries: int, size: int) -> JsonObject:
     body = found.body
-    return table.object(
-        "memory_store", **common_fields(found), name=body["name"], description=body["description"] or "",
+    return table.object(MemoryStoreBody.row, MemoryStoreBody(
+        **common_fields(found), name=body["name"], description=body["description"] or "",
         status="active" if found.archived_at is None else "archived", entries=entries, bytes=size,
-    )
+    ))
 
 
 def memory_body(table: DialectTable, found: Resource, *, whole: bool) -> JsonObject:
     """`whole` shows the text of the memory as well as its path."""
     body = found.body
-    return table.object(
-        "memory", **common_fields(found), store_id=found.parent, version_id=version_id(found),
+    return table.object(MemoryBody.row, MemoryBody(
+        id=found.resource_id, metadata=body.get("metadata", {}), created_at=found.created_at,
+        updated_at=found.updated_at,
+        store_id=found.parent, version_id=version_id(found),
         path=body["path"], content=body["content"] if whole else None, sha256=body["sha256"], size=body["size"],
-    )
+    ))
 
 
 def version_id(found: Resource) -> str:
@@ -123,16 +130,16 @@ def operation(found: Resource) -> str:
 
 def memory_version_body(table: DialectTable, found: Resource, *, whole: bool) -> JsonObject:
     body = found.body
-    return table.object(
-        "memory_version", id=version_id(found), memory_id=found.resource_id, store_id=found.parent,
+    return table.object(MemoryVersionBody.row, MemoryVersionBody(
+        id=version_id(found), memory_id=found.resource_id, store_id=found.parent,
         operation=operation(found), path=body["path"], content=body["content"] if whole else None,
         sha256=body["sha256"], size=body["size"], created_at=found.updated_at,
-    )
+    ))
 
 
 def validation_body(table: DialectTable, found: Resource, at: float) -> JsonObject:
     """The state of a credential without a request: no address that a client names is fetched here."""
     renews = any(place.endswith("refresh_token") for place in found.secrets)
-    return table.object(
-        "credential.validation", id=found.resource_id, vault_id=found.parent, has_refresh_token=renews, at=at,
-    )
+    return table.object(CredentialValidationBody.row, CredentialValidationBody(
+        id=found.resource_id, vault_id=found.parent, has_refresh_token=renews, at=at,
+    ))

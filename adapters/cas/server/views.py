@@ -5,43 +5,20 @@ from typing import Any
 
 import gateway.model as m
 from adapters.cas.asks import ask_event_id
+from adapters.cas.bodies import ArchiveStop, AskStop, SessionBody, ThreadBody, TurnStop
 from adapters.cas.wire import DEFAULT_ENVIRONMENT
 from gateway.ports import DialectTable
 
 from .stream_options import thread_id_of
 
 DIALECT_NAME = "cas"
-_TIMES = ("archived_at", "created_at", "updated_at")
-
-OBJECTS = {
-    "session": (
-        "session_id", "agent", "agent_id", "environment_id", "status", "turn_status", "title", "metadata", "resources",
-        "vault_ids", "memory_store_ids", "environment_variables", "active_seconds", "duration_seconds", "usage",
-        *_TIMES,
-    ),
-    "session.deleted": ("session_id",),
-    "session.canceled": ("session_id",),
-    "resource.file": ("id", "file_id", "path", "created_at", "updated_at"),
-    "resource.github_repository": ("id", "url", "mount_path", "checkout", "created_at", "updated_at"),
-    "resource.memory_store": ("id", "memory_store_id", "access", "instructions", "created_at", "updated_at"),
-    "resource.deleted": ("id",),
-    "thread": (
-        "id", "session_id", "parent_id", "agent_id", "agent_name", "agent_version", "model", "name", "role", "status",
-        "stop_reason", "caused_by", *_TIMES,
-    ),
-    "stop.turn": ("why",),
-    "stop.archive": (),
-    "stop.requires_action": ("event_ids",),
-    "sent": ("events",),
-}
 
 
 # -- sessions ---------------------------------------------------------------------------------------------------------
 
 def session_body(table: DialectTable, view: m.SessionView, agent: Mapping[str, Any], resources: Sequence[Any]) -> Any:
     own = view.private(DIALECT_NAME)
-    return table.object(
-        "session",
+    return table.object(SessionBody.row, SessionBody(
         session_id=view.session_id,
         agent=agent,
         agent_id=agent.get("id", ""),
@@ -60,7 +37,7 @@ def session_body(table: DialectTable, view: m.SessionView, agent: Mapping[str, A
         archived_at=archived_at(view),
         active_seconds=active_seconds(view),
         duration_seconds=round(view.at - view.created_at, 3),
-    )
+    ))
 
 
 def session_status(table: DialectTable, view: m.SessionView) -> str:
@@ -88,13 +65,13 @@ def active_seconds(view: m.SessionView) -> float:
 
 def thread_body(table: DialectTable, view: m.SessionView, agent: Mapping[str, Any], scope_id: str = m.ROOT) -> Any:
     scope = view.scopes.get(scope_id)
-    names = {
+    names: dict[str, Any] = {
         "id": thread_id_of(view.session_id, scope_id), "session_id": view.session_id,
         "agent_id": agent.get("id", ""), "agent_name": agent.get("name", view.agent), "model": agent.get("model"),
         "agent_version": agent.get("version", 1),
     }
     own = _coordinator(table, view) if scope is None else _child(table, view, scope)
-    return table.object("thread", **names | own)
+    return table.object(ThreadBody.row, ThreadBody(**names | own))
 
 
 def _coordinator(table: DialectTable, view: m.SessionView) -> dict[str, Any]:
@@ -109,16 +86,17 @@ def _coordinator(table: DialectTable, view: m.SessionView) -> dict[str, Any]:
 
 def _stop_of_session(table: DialectTable, view: m.SessionView) -> Any:
     if view.closed is m.CloseReason.ARCHIVED:
-        return table.object("stop.archive")
+        return table.object(ArchiveStop.row, ArchiveStop())
     if view.status is m.SessionStatus.SUSPENDED:
-        return table.object("stop.requires_action", event_ids=[ask_event_id(view, ask) for ask in view.asks.values()])
+        asked = [ask_event_id(view, ask) for ask in view.asks.values()]
+        return table.object(AskStop.row, AskStop(event_ids=asked))
     return (
         {} if view.status is m.SessionStatus.RUNNING else _stop(table, view.ended.stop_reason if view.ended else None)
     )
 
 
 def _stop(table: DialectTable, why: m.StopReason | None) -> Any:
-    return table.object("stop.turn", why=why or m.StopReason.END_TURN)
+    return table.object(TurnStop.row, TurnStop(why=why or m.StopReason.END_TURN))
 
 
 def _child(table: DialectTable, view: m.SessionView, scope: m.ScopeView) -> dict[str, Any]:
@@ -137,7 +115,7 @@ def _child(table: DialectTable, view: m.SessionView, scope: m.ScopeView) -> dict
 def _stop_of_scope(table: DialectTable, view: m.SessionView, scope: m.ScopeView) -> Any:
     if scope.status is m.ScopeStatus.BLOCKED:
         asked = [ask_event_id(view, ask) for ask in view.asks.values() if ask.scope_id == scope.scope_id]
-        return table.object("stop.requires_action", event_ids=asked)
+        return table.object(AskStop.row, AskStop(event_ids=asked))
     if scope.status is m.ScopeStatus.ARCHIVED:
-        return table.object("stop.archive")
+        return table.object(ArchiveStop.row, ArchiveStop())
     return {} if scope.status is m.ScopeStatus.RUNNING else _stop(table, scope.stop_reason)

@@ -7,7 +7,7 @@ import orjson
 import pytest
 
 import gateway.model as m
-from adapters.cas.client.provisioning import OWN_MARK, agent_fields, read_agent_card
+from adapters.cas.client.provisioning import OWN_MARK, agent_card, agent_settings, read_agent
 from gateway.backends.demo.backend import DEMO_CARD
 from gateway.errors import BackendFailed
 from gateway.ports.remote import NewRemoteSession
@@ -184,19 +184,19 @@ async def test_tools_of_a_client_do_not_take_away_what_the_agent_asks_about(name
 
 def test_a_card_tells_what_the_agent_tells() -> None:
     named = {"id": "agent_1", "name": "Ada", "version": 4, "description": "", "model": {"id": "m", "x": 1}}
-    card = read_agent_card({**named, "tools": [
+    card = agent_card(read_agent({**named, "tools": [
         {"type": "agent_toolset_20260401", "enabled_tools": ["Bash", 5], "configs": [
             {"name": "Bash", "permission_policy": {"type": "always_ask"}}, "x"]},
         {"type": "agent_toolset_20260401", "configs": [{"type": "Read"}, {"name": "Write", "enabled": False}]},
         {"type": "custom", "name": "mine"}, "x",
-    ]})
+    ]}))
     assert (card.name, card.version, card.description, card.model) == ("Ada", "4", None, "m")
     assert [(tool.spec.name, tool.permission) for tool in card.tools] == [
         ("Bash", m.Permission.ASK), ("Read", m.Permission.ALLOW)]
-    assert read_agent_card({"id": "agent_1", "tools": None}).name == "agent_1"
+    assert agent_card(read_agent({"id": "agent_1", "tools": None})).name == "agent_1"
 
 
 def test_a_client_tool_without_parameters_takes_an_object() -> None:
-    [custom] = agent_fields(m.Settings(client_tools=(m.ToolSpec(name="t"),)))["tools"]
+    [custom] = agent_settings(m.Settings(client_tools=(m.ToolSpec(name="t"),))).tools or ()
     assert custom == {"type": "custom", "name": "t", "description": "", "input_schema": {"type": "object"}}
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import gateway.model as m
-from adapters.cas.client.provisioning import FIXED_AGENT_STATUSES, SyncedSettings, changeable_fields
+from adapters.cas.client.provisioning import FIXED_AGENT_STATUSES, SyncedSettings, changeable_settings
 from adapters.cas.client.remote import Remote
 from gateway.backends.demo.backend import DEMO_CARD
 from gateway.client.session_memory import MAX_SESSIONS
@@ -68,7 +68,7 @@ async def test_only_what_has_changed_is_said_and_only_once() -> None:
     chosen.note("s", FIRST)
     for settings in (FIRST, LATER, LATER, m.Settings(tools=LATER.tools, client_tools=LATER.client_tools, model="m")):
         await chosen.send_changes("s", settings)
-    assert server.said == [("/sessions/s", {"agent": {"tools": changeable_fields(LATER)["tools"]}})]
+    assert server.said == [("/sessions/s", {"agent": {"tools": changeable_settings(LATER).tools}})]
 
 
 async def test_of_a_session_that_nobody_remembers_only_the_unusual_is_said() -> None:

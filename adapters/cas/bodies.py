@@ -1,0 +1,366 @@
+"""CAS's bodies by the names that its table spells: a server writes them, a client reads them and sends some."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from msgspec import Struct
+
+import gateway.model as m
+
+
+class Body(Struct, frozen=True, kw_only=True):
+    """One row of the table's objects."""
+
+    row: ClassVar[str]
+
+
+# -- sessions ---------------------------------------------------------------------------------------------------------
+class SessionBody(Body, frozen=True, kw_only=True):
+    row: ClassVar[str] = "session"
+    session_id: str
+    agent: Mapping[str, Any]
+    agent_id: str
+    environment_id: str
+    status: str
+    turn_status: str
+    title: str
+    metadata: Mapping[str, Any]
+    resources: Sequence[Any]
+    vault_ids: Sequence[str]
+    memory_store_ids: Sequence[str]
+    environment_variables: Mapping[str, Any]
+    active_seconds: float
+    duration_seconds: float
+    usage: m.Usage
+    archived_at: float | None
+    created_at: float
+    updated_at: float
+
+
+class DeletedSessionBody(Body, frozen=True, kw_only=True):
+    row: ClassVar[str] = "session.deleted"
+    session_id: str
+
+
+class CanceledSessionBody(Body, frozen=True, kw_only=True):
+    row: ClassVar[str] = "session.canceled"
+    session_id: str
+
+
+class FileResource(Body, frozen=True, kw_only=True):
+    row: ClassVar[str] = "resource.file"
+    id: str
+    file_id: str
+    path: str
+    created_at: float
+    updated_at: float
+
+
+class RepositoryResource(Body, frozen=True, kw_only=True):
+    row: ClassVar[str] = "resource.github_repository"
+    id: str
+    url: str
+    mount_path: str
+    checkout: Mapping[str, Any] | None
+    created_at: float
+    updated_at: float
+
+
+class MemoryStoreResource(Body, frozen=True, kw_only=True):
+    row: ClassVar[str] = "resource.memory_store"
+    id: str
+    memory_store_id: str
+    access: str
+    instructions: str | None
+    created_at: float
+    updated_at: float
+
+
+class DeletedBody(Body, frozen=True, kw_only=True):
+    """What was deleted, by its id; there is a row for each kind."""
+
+    id: str
+
+
+class ThreadBody(Body, frozen=True, kw_only=True):
+    row: ClassVar[str] = "thread"
+    id: str
+    session_id: str
+    parent_id: str | None
+    agent_id: str
+    agent_name: str
+    model: Any
+    agent_version: int
+    name: str
+    role: str
+    status: str | None
+    stop_reason: Mapping[str, Any]
+    caused_by: str | None
+    archived_at: float | None
+    created_at: float
+    updated_at: float
+
+
+class TurnStop(Body, frozen=True, kw_only=True):
+    row: ClassVar[str] = "stop.turn"
+    why: m.StopReason
+
+
+class ArchiveStop(Body, frozen=True, kw_only=True):
+    row: ClassVar[str] = "stop.archive"
+
+
+class AskStop(Body, frozen=True, kw_only=True):
+    row: ClassVar[str] = "stop.requires_action"
+    event_ids: Sequence[str]
+
+
+class SentEventsBody(Body, frozen=True, kw_only=True):
+    row: ClassVar[str] = "sent"
+    events: Sequence[Any]
+
+
+# -- catalog ----------------------------------------------------------------------------------------------------------
+class PageBody(Body, frozen=True, kw_only=True):
+    row: ClassVar[str] = "page"
+    items: Sequence[Any]
+    first_id: str | None
+    last_id: str | None
+    has_more: bool
+    next_page: str | None
+
+
+class AgentBody(Body, frozen=True, kw_only=True):
+    row: ClassVar[str] = "agent"
+    id: str
+    name: str
+    description: str
+    model: Any
+    system: str
+    tools: Sequence[Any]
+    mcp_servers: Sequence[Any]
+    skills: Sequence[Any]
+    metadata: Mapping[str, Any]
+    version: int
+    archived_at: float | None
+    created_at: float
+    updated_at: float
+
+
+class ModelBody(Body, frozen=True, kw_only=True):
+    row: ClassVar[str] = "model"
+    id: str
+    name: str
+    enabled: bool = True
+
+
+class EnvironmentBody(Body, frozen=True, kw_only=True):
+    row: ClassVar[str] = "environment"
+    id: str
+    name: str
+    description: str
+    config: Mapping[str, Any]
+    metadata: Mapping[str, Any]
+    archived_at: float | None
+    created_at: float
+    updated_at: float
+
+
+class FileBody(Body, frozen=True, kw_only=True):
+    row: ClassVar[str] = "file"
+    id: str
+    name: str
+    media_type: str
+    size: int
+    sha256: str
+    metadata: Mapping[str, Any]
+    created_at: float
+
+
+class FileLinkBody(Body, frozen=True, kw_only=True):
+    row: ClassVar[str] = "file.link"
+    url: str
+    expires_at: float
+
+
+class VaultBody(Body, frozen=True, kw_only=True):
+    row: ClassVar[str] = "vault"
+    id: str
+    name: str
+    metadata: Mapping[str, Any]
+    archived_at: float | None
+    created_at: float
+    updated_at: float
+
+
+class CredentialBody(Body, frozen=True, kw_only=True):
+    row: ClassVar[str] = "credential"
+    id: str
+    vault_id: str
+    name: str
+    auth: Mapping[str, Any]
+    metadata: Mapping[str, Any]
+    archived_at: float | None
+    created_at: float
+    updated_at: float
+
+
+class MemoryStoreBody(Body, frozen=True, kw_only=True):
+    row: ClassVar[str] = "memory_store"
+    id: str
+    name: str
+    description: str
+    status: str
+    entries: int
+    bytes: int
+    metadata: Mapping[str, Any]
+    archived_at: float | None
+    created_at: float
+    updated_at: float
+
+
+class MemoryBody(Body, frozen=True, kw_only=True):
+    row: ClassVar[str] = "memory"
+    id: str
+    store_id: str
+    version_id: str
+    path: str
+    content: str | None
+    sha256: str
+    size: int
+    metadata: Mapping[str, Any]
+    created_at: float
+    updated_at: float
+
+
+class MemoryVersionBody(Body, frozen=True, kw_only=True):
+    row: ClassVar[str] = "memory_version"
+    id: str
+    memory_id: str
+    store_id: str
+    operation: str
+    path: str
+    content: str | None
+    sha256: str
+    size: int
+    created_at: float
+
+
+class CredentialValidationBody(Body, frozen=True, kw_only=True):
+    row: ClassVar[str] = "credential.validation"
+    id: str
+    vault_id: str
+    has_refresh_token: bool
+    at: float
+
+
+# -- what a client asks for -------------------------------------------------------------------------------------------
+class NewSessionBody(Body, frozen=True, kw_only=True):
+    row: ClassVar[str] = "session.new"
+    agent: Any
+    environment_id: str
+    title: str | None
+
+
+class ChangedSessionBody(Body, frozen=True, kw_only=True):
+    row: ClassVar[str] = "session.changed"
+    agent: Mapping[str, Any]
+
+
+class AgentSettingsBody(Body, frozen=True, kw_only=True):
+    """The settings of an agent that CAS has; what is None is left to the server."""
+
+    row: ClassVar[str] = "agent.settings"
+    model: str | None = None
+    system: str | None = None
+    mcp_servers: Sequence[Any] | None = None
+    tools: Sequence[Any] | None = None
+
+
+class NewAgentBody(Body, frozen=True, kw_only=True):
+    row: ClassVar[str] = "agent.new"
+    name: str
+    settings: Mapping[str, Any]
+    model: str
+    metadata: Mapping[str, str]
+
+
+class UsedAgentBody(Body, frozen=True, kw_only=True):
+    row: ClassVar[str] = "agent.used"
+    id: str
+    settings: Mapping[str, Any]
+
+
+class NewEnvironmentBody(Body, frozen=True, kw_only=True):
+    row: ClassVar[str] = "environment.new"
+    name: str
+    metadata: Mapping[str, str]
+
+
+class NewEventsBody(Body, frozen=True, kw_only=True):
+    row: ClassVar[str] = "events.new"
+    events: Sequence[Any]
+
+
+class ToolConfigBody(Body, frozen=True, kw_only=True):
+    row: ClassVar[str] = "tool.config"
+    name: str
+    enabled: bool
+    policy: str
+
+
+class ToolsetBody(Body, frozen=True, kw_only=True):
+    row: ClassVar[str] = "toolset"
+    names: Sequence[str] | None = None
+    configs: Sequence[Any] | None = None
+
+
+class CustomToolBody(Body, frozen=True, kw_only=True):
+    row: ClassVar[str] = "tool.custom"
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
+
+
+# -- what a client sends ----------------------------------------------------------------------------------------------
+class TextBlockBody(Body, frozen=True, kw_only=True):
+    row: ClassVar[str] = "block.text"
+    text: str
+
+
+class ImageBlockBody(Body, frozen=True, kw_only=True):
+    row: ClassVar[str] = "block.image"
+    source: Any
+
+
+class DocumentBlockBody(Body, frozen=True, kw_only=True):
+    row: ClassVar[str] = "block.document"
+    title: str
+    source: Any
+
+
+class UrlSourceBody(Body, frozen=True, kw_only=True):
+    row: ClassVar[str] = "source.url"
+    url: str
+
+
+class Base64SourceBody(Body, frozen=True, kw_only=True):
+    row: ClassVar[str] = "source.base64"
+    media_type: str
+    data: str
+
+
+DELETED_KINDS = ("agent", "environment", "file", "vault", "credential", "memory_store", "memory")
+OBJECTS: Mapping[str, type[Body]] = {
+    **{kind.row: kind for kind in (
+        SessionBody, DeletedSessionBody, CanceledSessionBody, FileResource, RepositoryResource, MemoryStoreResource,
+        ThreadBody, TurnStop, ArchiveStop, AskStop, SentEventsBody, PageBody, AgentBody, ModelBody, EnvironmentBody,
+        FileBody, FileLinkBody, VaultBody, CredentialBody, MemoryStoreBody, MemoryBody, MemoryVersionBody,
+        CredentialValidationBody, NewSessionBody, ChangedSessionBody, AgentSettingsBody, NewAgentBody,
+        UsedAgentBody, NewEnvironmentBody, NewEventsBody, ToolsetBody, ToolConfigBody, CustomToolBody,
+        TextBlockBody, ImageBlockBody, DocumentBlockBody, UrlSourceBody, Base64SourceBody,
+    )},
+    "resource.deleted": DeletedBody,
+    **{f"deleted.{kind}": DeletedBody for kind in DELETED_KINDS},
+}
+"""The rows of the table's objects, each with the struct whose fields it spells."""
