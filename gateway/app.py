@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sized
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from aiohttp import web
@@ -46,7 +47,7 @@ from gateway.http import (
 )
 from gateway.ids import make_mint
 from gateway.logging import get_logger, mask_secrets
-from gateway.ports import Clock
+from gateway.ports import Clock, OperatorOffers
 from gateway.quotas import LimitRefusals, Quotas
 from gateway.resources import (
     AgentUsage,
@@ -58,6 +59,7 @@ from gateway.resources import (
     Scheduler,
     Schedules,
     Shares,
+    UserSettings,
     Workspaces,
 )
 from gateway.time_slices import next_slice, one_at_a_time
@@ -100,6 +102,7 @@ class Gateway:
                 Workspaces(config.data / "workspaces"), Shares(kept.resources, clock),
                 lambda: self.components.backends.values(),
             ),
+            defaults=UserSettings(kept.resources, lambda: self.components.cards),
         )
         self.table = SessionTable()
         self._dialects = ServedDialects(components)
@@ -153,6 +156,7 @@ class Gateway:
             context.send_timeout = parts.config.limits.send_seconds
             context.addresses = AddressPolicy(parts.config.outbound.allow)
             context.trust_uploads = parts.config.workspace.trust
+            context.offers = _offers(parts.config)
 
     def attach_reload(self, reload: Callable[[], Awaitable[None]]) -> None:
         """Let admins reload the settings over the API, as SIGHUP does."""
@@ -199,8 +203,8 @@ class Gateway:
             table=self.components.tables[name], settings=self.components.settings[name], guard=self.authenticator,
             addresses=AddressPolicy(config.outbound.allow), trust_uploads=config.workspace.trust,
             heartbeat=config.limits.heartbeat_seconds, send_timeout=config.limits.send_seconds, data=config.data,
-            clock=self._clock, keys=self.keys, replays=self.replays, metrics=self.metrics,
-            agent_calls=self.usage.calls,
+            clock=self._clock, offers=_offers(config), keys=self.keys, replays=self.replays, metrics=self.metrics,
+            agent_calls=self.usage.calls, tasks=self.scheduler,
             is_stopping=lambda: self.readiness.is_draining, count_request=self.rate_limiter.count_request,
             check_stored_bytes=lambda owner, size: self.quotas.check(owner, "stored_bytes", size),
         )
@@ -268,6 +272,7 @@ class Gateway:
         task.cancel()
         with suppress(asyncio.CancelledError):
             await task
+        await self.scheduler.close()
 
     def _at(self, path: str) -> Context[BaseModel] | None:
         """The context of the dialect that is mounted at this path."""
@@ -298,6 +303,14 @@ class Gateway:
                         size = 0
                 after = page[-1].seq
         return pieces_response(lines, "application/jsonl")
+
+
+OWN_DOCS = Path(__file__).parent.parent / "docs"
+
+
+def _offers(config: Config) -> OperatorOffers:
+    management = config.management
+    return OperatorOffers(docs=management.docs or OWN_DOCS, skills=management.skills, execute=management.execute)
 
 
 def _network_access(config: Config) -> tuple[AllowList, TrustedProxies]:

@@ -52,6 +52,19 @@ class NoCleanup:
         """There is nothing to delete."""
 
 
+class SessionDefaults(Protocol):
+    """Fills in what a new session leaves open."""
+
+    async def filled(self, owner: str, agent: str, settings: m.Settings) -> m.Settings: ...
+
+
+class NoDefaults:
+    """Nothing is filled in."""
+
+    async def filled(self, owner: str, agent: str, settings: m.Settings) -> m.Settings:
+        return settings
+
+
 @dataclass(kw_only=True, slots=True)
 class Runtime:
     """What all sessions share; `reload` replaces what may change while the server runs."""
@@ -68,6 +81,7 @@ class Runtime:
     is_draining: bool = False
     """Whether the server is about to stop, and starts no turns."""
     cleanup: SessionCleanup = field(default_factory=NoCleanup)
+    defaults: SessionDefaults = field(default_factory=NoDefaults)
     replacement_backends: dict[str, Backend] = field(default_factory=dict)
     """By session: the backend that runs its turns in place of the backend of its agent."""
 

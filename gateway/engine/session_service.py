@@ -72,7 +72,9 @@ class LocalSessionService:
         self._check_room(owner)
         if len(history) > limits.history_messages:
             raise TooLarge(f"a session may start with {limits.history_messages} messages, not {len(history)}")
-        settings = validate_settings(self._runtime.card(agent), settings)
+        card = self._runtime.card(agent)
+        settings = validate_settings(card, await self._runtime.defaults.filled(owner, agent, settings))
+        self._check_room(owner)
         session = Session(random_id("sess"), self._runtime)
         self._cache.keep(session)
         created = session.append(m.SessionCreated(

@@ -20,6 +20,7 @@ from gateway.ports import (
     DialectTable,
     Files,
     KeyRing,
+    OperatorOffers,
     Receipt,
     Replays,
     Resources,
@@ -28,6 +29,7 @@ from gateway.ports import (
     StreamOptions,
     StreamSlot,
     Subscription,
+    TaskStarter,
 )
 
 from .backpressure import ResumedSubscription
@@ -45,6 +47,9 @@ async def _count_nothing(owner: str) -> None:
 async def _reload_nothing() -> str | None:
     """There is no settings file to read again."""
     raise Unsupported("this server was not started from a settings file; there is nothing to read again")
+
+
+NO_OFFERS = OperatorOffers(docs=Path("docs"))
 
 
 @dataclass(kw_only=True, slots=True)
@@ -67,12 +72,16 @@ class Context(Generic[SettingsT]):
     send_timeout: float
     trust_uploads: bool = False
     """Whether clients may upload files that agents read as configuration."""
+    offers: OperatorOffers = NO_OFFERS
+    """What the operator offers to all users."""
     data: Path = Path("data")
     """The folder for data that outlive the server."""
     clock: Clock = time.time
     keys: KeyRing | None = None
     replays: Replays | None = None
     metrics: Metrics | None = None
+    tasks: TaskStarter | None = None
+    """Starts scheduled tasks by hand."""
     agent_calls: Callable[[str, str], AgentCalls] = lambda owner, agent_id: AgentCalls()
     """How often a user has called an agent since the server started."""
     reload: Callable[[], Awaitable[str | None]] = _reload_nothing

@@ -59,6 +59,25 @@ class Resources(Protocol):
         """Delete the resource, its versions, and all that belongs to it."""
 
 
+class OperatorOffers(Struct, frozen=True, kw_only=True):
+    """What the operator offers to all users: a folder of documents and, if there is one, a folder of skills."""
+
+    docs: Path
+    skills: Path | None = None
+    execute: tuple[str, ...] = ()
+    """The tools that clients may run outside of a conversation."""
+
+
+class TaskStarter(Protocol):
+    """Starts scheduled tasks by hand."""
+
+    @property
+    def is_running(self) -> bool:
+        """Whether this server starts tasks that are due."""
+    async def start_now(self, owner: str, task_id: str) -> object:
+        """Start a task whatever its timetable says, and return when it has begun."""
+
+
 class AgentCalls(Struct, frozen=True, kw_only=True):
     """How often a user has called an agent since the server started, how many turns failed, and when the last ended."""
 

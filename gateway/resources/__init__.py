@@ -13,19 +13,22 @@ from .agents import (
 )
 from .audit import AuditedResources, AuditedSessions
 from .change_rules import Changes, RuledResources
+from .documents import Document, DocumentEntry, DocumentFolder
 from .files import FileStore, create_file_resource
 from .key_service import KeyService
 from .keys import KeyStore
-from .memories import Memories, Memory, MemoryFilter, StoredMemory
+from .memories import MAX_MEMORIES, Memories, Memory, MemoryFilter, RecalledMemory, StoredMemory
 from .named_resources import AlreadyExists, NamedResources
 from .scheduler import Scheduler
 from .schedules import ScheduledTask, Schedules, StoredRun, StoredTask
 from .session_archive import SessionArchive, addresses_in, pack_session, unpack_session, unpack_session_files
 from .shares import Share, Shares
+from .user_settings import UserChoices, UserSettings
 from .workspaces import Workspace, WorkspaceItem, Workspaces
 
 __all__ = [
     "AGENT_NAME",
+    "MAX_MEMORIES",
     "AgentDefinition",
     "AgentService",
     "AgentUsage",
@@ -34,6 +37,9 @@ __all__ = [
     "AuditedSessions",
     "Changes",
     "ChosenAgent",
+    "Document",
+    "DocumentEntry",
+    "DocumentFolder",
     "FileStore",
     "KeyService",
     "KeyStore",
@@ -41,6 +47,7 @@ __all__ = [
     "Memory",
     "MemoryFilter",
     "NamedResources",
+    "RecalledMemory",
     "RuledResources",
     "ScheduledTask",
     "Scheduler",
@@ -53,6 +60,8 @@ __all__ = [
     "StoredRun",
     "StoredTask",
     "UnknownModel",
+    "UserChoices",
+    "UserSettings",
     "Workspace",
     "WorkspaceItem",
     "Workspaces",

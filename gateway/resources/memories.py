@@ -1,6 +1,8 @@
 """Memories: short texts that a user wants an agent to know in every session, each with a number of its own."""
 
-from collections.abc import Iterable, Sequence
+import re
+import time
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -9,13 +11,20 @@ from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from gateway.errors import Conflict, NotFound
-from gateway.ports import Resource, Resources
+from gateway.json_values import JsonObject
+from gateway.ports import Clock, Resource, Resources
 from gateway.time_slices import sliced
 
 KIND = "note"
 MAX_MEMORIES = 10_000
 """How many memories a user may have."""
 
+
+MAX_COMPARED = 20_000
+"""How many characters of a text are compared with memories."""
+WORD = re.compile(r"\w+")
+UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u0e00-\u0eff\U00020000-\U0003ffff]+")
+"""Han, kana, Thai and Lao: scripts without spaces between words."""
 
 MemoryType = Literal["feedback", "experience"]
 
@@ -37,6 +46,8 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True):
     disabled: bool = False
     hits: int = 0
     last_hit_at: float | None = None
+    metadata: JsonObject = {}
+    """What a client keeps with the memory, for itself."""
 
 
 class MemoryFilter(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,11 +78,20 @@ class StoredMemory:
     resource: Resource
 
 
+@dataclass(frozen=True, slots=True)
+class RecalledMemory:
+    """A memory that fits a text, and how well."""
+
+    stored: StoredMemory
+    score: float
+
+
 class Memories:
     """The memories of all users in one store; the memories of other users are not found."""
 
-    def __init__(self, resources: Resources) -> None:
+    def __init__(self, resources: Resources, clock: Clock = time.time) -> None:
         self._resources = resources
+        self._clock = clock
 
     async def add(self, owner: str, memory: Memory) -> StoredMemory:
         try:
@@ -93,6 +113,34 @@ class Memories:
         async for some in sliced(await self._resources.list(KIND, owner, limit=MAX_MEMORIES)):
             found += [kept for kept in map(_kept, some) if _matches(kept.memory, conditions, keyword)]
         return found[offset:offset + limit], len(found)
+
+    async def recall(
+        self, owner: str, text: str, *, fits: Callable[[Memory], bool] = lambda memory: True, limit: int = 5,
+    ) -> list[RecalledMemory]:
+        """The memories that share words with a text, best first; each is counted as used.
+
+        A score is the share of the words of the text that a memory has. A memory that is switched off is never found.
+        """
+        terms = terms_of(text)
+        if not terms:
+            return []
+        found = list[RecalledMemory]()
+        async for some in sliced(await self._resources.list(KIND, owner, limit=MAX_MEMORIES)):
+            for kept in map(_kept, some):
+                score = len(terms & terms_of(kept.memory.content)) / len(terms)
+                if score > 0 and not kept.memory.disabled and fits(kept.memory):
+                    found.append(RecalledMemory(kept, score))
+        best = sorted(found, key=lambda one: (-one.score, -one.stored.number))[:limit]
+        return [RecalledMemory(await self._used(one.stored), one.score) for one in best]
+
+    async def _used(self, kept: StoredMemory) -> StoredMemory:
+        """Count a use; a memory that somebody changes or deletes just now is not counted."""
+        body = msgspec.to_builtins(replace(kept.memory, hits=kept.memory.hits + 1, last_hit_at=self._clock()))
+        try:
+            return _kept(await self._resources.update(
+                KIND, kept.resource.owner, kept.resource.resource_id, body, expected=kept.resource.version))
+        except (Conflict, NotFound):
+            return kept
 
     async def change(self, owner: str, number: int, /, **changes: object) -> StoredMemory:
         """`owner` among the changes is what the memory says of itself, not whose memory it is."""
@@ -123,6 +171,16 @@ class Memories:
         wanted = set(numbers)
         found = await self._resources.list(KIND, owner, limit=MAX_MEMORIES)
         return [_kept(one) for one in found if one.ordinal in wanted]
+
+
+def terms_of(text: str) -> frozenset[str]:
+    """What a text is compared by: its words, and each pair of neighbours in scripts that are written without spaces."""
+    terms: set[str] = set()
+    for word in WORD.findall(text.casefold()[:MAX_COMPARED]):
+        runs = UNSPACED.findall(word)
+        terms.update(run[at:at + 2] for run in runs for at in range(max(1, len(run) - 1)))
+        terms.update(part for part in UNSPACED.split(word) if len(part) > 1)
+    return frozenset(terms)
 
 
 def _kept(found: Resource) -> StoredMemory:

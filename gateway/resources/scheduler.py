@@ -45,6 +45,7 @@ class Scheduler:
         self._next: dict[tuple[str, int], float | None] = {}
         self._running: dict[str, StoredRun] | None = None
         self._minute = -1.0
+        self._followers: set[asyncio.Task[None]] = set()
 
     async def run(self) -> None:
         """Start tasks until cancelled; an error in one round is logged, and the next round begins in time."""
@@ -101,6 +102,36 @@ class Scheduler:
 
     # -- starting -------------------------------------------------------------------------------------------------
 
+    @property
+    def is_running(self) -> bool:
+        """Whether this server starts tasks that are due."""
+        return self._is_open()
+
+    async def start_now(self, owner: str, task_id: str) -> StoredRun:
+        """Start a task whatever its timetable says; `Conflict` if its last run has not ended."""
+        task = await self._schedules.find(owner, task_id)
+        last = await self._schedules.runs(owner, task_id, 1)
+        if last and last[0].run.status == "running":
+            raise Conflict(f"task '{task_id}' is running already")
+        running: dict[str, StoredRun] = {}
+        run = await self._start(task, self._clock(), running)
+        if running:
+            follower = asyncio.get_running_loop().create_task(self._follow(run), name=f"task {task_id}")
+            self._followers.add(follower)
+            follower.add_done_callback(self._followers.discard)
+        return run
+
+    async def _follow(self, run: StoredRun) -> None:
+        """Store how a run that was started by hand ends; if the server stops before, the next one does."""
+        while not await self._settled(run):
+            await self._sleep(POLL_SECONDS)
+
+    async def close(self) -> None:
+        for follower in [*self._followers]:
+            follower.cancel()
+            with suppress(asyncio.CancelledError):
+                await follower
+
     async def _due(self, kept: StoredTask) -> float | None:
         """When the task is due next, counted from its last run or from when it was enabled."""
         if not kept.task.enabled or kept.task.expired(self._clock()):
@@ -111,7 +142,7 @@ class Scheduler:
             return kept.task.timetable.next_after(since)
         return self._next[kept.task_id, kept.version]
 
-    async def _start(self, kept: StoredTask, due: float, running: dict[str, StoredRun]) -> None:
+    async def _start(self, kept: StoredTask, due: float, running: dict[str, StoredRun]) -> StoredRun:
         """Store the run, then start it: if the server dies in between, the task is not started twice."""
         now = self._clock()
         run = await self._schedules.began(kept.owner, TaskRun(task_id=kept.task_id, triggered_at=now), due)
@@ -121,6 +152,7 @@ class Scheduler:
         except GatewayError as error:
             run = await self._note(run, status="failed", error=error.message, finished_at=now)
         log.info("task_started", task=kept.task_id, session=run.run.session_id, status=run.run.status)
+        return run
 
     async def _ask(self, kept: StoredTask) -> tuple[str, str | None, int]:
         """Send the prompt of the task to a new session."""

@@ -48,7 +48,12 @@ async def recorded(served: Served, dialect: str, say: Callable[[Served], Awaitab
 async def demo(folder: Path) -> AsyncIterator[Served]:
     """A gateway that serves every dialect."""
     agents = {"demo": {"backend": "demo", "tools": TOOLS}}
-    async with serving(folder, dialects={name: {} for name in DIALECTS}, log="memory", agents=agents) as served:
+    (folder / "documents").mkdir(parents=True, exist_ok=True)
+    (folder / "documents" / "one.md").write_text("# One\n", encoding="utf-8")
+    management = {"docs": "documents"}
+    async with serving(
+        folder, dialects={name: {} for name in DIALECTS}, log="memory", agents=agents, management=management,
+    ) as served:
         yield served
 
 
@@ -143,6 +148,7 @@ class Masked:
       | (?P<time>\b20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)?)
       | (?P<epoch>\b1[5-9]\d{8}(?:\d{3})?(?:\.\d+)?\b)
       | ,?"(?P<duration>duration_ms)":[\d.]+
+      | (?P<elapsed>"duration_seconds":[\d.]+(?=,"results"))
       | (?P<address>(?:127\.0\.0\.1|localhost):\d+)
     """, re.VERBOSE)
 
@@ -157,7 +163,7 @@ class Masked:
         kind, word = str(match.lastgroup), match.group()
         if kind == "duration":
             return ""
-        if kind in ("time", "epoch", "address"):
+        if kind in ("time", "epoch", "address", "elapsed"):
             return f"<{kind}>"
         if word not in self._known:
             name = match["prefix"] or kind

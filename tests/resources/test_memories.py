@@ -63,3 +63,37 @@ async def test_a_user_has_so_many(memories: Memories, monkeypatch: pytest.Monkey
     await memories.add("ann", Memory(content="one"))
     with pytest.raises(Conflict):
         await memories.add("ann", Memory(content="two"))
+
+
+async def test_what_fits_best_comes_first_and_is_counted() -> None:
+    memories = Memories(MemoryResources(clock=lambda: 1.0), clock=lambda: 7.0)
+    for content in ("Likes green tea.", "Drinks tea at four, and likes cake.", "Has a dog."):
+        await memories.add("ann", Memory(content=content))
+    found = await memories.recall("ann", "Who likes tea and cake?")
+    assert [one.stored.memory.content for one in found] == [
+        "Drinks tea at four, and likes cake.", "Likes green tea."]
+    assert [one.score for one in found] == [4 / 5, 2 / 5]
+    assert [(one.stored.memory.hits, one.stored.memory.last_hit_at) for one in found] == [(1, 7.0), (1, 7.0)]
+    assert (await memories.recall("ann", "tea"))[0].stored.memory.hits == 2
+    assert await memories.recall("bob", "tea") == []
+    assert await memories.recall("ann", "?!") == []
+
+
+@pytest.mark.parametrize(("text", "asked", "is_found"), [
+    ("用户喜欢简短的回答", "简短", True), ("用户喜欢简短的回答", "喜欢什么", True),
+    ("用户喜欢简短的回答", "天气", False), ("ユーザーは東京に住む", "東京の天気", True),
+    ("Prefers Großbuchstaben", "GROSSBUCHSTABEN", True), ("a b c", "a", False),
+    ("Python 3.12用户", "python", True),
+])
+async def test_words_of_any_script_are_found(memories: Memories, text: str, asked: str, is_found: bool) -> None:
+    await memories.add("ann", Memory(content=text))
+    assert bool(await memories.recall("ann", asked)) is is_found
+
+
+async def test_what_is_switched_off_is_not_recalled(memories: Memories) -> None:
+    kept = await memories.add("ann", Memory(content="Likes tea.", owner="x"))
+    assert await memories.recall("ann", "tea", fits=lambda one: one.owner == "y") == []
+    assert len(await memories.recall("ann", "tea", fits=lambda one: one.owner == "x")) == 1
+    await memories.change("ann", kept.number, disabled=True)
+    assert await memories.recall("ann", "tea") == []
+    assert (await memories.find("ann", kept.number)).memory.hits == 1

@@ -8,7 +8,7 @@ import gateway.model as m
 from adapters.zenflux.wire import DIALECT_NAME, AgentChange, AgentFields, NewAgent, ZenfluxSettings
 from gateway.errors import Invalid, NotFound
 from gateway.http import Context
-from gateway.resources import AgentDefinition, AgentService, StoredAgent
+from gateway.resources import AgentDefinition, AgentService, StoredAgent, UserSettings
 
 KEPT_FIELDS = ("plan_manager_enabled", "llm", "enabled_capabilities", "apis", "memory")
 """Fields that only ZenFlux has: they are kept and given back."""
@@ -33,6 +33,12 @@ def agent_errors(agent_id: str) -> Iterator[None]:
 
 def agent_service(context: Context[ZenfluxSettings]) -> AgentService:
     return AgentService(context.resources, lambda: context.agents, context.started_at)
+
+
+async def default_agent(context: Context[ZenfluxSettings], owner: str) -> str:
+    """The agent of a conversation that names none: that of the user's model, else the first of the settings."""
+    chosen = await UserSettings(context.resources, lambda: context.agents).default_agent(owner)
+    return chosen or next(iter(context.agents), "")
 
 
 def agent_id_of(view: m.SessionView) -> str:

@@ -14,7 +14,7 @@ from gateway.http import Context
 from gateway.ports import Receipt, Resource
 
 from . import inbound, views
-from .agents import agent_errors, agent_id_of, agent_service
+from .agents import agent_errors, agent_id_of, agent_service, default_agent
 from .views import private_metadata, with_user_id
 
 TITLE_GENERATION = "title_generation"
@@ -111,7 +111,7 @@ class ChatService:
         """The agent of a message and, if the client has chosen another than the conversation has, its settings."""
         if view is not None and agent_id in (None, "", agent_id_of(view)) and view.agent in self.context.agents:
             return self.context.agents[view.agent], None
-        wanted = agent_id or (agent_id_of(view) if view else next(iter(self.context.agents), ""))
+        wanted = agent_id or (agent_id_of(view) if view else await default_agent(self.context, owner))
         with agent_errors(wanted):
             chosen = await agent_service(self.context).choose(owner, wanted)
         return chosen.card, chosen.settings
@@ -172,8 +172,15 @@ class ChatService:
     def _title_of(self, body: ChatSend, view: m.SessionView) -> str | None:
         """The first words of the message as a title, if there is none and the client asked for one."""
         wanted = view.title is None and TITLE_GENERATION in (body.background_tasks or ())
-        words = body.message[:TITLE_SOURCE_LENGTH].split() if wanted else ()
-        return " ".join(words)[:self.context.settings.title_length] or None
+        return self._first_words(body.message) if wanted else None
+
+    def title_of(self, view: m.SessionView) -> str | None:
+        """The first words of a conversation as a title; None if nobody has written any."""
+        written = (m.text_of(entry.content) for entry in view.entries if entry.role is m.Role.USER)
+        return next((title for text in written if (title := self._first_words(text))), None)
+
+    def _first_words(self, text: str) -> str | None:
+        return " ".join(text[:TITLE_SOURCE_LENGTH].split())[:self.context.settings.title_length] or None
 
     async def _entitled(
         self, wish: CheckedMessage, view: m.SessionView, title: str, submitting: Coroutine[object, None, Receipt],

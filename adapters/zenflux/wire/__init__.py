@@ -15,7 +15,9 @@ from .chat import (
     SessionResume,
     ZenfluxSettings,
 )
+from .memories import MemoryBatch, MemorySearch, MemoryUpdate, NewMemories
 from .query import MAX_TITLE, bool_param, choice_param, page_params, title_param, whole_number_param
+from .tasks import TaskBatch, TaskStart
 
 __all__ = [
     "ANY_IMAGE",
@@ -30,9 +32,15 @@ __all__ = [
     "ConfirmationRequest",
     "ContinueRequest",
     "FileReference",
+    "MemoryBatch",
+    "MemorySearch",
+    "MemoryUpdate",
     "NewAgent",
+    "NewMemories",
     "RollbackRequest",
     "SessionResume",
+    "TaskBatch",
+    "TaskStart",
     "ZenfluxSettings",
     "bool_param",
     "choice_param",

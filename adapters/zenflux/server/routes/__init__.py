@@ -9,9 +9,13 @@ from gateway.http import Context, json_response
 
 from .agents import routes_of_agents
 from .conversations import ConversationRoutes
+from .docs import routes_of_docs
+from .memories import routes_of_memories
 from .runs import ConfirmationRoutes, RunRoutes
 from .scheduled_tasks import TaskRoutes
 from .service import ServiceRoutes
+from .settings import routes_of_settings
+from .tasks import routes_of_tasks
 
 
 def routes(context: Context[ZenfluxSettings]) -> Iterable[web.RouteDef]:
@@ -23,6 +27,10 @@ def routes(context: Context[ZenfluxSettings]) -> Iterable[web.RouteDef]:
         *_service_routes(ServiceRoutes(context), at),
         *_task_routes(TaskRoutes(context), f"{at}/scheduled-tasks"),
         *routes_of_agents(context),
+        *routes_of_docs(context),
+        *routes_of_memories(context),
+        *routes_of_settings(context),
+        *routes_of_tasks(context),
         *not_implemented_routes(context),
     ]
 
@@ -111,22 +119,6 @@ NOT_IMPLEMENTED_PATHS = {
     "/tools/mcp/{name}": "GET PUT DELETE",
     "/tools/{name}": "GET DELETE",
     "/tools/{name}/invoke": "POST",
-    "/settings": "GET PUT",
-    "/settings/status": "GET",
-    "/settings/schema": "GET",
-    "/mem0/search": "POST",
-    "/mem0/user/{user_id}": "GET DELETE",
-    "/mem0/add": "POST",
-    "/mem0/batch-update": "POST",
-    "/mem0/memory/{id}": "DELETE",
-    "/tasks": "GET",
-    "/tasks/scheduled/config": "GET",
-    "/tasks/scheduled/status": "GET",
-    "/tasks/{name}": "GET",
-    "/tasks/{name}/run": "POST",
-    "/tasks/{name}/batch": "POST",
-    "/docs/structure": "GET",
-    "/docs/content/{path:.+}": "GET",
     "/realtime/ws": "GET",
     "/realtime/ws/{id}": "GET",
     "/realtime/sessions": "GET",

@@ -7,7 +7,7 @@ from aiohttp import web
 import gateway.model as m
 from adapters.zenflux import wire
 from adapters.zenflux.server import history, views
-from adapters.zenflux.server.agents import agent_errors, agent_service
+from adapters.zenflux.server.agents import agent_errors, agent_service, default_agent
 from adapters.zenflux.server.chat_service import ChatService, conversation_errors
 from adapters.zenflux.server.history import StoredMessage
 from adapters.zenflux.wire import LOCAL_USER, ZenfluxSettings
@@ -27,7 +27,7 @@ class ConversationRoutes:
         self.chats = ChatService(context)
 
     async def create(self, request: web.Request) -> web.Response:
-        agent = request.query.get("agent_id") or next(iter(self.context.agents), "")
+        agent = request.query.get("agent_id") or await default_agent(self.context, request[OWNER])
         with agent_errors(agent):
             chosen = await agent_service(self.context).choose(request[OWNER], agent)
         user_id = request.query.get("user_id") or LOCAL_USER

@@ -39,9 +39,10 @@ def bindings_of(value: Any) -> set[str]:
 def owned_by_the_table() -> set[str]:
     """Its words, without those that are names of rows, cues or bindings as well."""
     rows = [TABLE["frames"][cue] for cue in TABLE["frames"]]
-    spelled = [*rows, *(list(TABLE[section].values()) for section in ("envelopes", "parts", "objects", "inputs"))]
+    spelled = [*rows, *(list(TABLE[section].values()) for section in ("envelopes", "parts", "objects"))]
+    spelled += [row.get("wire") for row in TABLE["inputs"].values()]
     own = {*TABLE["frames"], *TABLE["objects"], *TABLE["inputs"], *bindings_of(spelled)}
-    own |= {name for kind in OBJECTS.values() for name in kind.__struct_fields__}
+    own |= {"", *(name for kind in OBJECTS.values() for name in kind.__struct_fields__)}
     return {*words_of(spelled), *(str(word) for words in TABLE["enums"].values() for word in words.values())} - own
 
 

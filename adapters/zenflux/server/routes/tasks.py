@@ -1,0 +1,166 @@
+"""Tasks over HTTP: background jobs by name, and the scheduled tasks that every dialect has."""
+
+import asyncio
+from typing import Any
+
+from aiohttp import web
+
+import gateway.model as m
+from adapters.zenflux.server import views
+from adapters.zenflux.server.chat_service import ChatService, conversation_errors
+from adapters.zenflux.wire import TaskBatch, TaskStart, ZenfluxSettings, bool_param
+from gateway.errors import Invalid, NotFound, Unsupported
+from gateway.http import OWNER, Context, read_json
+from gateway.resources import Schedules, StoredRun, StoredTask
+
+from .memories import NO_EXTRACTOR
+
+TITLES, MEMORIES = "title_generation", "mem0_update"
+JOBS = {
+    TITLES: ("Give a conversation without a title the first words of its first message as a title.", None),
+    MEMORIES: ("Search conversations for memories.", "0 2 * * *"),
+}
+"""The background jobs: what each does, and its usual timetable if it can be scheduled."""
+POLL_SECONDS = 0.5
+WAIT_SECONDS = 60.0
+"""How often the end of a run is looked for, and for how long a client may wait for it."""
+
+
+class TaskNotFound(NotFound):
+    """The client named a task that is not there."""
+
+    usual_reason = m.FaultReason.TASK_NOT_FOUND
+
+
+class BackgroundTaskRoutes:
+    """One method per route."""
+
+    def __init__(self, context: Context[ZenfluxSettings]) -> None:
+        self.context = context
+        self.schedules = Schedules(context.resources, context.clock)
+        self.chats = ChatService(context)
+
+    async def listed(self, request: web.Request) -> web.Response:
+        shown = await self._all(request[OWNER], scheduled_only=bool_param(request, "scheduled_only", default=False))
+        return views.reply(self.context, {"tasks": shown, "total": len(shown)})
+
+    async def get(self, request: web.Request) -> web.Response:
+        name = request.match_info["name"]
+        if name in JOBS:
+            return views.reply(self.context, self._job(name))
+        return views.reply(self.context, self._scheduled(await self._found(request[OWNER], name)))
+
+    async def config(self, request: web.Request) -> web.Response:
+        shown = await self._all(request[OWNER], scheduled_only=True)
+        hint = "make and change scheduled tasks at /scheduled-tasks, or in a dialect that has them"
+        return views.reply(self.context, {"tasks": shown, "total": len(shown), "hint": hint})
+
+    async def status(self, request: web.Request) -> web.Response:
+        now = self.context.clock()
+        jobs = [
+            self.context.table.object(
+                "task.job", id=kept.task_id, title=kept.task.title, next_at=kept.task.timetable.next_after(now),
+                cron=kept.task.cron)
+            for kept in await self.schedules.of(request[OWNER])
+            if kept.task.enabled and not kept.task.expired(now)
+        ]
+        running = self.context.tasks is not None and self.context.tasks.is_running
+        return views.reply(self.context, {"running": running, "jobs": jobs, "total_jobs": len(jobs)})
+
+    async def start(self, request: web.Request) -> web.Response:
+        said, name, owner = await read_json(request, TaskStart), request.match_info["name"], request[OWNER]
+        if name in JOBS:
+            return views.reply(self.context, await self._job_run(owner, name, said))
+        task = await self._found(owner, name)
+        if self.context.tasks is None:
+            raise Unsupported("this server starts no tasks")
+        await self.context.tasks.start_now(owner, task.task_id)
+        return views.reply(self.context, await self._run(owner, task, wait=said.wait))
+
+    async def batch(self, request: web.Request) -> web.Response:
+        await read_json(request, TaskBatch)
+        name = request.match_info["name"]
+        if name not in JOBS:
+            await self._found(request[OWNER], name)
+            raise Invalid(f"task '{name}' is a scheduled task: run it by itself", param="name")
+        if JOBS[name][1] is None:
+            raise Invalid(f"task '{name}' works on one conversation: name it in {name}/run", param="name")
+        result = {
+            "total_users": 1, "successful": 1, "failed": 0, "total_memories_added": 0, "message": NO_EXTRACTOR,
+        }
+        return views.reply(self.context, self._done(name, "scheduled", result))
+
+    # -- background jobs ------------------------------------------------------------------------------------------
+
+    async def _job_run(self, owner: str, name: str, said: TaskStart) -> Any:
+        if name == MEMORIES:
+            return self._done(name, "manual", {"memories_added": 0, "message": NO_EXTRACTOR})
+        if not said.conversation_id:
+            raise Invalid(f"conversation_id: task '{name}' needs a conversation", param="conversation_id")
+        with conversation_errors(said.conversation_id):
+            view = await self.context.sessions.get(owner, said.conversation_id)
+            title = view.title or self.chats.title_of(view)
+            if title is not None and view.title is None:
+                await self.context.sessions.update(owner, view.session_id, title=title)
+        return self._done(name, "manual", {"conversation_id": view.session_id, "title": title})
+
+    def _done(self, name: str, trigger: str, result: Any) -> Any:
+        now = self.context.clock()
+        return self.context.table.object(
+            "task.run", name=name, status="completed", trigger=trigger, started_at=now, finished_at=now, error=None,
+            result=result, milliseconds=0)
+
+    # -- scheduled tasks ------------------------------------------------------------------------------------------
+
+    async def _run(self, owner: str, task: StoredTask, *, wait: bool) -> Any:
+        """The newest run of a task; if the client waits, when it is over."""
+        [run] = await self.schedules.runs(owner, task.task_id, 1)
+        until = self.context.clock() + WAIT_SECONDS
+        while wait and run.run.status == "running" and self.context.clock() < until:
+            await asyncio.sleep(POLL_SECONDS)
+            [run] = await self.schedules.runs(owner, task.task_id, 1)
+        return self._run_body(run)
+
+    def _run_body(self, kept: StoredRun) -> Any:
+        run = kept.run
+        took = None if run.finished_at is None else round((run.finished_at - run.triggered_at) * 1000)
+        result = {"conversation_id": run.session_id, "session_id": run.turn_id} if run.session_id else None
+        return self.context.table.object(
+            "task.run", name=run.task_id, status=run.status, trigger="manual", started_at=run.triggered_at,
+            finished_at=run.finished_at, error=run.error, result=result, milliseconds=took)
+
+    async def _found(self, owner: str, name: str) -> StoredTask:
+        try:
+            return await self.schedules.find(owner, name)
+        except NotFound:
+            raise TaskNotFound(f"there is no task '{name[:128]}'") from None
+
+    # -- what is shown --------------------------------------------------------------------------------------------
+
+    async def _all(self, owner: str, *, scheduled_only: bool) -> list[Any]:
+        jobs = [self._job(name) for name, (_, cron) in JOBS.items() if cron is not None or not scheduled_only]
+        return [*jobs, *(self._scheduled(kept) for kept in await self.schedules.of(owner))]
+
+    def _job(self, name: str) -> Any:
+        description, cron = JOBS[name]
+        schedule = None if cron is None else {"default_cron": cron, "description": description}
+        return self.context.table.object(
+            "task", name=name, description=description, scheduled=cron is not None, schedule=schedule)
+
+    def _scheduled(self, kept: StoredTask) -> Any:
+        task = kept.task
+        schedule = {"cron": task.cron, "timezone": task.timezone, "enabled": task.enabled}
+        return self.context.table.object(
+            "task", name=kept.task_id, description=task.title, scheduled=True, schedule=schedule)
+
+
+def routes_of_tasks(context: Context[ZenfluxSettings]) -> list[web.RouteDef]:
+    routes, at = BackgroundTaskRoutes(context), f"{context.mount}/tasks"
+    return [
+        web.get(at, routes.listed),
+        web.get(f"{at}/scheduled/config", routes.config),
+        web.get(f"{at}/scheduled/status", routes.status),
+        web.get(f"{at}/{{name}}", routes.get),
+        web.post(f"{at}/{{name}}/run", routes.start),
+        web.post(f"{at}/{{name}}/batch", routes.batch),
+    ]

@@ -1,0 +1,92 @@
+"""A resource that is made in one dialect is seen, changed and deleted in the others."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from adapters import known_dialects
+from tests.support.gateway_server import Served, serving
+
+ZENFLUX, CAS, BLADE = "/api/v1", "/api/v1/cloud", "/api"
+
+
+@dataclass(frozen=True)
+class Caller:
+    """Calls of all dialects on one gateway."""
+
+    served: Served
+
+    async def call(self, method: str, path: str, body: Any = None, *, status: int = 200) -> Any:
+        async with self.served.http.request(method, self.served.url(path), json=body) as answer:
+            said = await answer.json()
+            assert answer.status == status, said
+            return said
+
+
+@asynccontextmanager
+async def calling(folder: Path) -> AsyncIterator[Caller]:
+    async with serving(folder, log="memory", dialects={name: {} for name in known_dialects()}) as served:
+        yield Caller(served)
+
+
+TUTOR = {"agent_id": "tutor", "name": "Tutor", "prompt": "You teach.", "enabled_capabilities": {"clock": False}}
+
+
+async def test_an_agent_of_zenflux_is_an_agent_of_cas(tmp_path: Path) -> None:
+    async with calling(tmp_path) as caller:
+        await caller.call("POST", f"{ZENFLUX}/agents", TUTOR)
+        shown = await caller.call("GET", f"{CAS}/agents/tutor")
+        assert (shown["name"], shown["system"], shown["version"]) == ("Tutor", "You teach.", 1)
+        [toolset] = shown["tools"]
+        assert "clock" not in toolset["enabled_tools"]
+        assert "calc" in toolset["enabled_tools"]
+        assert "tutor" in [one["id"] for one in (await caller.call("GET", f"{CAS}/agents"))["data"]]
+        changed = await caller.call("POST", f"{CAS}/agents/tutor", {"version": 1, "system": "You ask."})
+        assert changed["version"] == 2
+        assert (await caller.call("GET", f"{ZENFLUX}/agents/tutor/prompt"))["prompt"] == "You ask."
+        assert (await caller.call("GET", f"{ZENFLUX}/agents/tutor"))["enabled_capabilities"]["clock"] is False
+        await caller.call("DELETE", f"{CAS}/agents/tutor")
+        await caller.call("GET", f"{ZENFLUX}/agents/tutor", status=404)
+
+
+async def test_an_agent_of_cas_is_an_agent_of_zenflux(tmp_path: Path) -> None:
+    async with calling(tmp_path) as caller:
+        tools = [{"type": "agent_toolset_20260401", "enabled_tools": ["clock"]}]
+        made = await caller.call("POST", f"{CAS}/agents", {
+            "name": "Tutor", "model": "demo-1", "system": "You teach.", "tools": tools}, status=201)
+        agent_id = made["id"]
+        shown = await caller.call("GET", f"{ZENFLUX}/agents/{agent_id}")
+        assert shown["name"] == "Tutor"
+        assert shown["enabled_capabilities"].items() >= {"clock": True, "calc": False}.items()
+        switches = {"calc": True, "clock": False}
+        await caller.call("PUT", f"{ZENFLUX}/agents/{agent_id}", {"enabled_capabilities": switches})
+        [toolset] = (await caller.call("GET", f"{CAS}/agents/{agent_id}"))["tools"]
+        assert "calc" in toolset["enabled_tools"]
+        assert "clock" not in toolset["enabled_tools"]
+        await caller.call("DELETE", f"{ZENFLUX}/agents/{agent_id}")
+        await caller.call("GET", f"{CAS}/agents/{agent_id}", status=404)
+
+
+async def test_a_conversation_of_zenflux_shows_its_agent_in_cas(tmp_path: Path) -> None:
+    async with calling(tmp_path) as caller:
+        await caller.call("POST", f"{ZENFLUX}/agents", TUTOR)
+        talk = await caller.call("POST", f"{ZENFLUX}/conversations?agent_id=tutor")
+        session = await caller.call("GET", f"{CAS}/sessions/{talk['data']['id']}")
+        assert (session["agent"]["id"], session["agent"]["system"]) == ("tutor", "You teach.")
+
+
+async def test_memories_of_zenflux_and_blade_are_the_same(tmp_path: Path) -> None:
+    async with calling(tmp_path) as caller:
+        said = await caller.call("POST", f"{ZENFLUX}/mem0/add", {
+            "user_id": "local", "messages": [{"role": "user", "content": "Likes green tea."}]})
+        number = said["data"]["results"][0]["id"]
+        await caller.call("POST", f"{ZENFLUX}/mem0/search", {"user_id": "local", "query": "tea"})
+        shown = await caller.call("GET", f"{BLADE}/memories/{number}")
+        assert (shown["content"], shown["hit_count"]) == ("Likes green tea.", 1)
+        await caller.call("PUT", f"{BLADE}/memories/{number}", {"content": "Likes coffee."})
+        [now] = (await caller.call("GET", f"{ZENFLUX}/mem0/user/local"))["data"]
+        assert now["memory"] == "Likes coffee."
+        await caller.call("DELETE", f"{BLADE}/memories/{number}")
+        assert (await caller.call("GET", f"{ZENFLUX}/mem0/user/local"))["data"] == []
