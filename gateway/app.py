@@ -50,6 +50,7 @@ from gateway.logging import get_logger, mask_secrets
 from gateway.ports import Clock, OperatorOffers
 from gateway.quotas import LimitRefusals, Quotas
 from gateway.resources import (
+    AgentService,
     AgentUsage,
     AuditedResources,
     AuditedSessions,
@@ -59,6 +60,7 @@ from gateway.resources import (
     Scheduler,
     Schedules,
     Shares,
+    SkillService,
     UserSettings,
     Workspaces,
 )
@@ -67,7 +69,7 @@ from gateway.yaml_positions import Problems
 
 from .audit import AuditLog
 from .composition import BackendRetirement, Components, load_components
-from .engine_parts import DeletedSessionCleanup, ServedDialects, StreamMetrics, TurnCounters
+from .engine_parts import DeletedSessionCleanup, NewSessionDefaults, ServedDialects, StreamMetrics, TurnCounters
 from .storage_factory import make_session_service, make_storage
 
 if TYPE_CHECKING:
@@ -94,6 +96,8 @@ class Gateway:
         self.quotas = Quotas(lambda: self.quota, refusals)
         kept = make_storage(config, clock, lambda: self.components.config.limits, self.quotas)
         self._recount = kept.recount
+        skills = SkillService(
+            kept.resources, None, AgentService(kept.resources, lambda: self.components.cards, clock()))
         self.runtime = Runtime(
             log=kept.log, clock=clock, mint=make_mint(), limits=config.limits, agents=components.cards,
             backends=components.backends, observer=TurnCounters(self.metrics, self.usage), tally=self.quotas,
@@ -102,7 +106,8 @@ class Gateway:
                 Workspaces(config.data / "workspaces"), Shares(kept.resources, clock),
                 lambda: self.components.backends.values(),
             ),
-            defaults=UserSettings(kept.resources, lambda: self.components.cards),
+            defaults=NewSessionDefaults(UserSettings(kept.resources, lambda: self.components.cards), skills),
+            skills=skills,
         )
         self.table = SessionTable()
         self._dialects = ServedDialects(components)

@@ -139,6 +139,36 @@ class SkillService:
             raise NotFound(f"skill '{skill.name}' has no file '{path[:200]}'", reason=m.FaultReason.FILE_NOT_FOUND)
         return (await self._files(owner, skill, [path]))[path]
 
+    # -- using ----------------------------------------------------------------------------------------------------
+
+    async def filled(self, owner: str, agent: str, settings: m.Settings) -> m.Settings:
+        """The settings of a new session, with the skills that its agent has switched on."""
+        if settings.skills:
+            return settings
+        try:
+            found = await self.installed(owner, settings.agent_id or agent)
+        except NotFound:  # an agent of another kind, or one that is just being deleted
+            return settings
+        refs = tuple(
+            m.SkillRef(name=one.name, description=one.body.description, skill_id=one.resource_id, version=one.version)
+            for one in found if one.body.enabled)
+        return replace(settings, skills=refs) if refs else settings
+
+    async def read_file(self, owner: str, skill: m.SkillRef, path: str) -> m.SkillFile:
+        """A file of a skill as it was when the session began."""
+        try:
+            kept = await self._resources.get(INSTALLED_KIND, owner, skill.skill_id, skill.version)
+        except NotFound:
+            raise SkillNotFound(f"skill '{skill.name}' was removed from its agent") from None
+        found = _stored(kept)
+        content = await self.read(owner, found, path)
+        try:
+            text: str | None = content.decode()
+        except UnicodeDecodeError:
+            text = None
+        return m.SkillFile(
+            name=skill.name, path=path, size=len(content), text=text, files=tuple(found.body.sizes))
+
     # -- changing -------------------------------------------------------------------------------------------------
 
     async def upload(self, owner: str, name: str, content: bytes) -> StoredSkill:

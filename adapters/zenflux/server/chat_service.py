@@ -15,6 +15,7 @@ from gateway.ports import Receipt, Resource
 
 from . import inbound, views
 from .agents import agent_errors, agent_id_of, agent_service, default_agent
+from .skills import skill_service
 from .views import private_metadata, with_user_id
 
 TITLE_GENERATION = "title_generation"
@@ -114,7 +115,7 @@ class ChatService:
         wanted = agent_id or (agent_id_of(view) if view else await default_agent(self.context, owner))
         with agent_errors(wanted):
             chosen = await agent_service(self.context).choose(owner, wanted)
-        return chosen.card, chosen.settings
+        return chosen.card, await skill_service(self.context).filled(owner, wanted, chosen.settings)
 
     async def begin(self, wish: CheckedMessage) -> StartedRun:
         if wish.view is None:
