@@ -35,7 +35,7 @@ MAX_SKILLS = 100
 MAX_INSTALLED = 1000
 
 
-class SkillBody(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class SkillContent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A stored skill; its files stand apart, in the resource `files_id`, and `sizes` has their paths."""
 
     description: str
@@ -55,7 +55,7 @@ class StoredSkill:
     """
 
     name: str
-    body: SkillBody
+    body: SkillContent
     created_at: float
     agent_id: str | None = None
     resource_id: str = ""
@@ -213,7 +213,7 @@ class SkillService:
                             "config.yaml) and cannot be changed here")
         return found
 
-    async def _update(self, owner: str, found: StoredSkill, body: SkillBody) -> StoredSkill:
+    async def _update(self, owner: str, found: StoredSkill, body: SkillContent) -> StoredSkill:
         if body == found.body:
             return found
         kind = KIND if found.agent_id is None else INSTALLED_KIND
@@ -221,7 +221,7 @@ class SkillService:
             kind, owner, found.resource_id, _written(found.name, body), expected=found.version), found.agent_id)
 
     async def _create(
-        self, names: NamedResources, owner: str, name: str, body: SkillBody, files: Mapping[str, bytes],
+        self, names: NamedResources, owner: str, name: str, body: SkillContent, files: Mapping[str, bytes],
         parent: str = "",
     ) -> Resource:
         """Store the files, and then the skill that names them; if the skill is refused, no file stays."""
@@ -240,7 +240,7 @@ class SkillService:
             raise
 
     async def _created(
-        self, names: NamedResources, owner: str, name: str, body: SkillBody, parent: str,
+        self, names: NamedResources, owner: str, name: str, body: SkillContent, parent: str,
     ) -> Resource:
         try:
             return await names.create(owner, name, _written(name, body), parent=parent)
@@ -290,17 +290,17 @@ def _read_all(folder: Path, paths: Sequence[str]) -> dict[str, bytes]:
     return {path: (folder / path).read_bytes() for path in paths}
 
 
-def _body(head: SkillHead, text: str) -> SkillBody:
-    return SkillBody(
+def _body(head: SkillHead, text: str) -> SkillContent:
+    return SkillContent(
         description=head.description, text=text, priority=head.priority, preferred_for=head.preferred_for)
 
 
-def _written(name: str, body: SkillBody) -> JsonObject:
+def _written(name: str, body: SkillContent) -> JsonObject:
     written: JsonObject = {**msgspec.to_builtins(body), "name": name}
     return written
 
 
 def _stored(found: Resource, agent_id: str | None = None) -> StoredSkill:
     return StoredSkill(
-        name=found.body["name"], body=msgspec.convert(found.body, SkillBody), created_at=found.created_at,
+        name=found.body["name"], body=msgspec.convert(found.body, SkillContent), created_at=found.created_at,
         agent_id=agent_id, resource_id=found.resource_id, version=found.version)
