@@ -17,11 +17,13 @@ from .documents import Document, DocumentEntry, DocumentFolder
 from .files import FileStore, create_file_resource
 from .key_service import KeyService
 from .keys import KeyStore
+from .mcp_servers import AgentChoice, McpServerDefinition, McpServerService, StoredMcpServer, check_server_url
 from .memories import MAX_MEMORIES, Memories, Memory, MemoryFilter, RecalledMemory, StoredMemory
 from .named_resources import AlreadyExists, NamedResources
 from .scheduler import Scheduler
 from .schedules import ScheduledTask, Schedules, StoredRun, StoredTask
 from .session_archive import SessionArchive, addresses_in, pack_session, unpack_session, unpack_session_files
+from .session_defaults import SessionDefaults
 from .shares import Share, Shares
 from .user_settings import UserChoices, UserSettings
 from .workspaces import Workspace, WorkspaceItem, Workspaces
@@ -29,6 +31,7 @@ from .workspaces import Workspace, WorkspaceItem, Workspaces
 __all__ = [
     "AGENT_NAME",
     "MAX_MEMORIES",
+    "AgentChoice",
     "AgentDefinition",
     "AgentService",
     "AgentUsage",
@@ -43,6 +46,8 @@ __all__ = [
     "FileStore",
     "KeyService",
     "KeyStore",
+    "McpServerDefinition",
+    "McpServerService",
     "Memories",
     "Memory",
     "MemoryFilter",
@@ -53,9 +58,11 @@ __all__ = [
     "Scheduler",
     "Schedules",
     "SessionArchive",
+    "SessionDefaults",
     "Share",
     "Shares",
     "StoredAgent",
+    "StoredMcpServer",
     "StoredMemory",
     "StoredRun",
     "StoredTask",
@@ -66,6 +73,7 @@ __all__ = [
     "WorkspaceItem",
     "Workspaces",
     "addresses_in",
+    "check_server_url",
     "create_file_resource",
     "model_of",
     "models_of",
