@@ -25,12 +25,15 @@ from .schedules import ScheduledTask, Schedules, StoredRun, StoredTask
 from .session_archive import SessionArchive, addresses_in, pack_session, unpack_session, unpack_session_files
 from .session_defaults import SessionDefaults
 from .shares import Share, Shares
+from .skill_files import MAX_BYTES as MAX_SKILL_BYTES
+from .skills import SkillService, StoredSkill
 from .user_settings import UserChoices, UserSettings
 from .workspaces import Workspace, WorkspaceItem, Workspaces
 
 __all__ = [
     "AGENT_NAME",
     "MAX_MEMORIES",
+    "MAX_SKILL_BYTES",
     "AgentChoice",
     "AgentDefinition",
     "AgentService",
@@ -61,10 +64,12 @@ __all__ = [
     "SessionDefaults",
     "Share",
     "Shares",
+    "SkillService",
     "StoredAgent",
     "StoredMcpServer",
     "StoredMemory",
     "StoredRun",
+    "StoredSkill",
     "StoredTask",
     "UnknownModel",
     "UserChoices",

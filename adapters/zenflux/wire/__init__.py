@@ -18,6 +18,7 @@ from .chat import (
 from .mcp_servers import AgentMcpServer, CommandFields, McpServerChange, NewMcpServer
 from .memories import MemoryBatch, MemorySearch, MemoryUpdate, NewMemories
 from .query import MAX_TITLE, bool_param, choice_param, page_params, title_param, whole_number_param
+from .skills import SkillChoice, SkillSwitch, SkillText
 from .tasks import TaskBatch, TaskStart
 
 __all__ = [
@@ -44,6 +45,9 @@ __all__ = [
     "NewMemories",
     "RollbackRequest",
     "SessionResume",
+    "SkillChoice",
+    "SkillSwitch",
+    "SkillText",
     "TaskBatch",
     "TaskStart",
     "ZenfluxSettings",

@@ -16,6 +16,7 @@ from .runs import ConfirmationRoutes, RunRoutes
 from .scheduled_tasks import TaskRoutes
 from .service import ServiceRoutes
 from .settings import routes_of_settings
+from .skills import routes_of_skills
 from .tasks import routes_of_tasks
 
 
@@ -32,6 +33,7 @@ def routes(context: Context[ZenfluxSettings]) -> Iterable[web.RouteDef]:
         *routes_of_mcp_servers(context),
         *routes_of_memories(context),
         *routes_of_settings(context),
+        *routes_of_skills(context),
         *routes_of_tasks(context),
         *not_implemented_routes(context),
     ]
@@ -100,15 +102,6 @@ def _service_routes(about: ServiceRoutes, at: str) -> list[web.RouteDef]:
 
 NOT_IMPLEMENTED = 501
 NOT_IMPLEMENTED_PATHS = {
-    "/skills/global": "GET",
-    "/skills/instance/{agent_id}": "GET",
-    "/skills/install": "POST",
-    "/skills/uninstall": "POST",
-    "/skills/toggle": "POST",
-    "/skills/update_content": "POST",
-    "/skills/detail/{name}": "GET",
-    "/skills/file/{name}/{type}/{file}": "GET",
-    "/skills/upload": "POST",
     "/tools": "GET",
     "/tools/schemas": "GET",
     "/tools/register": "POST",
