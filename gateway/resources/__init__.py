@@ -17,7 +17,7 @@ from .documents import Document, DocumentEntry, DocumentFolder
 from .files import FileStore, create_file_resource
 from .key_service import KeyService
 from .keys import KeyStore
-from .mcp_servers import AgentChoice, McpServerDefinition, McpServerService, StoredMcpServer, check_server_url
+from .mcp_servers import AgentChoice, McpServerDefinition, McpServerNotFound, McpServerService, StoredMcpServer
 from .memories import MAX_MEMORIES, Memories, Memory, MemoryFilter, RecalledMemory, StoredMemory
 from .named_resources import AlreadyExists, NamedResources
 from .scheduler import Scheduler
@@ -50,6 +50,7 @@ __all__ = [
     "KeyService",
     "KeyStore",
     "McpServerDefinition",
+    "McpServerNotFound",
     "McpServerService",
     "Memories",
     "Memory",
@@ -78,7 +79,6 @@ __all__ = [
     "WorkspaceItem",
     "Workspaces",
     "addresses_in",
-    "check_server_url",
     "create_file_resource",
     "model_of",
     "models_of",

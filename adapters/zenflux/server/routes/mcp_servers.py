@@ -16,8 +16,7 @@ from adapters.zenflux.wire import (
 )
 from gateway.errors import Forbidden, Invalid
 from gateway.http import OWNER, Context, read_json
-from gateway.resources import AgentChoice, McpServerDefinition, StoredMcpServer
-from gateway.resources.mcp_servers import McpServerNotFound
+from gateway.resources import AgentChoice, McpServerDefinition, McpServerNotFound, StoredMcpServer
 
 RESERVED_NAMES = frozenset(("available", "register"))
 """Names that are paths; they cannot be the names of servers."""
