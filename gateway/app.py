@@ -54,13 +54,13 @@ from gateway.resources import (
     AgentUsage,
     AuditedResources,
     AuditedSessions,
+    CombinedDefaults,
     FileStore,
     KeyService,
     McpServerService,
     RuledResources,
     Scheduler,
     Schedules,
-    SessionDefaults,
     Shares,
     UserSettings,
     Workspaces,
@@ -193,13 +193,13 @@ class Gateway:
 
     # -- wiring ---------------------------------------------------------------------------------------------------
 
-    def _session_defaults(self, resources: Resources) -> SessionDefaults:
+    def _session_defaults(self, resources: Resources) -> CombinedDefaults:
         def cards() -> Mapping[str, m.AgentCard]:
             return self.components.cards
 
         chosen, agents = UserSettings(resources, cards), AgentService(resources, cards, 0.0)
         addresses = AddressPolicy(self.components.config.outbound.allow)
-        return SessionDefaults(chosen, McpServerService(resources, agents, chosen, addresses))
+        return CombinedDefaults(chosen, McpServerService(resources, agents, chosen, addresses))
 
     def _context(self, name: str) -> Context[BaseModel]:
         config = self.components.config

@@ -17,13 +17,13 @@ from .documents import Document, DocumentEntry, DocumentFolder
 from .files import FileStore, create_file_resource
 from .key_service import KeyService
 from .keys import KeyStore
-from .mcp_servers import AgentChoice, McpServerDefinition, McpServerNotFound, McpServerService, StoredMcpServer
+from .mcp_servers import McpServerChoice, McpServerDefinition, McpServerNotFound, McpServerService, StoredMcpServer
 from .memories import MAX_MEMORIES, Memories, Memory, MemoryFilter, RecalledMemory, StoredMemory
 from .named_resources import AlreadyExists, NamedResources
 from .scheduler import Scheduler
 from .schedules import ScheduledTask, Schedules, StoredRun, StoredTask
 from .session_archive import SessionArchive, addresses_in, pack_session, unpack_session, unpack_session_files
-from .session_defaults import SessionDefaults
+from .session_defaults import CombinedDefaults
 from .shares import Share, Shares
 from .skill_files import MAX_BYTES as MAX_SKILL_BYTES
 from .skills import SkillService, StoredSkill
@@ -34,7 +34,6 @@ __all__ = [
     "AGENT_NAME",
     "MAX_MEMORIES",
     "MAX_SKILL_BYTES",
-    "AgentChoice",
     "AgentDefinition",
     "AgentService",
     "AgentUsage",
@@ -43,12 +42,14 @@ __all__ = [
     "AuditedSessions",
     "Changes",
     "ChosenAgent",
+    "CombinedDefaults",
     "Document",
     "DocumentEntry",
     "DocumentFolder",
     "FileStore",
     "KeyService",
     "KeyStore",
+    "McpServerChoice",
     "McpServerDefinition",
     "McpServerNotFound",
     "McpServerService",
@@ -62,7 +63,6 @@ __all__ = [
     "Scheduler",
     "Schedules",
     "SessionArchive",
-    "SessionDefaults",
     "Share",
     "Shares",
     "SkillService",

@@ -51,7 +51,7 @@ class McpServerDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaul
     extra: dict[str, JsonObject] = {}
 
 
-class AgentChoice(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class McpServerChoice(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What an agent has of a registered server beside the registration."""
 
     auth_env: str | None = None
@@ -72,7 +72,7 @@ class StoredMcpServer:
     updated_at: float
     number: int = 0
     agent_id: str | None = None
-    choice: AgentChoice | None = None
+    choice: McpServerChoice | None = None
     has_token: bool = False
 
     @property
@@ -167,7 +167,7 @@ class McpServerService:
         agent = await self._agents.get(owner, agent_id)
         return [*self._configured(_fixed_names(agent), agent_id), *await self._enabled(owner, agent)]
 
-    async def enable(self, owner: str, agent_id: str, name: str, choice: AgentChoice) -> StoredMcpServer:
+    async def enable(self, owner: str, agent_id: str, name: str, choice: McpServerChoice) -> StoredMcpServer:
         """Give an agent a registered server."""
         agent = await self._agents.get(owner, agent_id)
         if name in _fixed_names(agent):
@@ -188,7 +188,7 @@ class McpServerService:
         """Change what an agent has chosen of a server."""
         agent = await self._agents.get(owner, agent_id)
         found = await self._enabled_one(owner, agent, name)
-        new = replace(found.choice or AgentChoice(), **fields)
+        new = replace(found.choice or McpServerChoice(), **fields)
         await self._check_secret(owner, new.auth_env)
         kept = await self._choices.find(owner, name, agent.resource_id)
         if kept is None:
@@ -320,7 +320,7 @@ class McpServerService:
         registered = {one.name: one for one in map(_stored, await self._servers.all(owner))}
         found = []
         for name, choice in choices.items():
-            chosen = msgspec.convert(choice.body, AgentChoice)
+            chosen = msgspec.convert(choice.body, McpServerChoice)
             if name in registered and (agent.configured is not None or name in named or not chosen.is_active):
                 found.append(_chosen(registered[name], agent.agent_id, choice))
         linked = {one.name for one in found}
@@ -408,6 +408,6 @@ def _stored(found: Resource) -> StoredMcpServer:
 def _chosen(server: StoredMcpServer, agent_id: str, choice: Resource) -> StoredMcpServer:
     return StoredMcpServer(
         name=server.name, definition=server.definition, created_at=choice.created_at, updated_at=choice.updated_at,
-        number=choice.ordinal, agent_id=agent_id, choice=msgspec.convert(choice.body, AgentChoice),
+        number=choice.ordinal, agent_id=agent_id, choice=msgspec.convert(choice.body, McpServerChoice),
         has_token=server.has_token,
     )

@@ -11,7 +11,7 @@ class SettingsSource(Protocol):
     async def filled(self, owner: str, agent: str, settings: m.Settings) -> m.Settings: ...
 
 
-class SessionDefaults:
+class CombinedDefaults:
     """All sources; a later source gets what the earlier ones have filled in."""
 
     def __init__(self, *sources: SettingsSource) -> None:

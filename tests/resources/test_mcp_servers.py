@@ -13,7 +13,7 @@ from gateway.resources.agents import AgentDefinition, AgentService
 from gateway.resources.mcp_servers import (
     CHOICE_KIND,
     KIND,
-    AgentChoice,
+    McpServerChoice,
     McpServerDefinition,
     McpServerEnabled,
     McpServerNotFound,
@@ -112,7 +112,7 @@ async def test_a_server_of_the_settings_is_fixed(servers: Servers) -> None:
         with pytest.raises(Forbidden):
             await call
     with pytest.raises(McpServerEnabled):
-        await servers.enable("ann", "fixed", "house", AgentChoice())
+        await servers.enable("ann", "fixed", "house", McpServerChoice())
 
 
 # -- tokens -----------------------------------------------------------------------------------------------------------
@@ -120,7 +120,7 @@ async def test_a_server_of_the_settings_is_fixed(servers: Servers) -> None:
 async def headers(servers: Servers, auth_type: Any = "bearer", token: str | None = None, **fields: Any) -> Any:
     """The headers of a session with this server."""
     await servers.register("ann", "notion", McpServerDefinition(url=NOTION.url, auth_type=auth_type, **fields), token)
-    await servers.enable("ann", "demo", "notion", AgentChoice())
+    await servers.enable("ann", "demo", "notion", McpServerChoice())
     return (await servers.filled("ann", "demo", m.Settings())).mcp_headers
 
 
@@ -175,7 +175,7 @@ async def test_a_secret_may_be_a_variable_of_a_vault(servers: Servers) -> None:
 
 async def test_a_configured_agent_gets_the_users_own_additions(servers: Servers) -> None:
     await servers.register("ann", "notion", NOTION)
-    await servers.enable("ann", "fixed", "notion", AgentChoice(metadata={"a": 1}))
+    await servers.enable("ann", "fixed", "notion", McpServerChoice(metadata={"a": 1}))
     assert await names(servers, "fixed") == ["house", "notion"]
     assert await names(servers, "fixed", "bob") == ["house"]
     assert (await servers.filled("ann", "fixed", m.Settings())).mcp_servers == (ENTRY,)
@@ -183,9 +183,9 @@ async def test_a_configured_agent_gets_the_users_own_additions(servers: Servers)
     assert await servers.filled("ann", "demo", m.Settings()) == m.Settings()
     assert await servers.filled("ann", "nobody", m.Settings()) == m.Settings()
     with pytest.raises(McpServerEnabled):
-        await servers.enable("ann", "fixed", "notion", AgentChoice())
+        await servers.enable("ann", "fixed", "notion", McpServerChoice())
     changed = await servers.change_choice("ann", "fixed", "notion", is_active=False)
-    assert (changed.is_active, changed.choice) == (False, AgentChoice(metadata={"a": 1}, is_active=False))
+    assert (changed.is_active, changed.choice) == (False, McpServerChoice(metadata={"a": 1}, is_active=False))
     assert (await servers.filled("ann", "fixed", m.Settings())).mcp_servers == ()
     await servers.disable("ann", "fixed", "notion")
     assert await names(servers, "fixed") == ["house"]
@@ -195,7 +195,7 @@ async def test_a_configured_agent_gets_the_users_own_additions(servers: Servers)
 async def test_the_servers_of_a_made_agent_are_part_of_it(servers: Servers) -> None:
     await servers.agents.create("ann", TUTOR, "tutor")
     await servers.register("ann", "notion", NOTION, None)
-    await servers.enable("ann", "tutor", "notion", AgentChoice())
+    await servers.enable("ann", "tutor", "notion", McpServerChoice())
     agent = await servers.agents.get("ann", "tutor")
     assert (agent.version, agent.definition.mcp_servers) == (2, (ENTRY,))
     await servers.change("ann", "notion", url="https://new.example.com/mcp", tools=("add",))
@@ -227,7 +227,7 @@ async def test_deleting_a_registration_takes_it_from_all_agents(servers: Servers
     await servers.agents.create("ann", TUTOR, "tutor")
     await servers.register("ann", "notion", NOTION)
     for agent in ("demo", "tutor"):
-        await servers.enable("ann", agent, "notion", AgentChoice())
+        await servers.enable("ann", agent, "notion", McpServerChoice())
     await servers.delete("ann", "notion")
     assert await names(servers, "demo") == await names(servers, "tutor") == []
     assert (await servers.agents.get("ann", "tutor")).definition.mcp_servers == ()
@@ -237,7 +237,7 @@ async def test_deleting_a_registration_takes_it_from_all_agents(servers: Servers
 async def test_deleting_an_agent_takes_its_choices(servers: Servers) -> None:
     await servers.agents.create("ann", TUTOR, "tutor")
     await servers.register("ann", "notion", NOTION)
-    await servers.enable("ann", "tutor", "notion", AgentChoice())
+    await servers.enable("ann", "tutor", "notion", McpServerChoice())
     await servers.agents.delete("ann", "tutor")
     assert not await servers.store.list(CHOICE_KIND, "ann")
     with pytest.raises(NotFound):
@@ -247,7 +247,7 @@ async def test_deleting_an_agent_takes_its_choices(servers: Servers) -> None:
 async def test_a_server_that_is_switched_off_is_in_no_new_session(servers: Servers) -> None:
     await servers.agents.create("ann", TUTOR, "tutor")
     await servers.register("ann", "notion", NOTION)
-    await servers.enable("ann", "tutor", "notion", AgentChoice())
+    await servers.enable("ann", "tutor", "notion", McpServerChoice())
     await servers.change("ann", "notion", is_active=False)
     chosen = await servers.agents.choose("ann", "tutor")
     assert (await servers.filled("ann", "demo", chosen.settings)).mcp_servers == ()
@@ -255,7 +255,7 @@ async def test_a_server_that_is_switched_off_is_in_no_new_session(servers: Serve
 
 async def test_what_a_session_names_itself_stays(servers: Servers) -> None:
     await servers.register("ann", "notion", McpServerDefinition(url=NOTION.url, auth_type="bearer"), "top-secret")
-    await servers.enable("ann", "demo", "notion", AgentChoice())
+    await servers.enable("ann", "demo", "notion", McpServerChoice())
     own = {"type": "url", "name": "notion", "url": "https://other.example.com/mcp"}
     settings = await servers.filled("ann", "demo", m.Settings(mcp_servers=(own,)))
     assert settings.mcp_servers == (own,)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from msgspec.structs import replace
 
 import gateway.model as m
-from gateway.resources.session_defaults import SessionDefaults
+from gateway.resources.session_defaults import CombinedDefaults
 
 
 @dataclass(frozen=True)
@@ -17,6 +17,6 @@ class Source:
 
 
 async def test_sources_follow_each_other() -> None:
-    assert await SessionDefaults().filled("ann", "demo", m.Settings()) == m.Settings()
-    filled = await SessionDefaults(Source("one"), Source("two")).filled("ann", "demo", m.Settings())
+    assert await CombinedDefaults().filled("ann", "demo", m.Settings()) == m.Settings()
+    filled = await CombinedDefaults(Source("one"), Source("two")).filled("ann", "demo", m.Settings())
     assert filled.system == "ann demo one.ann demo two."

@@ -16,7 +16,7 @@ from adapters.zenflux.wire import (
 )
 from gateway.errors import Forbidden, Invalid
 from gateway.http import OWNER, Context, read_json
-from gateway.resources import AgentChoice, McpServerDefinition, McpServerNotFound, StoredMcpServer
+from gateway.resources import McpServerChoice, McpServerDefinition, McpServerNotFound, StoredMcpServer
 
 RESERVED_NAMES = frozenset(("available", "register"))
 """Names that are paths; they cannot be the names of servers."""
@@ -103,7 +103,7 @@ class McpServerRoutes:
 
     async def enable(self, request: web.Request) -> web.Response:
         agent_id, said = request.match_info["id"], await _choice(request)
-        choice = AgentChoice(auth_env=said.auth_env or None, metadata=said.metadata or {})
+        choice = McpServerChoice(auth_env=said.auth_env or None, metadata=said.metadata or {})
         with agent_errors(agent_id):
             made = await mcp_server_service(self.context).enable(
                 request[OWNER], agent_id, request.match_info["name"], choice)
@@ -126,7 +126,7 @@ class McpServerRoutes:
 
     def _shown(self, server: StoredMcpServer) -> Any:
         """A server without tokens; the address of a server of config.yaml is the operator's, and is not shown."""
-        definition, choice = server.definition or McpServerDefinition(url=""), server.choice or AgentChoice()
+        definition, choice = server.definition or McpServerDefinition(url=""), server.choice or McpServerChoice()
         return self.context.table.object(
             "mcp_server", number=server.number, name=server.name, url=definition.url,
             auth_type=definition.auth_type, auth_env=choice.auth_env or definition.auth_env,
