@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sized
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sized
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -47,15 +47,17 @@ from gateway.http import (
 )
 from gateway.ids import make_mint
 from gateway.logging import get_logger, mask_secrets
-from gateway.ports import Clock, OperatorOffers
+from gateway.ports import Clock, OperatorOffers, Resources
 from gateway.quotas import LimitRefusals, Quotas
 from gateway.resources import (
     AgentService,
     AgentUsage,
     AuditedResources,
     AuditedSessions,
+    CombinedDefaults,
     FileStore,
     KeyService,
+    McpServerService,
     RuledResources,
     Scheduler,
     Schedules,
@@ -69,7 +71,7 @@ from gateway.yaml_positions import Problems
 
 from .audit import AuditLog
 from .composition import BackendRetirement, Components, load_components
-from .engine_parts import DeletedSessionCleanup, NewSessionDefaults, ServedDialects, StreamMetrics, TurnCounters
+from .engine_parts import DeletedSessionCleanup, ServedDialects, StreamMetrics, TurnCounters
 from .storage_factory import make_session_service, make_storage
 
 if TYPE_CHECKING:
@@ -96,8 +98,6 @@ class Gateway:
         self.quotas = Quotas(lambda: self.quota, refusals)
         kept = make_storage(config, clock, lambda: self.components.config.limits, self.quotas)
         self._recount = kept.recount
-        skills = SkillService(
-            kept.resources, None, AgentService(kept.resources, lambda: self.components.cards, clock()))
         self.runtime = Runtime(
             log=kept.log, clock=clock, mint=make_mint(), limits=config.limits, agents=components.cards,
             backends=components.backends, observer=TurnCounters(self.metrics, self.usage), tally=self.quotas,
@@ -106,8 +106,8 @@ class Gateway:
                 Workspaces(config.data / "workspaces"), Shares(kept.resources, clock),
                 lambda: self.components.backends.values(),
             ),
-            defaults=NewSessionDefaults(UserSettings(kept.resources, lambda: self.components.cards), skills),
-            skills=skills,
+            defaults=self._session_defaults(kept.resources),
+            skills=self._skills(kept.resources),
         )
         self.table = SessionTable()
         self._dialects = ServedDialects(components)
@@ -194,6 +194,19 @@ class Gateway:
         self.audit.close()
 
     # -- wiring ---------------------------------------------------------------------------------------------------
+
+    def _session_defaults(self, resources: Resources) -> CombinedDefaults:
+        def cards() -> Mapping[str, m.AgentCard]:
+            return self.components.cards
+
+        chosen, agents = UserSettings(resources, cards), AgentService(resources, cards, 0.0)
+        addresses = AddressPolicy(self.components.config.outbound.allow)
+        return CombinedDefaults(
+            chosen, McpServerService(resources, agents, chosen, addresses), self._skills(resources))
+
+    def _skills(self, resources: Resources) -> SkillService:
+        """The skills that agents have installed; what they come from is not needed to use them."""
+        return SkillService(resources, None, AgentService(resources, lambda: self.components.cards, 0.0))
 
     def _context(self, name: str) -> Context[BaseModel]:
         config = self.components.config

@@ -7,21 +7,10 @@ from gateway.engine import SessionTable
 from gateway.http import Metrics
 from gateway.loss_matrix import LOST_LEVELS
 from gateway.ports import Backend, Projector, StatefulBackend, StreamOptions
-from gateway.resources import AgentUsage, Shares, SkillService, UserSettings, Workspaces
+from gateway.resources import AgentUsage, Shares, Workspaces
 from mappings.language import feature_of
 
 from .composition import Components
-
-
-class NewSessionDefaults:
-    """What a new session has though its client did not say so: the user's choices, and the skills of its agent."""
-
-    def __init__(self, choices: UserSettings, skills: SkillService) -> None:
-        self._choices = choices
-        self._skills = skills
-
-    async def filled(self, owner: str, agent: str, settings: m.Settings) -> m.Settings:
-        return await self._skills.filled(owner, agent, await self._choices.filled(owner, agent, settings))
 
 
 class ServedDialects:
