@@ -41,11 +41,6 @@ async def default_agent(context: Context[ZenfluxSettings], owner: str) -> str:
     return chosen or next(iter(context.agents), "")
 
 
-def agent_id_of(view: m.SessionView) -> str:
-    """The agent of a conversation: the one that a user made, or the one of the settings."""
-    return view.settings.agent_id or view.agent
-
-
 def new_definition(service: AgentService, said: NewAgent) -> AgentDefinition:
     made = AgentDefinition(name=said.name, description=said.description or "", system=said.prompt)
     return changed_definition(service, made, said)
