@@ -38,7 +38,7 @@ from .scopes import (
     union_members,
 )
 from .shape import DEFAULT_ENVELOPE, FrameTemplate, InputTemplate, ParsedTable, ProblemCollector
-from .value_types import CHECKS, WHOLE_BODY, parse_type
+from .value_types import CHECKS, SOME_BODY, WHOLE_BODY, parse_type
 
 SSE_SUFFIX = "@sse"
 COMMANDS_BY_KIND = {command.kind: command for command in m.COMMANDS}
@@ -152,8 +152,9 @@ class _TableCheck:
             if name not in bound:
                 self.add(("types", name), f"no row binds '${name}'", suggest(name, bound), key=True)
             self._type(("types", name), spelled)
-            if name == BODY and spelled != WHOLE_BODY:
-                self.add(("types", name), "a body can only be said to be an object", f"write {WHOLE_BODY}")
+            if name == BODY and spelled not in (WHOLE_BODY, SOME_BODY):
+                hint = f"write {WHOLE_BODY}, or {SOME_BODY} if it may be missing"
+                self.add(("types", name), "a body can only be said to be an object", hint)
 
     def _types_of_row(self, row: str, types: dict[str, str]) -> None:
         nodes = [*self.draft.rows(row), *self.before.rows(row)]

@@ -132,9 +132,12 @@ class Explainer:
             others = list(dict.fromkeys(row.cue for row in rows if row.cue != cue and _may_be(row, frame.body)))
             read_as = (f"it is read as {' or '.join(others)}",) if others else ()
             return ExplainedFrame(out, (f"not read as {cue}: {frame.write_only}", *read_as), Loss.ALL)
-        lost = [*self._lost_fields(cue, rows), *self._lost_words(frame.body), *_taken_for_others(cue, frame, rows)]
         own = next((row for row in rows if row.cue == cue), None)
-        back = (cue, *(_binding(one.key, one.sources[0].type, one.need) for one in own.readers)) if own else ()
+        if frame.read_only:
+            told = (f"{cue}, from {out}", f"of: {frame.read_only}", *_bindings(own))
+            return ExplainedFrame("nothing", told, Loss.NONE)
+        lost = [*self._lost_fields(cue, rows), *self._lost_words(frame.body), *_taken_for_others(cue, frame, rows)]
+        back = (cue, *_bindings(own)) if own else ()
         also = [f"also read: {one.wire}: {spell(one.body)}" for one in frame.also]
         return ExplainedFrame(out, tuple(dict.fromkeys([*back, *also, *lost])), Loss.PART if lost else Loss.NONE)
 
@@ -194,6 +197,11 @@ def _node_at(body: Node, path: WirePath) -> Node | None:
         if node is not None:
             return node
     return None
+
+
+def _bindings(spelling: Spelling | None) -> list[str]:
+    readers = () if spelling is None else spelling.readers
+    return [_binding(reader.key, reader.sources[0].type, reader.need) for reader in readers]
 
 
 def _binding(key: str, kind: str, need: Need) -> str:

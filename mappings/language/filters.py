@@ -12,7 +12,7 @@ import msgspec
 import orjson
 
 import gateway.model as m
-from gateway.json_values import EncodedArray
+from gateway.json_values import EncodedArray, read_exact_json
 
 from .expressions import AS, EACH
 
@@ -59,6 +59,11 @@ def json_text(value: Any) -> str | None:
     return None if value is None else to_json(value).decode()
 
 
+def written(value: Any) -> str | None:
+    """A text as it is; anything else as JSON in a string."""
+    return value if isinstance(value, str) else json_text(value)
+
+
 def text(value: Any) -> str | None:
     """The text of a content; JSON for anything else."""
     if value is None or isinstance(value, str):
@@ -78,6 +83,7 @@ FILTERS: dict[str, Filter] = {
     "naive": naive,
     "ms": ms,
     "json": json_text,
+    "written": written,
     "text": text,
     "optional": optional,
 }
@@ -94,7 +100,17 @@ def parse_time(value: Any) -> float:
 
 def parse_json_text(value: Any) -> Any:
     """The value that a text of JSON spells; what is no text stays as it is."""
-    return orjson.loads(value) if isinstance(value, str) else value
+    return read_exact_json(value) if isinstance(value, str) else value
+
+
+def parse_written(value: Any) -> Any:
+    """An object or a list that is written as JSON in a string; anything else as it is."""
+    if not isinstance(value, str) or value.lstrip()[:1] not in ("{", "["):
+        return value
+    try:
+        return read_exact_json(value)
+    except orjson.JSONDecodeError:
+        return value
 
 
 INVERSES: dict[str, tuple[str, Filter]] = {
@@ -102,6 +118,7 @@ INVERSES: dict[str, tuple[str, Filter]] = {
     "naive": ("time", parse_time),
     "ms": ("number", parse_time),
     "json": ("any", parse_json_text),
+    "written": ("any", parse_written),
     "text": ("text", str),
 }
 """By filter: the type of its value on the wire, and what gives back the value that was filtered."""

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from .expressions import SPLICE, Array, Constant, Node, Object, Slot
 from .filters import UnknownWord
-from .reader_code import IS_OF_TYPE, Fetched, compile_getter, compile_reader
+from .reader_code import IS_OF_TYPE, Fetched, compile_finder, compile_getter, compile_reader, compile_test
 from .value_types import CHECKS, NOUNS, Need
 
 WirePath = tuple[str | int, ...]
@@ -186,12 +186,34 @@ class Mark(NamedTuple):
     words: frozenset[Any] | None = None
     is_object: bool = False
 
+    @property
+    def is_one_look(self) -> bool:
+        """Whether one look tells it: a word that is there, or an object."""
+        return self.is_object if self.words is None else None not in self.words
+
     def is_in(self, root: Any) -> bool:
         found = member(root, self.path)
         if self.words is not None:
             return (found is MISSING and None in self.words) or (
                 (found is None or isinstance(found, str | int)) and found in self.words)
         return isinstance(found, dict) if self.is_object else found is not MISSING and found is not None
+
+
+class BodyPlace(NamedTuple):
+    """Where a body stands that must be an object; one that may be missing must at least have a place."""
+
+    path: WirePath
+    may_be_missing: bool = False
+
+    def check(self, root: Any) -> None:
+        """Raises `UnreadableBody`."""
+        body = member(root, self.path)
+        if isinstance(body, dict):
+            return
+        if not (self.may_be_missing and (body is MISSING or body is None)):
+            raise UnreadableBody(self.path, "should be an object")
+        if not isinstance(member(root, self.path[:-1]), dict):
+            raise UnreadableBody(self.path[:-1], "should be an object")
 
 
 Marks = tuple[tuple[Mark, ...], ...]
@@ -210,14 +232,14 @@ class Spelling:
     """The members that the row itself names to be known by. None where the table leaves it to the loader what tells
     rows apart."""
     readers: tuple[BindingReader, ...]
-    body: WirePath | None = None
-    """The way to the body, if it must be an object."""
+    body: BodyPlace | None = None
+    """Where the body stands, if it must be an object."""
 
 
 class SpellingReader:
     """Reads the frames of one spelling, with what must be looked at first to know that it is this one."""
 
-    __slots__ = ("_body", "_checked", "_marks", "_readers", "cue", "is_sure", "read", "wire")
+    __slots__ = ("_body", "_checked", "_marks", "_readers", "cue", "fits", "is_sure", "read", "wire")
 
     def __init__(self, spelling: Spelling, required: frozenset[WirePath], wanted: frozenset[str] | None) -> None:
         self.cue, self.wire, self._body = spelling.cue, spelling.wire, spelling.body
@@ -228,9 +250,15 @@ class SpellingReader:
                          if marks is None and path not in required]
         self._readers = [one for one in spelling.readers if wanted is None or one.name in wanted or one.key in wanted]
         self.is_sure = not (self._marks or self._checked)
+        self.fits: Callable[[Any], bool] = self._fits_slowly
+        """Whether what must be there is there, and of the other constants no other value is."""
+        if not self._checked and all(len(choice) == 1 and choice[0].is_one_look for choice in self._marks):
+            looks = [mark for [mark] in self._marks]
+            self.fits = compile_test([(mark.path, dict if mark.words is None else mark.words) for mark in looks])
         self.read: Callable[[Any], dict[str, Any]] = self._read_slowly
         if all(one.is_plain for one in self._readers):
-            self.read = compile_reader([one.fetched() for one in self._readers], self._read_slowly, self._body)
+            body = self._body.path if self._body is not None else None
+            self.read = compile_reader([one.fetched() for one in self._readers], self._read_slowly, body)
 
     @property
     def one_constant(self) -> tuple[tuple[WirePath, Any], ...] | None:
@@ -240,16 +268,15 @@ class SpellingReader:
             return None
         return tuple((mark.path, *mark.words) for mark in marks if mark.words)
 
-    def fits(self, root: Any) -> bool:
-        """What must be there is there; of the other constants, no other value is."""
+    def _fits_slowly(self, root: Any) -> bool:
         for choice in self._marks:
             if not any(mark.is_in(root) for mark in choice):
                 return False
         return has_constants(root, self._checked)
 
     def _read_slowly(self, root: Any) -> dict[str, Any]:
-        if self._body is not None and not isinstance(member(root, self._body), dict):
-            raise UnreadableBody(self._body, "should be an object")
+        if self._body is not None:
+            self._body.check(root)
         bindings: dict[str, Any] = {}
         for one in self._readers:
             inner = bindings
@@ -411,6 +438,12 @@ class FrameDecoder:
         self._by_name = {
             name: [one.of_its_name() for one in self._forms if one.frame_name in (None, name)] for name in told
         }
+        self._row: Callable[[str, Any], SpellingReader | None] = self._row_slowly
+        if not self._direct:
+            self._row = compile_finder([
+                (form.constants, form.wires[0] if form.wires else None, made.rows)
+                for (form, _), made in zip(ordered, self._forms, strict=True)
+            ], self._row_slowly)
 
     def decode(self, name: str, body: Any) -> DecodedFrame | None:
         """What the frame says; None where the table has no such frame. Raises `UnreadableBody`."""
@@ -429,7 +462,7 @@ class FrameDecoder:
         row = self._row(name, root)
         return None if row is None else FoundFrame(row.cue, row.wire, row.read, root)
 
-    def _row(self, name: str, root: Any) -> SpellingReader | None:
+    def _row_slowly(self, name: str, root: Any) -> SpellingReader | None:
         own = name if self._own_name is None else self._own_name(root)
         direct = self._direct.get(own) if type(own) is str else None
         if direct is not None and (row := direct(root)) is not None:

@@ -19,7 +19,7 @@ from .filters import ANY_OTHER, CONTENT_FILTER, FILTERS, PARTS_FILTER
 from .routes import ROUTE_PATTERN
 from .scopes import EVENT_CUES, MODEL_ENUMS, PART_TYPES
 from .shape import ALSO, ENVELOPE, FRAME_KEYS, KNOWN_BY, READ_ONLY, WHOSE, WRITE_ONLY, TableShape
-from .value_types import CHECKS, WHOLE_BODY, Need
+from .value_types import CHECKS, SOME_BODY, WHOLE_BODY, Need
 
 Schema = dict[str, Any]
 DRAFT = "http://json-schema.org/draft-07/schema#"
@@ -157,7 +157,7 @@ def _types() -> Schema:
     needs = "".join(need for need in Need if need)
     one = {"type": "string", "pattern": f"^({'|'.join(CHECKS)})[{needs}]?$"}
     of_row = {"type": "object", "additionalProperties": one}
-    return {"additionalProperties": {"anyOf": [one, of_row]}, "properties": {BODY: {"const": WHOLE_BODY}}}
+    return {"additionalProperties": {"anyOf": [one, of_row]}, "properties": {BODY: {"enum": [WHOLE_BODY, SOME_BODY]}}}
 
 
 def _envelopes() -> Schema:

@@ -26,12 +26,54 @@ IS_OF_TYPE = {
 def compile_getter(path: Path, missing: Any) -> Callable[[Any], Any]:
     """A function from a frame to what stands at the path, or `missing`."""
     names: dict[str, Any] = {"missing": missing}
-    step = "".join(f"[{key!r}]" for key in path)
-    lines = ["def get(frame):", "    try:", f"        return frame{step}",
+    lines = ["def get(frame):", "    try:", f"        return frame{_index(path)}",
              "    except (KeyError, TypeError, IndexError):", "        return missing"]
     exec("\n".join(lines), names)  # noqa: S102 - made of a path that is quoted
     made: Callable[[Any], Any] = names["get"]
     return made
+
+
+def compile_test(conditions: Sequence[tuple[Path, frozenset[Any] | type]]) -> Callable[[Any], bool]:
+    """Whether at each path stands one of these words, or a value of this type."""
+    names: dict[str, Any] = {f"w{index}": wanted for index, (_, wanted) in enumerate(conditions)}
+    tests = [f"frame{_index(path)} in w{index}" if isinstance(wanted, frozenset) else
+             f"type(frame{_index(path)}) is w{index}" for index, (path, wanted) in enumerate(conditions)]
+    lines = ["def test(frame):", "    try:", f"        return {' and '.join(tests) or 'True'}",
+             "    except (KeyError, TypeError, IndexError):", "        return False"]
+    exec("\n".join(lines), names)  # noqa: S102 - made of paths that are quoted
+    made: Callable[[Any], bool] = names["test"]
+    return made
+
+
+Find = Callable[[str, Any], Any]
+FinderForm = tuple[Sequence[tuple[Path, Any]], Path | None, dict[str, Callable[[Any], Any]]]
+"""Of one form of envelopes: its constants, the first place of a frame's name, and what chooses among rows of a name."""
+
+
+def compile_finder(forms: Sequence[FinderForm], slowly: Find) -> Find:
+    """A function from a frame to its row; `slowly` finds the row of a frame that is not as it usually is."""
+    names: dict[str, Any] = {f"rows{index}": rows for index, (_, _, rows) in enumerate(forms)} | {"slowly": slowly}
+    paths = list(dict.fromkeys(path for constants, _, _ in forms for path, _ in constants))
+    source = ["def find(name, frame):", "    try:"]
+    for index, path in enumerate(paths):
+        source += [f"        c{index} = frame{_index(path)}",
+                   f"        if type(c{index}) is not str:", "            return slowly(name, frame)"]
+    for index, (constants, wire, _) in enumerate(forms):
+        test = " and ".join(f"c{paths.index(path)} == {value!r}" for path, value in constants) or "True"
+        source += [f"        if {test}:"]
+        if wire is not None:
+            source += [f"            choose = rows{index}.get(frame{_index(wire)})",
+                       "            row = None if choose is None else choose(frame)",
+                       "            if row is not None:", "                return row"]
+        source += ["            return slowly(name, frame)"]
+    source += ["    except (KeyError, TypeError, IndexError):", "        pass", "    return slowly(name, frame)"]
+    exec("\n".join(source), names)  # noqa: S102 - made of paths and constants that are quoted
+    made: Find = names["find"]
+    return made
+
+
+def _index(path: Path) -> str:
+    return "".join(f"[{key!r}]" for key in path)
 
 
 def compile_check(constants: Sequence[tuple[Path, Any]]) -> Callable[[Any], bool]:

@@ -19,6 +19,7 @@ from .frame_decoder import (
     DATA,
     NAME,
     BindingReader,
+    BodyPlace,
     EnvelopeForm,
     Mark,
     Marks,
@@ -42,7 +43,7 @@ from .scopes import (
     union_members,
 )
 from .shape import FrameTemplate, InputTemplate, ParsedTable, ProblemCollector
-from .value_types import WHOLE_BODY, Need, ValueType, parse_type, type_of_hint
+from .value_types import SOME_BODY, WHOLE_BODY, Need, ValueType, parse_type, type_of_hint
 
 Inverses = Mapping[str, tuple[str, Filter]]
 """By filter: the type of the value on the wire, and what gives back the value that was filtered."""
@@ -128,8 +129,9 @@ class SpellingCompiler:
                 marks = self._known_by(frame, at, [*inner, *own])
                 yield form, Spelling(cue, frame.wire, changed, marks, readers, must_be_object)
 
-    def _body(self, at: WirePath) -> WirePath | None:
-        return at if self._types.get(BODY) == WHOLE_BODY else None
+    def _body(self, at: WirePath) -> BodyPlace | None:
+        declared = self._types.get(BODY)
+        return BodyPlace(at, declared == SOME_BODY) if declared in (WHOLE_BODY, SOME_BODY) else None
 
     def _known_by(self, frame: FrameTemplate, at: WirePath, own: list[Place]) -> Marks | None:
         """The members that the row is known by, of each choice one."""
@@ -157,11 +159,13 @@ class SpellingCompiler:
         before = () if is_named(envelope) else (DATA,)
         found = [Place((*before, *one.path), one.node, one.written) for one in places(envelope)]
         wires = [one.path for one in found if isinstance(one.node, Slot) and one.node.name == WIRE]
-        wires += [tuple(name.split(".")) for name in self._draft.shape.names]
         bodies = [one for one in found if isinstance(one.node, Slot) and one.node.name == BODY]
         unread = [tuple(name.split(".")) for name in self._draft.shape.unread]
         constants = tuple((one.path, one.node.value) for one in found if isinstance(one.node, Constant)
                           and not is_placeholder(one.node.value) and one.path not in unread)
+        is_told = bool(before and constants)  # by constants of its own, so the transport's name says nothing of it
+        wires += [path for name in self._draft.shape.names
+                  if (path := tuple(name.split("."))) != (NAME,) or not is_told]
         own = [one for one in found if isinstance(one.node, Slot) and one.node.name not in (WIRE, BODY)]
         return EnvelopeForm(constants, tuple(dict.fromkeys(wires))), own, bodies[0] if bodies else None
 
@@ -236,9 +240,9 @@ def _content_or_refuse(value: Any) -> Any:
     raise UnfitValue("it must be a text")
 
 
-def _object_at(node: Node) -> WirePath | None:
-    """The way to a body that must be an object."""
-    return (DATA,) if isinstance(node, Object) else None
+def _object_at(node: Node) -> BodyPlace | None:
+    """Where a body stands that must be an object."""
+    return BodyPlace((DATA,)) if isinstance(node, Object) else None
 
 
 def _body_places(node: Node) -> list[Place]:

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple, get_origin
 from .scopes import union_members
 
 _SEGMENT = re.compile(r"(?!\.{1,2}$)[^/%?#\s]+")
-WHOLE_BODY = "object!"
-"""What `types` may say of `body`: that every frame has one, which is an object."""
+WHOLE_BODY, SOME_BODY = "object!", "object"
+"""What `types` may say of `body`: that every frame has one, which is an object; or that it is one where it is there."""
 _SPELLING = re.compile(r"([a-z]+)([!?]?)")
 
 

@@ -6,6 +6,7 @@ import pytest
 
 import gateway.model as m
 from mappings.language import ExplainedCue, Explanation, Loss, Vocabulary, load_table
+from mappings.language.explanation import spell
 from tests.support.dialect_tables import DIALECTS, dialect, table
 
 
@@ -26,7 +27,7 @@ def test_every_event_and_every_row_is_explained(name: str) -> None:
     assert sorted(row.cue for row in rows) == sorted(frames)
     for one in rows:
         assert [frame.out.partition(":")[0] for frame in one.frames] == [
-            frame.wire.partition(":")[0] for frame in frames[one.cue]]
+            "nothing" if frame.read_only else frame.wire.partition(":")[0] for frame in frames[one.cue]]
 
 
 @pytest.mark.parametrize("name", DIALECTS)
@@ -36,6 +37,8 @@ def test_a_frame_that_is_not_read_says_why(name: str) -> None:
             if frame.write_only:
                 assert shown.loss is Loss.ALL
                 assert shown.back[0] == f"not read as {cue}: {frame.write_only}"
+            elif frame.read_only:
+                assert shown.back[:2] == (f"{cue}, from {frame.wire}: {spell(frame.body)}", f"of: {frame.read_only}")
             else:
                 assert shown.loss is not Loss.ALL
                 assert shown.back[0] == cue

@@ -1,9 +1,11 @@
 """The filters, one by one."""
 
+from typing import Any
+
 import pytest
 
 import gateway.model as m
-from mappings.language.filters import FILTERS, UnknownWord, content_filters, word_filter
+from mappings.language.filters import FILTERS, INVERSES, UnknownWord, content_filters, word_filter
 
 
 @pytest.mark.parametrize("name", FILTERS)
@@ -27,6 +29,13 @@ def test_a_moment_in_milliseconds() -> None:
 def test_json_in_a_string() -> None:
     assert FILTERS["json"](m.ToolCall(call_id="c", name="n")) == '{"call_id":"c","name":"n"}'
     assert FILTERS["json"]("a\n") == '"a\\n"'
+
+
+@pytest.mark.parametrize(("value", "wire"), [("as it is", "as it is"), ({"a": 1}, '{"a":1}'), ([2**70], f"[{2**70}]")])
+def test_written_keeps_texts_and_reads_what_looks_like_json(value: Any, wire: str) -> None:
+    assert FILTERS["written"](value) == wire
+    assert INVERSES["written"][1](wire) == value
+    assert INVERSES["written"][1]("{no json") == "{no json"
 
 
 def test_the_words_of_a_content() -> None:

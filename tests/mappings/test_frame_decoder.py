@@ -395,3 +395,14 @@ def test_a_body_may_have_to_be_an_object(tmp_path: Path, body: Any) -> None:
     with pytest.raises(UnreadableFrame, match="'inner' should be an object"):
         decoder.decode("part", {"part": "novel", "inner": body})
     assert decoder.decode("say", {}) is not None
+
+
+@pytest.mark.parametrize("body", [[], "say", 7])
+def test_a_body_that_may_be_missing_is_an_object_where_it_is_there(tmp_path: Path, body: Any) -> None:
+    decoder = variants(tmp_path, "types: { body: object }\n")
+    with pytest.raises(UnreadableFrame, match="'the body' should be an object"):
+        decoder.decode("say", body)
+    with pytest.raises(UnreadableFrame, match="'inner' should be an object"):
+        decoder.decode("part", {"part": "novel", "inner": body})
+    for missing in ({"part": "novel"}, {"part": "novel", "inner": None}):
+        assert decoder.decode("part", missing) is not None

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 import gateway.model as m
 from adapters.zenflux.asks import APPROVE, REJECT, AskRef
 
-from .readers import members, text
+from .readers import Bindings, members, text
 
 MULTIPLE_CHOICE_TYPES = ("multiple_choice", "multi_choice", "multi_select", "checkbox")
 CHOICE_TYPES = (*MULTIPLE_CHOICE_TYPES, "single_choice", "text_input", "text", "form")
@@ -25,11 +25,16 @@ Calls = Mapping[str, m.ToolCall]
 
 # -- confirmation requests --------------------------------------------------------------------------------------------
 
-def read_confirmation(content: dict[str, Any], calls: Calls, run: str, seq: int) -> tuple[m.AnyAsk, AskRef]:
-    """The ask that a confirmation request stands for.
+def read_confirmation(
+    asked: dict[str, Any] | None, calls: Calls, run: str, seq: int
+) -> tuple[m.AnyAsk, AskRef] | None:
+    """The ask that a confirmation request stands for; None if it is settled.
 
     If the call of a permission is unknown, the request is a question like any other.
     """
+    content = asked or {}
+    if content.get("status") not in (None, "pending"):
+        return None
     kind = text(members(content.get("metadata")).get("kind"))
     call = _call_of(content, calls)
     ref = AskRef(
@@ -41,8 +46,8 @@ def read_confirmation(content: dict[str, Any], calls: Calls, run: str, seq: int)
         questions, ids = _questions(content)
         return m.QuestionAsk(questions=questions, call=call), replace(ref, kind="question", ids=ids)
     assert call is not None, "a permission that is no form is about a call"
-    asked = replace(call, permission=m.Permission.ASK)
-    return m.PermissionAsk(call=asked, description=_question_text(content)), replace(ref, kind="permission")
+    permitted = replace(call, permission=m.Permission.ASK)
+    return m.PermissionAsk(call=permitted, description=_question_text(content)), replace(ref, kind="permission")
 
 
 def _is_form(content: dict[str, Any], kind: str, call: m.ToolCall | None) -> bool:
@@ -102,20 +107,18 @@ def _choice(option: Any) -> m.Choice:
 
 # -- long and failed runs ---------------------------------------------------------------------------------------------
 
-def read_continuation(data: dict[str, Any], run: str, seq: int) -> tuple[m.AnyAsk, AskRef]:
-    turn = data.get("turn")
-    ask = m.ContinuationAsk(turn=turn if type(turn) is int else 0, message=text(data.get("message")))
-    return ask, AskRef(run=run, kind="continuation", seq=seq)
+def read_continuation(given: Bindings, run: str) -> tuple[m.AnyAsk, AskRef]:
+    ask = m.ContinuationAsk(turn=given["ask"]["turn"] or 0, message=given["ask"]["message"] or "")
+    return ask, AskRef(run=run, kind=ask.kind, seq=given["out_seq"] or 0)
 
 
-def read_rollback(data: dict[str, Any], run: str, seq: int) -> tuple[m.AnyAsk, AskRef]:
+def read_rollback(given: Bindings, run: str) -> tuple[m.AnyAsk, AskRef]:
     """An option that is a text has the text as its id."""
-    said = data.get("options")
-    options = said if isinstance(said, list) else []
+    told = given["ask"]
     ask = m.RollbackAsk(
-        task_id=text(data.get("task_id")),
-        options=tuple(one if isinstance(one, dict) else {"id": str(one), "label": str(one)} for one in options),
-        error=text(data.get("error")) or None,
-        reason=text(data.get("reason")) or None,
+        task_id=told["task_id"] or "",
+        options=tuple(one if isinstance(one, dict) else {"id": str(one), "label": str(one)}
+                      for one in given["options"] or ()),
+        error=told["error"], reason=told["reason"],
     )
-    return ask, AskRef(run=run, kind="rollback", seq=seq)
+    return ask, AskRef(run=run, kind=ask.kind, seq=given["out_seq"] or 0)

@@ -8,99 +8,89 @@ import msgspec
 import gateway.model as m
 from adapters.zenflux.wire import ANY_IMAGE
 from gateway.client import StreamAssembler
-from gateway.errors import BackendFailed
 from gateway.ports import BackendEvent
 
-from .readers import index_of, members, origin_of, text
+from .readers import Bindings
 
-RESULT = "tool_result"
-WORDS = {"text": m.BlockKind.TEXT, "thinking": m.BlockKind.THINKING}
-FRAGMENTS = ("text", "thinking", "partial_json")
+WORDS = (m.BlockKind.TEXT, m.BlockKind.THINKING)
+BASE64 = "base64"
+DEFAULT_MEDIA_TYPE = "image/png"
 
 
 @dataclass
 class StartedBlock:
-    """A block that has started: its kind, and its content at the start."""
+    """A block that has started: its kind, and what the frame that started it says.
 
-    type: str
-    block: dict[str, Any]
+    A block of no kind is the result of a tool, if it names a call; otherwise it is ignored.
+    """
+
+    kind: m.BlockKind | None = None
+    input: dict[str, Any] | None = None
+    result: Bindings | None = None
     said: list[str] = field(default_factory=list)
 
 
-def check_frame(kind: str, data: dict[str, Any]) -> None:
-    """Raise `BackendFailed` if a frame of content cannot be read, before it has any effect."""
-    if kind in ("content_start", "content_delta", "content_stop"):
-        index_of(data)
-    if kind == "content_delta":
-        _fragment(data.get("delta"))
-    if kind == "content_start":
-        block = members(data.get("content_block"))
-        if not text(block.get("type")):
-            raise BackendFailed("the server sent a piece of content without its type")
-        if origin_of(text(block.get("type"))) and not text(block.get("name")):
-            raise BackendFailed("the server sent a call of a tool without the tool's name")
-
-
 class BlockDecoder:
-    """The blocks of one run, whose frames are checked before they come here.
+    """The blocks of one run. A frame of a block that has ended, or is of an unknown kind, is ignored."""
 
-    A frame of a block that has ended, or is of an unknown kind, is ignored.
-    """
-
-    def __init__(self, scribe: StreamAssembler) -> None:
-        self._assembler = scribe
+    def __init__(self, assembler: StreamAssembler) -> None:
+        self._assembler = assembler
         self._open: dict[int, StartedBlock] = {}
         self._over: set[int] = set()
 
-    def start(self, data: dict[str, Any]) -> list[BackendEvent]:
-        index, block = index_of(data), members(data.get("content_block"))
+    def start_words(self, given: Bindings, kind: m.BlockKind) -> list[BackendEvent]:
+        said = self._start(given, StartedBlock(kind))
+        return [*said, *self._say(given["index"], kind, given["begun"] or "", given["signature"])]
+
+    def start_call(self, given: Bindings) -> list[BackendEvent]:
+        index, call = given["index"], given["call"]
+        said = self._start(given, StartedBlock(m.BlockKind.TOOL_USE, input=call["input"]))
+        made = m.ToolCall(call_id=call["call_id"] or "", name=call["name"], origin=call["origin"])
+        return [*said, *self._assembler.call(index, made)]
+
+    def start_image(self, given: Bindings) -> list[BackendEvent]:
+        said, image = self._start(given, StartedBlock()), read_image(given)
+        return [*said, *self._assembler.image(image)] if image else said
+
+    def start_result(self, given: Bindings) -> list[BackendEvent]:
+        return self._start(given, StartedBlock(result=given))
+
+    def start_unknown(self, given: Bindings) -> list[BackendEvent]:
+        return self._start(given, StartedBlock())
+
+    def _start(self, given: Bindings, block: StartedBlock) -> list[BackendEvent]:
+        index = given["index"]
         said = self._end(index)
         self._over.discard(index)
-        opened = self._open[index] = StartedBlock(text(block.get("type")), block)
-        return [*said, *self._begin(index, opened)]
+        self._open[index] = block
+        return said
 
-    def _begin(self, index: int, opened: StartedBlock) -> list[BackendEvent]:
-        block = opened.block
-        if opened.type in WORDS:
-            said = self._words(index, opened.type, text(block.get(opened.type)))
-            signature = text(block.get("signature"))
-            return [*said, *self._assembler.sign(index, signature)] if signature else said
-        if opened.type == "image":
-            image = read_image(block)
-            return self._assembler.image(image) if image else []
-        origin = origin_of(opened.type)
-        if origin is None:
-            return []
-        return self._assembler.call(index, m.ToolCall(call_id=text(block.get("id")), name=block["name"], origin=origin))
-
-    def is_new(self, data: dict[str, Any]) -> bool:
+    def is_new(self, index: int) -> bool:
         """Whether the frame is of a block that was not started; the published front end takes it for text."""
-        index = index_of(data)
         return index not in self._open and index not in self._over
 
-    def delta(self, data: dict[str, Any]) -> list[BackendEvent]:
-        index, fragment = index_of(data), data.get("delta")
-        signature = text(fragment.get("signature")) if isinstance(fragment, dict) else ""
-        words = _fragment(fragment)
-        if index in self._over:
-            return []
-        opened = self._open.setdefault(index, StartedBlock("text", {}))
-        if opened.type in WORDS:
-            said = self._words(index, opened.type, words)
-            return [*said, *self._assembler.sign(index, signature)] if signature else said
+    def delta(self, index: int, words: str, signature: str | None = None) -> list[BackendEvent]:
+        opened = self._open.get(index)
+        if opened is None:
+            if index in self._over:
+                return []
+            opened = self._open[index] = StartedBlock(m.BlockKind.TEXT)
+        if opened.kind in WORDS:
+            return self._say(index, opened.kind, words, signature)
         opened.said.append(words)
-        return self._assembler.input_delta(index, words) if origin_of(opened.type) else []
+        return self._assembler.input_delta(index, words) if opened.kind else []
 
-    def _words(self, index: int, kind: str, words: str) -> list[BackendEvent]:
-        return self._assembler.text_delta(index, words, WORDS[kind])
+    def _say(self, index: int, kind: m.BlockKind, words: str, signature: str | None) -> list[BackendEvent]:
+        said = self._assembler.text_delta(index, words, kind)
+        return [*said, *self._assembler.sign(index, signature)] if signature else said
 
     # -- ends -----------------------------------------------------------------------------------------------------
 
-    def stop(self, data: dict[str, Any]) -> list[BackendEvent]:
-        index = index_of(data)
-        opened, signature = self._open.get(index), text(data.get("signature"))
-        signed = self._assembler.sign(index, signature) if opened and opened.type == "thinking" and signature else []
-        return [*signed, *self._end(index)]
+    def stop(self, given: Bindings) -> list[BackendEvent]:
+        index, signature = given["index"], given["signature"]
+        opened = self._open.get(index)
+        is_signed = signature and opened and opened.kind is m.BlockKind.THINKING
+        return [*(self._assembler.sign(index, signature) if is_signed else ()), *self._end(index)]
 
     def finish(self) -> list[BackendEvent]:
         """Whatever is open has all it will have."""
@@ -111,39 +101,25 @@ class BlockDecoder:
         if opened is None:
             return []
         self._over.add(index)
-        if opened.type == RESULT:
-            return self._returned(opened)
-        given = opened.block.get("input")
+        if opened.result is not None:
+            return self._returned(opened.result, "".join(opened.said))
         written = []
-        if origin_of(opened.type) and not opened.said and isinstance(given, dict) and given:
-            written = self._assembler.input_delta(index, msgspec.json.encode(given).decode())
+        if opened.input and not opened.said:
+            written = self._assembler.input_delta(index, msgspec.json.encode(opened.input).decode())
         return [*written, *self._assembler.end(index)]
 
-    def _returned(self, opened: StartedBlock) -> list[BackendEvent]:
-        block = opened.block
-        content = _with_text(read_content(block.get("content")), "".join(opened.said))
-        return self._assembler.returned(
-            text(block.get("tool_use_id")), content, is_error=block.get("is_error") is True,
-        )
+    def _returned(self, result: Bindings, more: str) -> list[BackendEvent]:
+        content = _with_text(read_content(result["content"]), more)
+        return self._assembler.returned(result["call_id"] or "", content, is_error=result["is_error"] is True)
 
 
-def _fragment(delta: Any) -> str:
-    """A string, as documented; or an object that names its kind, as older servers have it."""
-    if isinstance(delta, dict):
-        return next((said for key in FRAGMENTS if (said := text(delta.get(key)))), "")
-    if not isinstance(delta, str):
-        raise BackendFailed("the server sent a delta that is no text")
-    return delta
-
-
-def read_image(block: dict[str, Any]) -> m.ImagePart | None:
-    source = members(block.get("source"))
-    where, told = text(source.get("data")) or text(source.get("url")), text(source.get("media_type"))
+def read_image(given: Bindings) -> m.ImagePart | None:
+    where, told = given["image_data"], given["media_type"]
     media_type = told if told and told != ANY_IMAGE else None
     if not where:
         return None
-    if source.get("type") == "base64":
-        return m.ImagePart(url=f"data:{media_type or 'image/png'};base64,{where}", media_type=media_type)
+    if given["image_source"] == BASE64:
+        return m.ImagePart(url=f"data:{media_type or DEFAULT_MEDIA_TYPE};base64,{where}", media_type=media_type)
     return m.ImagePart(url=where, media_type=media_type)
 
 
@@ -157,9 +133,13 @@ def read_content(said: Any) -> m.Content:
 
 
 def _part(block: dict[str, Any]) -> m.AnyPart:
-    image = read_image(block) if block.get("type") == "image" else None
-    if image is not None:
-        return image
+    """An image or a text; a block that is neither is shown as it is."""
+    source = block.get("source") if block.get("type") == "image" else None
+    if isinstance(source, dict):
+        image = read_image({"image_data": source.get("data") or source.get("url"), "image_source": source.get("type"),
+                            "media_type": source.get("media_type")})
+        if image is not None:
+            return image
     words = block.get("text")
     return m.TextPart(text=words if isinstance(words, str) else msgspec.json.encode(block).decode())
 

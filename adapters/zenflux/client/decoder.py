@@ -1,21 +1,32 @@
 """Frames of a ZenFlux server in, from a socket or an event stream, canonical events out. No clock, no socket."""
 
 from collections.abc import Sequence
-from typing import Any
+from functools import cache
+from typing import NamedTuple
 
 import gateway.model as m
 from gateway.errors import BackendFailed
 from gateway.ids import Mint
 from gateway.ports import DecodedItem, ParsedFrame, RemoteAsk
+from mappings.language import DecodedFrame, FrameDecoder, UnreadableBody
 
-from .block_decoder import check_frame
-from .readers import members, text
-from .run_decoder import RunDecoder
+from .readers import Bindings, builtin_zenflux_table
+from .run_decoder import READ_NAMES, RunDecoder
 
-WITHOUT_ENVELOPE = ("notification",)
-"""Events whose payload has no envelope."""
-OUTSIDE_RUNS = ("tick", "ping", "notification")
-"""Events that belong to no run."""
+ENVELOPE_NAMES = ("run_id", "session_id", "out_seq")
+RUN_STARTED = "turn.started"
+
+
+class UnreadableEvent(NamedTuple):
+    """A frame that cannot be understood, with what stands around its body, as far as that can be read."""
+
+    cue: str
+    bindings: Bindings
+    error: BackendFailed
+
+
+ReadFrame = DecodedFrame | UnreadableEvent
+"""A frame that the table knows, with what stands in it."""
 
 
 class Decoder:
@@ -29,20 +40,20 @@ class Decoder:
         self._run = RunDecoder(mint, "")
 
     def feed(self, frame: ParsedFrame) -> Sequence[DecodedItem]:
-        if not isinstance(frame.body, dict):
-            raise BackendFailed("the server sent a frame that is no object")
-        envelope = envelope_of(frame.body)
-        if envelope is None:
-            return []
-        kind = text(envelope.get("type")) or text(frame.body.get("event")) or frame.name
-        seq = seq_of(frame.body)
-        if kind in OUTSIDE_RUNS:
-            return self._run.feed(kind, envelope if kind in WITHOUT_ENVELOPE else {}, seq)
-        run_id, data = text(envelope.get("session_id")), _data(kind, envelope)
-        if not self._run.over or run_id not in ("", self._run.run_id):
-            check_frame(kind, data)  # a refused frame changes nothing, so that open blocks can still be ended
-        changed = self._change_run(kind, run_id)
-        return [*changed, *self._run.feed(kind, data, seq)]
+        read = read_frame(frame)
+        return [] if read is None else self.take(read)
+
+    def take(self, read: ReadFrame) -> Sequence[DecodedItem]:
+        """A frame that was read; one that cannot be understood changes nothing, so open blocks can still be ended."""
+        run_id = read.bindings.get("run_id") or ""
+        if isinstance(read, UnreadableEvent):
+            if self._run.over and run_id in ("", self._run.run_id):
+                return []
+            raise read.error
+        if run_id == self._run.run_id:
+            return self._run.feed(read.cue, read.bindings)
+        changed = self._change_run(read.cue, run_id)
+        return [*changed, *self._run.feed(read.cue, read.bindings)]
 
     def end(self) -> Sequence[DecodedItem]:
         return self._run.end()
@@ -74,11 +85,11 @@ class Decoder:
         """End a run that is known to be over, although the server has not sent its end."""
         return [] if self._run.over else self._run.conclude()
 
-    def _change_run(self, kind: str, run_id: str) -> Sequence[DecodedItem]:
+    def _change_run(self, cue: str, run_id: str) -> Sequence[DecodedItem]:
         """Another id is another run; a run without an id gets that of the first frame that has one."""
-        if kind == "session_start" and not run_id and self._run.over:
-            self._run = RunDecoder(self._mint, "")
-        if not run_id or run_id == self._run.run_id:
+        if not run_id:
+            if cue == RUN_STARTED and self._run.over:
+                self._run = RunDecoder(self._mint, "")
             return []
         if not self._run.run_id and not self._run.over:
             self._run.run_id = run_id
@@ -92,30 +103,34 @@ class Decoder:
         return ends
 
 
-def envelope_of(body: dict[str, Any]) -> dict[str, Any] | None:
-    """The event in a frame: the payload of a socket frame, or a server-sent event itself; None for anything else."""
-    if body.get("type") in ("res", "req", "pong"):
-        return None
-    if body.get("type") != "event":
-        return body
-    payload = body.get("payload")
-    if not isinstance(payload, dict):
-        raise BackendFailed("the server sent an event without a payload")
-    return payload
+def read_frame(frame: ParsedFrame) -> ReadFrame | None:
+    """What a frame says; None for a frame that the table does not have. Raises `BackendFailed` for no frame at all."""
+    if not isinstance(frame.body, dict):
+        raise BackendFailed("the server sent a frame that is no object")
+    try:
+        return frame_decoder().decode(frame.name, frame.body)
+    except UnreadableBody as error:
+        return _unreadable(frame, error)
 
 
-def seq_of(body: dict[str, Any]) -> int:
-    """The number of an event in its run; 0 if it has none."""
-    seq = body.get("seq", members(body.get("payload")).get("seq"))
-    return seq if type(seq) is int and seq > 0 else 0
+def _unreadable(frame: ParsedFrame, error: UnreadableBody) -> UnreadableEvent:
+    found = envelope_decoder().find(frame.name, frame.body)
+    assert found is not None, "a frame that has no row is not read"
+    failed = BackendFailed(f"a {found.wire} of the server cannot be understood: {error}")
+    try:
+        return UnreadableEvent(found.cue, found.bindings(), failed)
+    except UnreadableBody:
+        return UnreadableEvent(found.cue, {}, failed)
 
 
-def _data(kind: str, envelope: dict[str, Any]) -> dict[str, Any]:
-    """The data of an event; the documented message_start has it beside its type."""
-    data = envelope.get("data")
-    if data is not None and not isinstance(data, dict):
-        raise BackendFailed(f"the server sent {kind} with data that are no object")
-    said: dict[str, Any] = data or {}
-    if kind == "message_start" and "message" not in said and "message" in envelope:
-        return {**said, "message": envelope["message"]}
-    return said
+@cache
+def frame_decoder() -> FrameDecoder:
+    """The frames of ZenFlux as the table reads them; what a deployment has changed of it is not what others write."""
+    wanted = {cue: (*ENVELOPE_NAMES, *names) for cue, names in READ_NAMES.items()}
+    return builtin_zenflux_table().decoder("json", "sse", wanted={RUN_STARTED: ENVELOPE_NAMES, **wanted})
+
+
+@cache
+def envelope_decoder() -> FrameDecoder:
+    """What stands around the bodies of frames."""
+    return builtin_zenflux_table().decoder("json", "sse", wanted=dict.fromkeys(READ_NAMES, ENVELOPE_NAMES))

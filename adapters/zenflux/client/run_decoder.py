@@ -1,6 +1,6 @@
 """Decodes one run: its messages, which may be several of ours, its usage, which counts once, and its end."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from msgspec.structs import asdict
@@ -12,10 +12,9 @@ from gateway.ids import Mint
 from gateway.ports import BackendEvent, DecodedItem, RemoteAsk, RemoteTurnEnd
 
 from . import ask_readers as asks
-from .block_decoder import RESULT, BlockDecoder
-from .readers import members, outcome_of, parsed_json, read_fault, read_usage, stop_cause, stop_reason_of, text, tokens
+from .block_decoder import BlockDecoder
+from .readers import Bindings, read_fault, read_usage, tokens
 
-Data = dict[str, Any]
 TOPICS = {topic.value: topic for topic in m.AnnotationTopic if topic is not m.AnnotationTopic.MEMORY_REFS}
 
 
@@ -40,16 +39,14 @@ class RunDecoder:
         self._model: str | None = None
         self._round_over = False
         self._remarks: list[tuple[m.AnnotationTopic, Any]] = []
-        self._seq = 0
 
-    def feed(self, kind: str, data: Data, seq: int) -> list[DecodedItem]:
-        tell = _HANDLERS.get(kind)
-        if tell is None or self.over:
+    def feed(self, cue: str, given: Bindings) -> Sequence[DecodedItem]:
+        handle = _HANDLERS.get(cue)
+        if handle is None or self.over:
             return []
-        self._seq = seq
-        if kind not in _ANY_TIME:
+        if cue not in _ANY_TIME:
             self.paused = self.closing = False
-        return tell(self, data)
+        return handle(self, given)
 
     @property
     def decided(self) -> bool:
@@ -62,9 +59,10 @@ class RunDecoder:
 
     # -- messages -------------------------------------------------------------------------------------------------
 
-    def _message_start(self, data: Data) -> list[DecodedItem]:
+    def _message_start(self, given: Bindings) -> list[DecodedItem]:
         """If calls are open, their results come first, and the message begins after them."""
-        self._model = text(members(data.get("message")).get("model")) or self._model
+        opening = given["opening"] if isinstance(given["opening"], dict) else {}
+        self._model = opening.get("model") or self._model
         ends = self._finish(self._ending.stop)
         self._ending.stop = m.StopReason.END_TURN
         out = any(call.origin is not m.ToolOrigin.PROVIDER for call in self.assembler.open_calls.values())
@@ -83,58 +81,72 @@ class RunDecoder:
             return said
         return [*said, *self.assembler.finish(stop, self._costs.take(), outcome)]
 
-    def _message_stop(self, data: Data) -> list[DecodedItem]:
+    def _message_stop(self, given: Bindings) -> list[DecodedItem]:
         ends = self._finish(self._ending.stop)
         self.closing = self.decided or (self._ending.stop not in NOT_FINAL and not self.assembler.open_calls)
         return [*ends]
 
     # -- blocks ---------------------------------------------------------------------------------------------------
 
-    def _content_start(self, data: Data) -> list[DecodedItem]:
-        block = members(data.get("content_block"))
-        if block.get("type") != RESULT:
-            return [*self._speak(), *self._blocks.start(data)]
-        call = self.assembler.open_calls.get(text(block.get("tool_use_id")))
+    def _text_start(self, given: Bindings) -> list[DecodedItem]:
+        return [*self._speak(), *self._blocks.start_words(given, m.BlockKind.TEXT)]
+
+    def _thinking_start(self, given: Bindings) -> list[DecodedItem]:
+        return [*self._speak(), *self._blocks.start_words(given, m.BlockKind.THINKING)]
+
+    def _call_start(self, given: Bindings) -> list[DecodedItem]:
+        return [*self._speak(), *self._blocks.start_call(given)]
+
+    def _image_start(self, given: Bindings) -> list[DecodedItem]:
+        return [*self._speak(), *self._blocks.start_image(given)]
+
+    def _unknown_start(self, given: Bindings) -> list[DecodedItem]:
+        return [*self._speak(), *self._blocks.start_unknown(given)]
+
+    def _result_start(self, given: Bindings) -> list[DecodedItem]:
+        call = self.assembler.open_calls.get(given["call_id"] or "")
         inside = self.assembler.writer.in_message and call is not None and call.origin is not m.ToolOrigin.PROVIDER
         self._round_over = self._round_over or inside
-        return [*self._blocks.start(data)]
+        return [*self._blocks.start_result(given)]
 
-    def _content_delta(self, data: Data) -> list[DecodedItem]:
-        begun = self._speak() if self._blocks.is_new(data) else []
-        return [*begun, *self._blocks.delta(data)]
+    def _words(self, given: Bindings) -> Sequence[DecodedItem]:
+        return self._delta(given["index"], given["text"])
 
-    def _content_stop(self, data: Data) -> list[DecodedItem]:
-        return [*self._blocks.stop(data), *self._remark()]
+    def _keyed_words(self, given: Bindings) -> Sequence[DecodedItem]:
+        return self._delta(given["index"], given["piece"] or "", given["signature"])
+
+    def _delta(self, index: int, words: str, signature: str | None = None) -> Sequence[DecodedItem]:
+        if self._blocks.is_new(index):
+            return [*self._speak(), *self._blocks.delta(index, words, signature)]
+        return self._blocks.delta(index, words, signature)
+
+    def _content_stop(self, given: Bindings) -> list[DecodedItem]:
+        return [*self._blocks.stop(given), *self._remark()]
 
     # -- what is said about a message -----------------------------------------------------------------------------
 
-    def _message_delta(self, data: Data) -> list[DecodedItem]:
-        """`delta` repeats it with parsed content; without it, content may be JSON in a string."""
-        again = data.get("delta")
-        said = again if isinstance(again, dict) and "content" in again else data
-        kind = text(said.get("type")) or text(data.get("type"))
-        content = said["content"] if said is again else self._content(kind, data.get("content"))
-        if kind == "usage":
-            return self._usage(members(content))
-        if kind in ("confirmation_request", "hitl"):
-            return self._confirmation(members(parsed_json(content)))
-        if kind == m.AnnotationTopic.BILLING:
-            was_told = self._costs.told
-            self._costs.billed(content)
-            if was_told:
-                return []
-        if kind in TOPICS:
-            self._remarks.append((TOPICS[kind], content))
-            return [*self._remark()]
-        return []
+    def _annotated(self, given: Bindings) -> list[DecodedItem]:
+        topic = TOPICS.get(given["topic"])
+        return [] if topic is None else self._annotate(topic, given["content"])
 
-    @staticmethod
-    def _content(kind: str, content: Any) -> Any:
-        return parsed_json(content) if kind == m.AnnotationTopic.RECOMMENDED else content
+    def _recommended(self, given: Bindings) -> list[DecodedItem]:
+        return self._annotate(m.AnnotationTopic.RECOMMENDED, given["content"])
 
-    def _usage(self, content: Data) -> list[DecodedItem]:
-        self._ending.stop = stop_reason_of(content.get("stop_reason"))
-        self._costs.spent(content)
+    def _annotate(self, topic: m.AnnotationTopic, content: Any) -> list[DecodedItem]:
+        self._remarks.append((topic, content))
+        return [*self._remark()]
+
+    def _billed(self, given: Bindings) -> list[DecodedItem]:
+        content, was_told = given["content"], self._costs.told
+        if isinstance(content, dict):
+            self._costs.billed(read_usage(given["usage"]))
+        return [] if was_told else self._annotate(m.AnnotationTopic.BILLING, content)
+
+    def _spent(self, given: Bindings) -> list[DecodedItem]:
+        """A word that is no stop reason is an ordinary end."""
+        stop = given["stop_reason"]
+        self._ending.stop = stop if isinstance(stop, m.StopReason) else m.StopReason.END_TURN
+        self._costs.spent(read_usage(given["usage"]))
         return []
 
     def _remark(self) -> list[BackendEvent]:
@@ -149,63 +161,61 @@ class RunDecoder:
 
     # -- asks -----------------------------------------------------------------------------------------------------
 
-    def _confirmation(self, content: Data) -> list[DecodedItem]:
-        if content.get("status") not in (None, "pending"):
+    def _confirmation(self, given: Bindings) -> list[DecodedItem]:
+        asked = asks.read_confirmation(given["request"], self.assembler.open_calls, self.run_id, given["out_seq"] or 0)
+        if asked is None:
             return []
         ends = self._finish(m.StopReason.TOOL_USE if self.assembler.open_calls else m.StopReason.NEEDS_INPUT)
-        return [*ends, self._asked(*asks.read_confirmation(content, self.assembler.open_calls, self.run_id, self._seq))]
+        return [*ends, self._asked(*asked)]
 
-    def _long_running(self, data: Data) -> list[DecodedItem]:
+    def _long_running(self, given: Bindings) -> list[DecodedItem]:
         ends = self._finish(m.StopReason.NEEDS_INPUT)
-        return [*ends, self._asked(*asks.read_continuation(data, self.run_id, self._seq))]
+        return [*ends, self._asked(*asks.read_continuation(given, self.run_id))]
 
-    def _rollback(self, data: Data) -> list[DecodedItem]:
+    def _rollback(self, given: Bindings) -> list[DecodedItem]:
         ends = self._finish(m.StopReason.NEEDS_INPUT)
-        return [*ends, self._asked(*asks.read_rollback(data, self.run_id, self._seq))]
+        return [*ends, self._asked(*asks.read_rollback(given, self.run_id))]
 
     def _asked(self, ask: Any, ref: asks_module.AskRef) -> RemoteAsk:
         self.paused = True
         return RemoteAsk(ask=ask, ref=asks_module.encode_ref(ref))
 
-    def _nothing(self, data: Data) -> list[DecodedItem]:
+    def _nothing(self, given: Bindings) -> list[DecodedItem]:
         return []
 
     # -- beside the messages --------------------------------------------------------------------------------------
 
-    def _conversation(self, data: Data) -> list[DecodedItem]:
-        title, metadata, compressed = data.get("title"), data.get("metadata"), data.get("compressed")
+    def _conversation(self, given: Bindings) -> list[DecodedItem]:
+        title, metadata, summary, count = (given[name] for name in ("title", "metadata", "summary", "count"))
         said: list[DecodedItem] = []
-        if isinstance(title, str) or isinstance(metadata, dict):
-            said.append(m.SessionUpdated(
-                title=title if isinstance(title, str) else None,
-                metadata=metadata if isinstance(metadata, dict) else None,
-            ))
-        if isinstance(compressed, dict):
+        if title is not None or metadata is not None:
+            said.append(m.SessionUpdated(title=title, metadata=metadata))
+        if summary is not None or count is not None:
             said.append(m.SessionCompacted(
-                compaction_id=self._mint("cmp"), summary=text(compressed.get("summary")),
-                archived=tokens(compressed.get("trimmed_count")),
-            ))
+                compaction_id=self._mint("cmp"), summary=summary or "", archived=tokens(count)))
         return said
 
-    def _notification(self, data: Data) -> list[DecodedItem]:
-        title = text(data.get("title")) or text(data.get("message"))
-        topic = text(data.get("notification_type")) or "notification"
-        return [m.NoticePosted(topic=topic, title=title, detail=data)] if title else []
+    def _notification(self, given: Bindings) -> list[DecodedItem]:
+        title, topic = given["notice_title"], given["notice_type"] or "notification"
+        return [m.NoticePosted(topic=topic, title=title, detail=given["detail"])] if title else []
 
     # -- the end --------------------------------------------------------------------------------------------------
 
-    def _error(self, data: Data) -> list[DecodedItem]:
-        self._ending.fault, self.closing = read_fault(data.get("error", data)), True
+    def _error(self, given: Bindings) -> list[DecodedItem]:
+        self._ending.fault, self.closing = read_fault(given), True
         return [*self._finish(m.StopReason.ERROR, m.Outcome.FAILED)]
 
-    def _session_stopped(self, data: Data) -> list[DecodedItem]:
-        self._ending.stopped, self.closing = stop_cause(data.get("reason")), True
+    def _session_stopped(self, given: Bindings) -> list[DecodedItem]:
+        """A word that is no reason is somebody's wish."""
+        cause = given["reason"] if isinstance(given["reason"], m.StopReason) else m.StopReason.INTERRUPTED
+        self._ending.stopped, self.closing = cause, True
         return [*self._finish(m.StopReason.INTERRUPTED, m.Outcome.INTERRUPTED)]
 
-    def _session_end(self, data: Data) -> list[DecodedItem]:
-        return self.conclude(outcome_of(data.get("status")))
+    def _session_end(self, given: Bindings) -> list[DecodedItem]:
+        outcome = given["outcome"]
+        return self.conclude(outcome if isinstance(outcome, m.Outcome) else None)
 
-    def _done(self, data: Data) -> list[DecodedItem]:
+    def _done(self, given: Bindings) -> list[DecodedItem]:
         return self.conclude()
 
     def conclude(self, outcome: m.Outcome | None = None) -> list[DecodedItem]:
@@ -220,24 +230,38 @@ class RunDecoder:
         return [*said, RemoteTurnEnd(stop_reason=stop, outcome=outcome, fault=self._ending.fault)]
 
 
-_HANDLERS: dict[str, Callable[[RunDecoder, Data], list[DecodedItem]]] = {
-    "conversation_delta": RunDecoder._conversation,
-    "message_start": RunDecoder._message_start,
-    "message_delta": RunDecoder._message_delta,
-    "message_stop": RunDecoder._message_stop,
-    "content_start": RunDecoder._content_start,
-    "content_delta": RunDecoder._content_delta,
-    "content_stop": RunDecoder._content_stop,
-    "long_running_confirm": RunDecoder._long_running,
-    "rollback_options": RunDecoder._rollback,
-    "rollback_completed": RunDecoder._nothing,
-    "notification": RunDecoder._notification,
-    "error": RunDecoder._error,
-    "session_stopped": RunDecoder._session_stopped,
-    "session_end": RunDecoder._session_end,
-    "done": RunDecoder._done,
+Handle = Callable[[RunDecoder, Bindings], Sequence[DecodedItem]]
+_READ: dict[str, tuple[Handle, tuple[str, ...]]] = {
+    "conversation.titled": (RunDecoder._conversation, ("title", "metadata", "summary", "count")),
+    "message.opened": (RunDecoder._message_start, ("opening",)),
+    "message.annotated": (RunDecoder._annotated, ("topic", "content")),
+    "message.annotated.recommended": (RunDecoder._recommended, ("content",)),
+    "message.usage": (RunDecoder._spent, ("stop_reason", "usage")),
+    "message.billing": (RunDecoder._billed, ("usage", "content")),
+    "message.closed": (RunDecoder._message_stop, ()),
+    "block.started.text": (RunDecoder._text_start, ("index", "begun", "signature")),
+    "block.started.thinking": (RunDecoder._thinking_start, ("index", "begun", "signature")),
+    "block.started.tool_use": (RunDecoder._call_start, ("index", "call")),
+    "block.started.other": (RunDecoder._unknown_start, ("index", "block_type")),
+    "picture": (RunDecoder._image_start, ("index", "image_source", "media_type", "image_data")),
+    "result.opened": (RunDecoder._result_start, ("index", "call_id", "content", "is_error")),
+    "words": (RunDecoder._words, ("index", "text")),
+    "words.keyed": (RunDecoder._keyed_words, ("index", "piece", "signature")),
+    "block.ended": (RunDecoder._content_stop, ("index", "signature")),
+    "input.requested.permission": (RunDecoder._confirmation, ("request",)),
+    "input.requested.continuation": (RunDecoder._long_running, ("ask",)),
+    "input.requested.rollback": (RunDecoder._rollback, ("ask", "options")),
+    "rollback.done": (RunDecoder._nothing, ()),
+    "notice.posted": (RunDecoder._notification, ("notice_type", "notice_title", "detail")),
+    "run.failed": (RunDecoder._error, ("code", "fault")),
+    "run.stopped": (RunDecoder._session_stopped, ("reason",)),
+    "run.ended": (RunDecoder._session_end, ("outcome",)),
+    "run.done": (RunDecoder._done, ()),
 }
-_ANY_TIME = ("conversation_delta", "notification")
+"""By cue: what is done with it, and the names that are read for that."""
+_HANDLERS = {cue: handle for cue, (handle, _) in _READ.items()}
+READ_NAMES = {cue: names for cue, (_, names) in _READ.items()}
+_ANY_TIME = frozenset({"conversation.titled", "notice.posted"})
 """Events that may come at any time, whether or not the server waits."""
 
 
@@ -251,24 +275,20 @@ class UsageCounter:
         self.told = False
         """Whether the open message has had its usage; a bill that follows is the run's, and no annotation."""
 
-    def spent(self, content: dict[str, Any]) -> None:
+    def spent(self, usage: m.Usage) -> None:
         """The tokens of a message, where the frame that ends it has them."""
         self.told = True
-        self._owed += m.Usage(
-            input_tokens=tokens(content.get("input_tokens")), output_tokens=tokens(content.get("output_tokens")),
-        )
+        self._owed += usage
 
-    def billed(self, content: Any) -> None:
+    def billed(self, usage: m.Usage) -> None:
         """A bill is of the whole run: usage that was counted already is not counted again.
 
         A bill before the usage of its message may be an agent's annotation, and counts only if no usage follows.
         """
-        if not isinstance(content, dict):
-            return
         if self.told:
-            self._owed = _larger(self._owed, _less(read_usage(content), self._taken))
+            self._owed = _larger(self._owed, _less(usage, self._taken))
         else:
-            self._bill = read_usage(content)
+            self._bill = usage
 
     def message_over(self) -> None:
         if not self.told and self._bill is not None:

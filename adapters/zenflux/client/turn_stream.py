@@ -19,7 +19,7 @@ from gateway.ids import Mint
 from gateway.ports import DecodedItem, ParsedFrame, RemoteAsk, RemoteTurnEnd
 
 from .agent_card import fetch_data, list_of_objects, unwrapped
-from .decoder import Decoder, envelope_of, seq_of
+from .decoder import Decoder, ReadFrame, read_frame
 from .readers import members, text
 
 PENDING = "/human-confirmation/pending"
@@ -100,21 +100,22 @@ class RemoteRun:
             raise BackendFailed(f"{self._upstream.name} sent a frame that is no object")
         if body.get("type") == "res":
             return self._answered(body)
-        envelope = envelope_of(body)
-        if envelope is None or not self._is_ours(envelope):
+        read = read_frame(ParsedFrame("", body))
+        if read is None or not self._is_ours(read):
             return []
-        seq = seq_of(body)
+        seq = max(0, read.bindings.get("out_seq") or 0)
         if seq and seq <= self.seq:
             return []  # read before the connection broke
         if seq:
             self.seq, self.broken = seq, None
-        return self._news(self.decoder.feed(ParsedFrame("", body)), seq)
+        return self._news(self.decoder.take(read), seq)
 
-    def _is_ours(self, envelope: dict[str, Any]) -> bool:
-        conversation, run = text(envelope.get("conversation_id")), text(envelope.get("session_id"))
-        if conversation and conversation != self.session_id:
+    def _is_ours(self, read: ReadFrame) -> bool:
+        given = read.bindings
+        if given.get("session_id") not in (None, "", self.session_id):
             return False
-        self.run_id = self.run_id or run
+        run = given.get("run_id")
+        self.run_id = self.run_id or run or ""
         return not run or run == self.run_id
 
     def conclude(self) -> list[DecodedItem]:

@@ -9,7 +9,7 @@ from adapters.zenflux.asks import result_text
 from gateway.json_values import JsonObject, JsonValue
 from gateway.ports import DialectTable
 
-from .views import image_block
+from .views import image_names
 
 PROCESSING = "processing"
 
@@ -141,7 +141,7 @@ def blocks_of(table: DialectTable, content: m.Content) -> list[JsonValue]:
 def _block_of_part(table: DialectTable, part: m.AnyPart) -> list[JsonValue]:
     """One block, or none for a part that ZenFlux does not have."""
     if isinstance(part, m.ImagePart):
-        return [image_block(table, part)]
+        return [table.object("image", **image_names(part))]
     return cast(list[JsonValue], table.object("blocks", content=(part,)))  # the one row that is an array
 
 

@@ -12,7 +12,7 @@ from .frame_writer import FRAME_NAMES as EVERYWHERE
 from .frame_writer import FrameWriter
 from .run_state import ConversationChanges, RunUsage
 from .stream_options import StreamOptions
-from .views import image_block, text_or_json, whole_text, wire_fault_code
+from .views import image_names, whole_text, wire_fault_code
 
 CUES = {
     "conversation.opened": ("title", "created_at", "metadata"),
@@ -20,12 +20,12 @@ CUES = {
     "conversation.tagged": ("metadata",),
     "conversation.summed_up": ("summary", "count"),
     "message.opened": ("opening",),
-    "message.usage": ("spent",),
-    "message.billing": ("bill",),
+    "message.usage": ("stop_reason", "usage"),
+    "message.billing": ("usage", "total", "latency", "llm_calls", "model"),
     "message.closed": (),
     "words": ("index", "text"),
-    "picture": ("index", "block"),
-    "result.opened": ("index", "call_id", "is_error"),
+    "picture": ("index", "image_source", "media_type", "image_data"),
+    "result.opened": ("index", "call_id", "content", "is_error"),
     "stopped": ("index",),
     "rollback.done": (),
     "run.failed": ("fault", "code"),
@@ -37,7 +37,6 @@ CUES = {
 NAMES = {
     "*": EVERYWHERE,
     "turn.started": ("user_id", "message_id"),
-    "message.annotated": ("words",),
     "block.started": ("index",),
     "block.ended": ("index",),
     "input.requested": ("request", "options", "option_ids"),
@@ -175,7 +174,7 @@ class Projector(ProjectorBase):
 
     def _message_annotated(self, record: m.Record, event: m.MessageAnnotated) -> None:
         self._usage.annotate(event)
-        self._writer.event(record, words=text_or_json(event.content))
+        self._writer.event(record)
 
     def _open_message(self, record: m.Record, message_id: str | None = None) -> None:
         """Open a message, if none is open; its id is made from the run's if no model has given one."""
@@ -190,12 +189,10 @@ class Projector(ProjectorBase):
     ) -> None:
         """Write the usage of the message and its end; the bill of the run, too, if nothing is to follow."""
         if end is not None and not silent:
-            spent = self._table.object("spent", stop_reason=end.stop_reason, usage=self._usage.of_message)
-            self._writer.cue("message.usage", record, spent=spent)
+            self._writer.cue("message.usage", record, stop_reason=end.stop_reason, usage=self._usage.of_message)
             if end.stop_reason not in WAITING_STOP_REASONS and not self._usage.is_billed:
                 assert self._writer.start is not None, "messages are written within a run"
-                bill = self._usage.bill(self._table, record.at - self._writer.start.at)
-                self._writer.cue("message.billing", record, bill=bill)
+                self._writer.cue("message.billing", record, **self._usage.bill(record.at - self._writer.start.at))
         self._writer.cue("message.closed", record)
         self._writer.reply_id, self._ended, self._usage.of_message = None, None, m.Usage()
 
@@ -221,7 +218,7 @@ class Projector(ProjectorBase):
             self._writer.event(record, index=index)
         elif event.image is not None:
             index = self._take_index()
-            self._writer.cue("picture", record, index=index, block=image_block(self._table, event.image))
+            self._writer.cue("picture", record, index=index, **image_names(event.image))
             self._writer.event(record, index=index)
         if event.call is not None and not event.torn:
             self._open_calls.add(event.call.call_id)
@@ -243,7 +240,8 @@ class Projector(ProjectorBase):
         results, self._results = self._results, []
         for event in results:
             index = self._take_index()
-            self._writer.cue("result.opened", record, index=index, call_id=event.call_id, is_error=event.is_error)
+            self._writer.cue(
+                "result.opened", record, index=index, call_id=event.call_id, content="", is_error=event.is_error)
             self._writer.cue("words", record, index=index, text=result_text(event.content))
             self._writer.cue("stopped", record, index=index)
 

@@ -4,11 +4,10 @@ from typing import Any
 
 import gateway.model as m
 from gateway.json_values import JsonObject
-from gateway.ports import DialectTable
 
 from .frame_writer import FrameWriter
 from .stream_options import StreamOptions
-from .views import usage_body, user_id_of
+from .views import usage_names, user_id_of
 
 
 class RunUsage:
@@ -34,8 +33,8 @@ class RunUsage:
         if event.topic is m.AnnotationTopic.BILLING:
             self.is_billed = isinstance(event.content, dict) and "total_tokens" in event.content
 
-    def bill(self, table: DialectTable, latency: float) -> object:
-        return usage_body(table, self.total, llm_calls=self.llm_calls, model=self.model, latency=latency)
+    def bill(self, latency: float) -> dict[str, Any]:
+        return usage_names(self.total, llm_calls=self.llm_calls, model=self.model, latency=latency)
 
 
 class ConversationChanges:

@@ -30,9 +30,8 @@ OBJECTS = {
     "tick": ("at",),
     "ping": (),
     "opening": ("reply_id", "model"),
-    "spent": ("stop_reason", "usage"),
     "usage": ("usage", "total", "latency", "llm_calls", "model"),
-    "image": ("source", "media_type", "data"),
+    "image": ("image_source", "media_type", "image_data"),
     "blocks": ("content",),
     "result": ("call_id", "text", "is_error"),
     "confirmation": (
@@ -154,9 +153,9 @@ def run_body(table: DialectTable, view: m.SessionView, run_id: str) -> Any:
         message=m.text_of(entries[0].content) if entries else "", status=run_status(table, view, run_id),
         content="".join(m.text_of(entry.content) for entry in said),
         error=table.object("trouble", fault=fault, code=wire_fault_code(fault)) if fault else None,
-        usage=usage_body(
-            table, usage, llm_calls=len(said), model=(said[-1].model or "") if said else "", latency=latency,
-        ),
+        usage=table.object("usage", **usage_names(
+            usage, llm_calls=len(said), model=(said[-1].model or "") if said else "", latency=latency,
+        )),
         pending=[confirmation_body(table, ask, view.session_id) for ask in view.asks.values() if ask.turn_id == run_id],
     )
 
@@ -182,11 +181,6 @@ def file_body(table: DialectTable, found: Resource, url: str) -> Any:
     )
 
 
-def text_or_json(content: Any) -> str:
-    """Text as it is; anything else as JSON."""
-    return content if isinstance(content, str) else orjson.dumps(content).decode()
-
-
 def whole_text(event: m.BlockEnded) -> str:
     """The whole text of a block; nothing of a torn call."""
     if event.kind is m.BlockKind.TOOL_USE:
@@ -194,13 +188,13 @@ def whole_text(event: m.BlockEnded) -> str:
     return event.text or ""
 
 
-def image_block(table: DialectTable, image: m.ImagePart) -> Any:
+def image_names(image: m.ImagePart) -> dict[str, str]:
     """The bytes themselves where the address has them."""
     head, _, data = image.url.partition(",")
     media_type = image.media_type or _media_type_of(image.url)
     if head.startswith("data:") and head.endswith(";base64"):
-        return table.object("image", source="base64", media_type=media_type, data=data)
-    return table.object("image", source="url", media_type=media_type, data=image.url)
+        return {"image_source": "base64", "media_type": media_type, "image_data": data}
+    return {"image_source": "url", "media_type": media_type, "image_data": image.url}
 
 
 def _media_type_of(url: str) -> str:
@@ -218,13 +212,13 @@ def _path_of(url: str) -> str:
         return ""
 
 
-def usage_body(table: DialectTable, usage: m.Usage, *, llm_calls: int, model: str, latency: float) -> Any:
+def usage_names(usage: m.Usage, *, llm_calls: int, model: str, latency: float) -> dict[str, Any]:
     """The total is what the documented example adds up to."""
     total = (usage.input_tokens + usage.output_tokens + usage.thinking_tokens + usage.cache_read_tokens
              + usage.cache_write_tokens)
-    return table.object(
-        "usage", usage=usage, total=total, latency=round(latency, 3), llm_calls=llm_calls, model=model,
-    )
+    return {
+        "usage": usage, "total": total, "latency": round(latency, 3), "llm_calls": llm_calls, "model": model,
+    }
 
 
 def wire_fault_code(fault: m.Fault) -> m.FaultCode:

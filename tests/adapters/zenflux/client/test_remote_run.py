@@ -234,13 +234,13 @@ async def test_an_answer_that_makes_no_sense() -> None:
     (raw("hello"), "not JSON"),
     (raw(b"\xff\xfe{}"), "not a WebSocket frame"),
     (raw("[1, 2]"), "no object"),
-    (raw('{"type": "event", "event": "message_start", "seq": 1}'), "without a payload"),
-    (event("content_start", {"content_block": {"type": "text"}}), "without its index"),
-    (event("content_start", {"index": 0}), "without its type"),
-    (event("content_start", [1]), "no object"),
-    (event("content_delta", {"index": "0", "delta": "x"}), "without its index"),
-    (event("content_delta", {"index": 0, "delta": 5}), "no text"),
-    (block("tool_use", id="call_1"), "without the tool's name"),
+    (raw('{"type": "event", "event": "message_start", "seq": 1}'), "a message_start .* 'payload' should be an object"),
+    (event("content_start", {"content_block": {"type": "text"}}), r"content_start .*'payload\.data\.index' is missing"),
+    (event("content_start", {"index": 0}), r"a content_start .* 'payload\.data\.content_block\.type' is missing"),
+    (event("content_start", [1]), r"a content_start .* 'payload\.data' should be an object"),
+    (event("content_delta", {"index": "0", "delta": "x"}), r"'payload\.data\.index' should be a whole number"),
+    (event("content_delta", {"index": 0, "delta": 5}), r"'payload\.data\.delta' should be a text"),
+    (block("tool_use", id="call_1"), r"a content_start .* 'payload\.data\.content_block\.name' is missing"),
 ], ids=["half", "words", "utf8", "list", "no payload", "no index", "no type", "data", "index", "delta", "no name"])
 async def test_a_frame_that_cannot_be(frame: Any, words: str) -> None:
     async with scripted_server(saying(event("message_start"), frame, END)) as server:

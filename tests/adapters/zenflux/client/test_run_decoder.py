@@ -8,9 +8,9 @@ import pytest
 
 import gateway.model as m
 from adapters.zenflux.asks import AskRef, decode_ref, encode_ref
-from adapters.zenflux.client.block_decoder import read_content, read_image
+from adapters.zenflux.client.block_decoder import read_content
 from adapters.zenflux.client.decoder import Decoder
-from adapters.zenflux.client.readers import meanings, origin_of, outcome_of, read_fault, stop_cause, stop_reason_of
+from adapters.zenflux.client.readers import read_fault, read_usage
 from adapters.zenflux.client.run_decoder import UsageCounter
 from gateway.errors import BackendFailed
 from gateway.ports.remote import DecodedItem, ParsedFrame, RemoteAsk, RemoteTurnEnd
@@ -124,6 +124,12 @@ def test_server_sent_events_are_heard_as_frames_are(ears: Ears) -> None:
     assert facts(ears.heard)[0].words() == "hi"
 
 
+@pytest.mark.parametrize("name", ["", "message", "done"])
+def test_a_run_is_done_whatever_its_event_is_called(ears: Ears, name: str) -> None:
+    ears.take(ParsedFrame("", {"type": "session_start", "session_id": "run_1"}))
+    assert ears.take(ParsedFrame(name, {"type": "done", "data": {"type": "done"}})) == [RemoteTurnEnd()]
+
+
 def test_events_without_any_envelope_are_heard(ears: Ears) -> None:
     ears.take(ParsedFrame("", {"type": "event", "event": "message_start", "payload": {}}))
     ears.take(ParsedFrame("content_delta", {"data": {"index": 0, "delta": "hi"}}))
@@ -163,11 +169,12 @@ def test_pictures_come_by_address_or_whole(ears: Ears) -> None:
     ears.block(0, {"type": "image", "source": {"type": "base64", "media_type": "image/gif", "data": "R0lG"}})
     ears.block(1, {"type": "image", "source": {"type": "url", "media_type": None, "data": "https://x.test/a.png"}})
     ears.block(2, {"type": "image", "source": {}})
+    ears.block(3, {"type": "image", "source": {"url": "https://x.test"}})
+    ears.block(4, {"type": "image", "source": {"type": "url", "media_type": "image/*", "data": "https://x.test/b"}})
     assert [said for _, said in facts(ears.heard)[0].parts] == [
-        "data:image/gif;base64,R0lG", "https://x.test/a.png"]
-    assert read_image({"source": {"url": "https://x.test"}}) == m.ImagePart(url="https://x.test")
-    anything = {"type": "url", "media_type": "image/*", "data": "https://x.test"}
-    assert read_image({"source": anything}) == m.ImagePart(url="https://x.test")
+        "data:image/gif;base64,R0lG", "https://x.test/a.png", "https://x.test", "https://x.test/b"]
+    assert [one.image.media_type for one in ears.heard if isinstance(one, m.BlockEnded) and one.image] == [
+        "image/gif", None, None, None]
 
 
 def test_what_a_tool_gave_back_may_be_blocks() -> None:
@@ -222,14 +229,22 @@ def test_a_bill_alone_is_a_remark_and_counts(ears: Ears) -> None:
 
 def test_costs_are_counted_once() -> None:
     costs = UsageCounter()
-    costs.spent({"input_tokens": 1, "output_tokens": 2})
+    costs.spent(m.Usage(input_tokens=1, output_tokens=2))
     costs.message_over()
     assert costs.take() == m.Usage(input_tokens=1, output_tokens=2)
-    costs.spent({"input_tokens": 10, "output_tokens": "20"})
-    costs.billed({"prompt_tokens": 11, "completion_tokens": 22, "thinking_tokens": -4})
-    costs.billed("nothing")
+    costs.spent(m.Usage(input_tokens=10))
+    costs.billed(read_usage({"input_tokens": 11, "output_tokens": 22, "thinking_tokens": -4}))
     assert costs.take() == m.Usage(input_tokens=10, output_tokens=20)
     assert costs.take() == m.Usage()
+
+
+def test_costs_that_are_no_numbers_count_for_nothing(ears: Ears) -> None:
+    ears.block(0, {"type": "text", "text": "a"})
+    ears.note("usage", {"stop_reason": "end_turn", "input_tokens": 10, "output_tokens": "20"})
+    assert ears.note("billing", "nothing") == []
+    ears.note("billing", {"prompt_tokens": 10, "completion_tokens": 2**60, "thinking_tokens": -4})
+    ears.say("session_end", {"status": "completed"})
+    assert facts(ears.heard)[0].usage == m.Usage(input_tokens=10)
 
 
 def test_costs_that_come_after_the_last_message_are_not_lost(ears: Ears) -> None:
@@ -380,14 +395,135 @@ def test_runs_follow_one_another_in_one_hearing(ears: Ears) -> None:
 
 # -- words ------------------------------------------------------------------------------------------------------------
 
-def test_words_are_read_from_the_table() -> None:
-    assert [outcome_of(word) for word in ("completed", "failed", "cancelled", "moved_to_background", 3)] == [
-        m.Outcome.COMPLETED, m.Outcome.FAILED, m.Outcome.INTERRUPTED, None, None]
-    assert [stop_reason_of(word) for word in ("tool_use", "max_tokens", "refusal", "end_turn", "stop", None)] == [
-        m.StopReason.TOOL_USE, m.StopReason.MAX_TOKENS, m.StopReason.REFUSAL, *[m.StopReason.END_TURN] * 3]
-    assert [stop_cause(word) for word in ("user_requested", "timeout", "error", "else", None)] == [
-        m.StopReason.INTERRUPTED, m.StopReason.TIMEOUT, m.StopReason.ERROR, *[m.StopReason.INTERRUPTED] * 2]
-    assert (origin_of("server_tool_use"), origin_of("tool_use"), origin_of("text")) == (
-        m.ToolOrigin.PROVIDER, m.ToolOrigin.BUILTIN, None)
-    assert read_fault("words").message == "words"
-    assert meanings("outcome", m.Outcome)["cancelled"] is m.Outcome.INTERRUPTED
+@pytest.mark.parametrize(("word", "stop"), [
+    ("tool_use", m.StopReason.TOOL_USE), ("max_tokens", m.StopReason.MAX_TOKENS), ("refusal", m.StopReason.REFUSAL),
+    ("end_turn", m.StopReason.END_TURN), ("stop", m.StopReason.END_TURN), (None, m.StopReason.END_TURN),
+    (3, m.StopReason.END_TURN),
+])
+def test_a_message_ends_for_a_reason_of_the_table(ears: Ears, word: Any, stop: m.StopReason) -> None:
+    ears.block(0, {"type": "text", "text": "a"})
+    ears.note("usage", {"stop_reason": word})
+    ears.say("message_stop")
+    assert facts(ears.heard)[0].stops == [stop]
+
+
+@pytest.mark.parametrize(("word", "outcome"), [
+    ("completed", m.Outcome.COMPLETED), ("failed", m.Outcome.FAILED), ("cancelled", m.Outcome.INTERRUPTED),
+    ("moved_to_background", m.Outcome.COMPLETED), (3, m.Outcome.COMPLETED),
+])
+def test_a_run_ends_with_an_outcome_of_the_table(ears: Ears, word: Any, outcome: m.Outcome) -> None:
+    [ended] = ears.say("session_end", {"status": word})
+    assert isinstance(ended, RemoteTurnEnd)
+    assert ended.outcome is outcome
+
+
+@pytest.mark.parametrize(("word", "cause"), [
+    ("user_requested", m.StopReason.INTERRUPTED), ("timeout", m.StopReason.TIMEOUT), ("error", m.StopReason.ERROR),
+    ("else", m.StopReason.INTERRUPTED), (None, m.StopReason.INTERRUPTED),
+])
+def test_a_run_is_stopped_for_a_reason_of_the_table(ears: Ears, word: Any, cause: m.StopReason) -> None:
+    ears.say("session_stopped", {"reason": word})
+    [ended] = ears.say("session_end", {"status": "cancelled"})
+    assert isinstance(ended, RemoteTurnEnd)
+    assert ended.stop_reason is cause
+
+
+def test_the_type_of_a_block_tells_who_runs_a_call(ears: Ears) -> None:
+    for index, word in enumerate(("server_tool_use", "tool_use")):
+        ears.block(index, {"type": word, "id": word, "name": "n"}, "{}")
+    calls = [one.call for one in ears.heard if isinstance(one, m.BlockEnded) and one.call]
+    assert [call.origin for call in calls] == [m.ToolOrigin.PROVIDER, m.ToolOrigin.BUILTIN]
+
+
+@pytest.mark.parametrize(("data", "words"), [
+    ({"error": "words"}, "words"),
+    ({"error": {"message": "words"}}, "words"),
+    ({"message": "words", "retryable": True}, "words"),
+    ({"error": {}}, "the server did not say what went wrong"),
+])
+def test_an_error_may_be_told_in_other_shapes(ears: Ears, data: Any, words: str) -> None:
+    ears.say("error", data)
+    [ended] = ears.say("session_end", {"status": "failed"})
+    assert isinstance(ended, RemoteTurnEnd)
+    assert ended.fault == m.Fault(code=m.FaultCode.BACKEND, message=words, retryable=data.get("retryable") is True)
+
+
+def test_an_unknown_code_is_the_servers_own_failure() -> None:
+    fault = read_fault({"code": "new_error", "fault": {"message": "why", "retryable": None}})
+    assert fault == m.Fault(code=m.FaultCode.BACKEND, message="why")
+
+
+# -- what is refused --------------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize(("kind", "data", "words"), [
+    ("content_start", {"content_block": {"type": "text"}}, r"'payload\.data\.index' is missing"),
+    ("content_start", {"index": "0", "content_block": {"type": "text"}}, r"index' should be a whole number"),
+    ("content_start", {"index": 0}, r"'payload\.data\.content_block\.type' is missing"),
+    ("content_start", {"index": 0, "content_block": {"type": ""}}, r"type' should be a text that is not empty"),
+    ("content_start", {"index": 0, "content_block": {"type": "tool_use"}}, r"content_block\.name' is missing"),
+    ("content_delta", {"delta": "a"}, r"index' is missing"),
+    ("content_delta", {"index": 0}, r"delta' is missing"),
+    ("content_delta", {"index": 0, "delta": 7}, r"delta' should be a text"),
+    ("content_stop", {}, r"index' is missing"),
+])
+def test_a_frame_of_content_that_cannot_be_understood_is_refused(ears: Ears, kind: str, data: Any, words: str) -> None:
+    with pytest.raises(BackendFailed, match=f"a {kind} of the server cannot be understood: .*{words}"):
+        ears.say(kind, data)
+    ears.say("session_end", {"status": "completed"})
+    assert ears.say(kind, data) == [], "a run that is over is not looked at"
+    with pytest.raises(BackendFailed):
+        ears.say(kind, data, session_id="another run")
+
+
+@pytest.mark.parametrize("body", [None, [], "text", 7])
+def test_a_frame_is_an_object(ears: Ears, body: Any) -> None:
+    with pytest.raises(BackendFailed, match="the server sent a frame that is no object"):
+        ears.take(ParsedFrame("", body))
+
+
+@pytest.mark.parametrize("payload", [None, [], "text"])
+def test_an_event_has_a_payload(ears: Ears, payload: Any) -> None:
+    with pytest.raises(BackendFailed, match="a message_stop of the server cannot be understood: 'payload'"):
+        ears.take(ParsedFrame("", {"type": "event", "event": "message_stop", "payload": payload}))
+
+
+@pytest.mark.parametrize("data", [[], "text", 7])
+def test_the_data_of_an_event_are_an_object(ears: Ears, data: Any) -> None:
+    with pytest.raises(BackendFailed, match=r"a message_stop of the server cannot be understood: 'payload\.data'"):
+        ears.take(ParsedFrame("", {"type": "event", "event": "message_stop", "payload": {"data": data}}))
+
+
+@pytest.mark.parametrize("body", [
+    {"type": "res", "ok": True}, {"type": "pong"}, {"type": "req"}, {"type": "ping", "data": {"type": "ping"}},
+    {"type": "event", "event": "tick", "payload": {"ts": 1}}, {"type": "plan_updated", "data": 7}, {},
+])
+def test_what_is_no_event_of_a_run_says_nothing(ears: Ears, body: Any) -> None:
+    assert ears.take(ParsedFrame("", body)) == []
+
+
+def test_a_block_of_an_unknown_kind_is_ignored_with_all_its_deltas(ears: Ears) -> None:
+    ears.say("message_start")
+    assert ears.block(0, {"type": "hologram"}, "x", {"text": "y"}, {}) == []
+
+
+def test_a_delta_of_an_unknown_kind_says_nothing(ears: Ears) -> None:
+    ears.block(0, {"type": "text", "text": "a"}, {"citation": 7}, {})
+    assert facts(ears.heard)[0].words() == "a"
+
+
+def test_the_end_of_a_thought_may_sign_it(ears: Ears) -> None:
+    ears.say("content_start", {"index": 0, "content_block": {"type": "thinking", "thinking": "so"}})
+    ears.say("content_stop", {"index": 0, "signature": "sig"})
+    assert [one.signature for one in ears.heard if isinstance(one, m.BlockEnded)] == ["sig"]
+
+
+@pytest.mark.parametrize("data", [
+    {"type": "usage", "content": {"stop_reason": "refusal"}},
+    {"delta": {"type": "usage", "content": {"stop_reason": "refusal"}}},
+    {"type": "usage", "content": '{"stop_reason":"refusal"}', "delta": {"content": {"stop_reason": "refusal"}}},
+])
+def test_a_message_delta_may_have_its_content_at_either_place(ears: Ears, data: Any) -> None:
+    ears.block(0, {"type": "text", "text": "a"})
+    ears.say("message_delta", data)
+    ears.say("message_stop")
+    assert facts(ears.heard)[0].stops == [m.StopReason.REFUSAL]

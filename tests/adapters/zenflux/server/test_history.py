@@ -7,7 +7,7 @@ import pytest
 import gateway.model as m
 from adapters.zenflux.server.history import message_bodies, messages_of
 from adapters.zenflux.server.routes.conversations import search_conversation
-from adapters.zenflux.server.views import image_block, private_metadata, user_id_of, with_user_id
+from adapters.zenflux.server.views import image_names, private_metadata, user_id_of, with_user_id
 from tests.support.dialect_tables import table
 
 CALL = m.ToolUsePart(call=m.ToolCall(call_id="call_1", name="calc", input={"x": 1}))
@@ -125,7 +125,7 @@ def test_pictures_and_files_are_blocks() -> None:
     (m.ImagePart(url="data:image/svg+xml,<svg/>"), "image/svg+xml"),
 ])
 def test_a_picture_always_has_a_type(image: m.ImagePart, media_type: str) -> None:
-    assert image_block(table("zenflux"), image)["source"]["media_type"] == media_type
+    assert image_names(image)["media_type"] == media_type
 
 
 def test_whose_a_conversation_is() -> None:

@@ -5,9 +5,9 @@ from typing import Any
 
 import gateway.model as m
 from adapters.zenflux.asks import result_text
-from adapters.zenflux.server.views import text_or_json
 from gateway.ports import ScopedEvent
 from gateway.ports.remote import DecodedItem, RemoteAsk, RemoteTurnEnd
+from mappings.language.filters import written
 
 
 class Facts:
@@ -120,7 +120,7 @@ def as_heard(turn: Facts) -> dict[str, Any]:
     return {
         "parts": turn.parts,
         "results": {call: (result_text(content), is_error) for call, (content, is_error) in turn.results.items()},
-        "remarks": [(topic, text_or_json(content) if topic in WORDY else content) for topic, content in turn.remarks],
+        "remarks": [(topic, written(content) if topic in WORDY else content) for topic, content in turn.remarks],
         "usage": turn.usage, "titles": turn.titles, "compactions": turn.compactions,
         "asks": [_kind(turn, ask) for ask in turn.asks], "outcome": turn.ended.outcome,
         "stop": m.StopReason.END_TURN if turn.ended.stop_reason is m.StopReason.MAX_STEPS else turn.ended.stop_reason,
