@@ -319,10 +319,11 @@ class ParsedTable:
     errors: dict[str, ErrorTemplate] = field(default_factory=dict)
 
     def rows(self, name: str) -> list[Node]:
-        """The templates of a row of `frames`, `inputs` or `objects`, in all spellings, frames with their envelopes."""
+        """The templates of the rows of that name, in all spellings, frames with their envelopes."""
         frames = [one for frame in self.frames.get(name, ()) for one in (frame, *frame.also)]
         around = [self.envelopes[one.envelope] for one in frames if one.envelope in self.envelopes]
         own = [self.objects[name], *self.other_objects.get(name, ())] if name in self.objects else []
+        own += [part for part in [self.parts.get(name)] if part is not None]
         sent = self.inputs.get(name)
         wires = [] if sent is None or sent.wire is None else [sent.wire, *sent.also]
         return [*(one.body for one in frames), *around, *own, *wires]

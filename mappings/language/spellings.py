@@ -86,7 +86,7 @@ class SpellingCompiler:
                 alike.setdefault(frozenset(_constants(found).items()), []).extend(found)
             for found in alike.values():
                 yield Spelling(kind, "", _constants(found), None,
-                               self._readers("", found, further_part_scope(PART_TYPES[kind])))
+                               self._readers(kind, found, further_part_scope(PART_TYPES[kind])))
 
     def object_spelling(self, name: str) -> Spelling:
         """A row of `objects`."""

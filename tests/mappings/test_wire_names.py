@@ -17,14 +17,7 @@ from mappings.language.expressions import SPLICE, Array, Constant, Node, Object,
 
 ADAPTERS = Path(adapters.__file__).parent
 ALLOWED: dict[str, int] = {
-    "blade/client/ask_readers.py": 1,
-    "blade/client/call_decoder.py": 1,
-    "blade/client/decoder.py": 15,
-    "blade/client/loops.py": 1,
-    "blade/client/readers.py": 3,
-    "blade/client/remote.py": 5,
-    "blade/client/requests.py": 2,
-    "blade/client/turn_decoder.py": 12,
+    "blade/client/remote.py": 2,
     "blade/client/turn_stream.py": 13,
     "cas/client/provisioning.py": 1,
     "cas/client/readers.py": 1,

@@ -5,23 +5,25 @@ from typing import Any
 
 import gateway.model as m
 from adapters.blade import asks
+from gateway.client import text
 
-from .readers import optional_text, text
+from .readers import rows
 
 
 def read_questions(arguments: dict[str, Any], call_name: str) -> tuple[m.Question, ...]:
     """The questions of a call; a call without questions waits for an answer all the same."""
-    listed = arguments.get("questions")
-    found = [_read_question(one) for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+    listed = rows().asked.read(arguments)["questions"] or ()
+    found = [_read_question(one) for one in listed if isinstance(one, dict)]
     return tuple(found) or (m.Question(question=f"{call_name} waits for an answer."),)
 
 
 def _read_question(asked: dict[str, Any]) -> m.Question:
-    listed = asked.get("options")
+    told = rows().question.read(asked)
+    question = told["question"]
     return m.Question(
-        question=text(asked.get("question")), header=optional_text(asked.get("header")),
-        options=tuple(_read_choice(one) for one in listed) if isinstance(listed, list) else (),
-        multi_select=asked.get("multiSelect") is True,
+        question=question["question"] or "", header=question["header"],
+        options=tuple(_read_choice(one) for one in told["options"] or ()),
+        multi_select=question["multi_select"] is True,
     )
 
 
@@ -29,7 +31,8 @@ def _read_choice(option: Any) -> m.Choice:
     """Picks go by number, so that every choice keeps its place, whatever it looks like."""
     if not isinstance(option, dict):
         return m.Choice(label=text(option))
-    return m.Choice(label=text(option.get("label")), description=optional_text(option.get("description")))
+    told = rows().choice.read(option)["choice"]
+    return m.Choice(label=told["label"] or "", description=told["description"])
 
 
 def guess_ask(questions: tuple[m.Question, ...], call: m.ToolCall, waiting: Sequence[m.ToolCall]) -> m.AnyAsk:

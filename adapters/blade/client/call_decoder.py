@@ -12,11 +12,11 @@ from gateway.ports import BackendEvent, DecodedItem, RemoteAsk
 
 from .ask_readers import guess_ask, read_questions
 from .loops import DecodedCall, DecodedTurn, Loops, LoopState
-from .readers import meanings, optional_number, optional_text, read_result, require_name, text
+from .readers import Bindings, optional_number, read_result, rows
 
 CANCELLED = "Tool call cancelled"
 UNKNOWN_RESULT = "The server ended the chat and did not say what became of this call."
-_FACTS = ("tool_name", "display_name", "arguments", "status", "result", "duration_ms", "pending_question_ref")
+_FACTS = ("name", "title", "arguments", "result", "reference")
 
 
 class CallDecoder:
@@ -30,16 +30,20 @@ class CallDecoder:
     def reset(self) -> None:
         self.pending = {}
 
-    def decode(self, turn: DecodedTurn, body: dict[str, Any], *, final: bool = False) -> list[DecodedItem]:
-        """Decode the body of a call, alone or within a turn; a fact that is known already changes nothing."""
-        wire_id = require_name(body.get("id") or body.get("tool_call_id"), "a tool call")
+    def decode(self, turn: DecodedTurn, given: Bindings, *, final: bool = False) -> list[DecodedItem]:
+        """Decode what is told of a call, alone or within a turn; a fact that is known already changes nothing."""
+        told = given["call"]
+        wire_id = told["id"]
         call = turn.calls.get(wire_id)
-        if call is None and not body.get("tool_name"):
+        if call is None and not given.get("name"):
             call = self._loops.find_call(wire_id)
         if call is None:
             call = turn.calls[wire_id] = DecodedCall(wire_id, turn)
-        call.facts |= {key: body[key] for key in _FACTS if body.get(key) is not None}
-        status = meanings().tool_status.get(text(call.facts.get("status")), m.ToolStatus.RUNNING)
+        facts = {name: given.get(name) for name in _FACTS}
+        facts |= {"status": told.get("status"), "duration_ms": told.get("duration_ms")}
+        call.facts |= {name: value for name, value in facts.items() if value is not None}
+        found = call.facts.get("status")
+        status = found if isinstance(found, m.ToolStatus) else m.ToolStatus.RUNNING
         items: list[DecodedItem] = [] if call.made else self._make(call, status, final)
         return [*items, *self._changed(call, status)] if call.made and not call.is_over else items
 
@@ -47,11 +51,11 @@ class CallDecoder:
 
     def _make(self, call: DecodedCall, status: m.ToolStatus, final: bool) -> list[DecodedItem]:
         """Make a call that has a name, when its arguments are complete or nothing more can come."""
-        name = optional_text(call.facts.get("tool_name"))
+        name = call.facts.get("name")
         given = _read_arguments(call.facts.get("arguments"))
         if name is None or (given is None and status is m.ToolStatus.RUNNING and not final):
             return []
-        title = optional_text(call.facts.get("display_name"))
+        title = call.facts.get("title")
         call.made = m.ToolCall(
             call_id=self._free_id(call.wire_id), name=name, input=_without_source_loop(name, given or {}),
             display_name=title if title != name else None,
@@ -131,7 +135,7 @@ class CallDecoder:
         call.is_waiting = True
         items: list[DecodedItem] = [*self._status(call, m.ToolStatus.AWAITING_INPUT)]
         children = self._loops.forked_by(call)
-        if children or isinstance(call.facts.get("pending_question_ref"), dict):
+        if children or "reference" in call.facts:
             return [*items, *(event for loop in children for event in self._loops.block(loop, True))]
         asked = RemoteAsk(ask=self._ask(call), ref=call.wire_id, scope_id=call.turn.loop.scope_id)
         self.pending[call.wire_id] = asked
@@ -176,5 +180,6 @@ def _read_arguments(given: Any) -> dict[str, Any] | None:
 
 def _without_source_loop(name: str, given: dict[str, Any]) -> dict[str, Any]:
     """The server adds to a question which loop it comes from."""
-    return {key: value for key, value in given.items() if name != ASK_TOOL or key != "source_loop"}
+    inner: dict[str, Any] = rows().given.read(given)["input"] if name == ASK_TOOL else given
+    return inner
 

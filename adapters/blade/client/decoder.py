@@ -1,6 +1,7 @@
 """Frames of a Blade server in, canonical events out. No clock, no socket."""
 
 from collections.abc import Callable
+from functools import cache, partial
 from typing import Any
 
 import gateway.model as m
@@ -9,14 +10,12 @@ from adapters.blade.wire import FILES_CHANGED
 from gateway.errors import BackendFailed
 from gateway.ids import Mint
 from gateway.ports import DecodedItem, ParsedFrame, RemoteAsk, RemoteTurnEnd, ScopedEvent
+from mappings.language import FrameDecoder, UnreadableBody
 
 from .call_decoder import CallDecoder
 from .loops import Loops
-from .readers import meanings, optional_text, require_object, text
-from .turn_decoder import TurnDecoder
-
-FAULT_NOTICE = "fault"
-"""The type of a notification about a fault that ends nothing."""
+from .readers import Bindings, builtin_blade_table, meanings, rows
+from .turn_decoder import PATCHES, TurnDecoder
 
 
 class Decoder:
@@ -35,21 +34,39 @@ class Decoder:
         """The error that the server has reported; the end of the chat should follow."""
         self._is_resting = False
         self._is_over = False
-        self._steps: dict[str, Callable[[dict[str, Any]], list[DecodedItem]]] = {
-            "chat:start": self._chat_start,
-            "chat:end": self._chat_end,
-            "turn:start": self._turn_start,
-            "turn:patch": self._turn_patch,
-            "turn:end": self._turn_end,
-            "system:error": self._error,
-            "system:notification": self._notice,
-            "session:updated": self._updated,
-            "workspace:files_changed": self._files,
+        self._read = frame_decoder().read
+        self._steps: dict[str, Callable[[Bindings], list[DecodedItem]]] = {
+            "chat.started": self._chat_start,
+            "chat.paused": self._chat_paused,
+            "chat.ended": self._chat_ended,
+            "turn.opened": self._turn_start,
+            "turn.closed": self._turn_end,
+            **{cue: partial(self._patched, cue) for cue in PATCHES},
+            "fault.fatal": self._failed,
+            "fault.passing": self._fault_told,
+            "notice": self._notice,
+            "session.changed": self._updated,
+            "files.changed": self._files,
         }
 
     def feed(self, frame: ParsedFrame) -> list[DecodedItem]:
-        step = self._steps.get(frame.name)
-        return step(require_object(frame.body, f"a {frame.name}")) if step is not None else []
+        try:
+            found = self._read(frame.name, frame.body)
+            step = self._steps.get(found[0]) if found is not None else None
+            return step(found[1]) if found is not None and step is not None else []
+        except UnreadableBody as error:
+            raise BackendFailed(f"a {frame.name} of the server cannot be understood: {error}") from None
+
+    def feed_turn(self, turn: dict[str, Any]) -> list[DecodedItem]:
+        """A turn as `GET …/messages` lists it: what of it was missed."""
+        try:
+            return self._turn_end({"turn": turn})
+        except UnreadableBody as error:
+            raise BackendFailed(f"a turn of the server cannot be understood: {error}") from None
+
+    def end_chat(self) -> list[DecodedItem]:
+        """The chat is over, though the server does not say so."""
+        return self._chat_ended({"outcome": None, "result": None, "stop_reason": None})
 
     def end(self) -> list[DecodedItem]:
         return self._end_messages()
@@ -69,25 +86,27 @@ class Decoder:
 
     # -- chats ----------------------------------------------------------------------------------------------------
 
-    def _chat_start(self, body: dict[str, Any]) -> list[DecodedItem]:
+    def _chat_start(self, given: Bindings) -> list[DecodedItem]:
         self._is_resting = self._is_over = False
         self.fault = None
         return []
 
-    def _turn_start(self, body: dict[str, Any]) -> list[DecodedItem]:
+    def _turn_start(self, given: Bindings) -> list[DecodedItem]:
         """A server may leave out the start of a chat."""
         self._is_over = False
-        return self._reopen_loops(self._turns.start(body))
+        return self._reopen_loops(self._turns.start(given))
 
-    def _turn_patch(self, body: dict[str, Any]) -> list[DecodedItem]:
-        return [] if self._is_over else self._reopen_loops(self._turns.patch(body))
+    def _patched(self, cue: str, given: Bindings) -> list[DecodedItem]:
+        return [] if self._is_over else self._reopen_loops(self._turns.patch(cue, given))
 
-    def _turn_end(self, body: dict[str, Any]) -> list[DecodedItem]:
-        return [] if self._is_over else self._reopen_loops(self._turns.end(body))
+    def _turn_end(self, given: Bindings) -> list[DecodedItem]:
+        return [] if self._is_over else self._reopen_loops(self._turns.end(given))
 
     def _reopen_loops(self, decoded: list[DecodedItem]) -> list[DecodedItem]:
         """Open a sub-agent that has ended once more, if a turn of it goes on."""
         self._is_resting = self._is_resting and not decoded
+        if len(decoded) == 1 and type(decoded[0]) is m.BlockDelta:
+            return decoded
         items: list[DecodedItem] = []
         opened: set[str] = set()
         for each in decoded:
@@ -99,22 +118,34 @@ class Decoder:
             items.append(each)
         return items
 
-    def _chat_end(self, body: dict[str, Any]) -> list[DecodedItem]:
-        """The chat is over; so is the canonical turn, unless an ask is open."""
-        status, known = optional_text(body.get("status")), meanings()
-        outcome = m.Outcome.COMPLETED if status in (None, known.paused) else known.outcome.get(status or "")
-        if outcome is None:
-            raise BackendFailed(f"the server ended a chat with the status '{str(status)[:40]}'")
+    def _chat_paused(self, given: Bindings) -> list[DecodedItem]:
+        """The chat waits for the call that its end names, if no turn has it, or for those that are open."""
         if self._is_over:
             return []
-        items = self._pause_data(body) if outcome is m.Outcome.COMPLETED else []
+        items = self._pause_data(given)
+        return [*items, *self._rest()] if self._calls.pending else self._finish(given, m.Outcome.COMPLETED)
+
+    def _chat_ended(self, given: Bindings) -> list[DecodedItem]:
+        """The chat is over; so is the canonical turn, unless an ask is open."""
+        told = given["outcome"] or m.Outcome.COMPLETED
+        outcome = m.Outcome.COMPLETED if told == meanings().paused else told
+        if not isinstance(outcome, m.Outcome):
+            raise BackendFailed(f"the server ended a chat with the status '{outcome[:40]}'")
+        if self._is_over:
+            return []
         if outcome is m.Outcome.COMPLETED and self._calls.pending:
-            self._is_resting = True
-            return [*items, *self._end_messages()]
-        if status == known.paused:
+            return self._rest()
+        if told is not outcome:
             raise BackendFailed("the server waits for an answer and has asked nothing")
-        ended = self._ended(body, outcome)
-        items += self._end_messages(ended.stop_reason, outcome)
+        return self._finish(given, outcome)
+
+    def _rest(self) -> list[DecodedItem]:
+        self._is_resting = True
+        return self._end_messages()
+
+    def _finish(self, given: Bindings, outcome: m.Outcome) -> list[DecodedItem]:
+        ended = self._ended(given, outcome)
+        items = self._end_messages(ended.stop_reason, outcome)
         items += self._calls.give_up()
         items += self._close_loops(ended.stop_reason)
         for part in (self._loops, self._calls, self._turns):
@@ -122,35 +153,35 @@ class Decoder:
         self._is_resting, self._is_over, self.fault = False, True, None
         return [*items, ended]
 
-    def _pause_data(self, body: dict[str, Any]) -> list[DecodedItem]:
+    def _pause_data(self, given: Bindings) -> list[DecodedItem]:
         """The call that waits for a person, if no turn has it."""
-        data = body.get("pause_tool_data")
-        if self._calls.pending or not isinstance(data, dict) or not optional_text(data.get("tool_call_id")):
+        told = rows().pause.read(given["pause"]) if given["pause"] else None
+        if self._calls.pending or told is None or told["call"]["id"] is None:
             return []
-        name = text(body.get("pause_tool")).rpartition(":")[2]
-        turn_id = self._loops.by_scope[m.ROOT].turn_id or f"turn_of_{data['tool_call_id']}"
+        turn_id = self._loops.by_scope[m.ROOT].turn_id or f"turn_of_{told['call']['id']}"
         items: list[DecodedItem] = []
         turn = self._loops.turns.get(turn_id)
         if turn is None:
             turn, items = self._turns.open(turn_id, {})
-        call = {"id": data["tool_call_id"], "tool_name": name or ASK_TOOL, "arguments": data.get("arguments"),
-                "status": "awaiting_answer"}
-        return [*items, *self._calls.decode(turn, call)]
+        name = (given["tool"] or "").rpartition(":")[2] or ASK_TOOL
+        call = {"id": told["call"]["id"], "status": m.ToolStatus.AWAITING_INPUT}
+        return [*items, *self._calls.decode(turn, {"call": call, "name": name, "arguments": told["arguments"]})]
 
-    def _ended(self, body: dict[str, Any], outcome: m.Outcome) -> RemoteTurnEnd:
-        result = body.get("result")
-        stop = meanings().stop_reason.get(text(body.get("finish_reason")), m.StopReason.END_TURN)
+    def _ended(self, given: Bindings, outcome: m.Outcome) -> RemoteTurnEnd:
+        result, stop = given["result"], given["stop_reason"]
+        stop = stop if isinstance(stop, m.StopReason) else m.StopReason.END_TURN
         fault = self.fault
         if outcome is m.Outcome.INTERRUPTED:
             stop, fault = m.StopReason.INTERRUPTED, None
         elif outcome is m.Outcome.FAILED:
-            message = optional_text(result.get("err_msg")) if isinstance(result, dict) else None
-            fault = fault or m.Fault(code=m.FaultCode.BACKEND, message=message or "The server's agent failed.")
+            message = rows().failure.read(result)["message"] if result else None
+            fault = fault or m.Fault(code=m.FaultCode.BACKEND, message=message or AGENT_FAILED)
             stop = m.StopReason.TIMEOUT if fault.code is m.FaultCode.TIMEOUT else (
                 stop if stop is not m.StopReason.END_TURN else m.StopReason.ERROR)
         else:
             fault = None
-        output = result.get("output") if isinstance(result, dict) and "schema" in result else None
+        told = rows().value.read(result) if result else None
+        output = told["value"] if told is not None and told["schema"] is not None else None
         return RemoteTurnEnd(stop_reason=stop, outcome=outcome, fault=fault, result=output)
 
     def _end_messages(
@@ -166,27 +197,66 @@ class Decoder:
 
     # -- the rest -------------------------------------------------------------------------------------------------
 
-    def _error(self, body: dict[str, Any]) -> list[DecodedItem]:
-        code = meanings().fault.get(str(body.get("code")), m.FaultCode.BACKEND)
-        details = body.get("detail")
+    def _failed(self, given: Bindings) -> list[DecodedItem]:
+        told = given["fault"]
+        code = _known_code(told["code"])
         self.fault = m.Fault(
-            code=code, message=optional_text(body.get("message")) or "The server's agent failed.",
-            retryable=code.is_retryable, details=details if isinstance(details, dict) else None,
+            code=code, message=told["message"] or AGENT_FAILED, retryable=code.is_retryable, details=told["details"],
         )
         return []
 
-    def _notice(self, body: dict[str, Any]) -> list[DecodedItem]:
-        topic, title, detail = text(body.get("notification_type")), text(body.get("title")), body.get("detail")
-        level = meanings().level.get(text(body.get("status")), m.NoticeLevel.INFO)
-        if topic == FAULT_NOTICE and level is m.NoticeLevel.ERROR:
-            details = detail if isinstance(detail, dict) else None
-            code = meanings().fault.get(str(body.get("code")), m.FaultCode.BACKEND)
-            return [m.FaultRaised(fault=m.Fault(code=code, message=title, details=details))]
-        return [m.NoticePosted(topic=topic or "notice", title=title, level=level, detail=detail)]
+    def _fault_told(self, given: Bindings) -> list[DecodedItem]:
+        told = given["fault"]
+        return [m.FaultRaised(fault=m.Fault(
+            code=_known_code(told["code"]), message=told["message"] or "", details=told["details"],
+        ))]
 
-    def _updated(self, body: dict[str, Any]) -> list[DecodedItem]:
-        intent = body.get("intent")
-        return [m.SessionUpdated(title=intent)] if isinstance(intent, str) else []
+    def _notice(self, given: Bindings) -> list[DecodedItem]:
+        level = given["level"]
+        return [m.NoticePosted(
+            topic=given["topic"] or "notice", title=given["title"] or "", detail=given["detail"],
+            level=level if isinstance(level, m.NoticeLevel) else m.NoticeLevel.INFO,
+        )]
 
-    def _files(self, body: dict[str, Any]) -> list[DecodedItem]:
-        return [m.CustomEvent(topic=FILES_CHANGED, payload={"file_path": body.get("file_path")})]
+    def _updated(self, given: Bindings) -> list[DecodedItem]:
+        return [m.SessionUpdated(title=given["intent"])] if given["intent"] is not None else []
+
+    def _files(self, given: Bindings) -> list[DecodedItem]:
+        return [m.CustomEvent(topic=FILES_CHANGED, payload={"file_path": given["file_path"]})]
+
+
+AGENT_FAILED = "The server's agent failed."
+
+
+def _known_code(code: m.FaultCode | str | None) -> m.FaultCode:
+    return code if isinstance(code, m.FaultCode) else m.FaultCode.BACKEND
+
+
+TOLD_OF_A_TURN = ("turn_id", "loop_id", "turn")
+TOLD_OF_A_CALL = ("call", "name", "title", "arguments", "result", "reference", *TOLD_OF_A_TURN)
+WANTED = {
+    "chat.paused": ("pause", "tool", "result", "stop_reason"),
+    "chat.ended": ("outcome", "result", "stop_reason"),
+    "turn.opened": ("turn",),
+    "turn.closed": ("turn",),
+    "patch.text": ("content", "delta", "index", *TOLD_OF_A_TURN),
+    "patch.thinking": ("content", "delta", "index", *TOLD_OF_A_TURN),
+    "patch.block": ("type", "content", "call", *TOLD_OF_A_TURN),
+    "patch.call": TOLD_OF_A_CALL,
+    "patch.result": TOLD_OF_A_CALL,
+    "patch.call_status": TOLD_OF_A_CALL,
+    "patch.status": TOLD_OF_A_TURN,
+    "patch.other": TOLD_OF_A_TURN,
+    "fault.fatal": ("fault",),
+    "fault.passing": ("fault",),
+    "notice": ("topic", "title", "detail", "level"),
+    "session.changed": ("intent",),
+    "files.changed": ("file_path",),
+}
+"""What is read of each cue."""
+
+
+@cache
+def frame_decoder() -> FrameDecoder:
+    """The frames of Blade as the table reads them."""
+    return builtin_blade_table().decoder("socketio", wanted=WANTED)

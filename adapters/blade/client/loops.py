@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import gateway.model as m
-from gateway.client import StreamAssembler
+from gateway.client import StreamAssembler, optional_text
 from gateway.ids import Mint
 from gateway.ports import BackendEvent, ScopedEvent
 
-from .readers import meanings, number, optional_number, optional_text, text
+from .readers import Bindings, optional_number
 
 NO_USAGE = m.Usage()
 
@@ -48,22 +48,31 @@ class DecodedCall:
 
 
 @dataclass(slots=True)
+class TextProgress:
+    """How many characters of one kind of text were decoded, and how many its last block has."""
+
+    decoded: int = 0
+    length: int = 0
+
+
+@dataclass(slots=True)
 class DecodedTurn:
     """A turn of an agent, and how much of it was decoded."""
 
     turn_id: str
     loop: LoopState
     calls: dict[str, DecodedCall] = field(default_factory=dict)
-    decoded: Counter[m.BlockKind] = field(default_factory=Counter)
-    """How many characters of each kind of text were decoded."""
-    lengths: Counter[m.BlockKind] = field(default_factory=Counter)
-    """How many characters the last block of each kind of text has."""
+    words: TextProgress = field(default_factory=TextProgress)
+    thoughts: TextProgress = field(default_factory=TextProgress)
     pieces: Counter[str] = field(default_factory=Counter)
     growing: tuple[m.BlockKind, Any] | None = None
     blocks: int = 0
     is_calling: bool = False
     """Whether a call is the last thing in it."""
     is_over: bool = False
+
+    def progress(self, kind: m.BlockKind) -> TextProgress:
+        return self.words if kind is m.BlockKind.TEXT else self.thoughts
 
 
 class Loops:
@@ -83,9 +92,9 @@ class Loops:
 
     # -- scopes ---------------------------------------------------------------------------------------------------
 
-    def of(self, turn: dict[str, Any]) -> tuple[LoopState, list[BackendEvent]]:
+    def of(self, turn: Bindings) -> tuple[LoopState, list[BackendEvent]]:
         """The loop of a turn, and what opens it if it is new."""
-        fork, name = text(turn.get("parent_fork_tool_call_id")), text(turn.get("loop_id"))
+        fork, name = turn.get("fork") or "", turn.get("loop_id")
         scope_id = (name if name and name != m.ROOT else f"fork:{fork}") if fork else m.ROOT
         loop = self.by_scope.get(scope_id)
         if loop is None:
@@ -137,15 +146,16 @@ class Loops:
 
     # -- messages -------------------------------------------------------------------------------------------------
 
-    def begin_message(self, turn: DecodedTurn, body: dict[str, Any]) -> list[BackendEvent]:
+    def begin_message(self, turn: DecodedTurn, told: Bindings) -> list[BackendEvent]:
         """A turn is a message; it ends an earlier turn of its loop that is still open."""
         loop = turn.loop
         before = self.turns.get(loop.turn_id)
         events = self.end_message(loop, stop_reason_of(before) if before else m.StopReason.END_TURN)
         loop.turn_id, loop.assembler.broken_calls = turn.turn_id, []
-        role = meanings().role.get(text(body.get("role")), m.Role.ASSISTANT)
-        model, window = optional_text(body.get("model")), optional_number(body.get("context_window"))
-        return [*events, loop.assembler.writer.start_message(role=role, model=model, context_window=window)]
+        role, window = told.get("role"), optional_number(told.get("context_window"))
+        return [*events, loop.assembler.writer.start_message(
+            role=role if isinstance(role, m.Role) else m.Role.ASSISTANT, model=told.get("model"), context_window=window,
+        )]
 
     def end_message(
         self, loop: LoopState, stop_reason: m.StopReason = m.StopReason.END_TURN, usage: m.Usage = NO_USAGE,
@@ -165,10 +175,3 @@ class Loops:
 
 def stop_reason_of(turn: DecodedTurn) -> m.StopReason:
     return m.StopReason.TOOL_USE if turn.is_calling else m.StopReason.END_TURN
-
-
-def read_usage(turn: dict[str, Any]) -> m.Usage:
-    usage = turn.get("usage")
-    if not isinstance(usage, dict):
-        return NO_USAGE
-    return m.Usage(input_tokens=number(usage.get("input_tokens")), output_tokens=number(usage.get("output_tokens")))

@@ -20,19 +20,16 @@ from gateway.client import (
     SocketIOConnector,
     generator_turn,
     members,
-    optional_text,
-    parse_timestamp,
+    objects,
     require_objects,
     retry,
     suppress_statuses,
-    text,
 )
 from gateway.errors import BackendFailed, GatewayError, TimedOut
 from gateway.ids import make_mint
 from gateway.ports import (
     DecodedItem,
     NewRemoteSession,
-    ParsedFrame,
     RemoteAddress,
     RemoteAsk,
     RemoteSession,
@@ -40,7 +37,7 @@ from gateway.ports import (
 )
 
 from .decoder import Decoder
-from .readers import meanings
+from .readers import COMPACTION, meanings, rows
 from .requests import answer_body, message_body, session_body
 from .turn_stream import ACKNOWLEDGED, ReadPosition, RestQueries, TurnStream
 
@@ -97,15 +94,14 @@ class Remote:
 
     async def about(self) -> m.AgentCard:
         """Blade has models and a version, and nothing else."""
-        response = await self._described("/config/models")
-        version = await self._described("/version")
-        model = optional_text(response.get("default"))
-        named = [one for one in response.get("models") or () if isinstance(one, dict) and one.get("id") == model]
+        config = rows().models.read(await self._described("/config/models"))
+        version = rows().version.read(await self._described("/version"))["version"]
+        listed = [rows().model.read(one) for one in objects(config["models"])]
         return m.AgentCard(
             name=self._agent or DEFAULT_AGENT,
-            model=model,
-            title=optional_text(named[0].get("name")) if named else None,
-            version=text(version.get("version")) or "1.0.0",
+            model=config["default"],
+            title=next((one["name"] for one in listed if one["id"] == config["default"]), None),
+            version=version or "1.0.0",
             capabilities=m.AgentCapabilities(images=("http", "data"), client_tools=False),
         )
 
@@ -118,8 +114,8 @@ class Remote:
 
     async def open(self, opening: NewRemoteSession) -> str:
         made = await self._api.json("POST", "/sessions", session_body(opening, self._agent))
-        session_id = text(members(made).get("session_id"))
-        if not session_id:
+        session_id: str | None = rows().session_created.read(members(made))["session_id"]
+        if session_id is None:
             raise BackendFailed(f"{self._api.name} made a session and did not say which")
         self._session(session_id).position = ReadPosition(number=0, turn=-1)
         return session_id
@@ -129,7 +125,8 @@ class Remote:
         while len(found) < most:
             query = {"limit": str(min(PAGE, most - len(found))), "offset": str(len(found))}
             response = await self._api.json("GET", "/sessions", query=query)
-            page = require_objects(response.get("items") if isinstance(response, dict) else response, "sessions")
+            listed = rows().sessions.read(response)["items"] if isinstance(response, dict) else response
+            page = require_objects(listed, "sessions")
             found += map(_remote_session, page)
             if len(page) < int(query["limit"]):
                 break
@@ -145,7 +142,7 @@ class Remote:
 
     async def status(self, session_id: str) -> str:
         response = await self._api.json("GET", f"/sessions/{_quoted(session_id)}")
-        return text(members(response).get("status"))
+        return rows().session.read(members(response))["status"] or ""
 
     async def close(self) -> None:
         await self._sockets.close()
@@ -210,23 +207,22 @@ class Remote:
     ) -> list[DecodedItem]:
         """The compaction is done. A server sends it in a chat of its own, or has it only in its messages."""
         listed = [] if is_summed_up else [
-            turn for turn in await self.messages(session_id) if turn.get("kind") == "compaction"
+            turn for turn in await self.messages(session_id) if rows().turn.decode(turn).cue == COMPACTION
         ]
         known.position = ReadPosition()  # events that were not read may have had numbers
-        ended = decoder.feed(ParsedFrame("chat:end", {"status": None}))
-        return [*(event for turn in listed[-1:] for event in Decoder(self._mint).feed(ParsedFrame("turn:end", turn))),
-                *ended]
+        ended = decoder.end_chat()
+        return [*(event for turn in listed[-1:] for event in Decoder(self._mint).feed_turn(turn)), *ended]
 
     async def _recalled(self, session_id: str) -> Decoder:
         """A decoder that has read the messages of a session so far."""
         decoder = Decoder(self._mint)
         turns = await self.messages(session_id)
         for turn in turns:
-            decoder.feed(ParsedFrame("turn:end", turn))
+            decoder.feed_turn(turn)
         known = self._session(session_id)
         known.since = -1
-        places = [turn["sequence"] for turn in turns if isinstance(turn.get("sequence"), int)]
-        known.position.turn = max(places, default=-1)
+        places = [rows().turn.read(turn)["sequence"] for turn in turns]
+        known.position.turn = max((place for place in places if place is not None), default=-1)
         return decoder
 
     async def interrupt(self, session_id: str) -> None:
@@ -240,10 +236,10 @@ class Remote:
 
 
 def _remote_session(session: dict[str, Any]) -> RemoteSession:
-    session_id = text(session.get("id")) or text(session.get("session_id"))
+    read = rows().session.read(session)
+    session_id = read["id"] or rows().session_created.read(session)["session_id"] or ""  # either name, by server
     return RemoteSession(
-        session_id=session_id, title=optional_text(session.get("intent")),
-        status=optional_text(session.get("status")), updated_at=parse_timestamp(session.get("updated_at")),
+        session_id=session_id, title=read["intent"], status=read["status"], updated_at=read["updated_at"],
     )
 
 
@@ -284,5 +280,5 @@ async def _send_stop(
 
 
 def _stop_refused(upstream: HttpClient, body: Any) -> GatewayError:
-    reason = members(body).get("message") or "no reason given"
+    reason = rows().refusal.read(members(body))["message"] or "no reason given"
     return BackendFailed(f"{upstream.name} refused to stop: {upstream.redactor.quote(reason)}")

@@ -8,6 +8,8 @@ import gateway.model as m
 from adapters.blade import asks
 from gateway.ports import NewRemoteSession, RemoteAsk
 
+from .readers import builtin_blade_table
+
 UNTITLED = "New conversation"
 MODES = ("planning", "executing")
 NO_ANSWER, NO_OUTPUT = "No answer was given.", "(no output)"
@@ -57,7 +59,8 @@ def _part(part: m.AnyPart) -> dict[str, Any] | None:
         case m.TextPart(text=words):
             return {"type": "text", "text": words}
         case m.ImagePart(url=url) if url.startswith(("http:", "https:", "data:")):
-            return {"type": "image_url", "image_url": {"url": url}}
+            spelled: dict[str, Any] = builtin_blade_table().object("parts", content=(part,))[0]
+            return spelled
         case m.ImagePart():
             return {"type": "text", "text": m.image_markdown(part)}
         case m.FilePart(name=name, url=url):
@@ -80,7 +83,9 @@ def answer_body(session_id: str, asked: RemoteAsk, answer: m.Answer) -> dict[str
             custom[str(number)] = _words_for(answer)
     return {
         "session_id": session_id, "message": answer.message if isinstance(answer, m.AnswerQuestion) else "",
-        "askuser_answer": {"tool_call_id": asked.ref, "selections": selections, "custom": custom},
+        "askuser_answer": builtin_blade_table().object(
+            "answer.picks", call_id=asked.ref, selections=selections, custom=custom,
+        ),
     }
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import gateway.model as m
-from gateway.client import Acknowledgement, Reconnector, Redactor, SocketIOConnection, SocketIOConnector
+from gateway.client import Acknowledgement, Reconnector, Redactor, SocketIOConnection, SocketIOConnector, text
 from gateway.errors import (
     BackendFailed,
     ConnectionLost,
@@ -19,7 +19,7 @@ from gateway.errors import (
 )
 from gateway.ports import ParsedFrame
 
-from .readers import meanings, number, text
+from .readers import meanings, number
 
 ACKNOWLEDGED = "acknowledged"
 """The name of the frame for the server's acknowledgement; no event has it."""

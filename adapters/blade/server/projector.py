@@ -6,6 +6,7 @@ from typing import Any
 import orjson
 
 import gateway.model as m
+from adapters.blade.asks import ASK_TOOL
 from gateway.ports import NO_FRAMES, DialectTable, Frame, Frames
 from mappings.language import ProjectorBase
 
@@ -22,21 +23,22 @@ RECORDS_BACK = 100
 TIMER_SLACK = 0.01
 """How many seconds after the due time a timer goes off, so that it does not overtake a record on its way."""
 
+PAUSING_TOOL = f"builtin:{ASK_TOOL}"
+"""The tool whose call a chat that is paused waits for, with where it comes from."""
 PATCH = ("turn_id", "loop_id", "patch_sequence", "turn")
+CALL = ("call", "name", "title", "arguments", "result", "reference")
 CUES: dict[str, tuple[str, ...]] = {
     "chat.started": (),
-    "chat.paused": ("result", "pause"),
-    "chat.completed": ("result", "stop_reason", "duration_ms"),
-    "chat.failed": ("result", "stop_reason", "duration_ms"),
-    "chat.interrupted": ("result", "stop_reason", "duration_ms"),
+    "chat.paused": ("result", "pause", "tool", "stop_reason"),
+    "chat.ended": ("outcome", "result", "stop_reason", "duration_ms"),
     "turn.opened": ("turn",),
     "turn.closed": ("turn",),
     "patch.text": (*PATCH, "content", "delta", "index"),
     "patch.thinking": (*PATCH, "content", "delta", "index"),
-    "patch.block": (*PATCH, "block", "index"),
-    "patch.call": (*PATCH, "call"),
-    "patch.call_status": (*PATCH, "call"),
-    "patch.result": (*PATCH, "call"),
+    "patch.block": (*PATCH, "type", "content", "call", "index"),
+    "patch.call": (*PATCH, *CALL),
+    "patch.call_status": (*PATCH, *CALL),
+    "patch.result": (*PATCH, *CALL),
     "patch.status": (*PATCH, "status"),
     "session.changed": ("intent", "model", "replay_state"),
     "files.changed": ("file_path",),
@@ -106,9 +108,7 @@ class FrameCueWriter:
             "patch.status": self._bind_status,
             "notice": self._bind_notice,
             "chat.paused": self._bind_pause,
-            "chat.completed": self._bind_end,
-            "chat.failed": self._bind_end,
-            "chat.interrupted": self._bind_end,
+            "chat.ended": self._bind_end,
         }
 
     def begin(self, record: m.Record | None, *, renders: bool = True) -> list[Frame]:
@@ -160,10 +160,10 @@ class FrameCueWriter:
     # -- what single cues bind ------------------------------------------------------------------------------------
 
     def _bind_call(self, turn: TurnEntry | None, names: Mapping[str, Any]) -> Mapping[str, object]:
-        return {"call": views.tool_call_body(self._table, names["call"])}
+        return views.call_fields(self._table, names["call"])
 
     def _bind_block(self, turn: TurnEntry | None, names: Mapping[str, Any]) -> Mapping[str, object]:
-        return {**names, "block": views.block_body(self._table, names["block"])}
+        return {"index": names["index"], **views.block_fields(self._table, names["block"])}
 
     def _bind_status(self, turn: TurnEntry | None, names: Mapping[str, object]) -> Mapping[str, object]:
         assert turn is not None
@@ -176,17 +176,20 @@ class FrameCueWriter:
     def _bind_pause(self, turn: TurnEntry | None, names: Mapping[str, Any]) -> Mapping[str, object]:
         call: TurnCall | None = names["call"]
         pause = call and self._table.object("pause", call=call, arguments=views.arguments(self._table, call))
-        return {"pause": pause, "result": None}
+        return {"pause": pause, "result": None, "tool": PAUSING_TOOL, "stop_reason": m.StopReason.END_TURN}
 
     def _bind_end(self, turn: TurnEntry | None, names: Mapping[str, Any]) -> Mapping[str, object]:
         event: m.TurnEnded = names["event"]
         return {
-            "result": self._result(event), "stop_reason": self._stop_reason(event), "duration_ms": event.duration_ms,
+            "outcome": event.outcome, "result": self._result(event), "stop_reason": self._stop_reason(event),
+            "duration_ms": event.duration_ms,
         }
 
     def _stop_reason(self, event: m.TurnEnded) -> m.StopReason | None:
         """A failure has a stop reason only if there were too many steps, or a tool's error was the end."""
         stop = event.stop_reason
+        if event.outcome is m.Outcome.INTERRUPTED:
+            return None
         is_known = stop is m.StopReason.MAX_STEPS or (stop is m.StopReason.ERROR and self._open.has_failed_tool)
         return stop if is_known or event.outcome is not m.Outcome.FAILED else None
 

@@ -242,6 +242,6 @@ class SessionProjection:
             self._writer.write("fault.fatal", None, {"fault": event.fault})
         if self._open.is_running:  # a chat ends once: a paused one is over already
             self._open.is_running = False
-            self._writer.write(f"chat.{event.outcome}", None, {"event": event})
+            self._writer.write("chat.ended", None, {"event": event})
         self._asks.shown.clear()
         self._open.reset()

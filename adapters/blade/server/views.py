@@ -38,6 +38,7 @@ OBJECTS: dict[str, tuple[str, ...]] = {
     "reference": ("reference",),
     "parts": ("content",),
     "result.meta": ("result", "meta"),
+    "result.content": ("content",),
     "memory_ref": ("id", "preview", "skill"),
     "question": ("question", "options"),
     "choice": ("choice",),
@@ -48,6 +49,7 @@ OBJECTS: dict[str, tuple[str, ...]] = {
     "answer.text": ("text",),
     "answer.schema": ("value", "fields", "schema"),
     "answer.failed": ("message",),
+    "answer.picks": ("call_id", "selections", "custom"),
     "health": (),
     "session": _SESSION,
     "session.full": ("session", "solution", "primary_skill", "setup"),
@@ -104,11 +106,14 @@ def turn_status(table: DialectTable, turn: TurnEntry) -> str:
 
 
 def block_body(table: DialectTable, one: TurnBlock) -> Any:
+    return table.object("block", **block_fields(table, one))
+
+
+def block_fields(table: DialectTable, one: TurnBlock) -> dict[str, Any]:
     content = one.content
     if isinstance(content, TurnCall):
         content = result(table, content) if one.type == BlockType.TOOL_RESULT else _declaration(table, content)
-    return table.object(
-        "block", type=one.type, content=content, call=None if one.call is None else _call_names(one.call))
+    return {"type": one.type, "content": content, "call": None if one.call is None else _call_names(one.call)}
 
 
 def _declaration(table: DialectTable, call: TurnCall) -> Any:
@@ -138,11 +143,15 @@ def _preview(ref: dict[str, Any]) -> str:
 # -- tool calls -------------------------------------------------------------------------------------------------------
 
 def tool_call_body(table: DialectTable, call: TurnCall) -> Any:
-    reference = table.object("reference", reference=call.reference) if call.reference else None
-    return table.object(
-        "tool_call", call=call, name=call.name, title=call.title or call.name, reference=reference,
-        arguments=orjson.dumps(arguments(table, call)).decode(), result=result(table, call),
-    )
+    return table.object("tool_call", **call_fields(table, call))
+
+
+def call_fields(table: DialectTable, call: TurnCall) -> dict[str, Any]:
+    return {
+        "call": call, "name": call.name, "title": call.title or call.name, "result": result(table, call),
+        "reference": table.object("reference", reference=call.reference) if call.reference else None,
+        "arguments": orjson.dumps(arguments(table, call)).decode(),
+    }
 
 
 def arguments(table: DialectTable, call: TurnCall) -> Any:
@@ -167,17 +176,17 @@ def result(table: DialectTable, call: TurnCall) -> Any:
     spelled = said if said is None or isinstance(said, str) else table.object("parts", content=said)
     if not call.meta:
         return spelled
-    return table.object("result.meta", result=_as_object(spelled), meta=call.meta)
+    return table.object("result.meta", result=_as_object(table, spelled), meta=call.meta)
 
 
-def _as_object(said: Any) -> dict[str, Any]:
+def _as_object(table: DialectTable, said: Any) -> Any:
     if isinstance(said, str):
         try:
             found = read_json(said)
         except (JsonLimitExceeded, orjson.JSONDecodeError):
             found = said
         said = found
-    return said if isinstance(said, dict) else {"content": said}
+    return said if isinstance(said, dict) else table.object("result.content", content=said)
 
 
 # -- sessions ---------------------------------------------------------------------------------------------------------

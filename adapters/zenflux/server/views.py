@@ -19,6 +19,10 @@ AGENT_NAMES = (
     "agent_id", "name", "description", "version", "is_active", "model", "plan_manager_enabled", "enabled_capabilities",
     "llm", "apis", "memory", "mcp_servers", "skills", "calls", "succeeded", "created_at", "updated_at",
 )
+SKILL_NAMES = (
+    "name", "description", "agent_id", "enabled", "priority", "preferred_for", "scripts", "resources", "text",
+    "created_at",
+)
 OBJECTS = {
     "reply": ("data", "flat"),
     "refusal": ("code", "message"),
@@ -48,6 +52,9 @@ OBJECTS = {
     "category": ("id", "files"),
     "document.entry": ("name", "path", "title"),
     "document": ("path", "title", "content", "category"),
+    "skill.summary": SKILL_NAMES,
+    "skill.detail": SKILL_NAMES,
+    "skill.file": ("name", "kind", "file", "text", "binary", "size", "language", "message"),
     "agent.summary": AGENT_NAMES,
     "agent.detail": AGENT_NAMES,
     "agent.template": AGENT_NAMES,

@@ -7,7 +7,6 @@ from typing import Any
 import gateway.model as m
 from adapters.blade.asks import ASK_TOOL, questions_of
 from adapters.blade.client.decoder import Decoder
-from adapters.blade.client.readers import meanings
 from adapters.blade.server.turn_projection import FORK_TOOL
 from adapters.blade.server.turn_state import data_block, make_loop, wire_call_id
 from gateway.ids import make_mint
@@ -208,4 +207,5 @@ def as_told(end: Part) -> Part:
     outcome, stop, fault, result = end
     if outcome is m.Outcome.INTERRUPTED:
         return outcome, m.StopReason.INTERRUPTED, None, result
-    return outcome, meanings().stop_reason[table("blade").word("stop_reason", stop)], fault, result
+    words = table("blade")
+    return outcome, words._meanings("stop_reason", m.StopReason)[words.word("stop_reason", stop)], fault, result
