@@ -85,7 +85,7 @@ def agent_view(
     enabled = {tool.spec.name: made.tools is None or tool.spec.name in made.tools for tool in base.tools}
     return {
         "agent_id": agent.agent_id, "name": made.name, "description": made.description or "",
-        "version": agent.configured.version if agent.configured else str(agent.version),
+        "version": agent.semantic_version,
         "is_active": made.is_active, "model": made.model or base.model or base.name,
         "plan_manager_enabled": bool(own.get("plan_manager_enabled")),
         "enabled_capabilities": {**own.get("enabled_capabilities", {}), **enabled},
