@@ -50,6 +50,10 @@ OBJECTS = {
         "name", "status", "trigger", "started_at", "finished_at", "milliseconds", "error", "result",
     ),
     "memory": ("id", "content", "score", "user_id", "created_at", "metadata"),
+    "mcp_server": (
+        "number", "name", "url", "auth_type", "auth_env", "agent_id", "is_global", "is_active", "capability",
+        "description", "created_at", "updated_at", "metadata",
+    ),
     "category": ("id", "files"),
     "document.entry": ("name", "path", "title"),
     "document": ("path", "title", "content", "category"),
