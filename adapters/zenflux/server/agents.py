@@ -56,18 +56,17 @@ async def choose_agent(context: Context[ZenfluxSettings], owner: str, agent_id: 
     with agent_errors(agent_id):
         chosen = await agent_service(context).choose(owner, agent_id)
     settings = await mcp_server_service(context).filled(owner, chosen.card.name, chosen.settings)
-    return replace(chosen, settings=settings)
+    return replace(chosen, settings=await skill_service(context).filled(owner, chosen.card.name, settings))
+
+
+def skill_service(context: Context[ZenfluxSettings]) -> SkillService:
+    return SkillService(context.resources, context.offers.skills, agent_service(context))
 
 
 async def default_agent(context: Context[ZenfluxSettings], owner: str) -> str:
     """The agent of a conversation that names none: that of the user's model, else the first of the settings."""
     chosen = await UserSettings(context.resources, lambda: context.agents).default_agent(owner)
     return chosen or next(iter(context.agents), "")
-
-
-def agent_id_of(view: m.SessionView) -> str:
-    """The agent of a conversation: the one that a user made, or the one of the settings."""
-    return view.settings.agent_id or view.agent
 
 
 def new_definition(service: AgentService, said: NewAgent) -> AgentDefinition:
@@ -114,7 +113,7 @@ def agent_view(
     enabled = {tool.spec.name: made.tools is None or tool.spec.name in made.tools for tool in base.tools}
     return {
         "agent_id": agent.agent_id, "name": made.name, "description": made.description or "",
-        "version": agent.configured.version if agent.configured else str(agent.version),
+        "version": agent.semantic_version,
         "is_active": made.is_active, "model": made.model or base.model or base.name,
         "plan_manager_enabled": bool(own.get("plan_manager_enabled")),
         "enabled_capabilities": {**own.get("enabled_capabilities", {}), **enabled},
@@ -130,8 +129,7 @@ def summary_body(context: Context[ZenfluxSettings], owner: str, agent: StoredAge
 
 
 async def detail_body(context: Context[ZenfluxSettings], owner: str, agent: StoredAgent) -> Any:
-    skills = SkillService(context.resources, context.offers.skills, agent_service(context))
-    names = [one.name for one in await skills.installed(owner, agent.agent_id)]
+    names = [one.name for one in await skill_service(context).installed(owner, agent.agent_id)]
     return context.table.object("agent.detail", **agent_view(context, owner, agent, names))
 
 
