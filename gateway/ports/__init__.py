@@ -72,6 +72,8 @@ from .resources import (
     StoredResponse,
     TaskStarter,
     TokenBuckets,
+    ToolOutcome,
+    ToolRunner,
 )
 from .sessions import (
     Chunk,
@@ -159,6 +161,8 @@ __all__ = [
     "TaskStarter",
     "Timeouts",
     "TokenBuckets",
+    "ToolOutcome",
+    "ToolRunner",
     "Turn",
     "with_use",
 ]

@@ -5,6 +5,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
+from msgspec import structs
+
 import gateway.model as m
 from adapters.zenflux.wire import DIALECT_NAME, AgentChange, AgentFields, NewAgent, ZenfluxSettings
 from gateway.errors import Invalid, NotFound
@@ -16,6 +18,7 @@ from gateway.resources import (
     McpServerService,
     SkillService,
     StoredAgent,
+    ToolService,
     UserSettings,
 )
 
@@ -51,12 +54,29 @@ def mcp_server_service(context: Context[ZenfluxSettings]) -> McpServerService:
     return McpServerService(context.resources, agent_service(context), settings, context.addresses)
 
 
+def tool_service(context: Context[ZenfluxSettings]) -> ToolService:
+    return ToolService(
+        context.resources, lambda: context.agents, lambda: mcp_server_service(context), context.tools,
+        lambda: context.offers, context.clock)
+
+
 async def choose_agent(context: Context[ZenfluxSettings], owner: str, agent_id: str) -> ChosenAgent:
     """The agent for a conversation, with all that its settings get."""
     with agent_errors(agent_id):
         chosen = await agent_service(context).choose(owner, agent_id)
     settings = await mcp_server_service(context).filled(owner, chosen.card.name, chosen.settings)
-    return replace(chosen, settings=settings)
+    return replace(chosen, settings=await _with_client_tools(context, owner, chosen.card, settings))
+
+
+async def _with_client_tools(
+    context: Context[ZenfluxSettings], owner: str, card: m.AgentCard, settings: m.Settings,
+) -> m.Settings:
+    """The settings with the tools that the user has registered for the client; names of other tools are left out."""
+    if not card.capabilities.client_tools:
+        return settings
+    taken = {tool.spec.name for tool in card.tools} | {tool.name for tool in settings.client_tools}
+    own = [spec for spec in await tool_service(context).client_tools(owner) if spec.name not in taken]
+    return structs.replace(settings, client_tools=(*settings.client_tools, *own)) if own else settings
 
 
 async def default_agent(context: Context[ZenfluxSettings], owner: str) -> str:

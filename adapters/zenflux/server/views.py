@@ -54,6 +54,15 @@ OBJECTS = {
         "number", "name", "url", "auth_type", "auth_env", "agent_id", "is_global", "is_active", "capability",
         "description", "created_at", "updated_at", "metadata",
     ),
+    "tool": (
+        "name", "description", "type", "return_mode", "input_schema", "output_schema", "mcp_config", "keywords",
+        "examples", "category", "asks", "status", "agents",
+    ),
+    "tool.schema": ("name", "description", "schema"),
+    "tool.run": (
+        "id", "name", "status", "output", "error", "error_code", "started_at", "ended_at", "milliseconds",
+    ),
+    "tool.chunk": ("id", "number", "kind", "content", "at"),
     "category": ("id", "files"),
     "document.entry": ("name", "path", "title"),
     "document": ("path", "title", "content", "category"),

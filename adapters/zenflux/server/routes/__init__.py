@@ -18,6 +18,7 @@ from .service import ServiceRoutes
 from .settings import routes_of_settings
 from .skills import routes_of_skills
 from .tasks import routes_of_tasks
+from .tools import routes_of_tools
 
 
 def routes(context: Context[ZenfluxSettings]) -> Iterable[web.RouteDef]:
@@ -35,6 +36,7 @@ def routes(context: Context[ZenfluxSettings]) -> Iterable[web.RouteDef]:
         *routes_of_settings(context),
         *routes_of_skills(context),
         *routes_of_tasks(context),
+        *routes_of_tools(context),
         *not_implemented_routes(context),
     ]
 
@@ -102,12 +104,6 @@ def _service_routes(about: ServiceRoutes, at: str) -> list[web.RouteDef]:
 
 NOT_IMPLEMENTED = 501
 NOT_IMPLEMENTED_PATHS = {
-    "/tools": "GET",
-    "/tools/schemas": "GET",
-    "/tools/register": "POST",
-    "/tools/execute": "POST",
-    "/tools/{name}": "GET DELETE",
-    "/tools/{name}/invoke": "POST",
     "/realtime/ws": "GET",
     "/realtime/ws/{id}": "GET",
     "/realtime/sessions": "GET",
