@@ -10,6 +10,7 @@ from .backend import (
     ConfinableBackend,
     ResumableBackend,
     ScopedEvent,
+    SkillReader,
     StatefulBackend,
     Turn,
 )
@@ -148,6 +149,7 @@ __all__ = [
     "ScopedEvent",
     "SessionHead",
     "SessionService",
+    "SkillReader",
     "SkippingProjector",
     "Sleep",
     "StatefulBackend",

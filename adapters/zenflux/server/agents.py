@@ -65,6 +65,7 @@ async def choose_agent(context: Context[ZenfluxSettings], owner: str, agent_id: 
     with agent_errors(agent_id):
         chosen = await agent_service(context).choose(owner, agent_id)
     settings = await mcp_server_service(context).filled(owner, chosen.card.name, chosen.settings)
+    settings = await skill_service(context).filled(owner, chosen.card.name, settings)
     return replace(chosen, settings=await _with_client_tools(context, owner, chosen.card, settings))
 
 
@@ -77,6 +78,10 @@ async def _with_client_tools(
     taken = {tool.spec.name for tool in card.tools} | {tool.name for tool in settings.client_tools}
     own = [spec for spec in await tool_service(context).client_tools(owner) if spec.name not in taken]
     return structs.replace(settings, client_tools=(*settings.client_tools, *own)) if own else settings
+
+
+def skill_service(context: Context[ZenfluxSettings]) -> SkillService:
+    return SkillService(context.resources, context.offers.skills, agent_service(context))
 
 
 async def default_agent(context: Context[ZenfluxSettings], owner: str) -> str:
@@ -145,8 +150,7 @@ def summary_body(context: Context[ZenfluxSettings], owner: str, agent: StoredAge
 
 
 async def detail_body(context: Context[ZenfluxSettings], owner: str, agent: StoredAgent) -> Any:
-    skills = SkillService(context.resources, context.offers.skills, agent_service(context))
-    names = [one.name for one in await skills.installed(owner, agent.agent_id)]
+    names = [one.name for one in await skill_service(context).installed(owner, agent.agent_id)]
     return context.table.object("agent.detail", **agent_view(context, owner, agent, names))
 
 
