@@ -16,65 +16,6 @@ from gateway.errors import NotFound
 from gateway.http import Context, json_response
 from gateway.ports import DialectTable, Resource
 
-AGENT_NAMES = (
-    "agent_id", "name", "description", "version", "is_active", "model", "plan_manager_enabled", "enabled_capabilities",
-    "llm", "apis", "memory", "mcp_servers", "skills", "calls", "succeeded", "created_at", "updated_at",
-)
-OBJECTS = {
-    "reply": ("data", "flat"),
-    "refusal": ("code", "message"),
-    "accepted": ("id", "run_id", "session_id", "message_id"),
-    "resumed": ("id", "run_id", "session_id", "message_id", "after_seq"),
-    "stopped": ("id", "payload"),
-    "refused": ("id", "code", "message"),
-    "pong": ("at",),
-    "tick": ("at",),
-    "ping": (),
-    "opening": ("reply_id", "model"),
-    "usage": ("usage", "total", "latency", "llm_calls", "model"),
-    "image": ("image_source", "media_type", "image_data"),
-    "blocks": ("content",),
-    "result": ("call_id", "text", "is_error"),
-    "confirmation": (
-        "request_id", "run_id", "session_id", "type", "tool_name", "question", "description", "options", "questions",
-        "timeout", "metadata", "at",
-    ),
-    "question": ("id", "question", "header", "type", "options", "descriptions"),
-    "task": ("name", "description", "scheduled", "schedule"),
-    "task.job": ("id", "title", "next_at", "cron"),
-    "task.run": (
-        "name", "status", "trigger", "started_at", "finished_at", "milliseconds", "error", "result",
-    ),
-    "memory": ("id", "content", "score", "user_id", "created_at", "metadata"),
-    "category": ("id", "files"),
-    "document.entry": ("name", "path", "title"),
-    "document": ("path", "title", "content", "category"),
-    "agent.summary": AGENT_NAMES,
-    "agent.detail": AGENT_NAMES,
-    "agent.template": AGENT_NAMES,
-    "conversation": ("session_id", "title", "user_id", "created_at", "updated_at", "status", "agent", "metadata"),
-    "message": ("id", "session_id", "role", "content", "status", "at", "metadata"),
-    "session": (
-        "run_id", "active", "turns", "message_count", "has_plan", "at", "user_id", "session_id", "message_id",
-        "preview", "status",
-    ),
-    "run": ("run_id", "session_id", "message_id", "message", "content", "status", "error", "usage", "pending"),
-    "trouble": ("fault", "code"),
-    "stop": ("run_id", "outcome", "at"),
-    "end": ("run_id", "outcome", "at"),
-    "preview": ("run_id", "ask", "options", "option_ids"),
-    "preload": ("session_id", "count", "oldest", "updated_at", "limit"),
-    "summary": ("session_id", "title", "count", "created_at", "updated_at", "summary", "last"),
-    "found": ("conversation", "where", "snippet"),
-    "file": ("file_id", "name", "size", "media_type", "url", "path", "created_at"),
-    "model": ("name", "title", "provider", "agents"),
-    "scheduled_task": (
-        "id", "user_id", "title", "prompt", "cron", "status", "since", "count", "next_at", "last_at", "session_id",
-    ),
-    "embedding_status": (),
-    "health": ("status", "version", "at"),
-    "metrics": ("metrics", "at"),
-}
 PREVIEW_LENGTH = 50
 RUNNING = "running"
 
