@@ -372,6 +372,33 @@ class MemoryBody(Body, frozen=True, kw_only=True):
     metadata: Mapping[str, Any]
 
 
+class SkillBody(Body, frozen=True, kw_only=True):
+    """A skill; there are rows for its summary and its details."""
+
+    name: str
+    description: str
+    agent_id: str
+    enabled: bool
+    priority: Any
+    preferred_for: Sequence[str]
+    scripts: Sequence[Any]
+    resources: Sequence[Any]
+    text: str
+    created_at: float
+
+
+class SkillFile(Body, frozen=True, kw_only=True):
+    row: ClassVar[str] = "skill.file"
+    name: str
+    kind: str
+    file: str
+    text: str | None
+    binary: bool
+    size: int
+    language: str | None
+    message: str | None
+
+
 class CategoryBody(Body, frozen=True, kw_only=True):
     row: ClassVar[str] = "category"
     id: str
@@ -437,6 +464,7 @@ class MetricsBody(Body, frozen=True, kw_only=True):
 
 
 AGENT_ROWS = ("agent.summary", "agent.detail", "agent.template")
+SKILL_ROWS = ("skill.summary", "skill.detail")
 LIST_ROWS = (
     "list.agents", "list.models", "list.tools", "list.conversations", "list.messages", "list.sessions", "list.pending",
 )
@@ -446,10 +474,11 @@ OBJECTS: Mapping[str, type[Body]] = {
         ResumedFrame, StoppedFrame, RefusedFrame, PongFrame, TickFrame, PingFrame, OpeningBody, UsageBody, ImageBlock,
         Blocks, ResultBlock, SentFile, ConfirmationBody, OpenConfirmation, QuestionBody, ChoiceBody, ConversationBody,
         MessageBody, SessionBody, RunBody, TroubleBody, StopBody, EndBody, PreviewBody, PreloadBody, SummaryBody,
-        FoundBody, TaskBody, TaskJob, TaskRun, MemoryBody, CategoryBody, DocumentEntry, DocumentBody, FileBody,
+        FoundBody, TaskBody, TaskJob, TaskRun, MemoryBody, SkillFile, CategoryBody, DocumentEntry, DocumentBody, FileBody,
         ScheduledTaskBody, EmbeddingStatus, HealthBody, MetricsBody,
     )},
     **dict.fromkeys(AGENT_ROWS, AgentBody),
+    **dict.fromkeys(SKILL_ROWS, SkillBody),
     **dict.fromkeys(LIST_ROWS, ListBody),
 }
 """The rows of the table's objects, each with the struct whose fields it spells."""

@@ -23,12 +23,15 @@ from .scheduler import Scheduler
 from .schedules import ScheduledTask, Schedules, StoredRun, StoredTask
 from .session_archive import SessionArchive, addresses_in, pack_session, unpack_session, unpack_session_files
 from .shares import Share, Shares
+from .skill_files import MAX_BYTES as MAX_SKILL_BYTES
+from .skills import SkillService, StoredSkill
 from .user_settings import UserChoices, UserSettings
 from .workspaces import Workspace, WorkspaceItem, Workspaces
 
 __all__ = [
     "AGENT_NAME",
     "MAX_MEMORIES",
+    "MAX_SKILL_BYTES",
     "AgentDefinition",
     "AgentService",
     "AgentUsage",
@@ -55,9 +58,11 @@ __all__ = [
     "SessionArchive",
     "Share",
     "Shares",
+    "SkillService",
     "StoredAgent",
     "StoredMemory",
     "StoredRun",
+    "StoredSkill",
     "StoredTask",
     "UnknownModel",
     "UserChoices",

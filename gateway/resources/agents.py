@@ -62,9 +62,13 @@ class AgentDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredAgent:
-    """One version of an agent. `configured` is the agent of the settings, if this is one: it cannot be changed."""
+    """One version of an agent. `configured` is the agent of the settings, if this is one: it cannot be changed.
+
+    `resource_id` is the parent of all that belongs to the agent.
+    """
 
     agent_id: str
+    resource_id: str
     version: int
     ordinal: int
     created_at: float
@@ -131,8 +135,8 @@ class AgentService:
         cards = self._cards()
         return {
             card.name: StoredAgent(
-                agent_id=card.name, version=1, ordinal=number - len(cards), created_at=self._started_at,
-                updated_at=self._started_at, configured=card,
+                agent_id=card.name, resource_id=f"configured {card.name}", version=1, ordinal=number - len(cards),
+                created_at=self._started_at, updated_at=self._started_at, configured=card,
                 definition=AgentDefinition(
                     name=card.title or card.name, description=card.description, model=model_of(card),
                 ),
@@ -275,8 +279,8 @@ def models_of(cards: Iterable[m.AgentCard]) -> dict[str, m.AgentCard]:
 
 def _stored(found: Resource) -> StoredAgent:
     return StoredAgent(
-        agent_id=str(found.body["name"]) if _is_named(found) else found.resource_id, version=found.version,
-        ordinal=found.ordinal, created_at=found.created_at, updated_at=found.updated_at,
+        agent_id=str(found.body["name"]) if _is_named(found) else found.resource_id, resource_id=found.resource_id,
+        version=found.version, ordinal=found.ordinal, created_at=found.created_at, updated_at=found.updated_at,
         archived_at=found.archived_at, definition=_definition(found.body),
     )
 

@@ -8,7 +8,9 @@ from gateway.json_values import JsonObject
 from gateway.ports import Caller, Resource, Resources
 
 Changes = Literal["own", "read", "off"]
-MANAGED_KINDS = frozenset(("agent", "mcp_server", "agent_mcp_server", "skill", "installed_skill", "tool", "setting"))
+MANAGED_KINDS = frozenset((
+    "agent", "mcp_server", "agent_mcp_server", "skill", "installed_skill", "skill_files", "tool", "setting",
+))
 """The kinds that the rule is about; files, memories, schedules and the like belong to conversations."""
 
 

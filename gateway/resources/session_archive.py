@@ -3,10 +3,7 @@
 The addresses that a client named in the records of a session: asked before records from elsewhere are taken over.
 """
 
-import stat
-import struct
 import zipfile
-import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,20 +18,15 @@ from gateway.field_errors import describe_struct_error
 from gateway.json_values import MAX_JSON_ITEMS, JsonLimitExceeded, JsonObject, read_json
 
 from .workspaces import Workspace
+from .zip_entries import check_entry, entry_chunks, open_zip, read_entry
 
 FORMAT, VERSION = "dragoman.session", 1
 MANIFEST, RECORDS, FILES = "manifest.json", "records.jsonl", "workspace/"
 MAX_MANIFEST, MAX_RECORDS, MAX_ENTRIES = 64 * 1024, 32 * 1024 * 1024, 10_002
 MAX_LINES, MAX_ITEMS = 500_000, 2 * MAX_JSON_ITEMS
 """How many records a ZIP may have, and how many items each record may have."""
-MAX_DIRECTORY = 512 * MAX_ENTRIES
-"""How many bytes the list of the entries may have."""
 ROOM, RATIO = 16 * 1024 * 1024, 20
 """So many bytes all files together may have, and so many more for each byte of the ZIP."""
-CHUNK = 1024 * 1024
-LAST, END, END_OF_LARGE = 65_536 + 22, b"PK\5\6", b"PK\6\7"
-"""Where the end of a ZIP begins at the latest, and with what; a ZIP of more than 4 GB has another end before that."""
-WAYS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 
 class ArchiveManifest(msgspec.Struct, frozen=True, kw_only=True):
@@ -98,8 +90,8 @@ def unpack_session(file: Path, keep: str) -> SessionArchive:
     """Read the ZIP; raises `Invalid`. Of the private metadata of dialects, only that of `keep` is read."""
     with _opened(file) as archive:
         names = _checked(archive)
-        manifest = _manifest(_read(archive, MANIFEST, MAX_MANIFEST))
-        written = _read(archive, RECORDS, MAX_RECORDS)
+        manifest = _manifest(read_entry(archive, MANIFEST, MAX_MANIFEST))
+        written = read_entry(archive, RECORDS, MAX_RECORDS)
         count = written.count(b"\n") + (not written.endswith(b"\n"))
         if count != manifest.records or count > MAX_LINES:
             raise Invalid(f"{MANIFEST} tells of {manifest.records} records, and there are {count}; {MAX_LINES} may be")
@@ -119,7 +111,7 @@ def unpack_session_files(file: Path, workspace: Workspace) -> None:
         for name in _checked(archive):
             if name.startswith(FILES):
                 path = name.removeprefix(FILES)
-                room -= workspace.file(workspace.fill(path, _chunks(archive, name, room))).stat().st_size
+                room -= workspace.file(workspace.fill(path, entry_chunks(archive, name, room))).stat().st_size
 
 
 def _room(file: Path) -> int:
@@ -128,66 +120,20 @@ def _room(file: Path) -> int:
 
 
 def _opened(file: Path) -> zipfile.ZipFile:
-    try:
-        _check_directory(file)
-        return zipfile.ZipFile(file)
-    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, struct.error):
-        raise Invalid("the file is not a ZIP") from None
-
-
-def _check_directory(file: Path) -> None:
-    """Refuse a list of entries that is too long, before it is read: every entry takes a kilobyte of memory."""
-    with file.open("rb") as opened:
-        opened.seek(max(0, file.stat().st_size - LAST))
-        last = opened.read(LAST)
-    at = last.rfind(END)
-    if at < 0:
-        raise ValueError("it has no end")
-    [size] = struct.unpack_from("<L", last, at + 12)
-    if size > MAX_DIRECTORY or last[max(0, at - 20):at].startswith(END_OF_LARGE):
-        raise TooLarge(f"the ZIP has more than {MAX_ENTRIES} entries")
+    return open_zip(file, MAX_ENTRIES)
 
 
 def _checked(archive: zipfile.ZipFile) -> list[str]:
     """The names of the entries, if all of them are such as `pack` makes."""
     entries = [entry for entry in archive.infolist() if not entry.is_dir()]
     names = [entry.filename for entry in entries]
-    if len(archive.infolist()) > MAX_ENTRIES:
-        raise TooLarge(f"the ZIP has more than {MAX_ENTRIES} entries")
     if len(set(names)) != len(names) or not {MANIFEST, RECORDS} <= set(names):
         raise Invalid(f"the ZIP has no {MANIFEST} or no {RECORDS}, or has something twice")
     for entry in entries:
         if entry.filename not in (MANIFEST, RECORDS) and not entry.filename.startswith(FILES):
             raise Invalid(f"{entry.filename[:80]!r} has no place in a session")
-        if entry.flag_bits & 0x1 or entry.compress_type not in WAYS or stat.S_ISLNK(entry.external_attr >> 16):
-            raise Invalid(f"{entry.filename[:80]!r} is encrypted, a link, or packed in an unknown way")
+        check_entry(entry)
     return names
-
-
-def _read(archive: zipfile.ZipFile, name: str, most: int) -> bytes:
-    """One entry; never more than so many bytes, whatever the ZIP says of itself."""
-    try:
-        with archive.open(name) as opened:
-            content = opened.read(most + 1)
-    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, RuntimeError) as error:
-        raise Invalid(f"{name[:80]!r} cannot be unpacked: {error}") from None
-    if len(content) > most:
-        raise TooLarge(f"{name[:80]!r} is larger than {most} bytes")
-    return content
-
-
-def _chunks(archive: zipfile.ZipFile, name: str, most: int) -> Iterator[bytes]:
-    """One entry, a chunk at a time; never more than so many bytes, whatever the ZIP says of itself."""
-    size = 0
-    try:
-        with archive.open(name) as opened:
-            while chunk := opened.read(CHUNK):
-                size += len(chunk)
-                if size > most:
-                    raise TooLarge(f"{name[:80]!r} becomes more than a ZIP of this size may")
-                yield chunk
-    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, RuntimeError) as error:
-        raise Invalid(f"{name[:80]!r} cannot be unpacked: {error}") from None
 
 
 def _manifest(content: bytes) -> ArchiveManifest:

@@ -104,7 +104,7 @@ def test_a_long_list_of_entries_is_refused_before_it_is_read(
     def trip(*given: Any) -> Any:
         raise AssertionError("the list was read")
 
-    monkeypatch.setattr(session_archive, "MAX_DIRECTORY", 1000)
+    monkeypatch.setattr(session_archive, "MAX_ENTRIES", 1)
     monkeypatch.setattr("zipfile.ZipFile", trip)
     with pytest.raises(TooLarge, match="entries"):
         session_archive.unpack_session(file, "")

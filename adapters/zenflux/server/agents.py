@@ -1,6 +1,6 @@
 """ZenFlux's agents: the gateway's agents as ZenFlux spells them, and what a client may say of one."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -8,7 +8,7 @@ import gateway.model as m
 from adapters.zenflux.wire import DIALECT_NAME, AgentChange, AgentFields, NewAgent, ZenfluxSettings
 from gateway.errors import Invalid, NotFound
 from gateway.http import Context
-from gateway.resources import AgentDefinition, AgentService, StoredAgent, UserSettings
+from gateway.resources import AgentDefinition, AgentService, SkillService, StoredAgent, UserSettings
 
 KEPT_FIELDS = ("plan_manager_enabled", "llm", "enabled_capabilities", "apis", "memory")
 """Fields that only ZenFlux has: they are kept and given back."""
@@ -77,8 +77,10 @@ def enabled_tools(card: m.AgentCard, switches: Mapping[str, bool]) -> dict[str, 
     return {tool.spec.name: tool.permission for tool in card.tools if switches.get(tool.spec.name, True)}
 
 
-def agent_view(context: Context[ZenfluxSettings], owner: str, agent: StoredAgent) -> dict[str, Any]:
-    """What the table needs to show an agent."""
+def agent_view(
+    context: Context[ZenfluxSettings], owner: str, agent: StoredAgent, skills: Sequence[str] = (),
+) -> dict[str, Any]:
+    """What the table needs to show an agent; `skills` are the names of those that it has installed."""
     service, made = agent_service(context), agent.definition
     own, calls = made.extra.get(DIALECT_NAME, {}), context.agent_calls(owner, agent.agent_id)
     try:
@@ -93,7 +95,7 @@ def agent_view(context: Context[ZenfluxSettings], owner: str, agent: StoredAgent
         "plan_manager_enabled": bool(own.get("plan_manager_enabled")),
         "enabled_capabilities": {**own.get("enabled_capabilities", {}), **enabled},
         "llm": own.get("llm"), "apis": own.get("apis", []), "memory": own.get("memory"),
-        "mcp_servers": [server.get("name", "") for server in made.mcp_servers], "skills": list(made.skills),
+        "mcp_servers": [server.get("name", "") for server in made.mcp_servers], "skills": list(skills),
         "calls": calls, "succeeded": calls.total - calls.failed,
         "created_at": agent.created_at, "updated_at": agent.updated_at,
     }
@@ -103,8 +105,10 @@ def summary_body(context: Context[ZenfluxSettings], owner: str, agent: StoredAge
     return context.table.object("agent.summary", **agent_view(context, owner, agent))
 
 
-def detail_body(context: Context[ZenfluxSettings], owner: str, agent: StoredAgent) -> Any:
-    return context.table.object("agent.detail", **agent_view(context, owner, agent))
+async def detail_body(context: Context[ZenfluxSettings], owner: str, agent: StoredAgent) -> Any:
+    skills = SkillService(context.resources, context.offers.skills, agent_service(context))
+    names = [one.name for one in await skills.installed(owner, agent.agent_id)]
+    return context.table.object("agent.detail", **agent_view(context, owner, agent, names))
 
 
 def template_body(context: Context[ZenfluxSettings], agent: StoredAgent) -> Any:

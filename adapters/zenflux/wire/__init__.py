@@ -17,6 +17,7 @@ from .chat import (
 )
 from .memories import MemoryBatch, MemorySearch, MemoryUpdate, NewMemories
 from .query import MAX_TITLE, bool_param, choice_param, page_params, title_param, whole_number_param
+from .skills import SkillChoice, SkillSwitch, SkillText
 from .tasks import TaskBatch, TaskStart
 
 __all__ = [
@@ -39,6 +40,9 @@ __all__ = [
     "NewMemories",
     "RollbackRequest",
     "SessionResume",
+    "SkillChoice",
+    "SkillSwitch",
+    "SkillText",
     "TaskBatch",
     "TaskStart",
     "ZenfluxSettings",

@@ -15,6 +15,7 @@ from .runs import ConfirmationRoutes, RunRoutes
 from .scheduled_tasks import TaskRoutes
 from .service import ServiceRoutes
 from .settings import routes_of_settings
+from .skills import routes_of_skills
 from .tasks import routes_of_tasks
 
 
@@ -30,6 +31,7 @@ def routes(context: Context[ZenfluxSettings]) -> Iterable[web.RouteDef]:
         *routes_of_docs(context),
         *routes_of_memories(context),
         *routes_of_settings(context),
+        *routes_of_skills(context),
         *routes_of_tasks(context),
         *not_implemented_routes(context),
     ]
@@ -101,15 +103,6 @@ NOT_IMPLEMENTED_PATHS = {
     "/agents/{id}/mcp": "GET",
     "/agents/{id}/mcp/available": "GET",
     "/agents/{id}/mcp/{name}": "POST PUT DELETE",
-    "/skills/global": "GET",
-    "/skills/instance/{agent_id}": "GET",
-    "/skills/install": "POST",
-    "/skills/uninstall": "POST",
-    "/skills/toggle": "POST",
-    "/skills/update_content": "POST",
-    "/skills/detail/{name}": "GET",
-    "/skills/file/{name}/{type}/{file}": "GET",
-    "/skills/upload": "POST",
     "/tools": "GET",
     "/tools/schemas": "GET",
     "/tools/register": "POST",

@@ -22,8 +22,8 @@ from gateway.http import (
 )
 from gateway.resources import AGENT_NAME
 
-RESERVED_NAMES = frozenset(("templates", "validate", "reload", "preview", "ws", "default-data-path"))
-"""Names that are paths; they cannot be the names of agents."""
+RESERVED_NAMES = frozenset(("templates", "validate", "reload", "preview", "ws", "default-data-path", "global"))
+"""Names that are paths, or stand for the library of skills; they cannot be the names of agents."""
 ERROR_WORDS = {
     "missing": "REQUIRED_FIELD", "string_too_short": "REQUIRED_FIELD", "string_too_long": "MAX_LENGTH_EXCEEDED",
     "too_long": "MAX_LENGTH_EXCEEDED",
@@ -48,15 +48,16 @@ class AgentRoutes:
     async def create(self, request: web.Request) -> web.Response:
         said = await read_json(request, NewAgent)
         if said.agent_id in RESERVED_NAMES:
-            raise Invalid(f"agent_id: '{said.agent_id}' is the name of a path; choose another", param="agent_id")
+            raise Invalid(f"agent_id: '{said.agent_id}' is a reserved name; choose another", param="agent_id")
         made = await self.service.create(
             request[OWNER], agents.new_definition(self.service, said), said.agent_id or None)
-        return views.reply(self.context, {**detail_body(self.context, request[OWNER], made), "status": "creating"})
+        shown = await detail_body(self.context, request[OWNER], made)
+        return views.reply(self.context, {**shown, "status": "creating"})
 
     async def get(self, request: web.Request) -> web.Response:
         with agent_errors(request.match_info["id"]):
             found = await self.service.get(request[OWNER], request.match_info["id"])
-        return views.reply(self.context, detail_body(self.context, request[OWNER], found))
+        return views.reply(self.context, await detail_body(self.context, request[OWNER], found))
 
     async def update(self, request: web.Request) -> web.Response:
         said, agent_id = await read_json(request, AgentChange), request.match_info["id"]
@@ -65,7 +66,8 @@ class AgentRoutes:
             changed = await self.service.change(
                 request[OWNER], agent_id, agents.changed_definition(self.service, old.definition, said),
                 expected=old.version)
-        return views.reply(self.context, {**detail_body(self.context, request[OWNER], changed), "status": "reloading"})
+        shown = await detail_body(self.context, request[OWNER], changed)
+        return views.reply(self.context, {**shown, "status": "reloading"})
 
     async def delete(self, request: web.Request) -> web.Response:
         agent_id = request.match_info["id"]
@@ -127,7 +129,7 @@ class AgentRoutes:
         except NotFound:
             message = f"there is no agent '{agent_id[:128]}'"
             return await send_and_close(request, [dumps({"type": "error", "code": "NO_TASK", "message": message})])
-        detail = detail_body(self.context, owner, found)
+        detail = await detail_body(self.context, owner, found)
         return await send_and_close(request, [dumps({**detail, "type": "complete", "success": True})])
 
     async def _taken(self, owner: str, said: NewAgent) -> list[tuple[str, str, str]]:

@@ -1,0 +1,108 @@
+"""Skills over HTTP: the library, what agents have installed, and the files of each skill."""
+
+from collections.abc import AsyncIterator
+
+from aiohttp import web
+
+import gateway.model as m
+from adapters.zenflux.server import views
+from adapters.zenflux.server.skills import LIBRARY, detail_body, file_body, skill_agent, skill_service, summary_body
+from adapters.zenflux.wire import SkillChoice, SkillSwitch, SkillText, ZenfluxSettings
+from gateway.errors import Invalid, TooLarge
+from gateway.http import OWNER, Context, read_json, receive_files
+from gateway.resources import MAX_SKILL_BYTES
+
+FILE_TYPES = ("scripts", "resources")
+SUFFIX = ".zip"
+
+
+class SkillRoutes:
+    """One method per route. The agent `global` stands for the library."""
+
+    def __init__(self, context: Context[ZenfluxSettings]) -> None:
+        self.context = context
+        self.service = skill_service(context)
+
+    async def library(self, request: web.Request) -> web.Response:
+        found = await self.service.library(request[OWNER])
+        return views.reply(self.context, {
+            "total": len(found), "skills": [summary_body(self.context, one) for one in found]})
+
+    async def installed(self, request: web.Request) -> web.Response:
+        found = await self.service.installed(request[OWNER], request.match_info["agent_id"])
+        return views.reply(self.context, {
+            "total": len(found), "skills": [summary_body(self.context, one) for one in found]})
+
+    async def install(self, request: web.Request) -> web.Response:
+        said = await read_json(request, SkillChoice)
+        await self.service.install(request[OWNER], said.skill_name, said.agent_id)
+        return views.reply(self.context, {"skill_name": said.skill_name, "agent_id": said.agent_id})
+
+    async def uninstall(self, request: web.Request) -> web.Response:
+        """Remove a skill from its agent; one's own upload, from the library."""
+        said = await read_json(request, SkillChoice)
+        await self.service.remove(request[OWNER], said.skill_name, skill_agent(said.agent_id))
+        return views.reply(self.context, {"skill_name": said.skill_name, "agent_id": said.agent_id})
+
+    async def toggle(self, request: web.Request) -> web.Response:
+        said = await read_json(request, SkillSwitch)
+        await self.service.switch(request[OWNER], said.skill_name, said.agent_id, enabled=said.enabled)
+        return views.reply(self.context, {
+            "skill_name": said.skill_name, "agent_id": said.agent_id, "enabled": said.enabled})
+
+    async def update_content(self, request: web.Request) -> web.Response:
+        said = await read_json(request, SkillText)
+        await self.service.rewrite(request[OWNER], said.skill_name, said.content, skill_agent(said.agent_id))
+        return views.reply(self.context, {"skill_name": said.skill_name, "agent_id": said.agent_id})
+
+    async def detail(self, request: web.Request) -> web.Response:
+        found = await self.service.get(
+            request[OWNER], request.match_info["name"], skill_agent(request.query.get("agent_id")))
+        return views.reply(self.context, detail_body(self.context, found))
+
+    async def file(self, request: web.Request) -> web.Response:
+        kind, file = request.match_info["type"], request.match_info["file"]
+        if kind not in FILE_TYPES:
+            raise Invalid(f"there are files of the types {' and '.join(FILE_TYPES)}, and none of '{kind[:80]}'",
+                          reason=m.FaultReason.INVALID_FILE_TYPE)
+        found = await self.service.get(
+            request[OWNER], request.match_info["name"], skill_agent(request.query.get("agent_id")))
+        content = await self.service.read(request[OWNER], found, f"{kind}/{file}")
+        return views.reply(self.context, file_body(self.context, found, kind, file, content))
+
+    async def upload(self, request: web.Request) -> web.Response:
+        fields, files = await receive_files(request, _read_upload, "file", most=8)
+        name = request.query.get("skill_name") or fields.get("skill_name", "")
+        if len(files) != 1:
+            raise Invalid("file: send one ZIP", param="file", reason=m.FaultReason.INVALID_ZIP)
+        [(file_name, content)] = files
+        if not file_name.lower().endswith(SUFFIX):
+            raise Invalid(f"file: must be a ZIP, with a name that ends in {SUFFIX}", param="file",
+                          reason=m.FaultReason.INVALID_ZIP)
+        made = await self.service.upload(request[OWNER], name, content)
+        return views.reply(self.context, {
+            "skill_name": made.name, "description": made.body.description, "agent_id": LIBRARY})
+
+
+async def _read_upload(chunks: AsyncIterator[bytes]) -> bytes:
+    read = bytearray()
+    async for chunk in chunks:
+        read += chunk
+        if len(read) > MAX_SKILL_BYTES:
+            raise TooLarge(f"file: must have at most {MAX_SKILL_BYTES} bytes", param="file")
+    return bytes(read)
+
+
+def routes_of_skills(context: Context[ZenfluxSettings]) -> list[web.RouteDef]:
+    routes, at = SkillRoutes(context), f"{context.mount}/skills"
+    return [
+        web.get(f"{at}/global", routes.library),
+        web.get(f"{at}/instance/{{agent_id}}", routes.installed),
+        web.post(f"{at}/install", routes.install),
+        web.post(f"{at}/uninstall", routes.uninstall),
+        web.post(f"{at}/toggle", routes.toggle),
+        web.post(f"{at}/update_content", routes.update_content),
+        web.get(f"{at}/detail/{{name}}", routes.detail),
+        web.get(f"{at}/file/{{name}}/{{type}}/{{file:.+}}", routes.file),
+        web.post(f"{at}/upload", routes.upload),
+    ]

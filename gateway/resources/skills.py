@@ -1,0 +1,276 @@
+"""Skills: a library, of which the operator and each user have a part, and the copies that agents have installed."""
+
+import asyncio
+import re
+from base64 import b64decode, b64encode
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+from msgspec.structs import replace
+
+import gateway.model as m
+from gateway.errors import Forbidden, GatewayError, NotFound, OutcomeUnknown
+from gateway.json_values import JsonObject
+from gateway.ports import Resource, Resources
+
+from .named_resources import AlreadyExists, NamedResources
+from .skill_files import (
+    SKILL_FILE,
+    SkillHead,
+    check_path,
+    check_text,
+    folder_sizes,
+    read_folder_text,
+    read_skill_zip,
+    skill_names,
+)
+
+KIND, INSTALLED_KIND, FILES_KIND = "skill", "installed_skill", "skill_files"
+SKILL_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
+MAX_SKILLS = 100
+"""How many skills a user may have in the library."""
+MAX_INSTALLED = 1000
+
+
+class SkillBody(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A stored skill; its files stand apart, in the resource `files_id`, and `sizes` has their paths."""
+
+    description: str
+    text: str
+    priority: str = "medium"
+    preferred_for: tuple[str, ...] = ()
+    sizes: dict[str, int] = {}
+    files_id: str = ""
+    enabled: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredSkill:
+    """A skill of the library, or the copy of an agent.
+
+    `resource_id` and `version` name it in the store. A skill of the operator is in no store, and cannot be changed.
+    """
+
+    name: str
+    body: SkillBody
+    created_at: float
+    agent_id: str | None = None
+    resource_id: str = ""
+    version: int = 1
+    folder: Path | None = None
+
+    def paths(self, below: str) -> list[str]:
+        """The files below one folder of the skill, as paths inside that folder."""
+        return [path.removeprefix(f"{below}/") for path in self.body.sizes if path.startswith(f"{below}/")]
+
+
+class SkillNotFound(NotFound):
+    """There is no such skill."""
+
+    usual_reason = m.FaultReason.SKILL_NOT_FOUND
+
+
+class SkillExists(AlreadyExists):
+    """There is a skill of this name."""
+
+    usual_reason = m.FaultReason.SKILL_EXISTS
+
+
+class KnownAgent(Protocol):
+    """An agent that skills can be installed on."""
+
+    @property
+    def resource_id(self) -> str: ...
+
+
+class KnownAgents(Protocol):
+    """Finds the agents of a user."""
+
+    async def get(self, owner: str, agent_id: str) -> KnownAgent: ...
+
+
+class SkillService:
+    """The skills of all users; those of other users are not found. Scripts are stored and shown, and never run."""
+
+    def __init__(self, resources: Resources, folder: Path | None, agents: KnownAgents) -> None:
+        self._resources = resources
+        self._folder = folder
+        self._agents = agents
+        self._own = NamedResources(resources, KIND, "skill", SKILL_NAME, MAX_SKILLS)
+        self._installed = NamedResources(resources, INSTALLED_KIND, "installed skill", SKILL_NAME, MAX_INSTALLED)
+
+    # -- finding --------------------------------------------------------------------------------------------------
+
+    async def library(self, owner: str) -> Sequence[StoredSkill]:
+        """The skills of the operator, then those of the user, oldest first."""
+        offered = await asyncio.to_thread(self._offered)
+        own = [_stored(one) for one in await self._own.all(owner)]
+        return [*offered.values(), *(one for one in own if one.name not in offered)]
+
+    async def installed(self, owner: str, agent_id: str) -> Sequence[StoredSkill]:
+        """What an agent has, oldest first; skills that are switched off too."""
+        agent = await self._agent(owner, agent_id)
+        return [_stored(one, agent_id) for one in await self._installed.all(owner, agent.resource_id)]
+
+    async def get(self, owner: str, name: str, agent_id: str | None = None) -> StoredSkill:
+        """A skill of an agent; of the library, if no agent is named."""
+        if agent_id is not None:
+            agent = await self._agent(owner, agent_id)
+            found = await self._installed.find(owner, name, agent.resource_id)
+            if found is None:
+                raise SkillNotFound(f"agent '{agent_id}' has no skill '{name[:128]}'")
+            return _stored(found, agent_id)
+        offered = await asyncio.to_thread(self._offered_skill, name)
+        if offered is not None:
+            return offered
+        own = await self._own.find(owner, name)
+        if own is None:
+            raise SkillNotFound(f"there is no skill '{name[:128]}'")
+        return _stored(own)
+
+    async def read(self, owner: str, skill: StoredSkill, path: str) -> bytes:
+        """A file of a skill: SKILL.md, or one of the others."""
+        if check_path(path) == SKILL_FILE:
+            return skill.body.text.encode("utf-8", "surrogatepass")
+        if path not in skill.body.sizes:
+            raise NotFound(f"skill '{skill.name}' has no file '{path[:200]}'", reason=m.FaultReason.FILE_NOT_FOUND)
+        return (await self._files(owner, skill, [path]))[path]
+
+    # -- changing -------------------------------------------------------------------------------------------------
+
+    async def upload(self, owner: str, name: str, content: bytes) -> StoredSkill:
+        """Add the skill of a ZIP to the user's part of the library."""
+        self._own.check_name(name, "skill_name")
+        read = await asyncio.to_thread(read_skill_zip, content)
+        if await asyncio.to_thread(self._offered_skill, name) or await self._own.find(owner, name):
+            raise SkillExists(f"there is a skill '{name}' already", param="skill_name")
+        return _stored(await self._create(self._own, owner, name, _body(read.head, read.text), read.files))
+
+    async def install(self, owner: str, name: str, agent_id: str) -> StoredSkill:
+        """Give an agent a copy of a skill, switched on; the copy and the library are independent from then on."""
+        skill, agent = await self.get(owner, name), await self._agent(owner, agent_id)
+        if await self._installed.find(owner, name, agent.resource_id):
+            raise SkillExists(f"agent '{agent_id}' has the skill '{name}' already", param="skill_name")
+        files = await self._files(owner, skill, skill.body.sizes)
+        body = replace(skill.body, enabled=True)
+        return _stored(await self._create(self._installed, owner, name, body, files, agent.resource_id), agent_id)
+
+    async def remove(self, owner: str, name: str, agent_id: str | None = None) -> None:
+        """Remove a skill from an agent; from the user's part of the library, if no agent is named."""
+        found = await self._changeable(owner, name, agent_id)
+        await self._resources.delete(KIND if agent_id is None else INSTALLED_KIND, owner, found.resource_id)
+
+    async def switch(self, owner: str, name: str, agent_id: str, *, enabled: bool) -> StoredSkill:
+        """Switch a skill of an agent on or off for sessions that begin later."""
+        found = await self._changeable(owner, name, agent_id)
+        return await self._update(owner, found, replace(found.body, enabled=enabled))
+
+    async def rewrite(self, owner: str, name: str, text: str, agent_id: str | None = None) -> StoredSkill:
+        """Replace SKILL.md; the old text stays as a version."""
+        head = check_text(text)
+        found = await self._changeable(owner, name, agent_id)
+        return await self._update(owner, found, replace(
+            found.body, text=text, description=head.description, priority=head.priority,
+            preferred_for=head.preferred_for))
+
+    async def _changeable(self, owner: str, name: str, agent_id: str | None) -> StoredSkill:
+        found = await self.get(owner, name, agent_id)
+        if found.folder is not None:
+            raise Forbidden(f"skill '{name}' is in the folder of the server's operator (management.skills in "
+                            "config.yaml) and cannot be changed here")
+        return found
+
+    async def _update(self, owner: str, found: StoredSkill, body: SkillBody) -> StoredSkill:
+        if body == found.body:
+            return found
+        kind = KIND if found.agent_id is None else INSTALLED_KIND
+        return _stored(await self._resources.update(
+            kind, owner, found.resource_id, _written(found.name, body), expected=found.version), found.agent_id)
+
+    async def _create(
+        self, names: NamedResources, owner: str, name: str, body: SkillBody, files: Mapping[str, bytes],
+        parent: str = "",
+    ) -> Resource:
+        """Store the files, and then the skill that names them; if the skill is refused, no file stays."""
+        body = replace(body, sizes={path: len(read) for path, read in sorted(files.items())}, files_id="")
+        if not files:
+            return await self._created(names, owner, name, body, parent)
+        packed: JsonObject = {path: b64encode(read).decode() for path, read in files.items()}
+        kept = await self._resources.create(
+            FILES_KIND, owner, {"files": packed}, parent=names.id_of(owner, name, parent))
+        try:
+            return await self._created(names, owner, name, replace(body, files_id=kept.resource_id), parent)
+        except OutcomeUnknown:
+            raise
+        except BaseException:
+            await self._resources.delete(FILES_KIND, owner, kept.resource_id)
+            raise
+
+    async def _created(
+        self, names: NamedResources, owner: str, name: str, body: SkillBody, parent: str,
+    ) -> Resource:
+        try:
+            return await names.create(owner, name, _written(name, body), parent=parent)
+        except AlreadyExists as error:
+            raise SkillExists(error.message, param="skill_name") from None
+
+    # -- files ----------------------------------------------------------------------------------------------------
+
+    async def _files(self, owner: str, skill: StoredSkill, paths: Iterable[str]) -> dict[str, bytes]:
+        paths = list(paths)
+        if skill.folder is not None:
+            return await asyncio.to_thread(_read_all, skill.folder, paths)
+        if not paths:
+            return {}
+        kept = await self._resources.get(FILES_KIND, owner, skill.body.files_id)
+        return {path: b64decode(kept.body["files"][path]) for path in paths}
+
+    async def _agent(self, owner: str, agent_id: str) -> KnownAgent:
+        try:
+            return await self._agents.get(owner, agent_id)
+        except NotFound:
+            raise NotFound(f"there is no agent '{agent_id[:128]}'", reason=m.FaultReason.AGENT_NOT_FOUND) from None
+
+    # -- the folder of the operator -------------------------------------------------------------------------------
+
+    def _offered(self) -> dict[str, StoredSkill]:
+        """The skills of the operator by name; a folder that is no skill is passed over."""
+        if self._folder is None:
+            return {}
+        found = {name: self._offered_skill(name) for name in skill_names(self._folder)}
+        return {name: skill for name, skill in found.items() if skill is not None}
+
+    def _offered_skill(self, name: str) -> StoredSkill | None:
+        if self._folder is None or not SKILL_NAME.fullmatch(name) or (self._folder / name).is_symlink():
+            return None
+        folder = self._folder / name
+        try:
+            head, text = read_folder_text(folder)
+            sizes, changed_at = folder_sizes(folder), (folder / SKILL_FILE).stat().st_mtime
+        except (GatewayError, OSError):
+            return None
+        return StoredSkill(
+            name=name, body=replace(_body(head, text), sizes=sizes), created_at=changed_at, folder=folder)
+
+
+def _read_all(folder: Path, paths: Sequence[str]) -> dict[str, bytes]:
+    return {path: (folder / path).read_bytes() for path in paths}
+
+
+def _body(head: SkillHead, text: str) -> SkillBody:
+    return SkillBody(
+        description=head.description, text=text, priority=head.priority, preferred_for=head.preferred_for)
+
+
+def _written(name: str, body: SkillBody) -> JsonObject:
+    written: JsonObject = {**msgspec.to_builtins(body), "name": name}
+    return written
+
+
+def _stored(found: Resource, agent_id: str | None = None) -> StoredSkill:
+    return StoredSkill(
+        name=found.body["name"], body=msgspec.convert(found.body, SkillBody), created_at=found.created_at,
+        agent_id=agent_id, resource_id=found.resource_id, version=found.version)
