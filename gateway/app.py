@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sized
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sized
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -47,14 +47,17 @@ from gateway.http import (
 )
 from gateway.ids import make_mint
 from gateway.logging import get_logger, mask_secrets
-from gateway.ports import Clock, OperatorOffers
+from gateway.ports import Clock, OperatorOffers, Resources
 from gateway.quotas import LimitRefusals, Quotas
 from gateway.resources import (
+    AgentService,
     AgentUsage,
     AuditedResources,
     AuditedSessions,
+    CombinedDefaults,
     FileStore,
     KeyService,
+    McpServerService,
     RuledResources,
     Scheduler,
     Schedules,
@@ -102,7 +105,7 @@ class Gateway:
                 Workspaces(config.data / "workspaces"), Shares(kept.resources, clock),
                 lambda: self.components.backends.values(),
             ),
-            defaults=UserSettings(kept.resources, lambda: self.components.cards),
+            defaults=self._session_defaults(kept.resources),
         )
         self.table = SessionTable()
         self._dialects = ServedDialects(components)
@@ -189,6 +192,14 @@ class Gateway:
         self.audit.close()
 
     # -- wiring ---------------------------------------------------------------------------------------------------
+
+    def _session_defaults(self, resources: Resources) -> CombinedDefaults:
+        def cards() -> Mapping[str, m.AgentCard]:
+            return self.components.cards
+
+        chosen, agents = UserSettings(resources, cards), AgentService(resources, cards, 0.0)
+        addresses = AddressPolicy(self.components.config.outbound.allow)
+        return CombinedDefaults(chosen, McpServerService(resources, agents, chosen, addresses))
 
     def _context(self, name: str) -> Context[BaseModel]:
         config = self.components.config

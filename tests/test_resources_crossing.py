@@ -90,3 +90,23 @@ async def test_memories_of_zenflux_and_blade_are_the_same(tmp_path: Path) -> Non
         assert now["memory"] == "Likes coffee."
         await caller.call("DELETE", f"{BLADE}/memories/{number}")
         assert (await caller.call("GET", f"{ZENFLUX}/mem0/user/local"))["data"] == []
+
+
+async def test_the_mcp_servers_of_an_agent_are_the_same_in_zenflux_and_cas(tmp_path: Path) -> None:
+    async with calling(tmp_path) as caller:
+        await caller.call("POST", f"{ZENFLUX}/agents", TUTOR)
+        url = "https://mcp.example.com/mcp"
+        await caller.call("POST", f"{ZENFLUX}/tools/mcp/register", {"server_name": "notion", "server_url": url})
+        await caller.call("POST", f"{ZENFLUX}/agents/tutor/mcp/notion")
+        shown = await caller.call("GET", f"{CAS}/agents/tutor")
+        assert shown["mcp_servers"] == [{"type": "url", "name": "notion", "url": url}]
+        other = {"type": "url", "name": "other", "url": "https://other.example.com/mcp"}
+        await caller.call("POST", f"{CAS}/agents/tutor", {
+            "version": shown["version"], "mcp_servers": [*shown["mcp_servers"], other]})
+        listed = await caller.call("GET", f"{ZENFLUX}/agents/tutor/mcp")
+        assert [one["server_name"] for one in listed["mcps"]] == ["notion", "other"]
+        await caller.call("DELETE", f"{ZENFLUX}/agents/tutor/mcp/other")
+        shown = await caller.call("GET", f"{CAS}/agents/tutor")
+        assert [one["name"] for one in shown["mcp_servers"]] == ["notion"]
+        await caller.call("POST", f"{CAS}/agents/tutor", {"version": shown["version"], "mcp_servers": []})
+        assert (await caller.call("GET", f"{ZENFLUX}/agents/tutor/mcp"))["total"] == 0

@@ -399,6 +399,23 @@ class SkillFile(Body, frozen=True, kw_only=True):
     message: str | None
 
 
+class McpServerBody(Body, frozen=True, kw_only=True):
+    row: ClassVar[str] = "mcp_server"
+    number: Any
+    name: str
+    url: str
+    auth_type: str | None
+    auth_env: str | None
+    agent_id: str | None
+    is_global: bool
+    is_active: bool
+    capability: str | None
+    description: str | None
+    created_at: float
+    updated_at: float
+    metadata: Mapping[str, Any]
+
+
 class CategoryBody(Body, frozen=True, kw_only=True):
     row: ClassVar[str] = "category"
     id: str
@@ -475,7 +492,7 @@ OBJECTS: Mapping[str, type[Body]] = {
         Blocks, ResultBlock, SentFile, ConfirmationBody, OpenConfirmation, QuestionBody, ChoiceBody, ConversationBody,
         MessageBody, SessionBody, RunBody, TroubleBody, StopBody, EndBody, PreviewBody, PreloadBody, SummaryBody,
         FoundBody, TaskBody, TaskJob, TaskRun, MemoryBody, SkillFile, CategoryBody, DocumentEntry, DocumentBody,
-        FileBody, ScheduledTaskBody, EmbeddingStatus, HealthBody, MetricsBody,
+        FileBody, McpServerBody, ScheduledTaskBody, EmbeddingStatus, HealthBody, MetricsBody,
     )},
     **dict.fromkeys(AGENT_ROWS, AgentBody),
     **dict.fromkeys(SKILL_ROWS, SkillBody),

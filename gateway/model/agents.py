@@ -52,6 +52,8 @@ class AgentCard(Struct, frozen=True, kw_only=True, omit_defaults=True):
     tools: tuple[AgentTool, ...] = ()
     options: tuple[AgentOption, ...] = ()
     capabilities: AgentCapabilities = AgentCapabilities()
+    mcp_servers: tuple[str, ...] = ()
+    """The names of the MCP servers that config.yaml gives to the agent."""
 
     def tool(self, name: str) -> AgentTool | None:
         return next((tool for tool in self.tools if tool.spec.name == name), None)

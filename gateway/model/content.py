@@ -122,7 +122,8 @@ class Settings(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a session has chosen of its agent; secrets stand apart so that nothing prints them by accident.
 
     `tools` is None where nobody said anything about tools: the agent's own are then enabled and allowed. `agent_id` and
-    `agent_version` are those of the made agent that the settings come from, if they come from one.
+    `agent_version` are those of the made agent that the settings come from, if they come from one. `mcp_headers` has,
+    by the URL of an MCP server, the header that it gets, as `Name: value`; it is as secret as the secrets.
     """
 
     tools: dict[str, Permission] | None = None
@@ -132,8 +133,14 @@ class Settings(Struct, frozen=True, kw_only=True, omit_defaults=True):
     system: str | None = None
     model: str | None = None
     mcp_servers: tuple[JsonObject, ...] = ()
+    mcp_headers: dict[str, str] = {}
     agent_id: str | None = None
     agent_version: int | None = None
+
+    def mcp_headers_of(self, url: str) -> dict[str, str]:
+        """The headers for the MCP server at this URL, and for no other."""
+        name, separator, value = self.mcp_headers.get(url, "").partition(": ")
+        return {name: value} if separator else {}
 
 
 class Usage(Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -82,8 +82,9 @@ def command_with_secrets(command: AnyCommand, change: SecretChange) -> AnyComman
     """The same command, whatever is secret in it changed."""
     if isinstance(command, SendMessage) and command.variables:
         return replace(command, variables=change(command.variables))
-    if isinstance(command, Configure) and command.settings.secrets:
-        return replace(command, settings=_hidden(command.settings, change))
+    if isinstance(command, Configure):
+        settings = _hidden(command.settings, change)
+        return command if settings is command.settings else replace(command, settings=settings)
     return command
 
 
@@ -93,7 +94,9 @@ def metadata_with_secrets(metadata: dict[str, Any], change: SecretChange) -> dic
 
 
 def _hidden(settings: Settings, change: SecretChange) -> Settings:
-    return replace(settings, secrets=change(settings.secrets)) if settings.secrets else settings
+    if not settings.secrets and not settings.mcp_headers:
+        return settings
+    return replace(settings, secrets=change(settings.secrets), mcp_headers=change(settings.mcp_headers))
 
 
 def _kept(private: Any, change: SecretChange) -> Any:

@@ -17,11 +17,13 @@ from .documents import Document, DocumentEntry, DocumentFolder
 from .files import FileStore, create_file_resource
 from .key_service import KeyService
 from .keys import KeyStore
+from .mcp_servers import McpServerChoice, McpServerDefinition, McpServerNotFound, McpServerService, StoredMcpServer
 from .memories import MAX_MEMORIES, Memories, Memory, MemoryFilter, RecalledMemory, StoredMemory
 from .named_resources import AlreadyExists, NamedResources
 from .scheduler import Scheduler
 from .schedules import ScheduledTask, Schedules, StoredRun, StoredTask
 from .session_archive import SessionArchive, addresses_in, pack_session, unpack_session, unpack_session_files
+from .session_defaults import CombinedDefaults
 from .shares import Share, Shares
 from .skill_files import MAX_BYTES as MAX_SKILL_BYTES
 from .skills import SkillService, StoredSkill
@@ -40,12 +42,17 @@ __all__ = [
     "AuditedSessions",
     "Changes",
     "ChosenAgent",
+    "CombinedDefaults",
     "Document",
     "DocumentEntry",
     "DocumentFolder",
     "FileStore",
     "KeyService",
     "KeyStore",
+    "McpServerChoice",
+    "McpServerDefinition",
+    "McpServerNotFound",
+    "McpServerService",
     "Memories",
     "Memory",
     "MemoryFilter",
@@ -60,6 +67,7 @@ __all__ = [
     "Shares",
     "SkillService",
     "StoredAgent",
+    "StoredMcpServer",
     "StoredMemory",
     "StoredRun",
     "StoredSkill",

@@ -2,13 +2,22 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import gateway.model as m
 from adapters.zenflux.wire import DIALECT_NAME, AgentChange, AgentFields, NewAgent, ZenfluxSettings
 from gateway.errors import Invalid, NotFound
 from gateway.http import Context
-from gateway.resources import AgentDefinition, AgentService, SkillService, StoredAgent, UserSettings
+from gateway.resources import (
+    AgentDefinition,
+    AgentService,
+    ChosenAgent,
+    McpServerService,
+    SkillService,
+    StoredAgent,
+    UserSettings,
+)
 
 KEPT_FIELDS = ("plan_manager_enabled", "llm", "enabled_capabilities", "apis", "memory")
 """Fields that only ZenFlux has: they are kept and given back."""
@@ -27,12 +36,27 @@ def agent_errors(agent_id: str) -> Iterator[None]:
     """The errors of agents with ZenFlux's words."""
     try:
         yield
-    except NotFound:
+    except NotFound as error:
+        if error.reason is not m.FaultReason.NOT_FOUND:
+            raise
         raise AgentNotFound(f"there is no agent '{agent_id[:128]}'") from None
 
 
 def agent_service(context: Context[ZenfluxSettings]) -> AgentService:
     return AgentService(context.resources, lambda: context.agents, context.started_at)
+
+
+def mcp_server_service(context: Context[ZenfluxSettings]) -> McpServerService:
+    settings = UserSettings(context.resources, lambda: context.agents)
+    return McpServerService(context.resources, agent_service(context), settings, context.addresses)
+
+
+async def choose_agent(context: Context[ZenfluxSettings], owner: str, agent_id: str) -> ChosenAgent:
+    """The agent for a conversation, with all that its settings get."""
+    with agent_errors(agent_id):
+        chosen = await agent_service(context).choose(owner, agent_id)
+    settings = await mcp_server_service(context).filled(owner, chosen.card.name, chosen.settings)
+    return replace(chosen, settings=settings)
 
 
 async def default_agent(context: Context[ZenfluxSettings], owner: str) -> str:

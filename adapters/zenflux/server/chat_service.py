@@ -14,7 +14,7 @@ from gateway.http import Context
 from gateway.ports import Receipt, Resource
 
 from . import inbound, views
-from .agents import agent_errors, agent_id_of, agent_service, default_agent
+from .agents import agent_id_of, choose_agent, default_agent
 from .views import private_metadata, with_user_id
 
 TITLE_GENERATION = "title_generation"
@@ -112,8 +112,7 @@ class ChatService:
         if view is not None and agent_id in (None, "", agent_id_of(view)) and view.agent in self.context.agents:
             return self.context.agents[view.agent], None
         wanted = agent_id or (agent_id_of(view) if view else await default_agent(self.context, owner))
-        with agent_errors(wanted):
-            chosen = await agent_service(self.context).choose(owner, wanted)
+        chosen = await choose_agent(self.context, owner, wanted)
         return chosen.card, chosen.settings
 
     async def begin(self, wish: CheckedMessage) -> StartedRun:

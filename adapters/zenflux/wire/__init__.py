@@ -15,6 +15,7 @@ from .chat import (
     SessionResume,
     ZenfluxSettings,
 )
+from .mcp_servers import AgentMcpServer, CommandFields, McpServerChange, NewMcpServer
 from .memories import MemoryBatch, MemorySearch, MemoryUpdate, NewMemories
 from .query import MAX_TITLE, bool_param, choice_param, page_params, title_param, whole_number_param
 from .skills import SkillChoice, SkillSwitch, SkillText
@@ -27,16 +28,20 @@ __all__ = [
     "MAX_TITLE",
     "AgentChange",
     "AgentFields",
+    "AgentMcpServer",
     "ChatAbort",
     "ChatRequest",
     "ChatSend",
+    "CommandFields",
     "ConfirmationRequest",
     "ContinueRequest",
     "FileReference",
+    "McpServerChange",
     "MemoryBatch",
     "MemorySearch",
     "MemoryUpdate",
     "NewAgent",
+    "NewMcpServer",
     "NewMemories",
     "RollbackRequest",
     "SessionResume",

@@ -14,6 +14,7 @@ import structlog
 import gateway.model as m
 from gateway.client import AddressPolicy, BackendEvents, BackendOutputs
 from gateway.errors import GatewayError, Interrupted, Unsupported
+from gateway.json_values import JsonObject
 from gateway.ports import Addresses, Turn
 
 from .agent import AcpAgent, AcpSession
@@ -136,13 +137,23 @@ class AcpBackend:
             return place, False
         folder = await asyncio.to_thread(SessionFolder, self._root / _folder_name(turn.session_id))
         wanted = await mcp_server_params(
-            turn.settings.mcp_servers, agent.capabilities.mcp_transports, self._addresses, self._relay)
+            _with_headers(turn.settings), agent.capabilities.mcp_transports, self._addresses, self._relay)
         if known is not None and agent.capabilities.can_load:
             try:
                 return await agent.load_session(known, turn.session_id, folder, wanted), False
             except RequestRefused as error:
                 log.warning("acp_session_load_refused", session=turn.session_id, reason=error.message)
         return await agent.new_session(turn.session_id, folder, wanted), True
+
+
+def _with_headers(settings: m.Settings) -> list[JsonObject]:
+    """The session's MCP servers, each with the header that it gets."""
+    with_headers = []
+    for one in settings.mcp_servers:
+        given = one.get("headers")
+        headers = {**(given if isinstance(given, dict) else {}), **settings.mcp_headers_of(str(one.get("url")))}
+        with_headers.append({**one, "headers": headers})
+    return with_headers
 
 
 def _folder_name(session_id: str) -> str:

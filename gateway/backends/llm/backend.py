@@ -10,9 +10,17 @@ from msgspec.structs import replace
 import gateway.model as m
 from gateway.backends.tool_executor import ToolExecutor
 from gateway.backends.tools import builtin_tools, is_planning
-from gateway.client import BackendEvents, BackendOutputs, HttpClient, SecretFilter, StreamAssembler, long_secrets
+from gateway.client import (
+    AddressPolicy,
+    BackendEvents,
+    BackendOutputs,
+    HttpClient,
+    SecretFilter,
+    StreamAssembler,
+    long_secrets,
+)
 from gateway.errors import BackendFailed, Interrupted, Invalid
-from gateway.ports import BackendEvent, Clock, Turn
+from gateway.ports import Addresses, BackendEvent, Clock, Turn
 
 from .conversation import Conversation, ConversationMessage, InputMessage
 from .mcp_client import check_installed
@@ -81,18 +89,20 @@ class LlmBackend:
     """An agent that is a model behind a URL, with built-in tools, tools of MCP servers and tools of its clients."""
 
     def __init__(
-        self, card: m.AgentCard, settings: LlmSettings, service: ModelService, base: Path, *, clock: Clock = time.time,
+        self, card: m.AgentCard, settings: LlmSettings, service: ModelService, base: Path, *,
+        addresses: Addresses | None = None, clock: Clock = time.time,
     ) -> None:
         if settings.mcp:
             check_installed()
         own = builtin_tools(clock)
-        self.card = replace(card, model=settings.model, tools=tuple(
+        self.card = replace(card, model=settings.model, mcp_servers=tuple(settings.mcp), tools=tuple(
             m.AgentTool(spec=BUILTIN_SPECS[tool], permission=permission) for tool, permission in settings.tools.items()
             if permission is not m.Permission.DENY
         ))
         self._settings, self._service, self._secrets = settings, service, long_secrets(settings.secrets)
         self._own = {tool: own[tool] for tool in settings.tools}
         self._mcp = McpToolServers(settings.mcp, base)
+        self._addresses: Addresses = addresses or AddressPolicy()
         further = {header: value.get_secret_value() for header, value in settings.headers.items()}
         self._upstream = HttpClient(
             str(settings.url), secrets=settings.secrets, timeouts=settings.patience,
@@ -100,11 +110,11 @@ class LlmBackend:
         )
 
     def run(self, turn: Turn) -> BackendOutputs:
-        return self._summarise(turn) if isinstance(turn.command, m.Compact) else self._converse(turn, ())
+        return self._summarise(turn) if isinstance(turn.command, m.Compact) else self._conversation(turn, ())
 
     def resume(self, turn: Turn, answers: Sequence[m.Answer]) -> BackendOutputs:
         """Continue after the answers to the open calls of the last message."""
-        return self._converse(turn, answers)
+        return self._conversation(turn, answers)
 
     async def close(self) -> None:
         await self._mcp.close()
@@ -112,11 +122,27 @@ class LlmBackend:
 
     # -- the loop -------------------------------------------------------------------------------------------------
 
-    async def _converse(self, turn: Turn, answers: Sequence[m.Answer]) -> BackendOutputs:
+    def _conversation(self, turn: Turn, answers: Sequence[m.Answer]) -> BackendOutputs:
+        if turn.settings.mcp_servers:
+            return self._with_session_servers(turn, answers)
+        return self._converse(turn, answers, McpToolServers({}))
+
+    async def _with_session_servers(self, turn: Turn, answers: Sequence[m.Answer]) -> BackendOutputs:
+        """The turn with connections to the MCP servers of its session, which end with the turn."""
+        servers = McpToolServers.of_session(turn.settings, self._addresses)
+        try:
+            async with aclosing(self._converse(turn, answers, servers)) as outputs:
+                async for output in outputs:
+                    yield output
+        finally:
+            await servers.close()
+
+    async def _converse(self, turn: Turn, answers: Sequence[m.Answer], servers: McpToolServers) -> BackendOutputs:
         offers, notices = await self._mcp.tools()
-        for notice in notices:
+        named, further = await servers.tools()
+        for notice in (*notices, *further):
             yield notice
-        toolbox = LlmToolbox(turn, self._own, self._settings.tools, offers)
+        toolbox = LlmToolbox(turn, self._own, self._settings.tools, [*offers, *named])
         state = LlmTurn(turn, self._model(turn), toolbox, self._secrets)
         if answers:
             async with aclosing(state.executor.resume(state.open_calls(answers), answers)) as events:

@@ -2,8 +2,10 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
+from errno import EACCES
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,12 +13,14 @@ import msgspec
 from msgspec.structs import replace
 
 import gateway.model as m
-from gateway.client import Redactor
+from gateway.client import AddressRefused, Redactor
 from gateway.errors import Invalid
+from gateway.ports import Addresses
 
 from .settings import McpServerSettings
 
 if TYPE_CHECKING:  # the package takes a second to import, and is optional
+    import httpx2
     from mcp import Client
     from mcp.types import CallToolResult
 
@@ -48,15 +52,19 @@ def is_connection_lost(error: BaseException) -> bool:
 @asynccontextmanager
 async def open_client(
     settings: McpServerSettings, base: Path, gone: asyncio.Event, on_line: Callable[[str], None],
+    addresses: Addresses | None = None,
 ) -> "AsyncIterator[Client]":
-    """A connected client; `gone` is set when the server ends by itself, `on_line` gets the lines that it prints."""
+    """A connected client; `gone` is set when the server ends by itself, `on_line` gets the lines that it prints.
+
+    With `addresses` it connects only to addresses that clients may name.
+    """
     from mcp import Client
 
     async with AsyncExitStack() as stack:
         if settings.command is not None:
             transport = _watch_for_exit(await _stdio_transport(settings, base, on_line, stack), gone)
         else:
-            transport = await _http_transport(settings, stack)
+            transport = await _http_transport(settings, stack, addresses)
         yield await stack.enter_async_context(
             Client(transport, read_timeout_seconds=settings.call_seconds, cache=None))
 
@@ -73,7 +81,9 @@ async def _stdio_transport(
     ), errlog=stderr)
 
 
-async def _http_transport(settings: McpServerSettings, stack: AsyncExitStack) -> Any:
+async def _http_transport(
+    settings: McpServerSettings, stack: AsyncExitStack, addresses: Addresses | None,
+) -> Any:
     import httpx2
     from mcp.client.streamable_http import streamable_http_client
 
@@ -81,8 +91,31 @@ async def _http_transport(settings: McpServerSettings, stack: AsyncExitStack) ->
     if settings.key is not None:
         headers["Authorization"] = f"Bearer {settings.key.get_secret_value()}"
     timeout = httpx2.Timeout(settings.start_seconds, read=settings.call_seconds)
-    http = await stack.enter_async_context(httpx2.AsyncClient(headers=headers, timeout=timeout))
+    http = await stack.enter_async_context(httpx2.AsyncClient(
+        headers=headers, timeout=timeout, trust_env=addresses is None,
+        event_hooks={"request": [] if addresses is None else [_address_guard(addresses)]},
+    ))
     return streamable_http_client(str(settings.url), http_client=http)
+
+
+def _address_guard(addresses: Addresses) -> "Callable[[httpx2.Request], Awaitable[None]]":
+    """A hook that sends each request to an IP address that was looked up and checked just before.
+
+    The name stays in the header `Host` and in the TLS handshake, so certificates are verified as usual.
+    """
+    async def guard(request: "httpx2.Request") -> None:
+        host = request.url.host
+        if (problem := addresses.problem(str(request.url))) is not None:
+            raise AddressRefused(EACCES, problem)
+        found = await addresses.looked_up(host, request.url.port or (443 if request.url.scheme == "https" else 80))
+        open_socket = addresses.socket_factory(host)
+        for one in found:
+            open_socket(one).close()  # raises if a client may not name this address
+        chosen = min(found, key=lambda info: info[0] is not socket.AF_INET)
+        request.extensions = {**request.extensions, "sni_hostname": host}
+        request.url = request.url.copy_with(host=str(chosen[4][0]))
+
+    return guard
 
 
 @asynccontextmanager

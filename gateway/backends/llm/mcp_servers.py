@@ -11,6 +11,7 @@ import gateway.model as m
 from gateway.backends.tools import OutputSink, Tool, ToolCallResult, ToolFailed
 from gateway.client import Redactor
 from gateway.errors import BackendFailed, GatewayError, TimedOut
+from gateway.ports import Addresses
 
 from .mcp_client import MAX_TOOL_PAGES, is_connection_lost, mcp_result_content, open_client, redact_content
 from .settings import McpServerSettings
@@ -24,15 +25,36 @@ log = structlog.get_logger("dragoman.mcp")
 
 CLOSE_SECONDS = 15.0
 """How long a server may take to stop."""
+MAX_SESSION_SERVERS = 20
+"""So many servers of a session are used; the rest is not connected to."""
+SESSION_START_SECONDS = 10.0
 MAX_QUOTED_CHARS = 500
 """At most so many characters of a server's error message are quoted."""
 
 
 class McpToolServers:
-    """All MCP servers of one agent."""
+    """All MCP servers of one agent, or those of one session."""
 
-    def __init__(self, servers: Mapping[str, McpServerSettings], base: Path = Path()) -> None:
-        self._servers = [McpToolServer(name, settings, base) for name, settings in servers.items()]
+    def __init__(
+        self, servers: Mapping[str, McpServerSettings], base: Path = Path(), addresses: Addresses | None = None,
+    ) -> None:
+        self._servers = [McpToolServer(name, settings, base, addresses) for name, settings in servers.items()]
+
+    @classmethod
+    def of_session(cls, settings: m.Settings, addresses: Addresses) -> "McpToolServers":
+        """The servers that a client has named for its session: only URLs, and their tools ask for permission."""
+        servers = {}
+        for one in settings.mcp_servers[:MAX_SESSION_SERVERS]:
+            url, tools = one.get("url"), one.get("tools")
+            if not isinstance(url, str) or addresses.problem(url) is not None:
+                log.warning("mcp_server_blocked", server=str(one.get("name"))[:MAX_QUOTED_CHARS])
+                continue
+            listed = dict.fromkeys(map(str, tools), m.Permission.ASK) if isinstance(tools, list) else None
+            servers[str(one.get("name") or url)] = McpServerSettings.model_validate({
+                "url": url, "headers": settings.mcp_headers_of(url), "start_seconds": SESSION_START_SECONDS,
+                "permission": m.Permission.ASK if listed is None else m.Permission.DENY, "permissions": listed or {},
+            })
+        return cls(servers, addresses=addresses)
 
     async def tools(self) -> tuple[list[McpTool], list[m.NoticePosted]]:
         """The tools of all servers; a server that cannot be used is reported with a notice and skipped."""
@@ -48,9 +70,11 @@ class McpToolServers:
 class McpToolServer:
     """One server, across its connections."""
 
-    def __init__(self, name: str, settings: McpServerSettings, base: Path = Path()) -> None:
+    def __init__(
+        self, name: str, settings: McpServerSettings, base: Path = Path(), addresses: Addresses | None = None,
+    ) -> None:
         self.name = name
-        self._settings, self._base = settings, base
+        self._settings, self._base, self._addresses = settings, base, addresses
         self._life: McpConnection | None = None
         self._leaving: list[McpConnection] = []
         """Connections that nobody waits for any more; they are closing."""
@@ -76,7 +100,10 @@ class McpToolServer:
             return await self._call(spec.name, input, out)
 
         permission = self._settings.permissions.get(spec.name, self._settings.permission)
-        return McpTool(server=self.name, spec=spec, tool=Tool(m.ToolSpec(name=spec.name), work), permission=permission)
+        return McpTool(
+            server=self.name, spec=spec, tool=Tool(m.ToolSpec(name=spec.name), work), permission=permission,
+            of_session=self._addresses is not None,
+        )
 
     async def _call(self, name: str, input: dict[str, object], out: OutputSink) -> ToolCallResult:
         try:
@@ -98,7 +125,8 @@ class McpToolServer:
             over, self._life = self._life, None
             if over is not None:
                 await over.end()
-            self._life = await self._started(McpConnection(self.name, self._settings, self._base))
+            self._life = await self._started(McpConnection(
+                self.name, self._settings, self._base, self._addresses))
             return self._life
 
     async def _started(self, life: "McpConnection") -> "McpConnection":
@@ -133,9 +161,11 @@ class McpToolServer:
 class McpConnection:
     """One connection, held by a task of its own, since the `mcp` package must open and close it in the same task."""
 
-    def __init__(self, name: str, settings: McpServerSettings, base: Path) -> None:
+    def __init__(
+        self, name: str, settings: McpServerSettings, base: Path, addresses: Addresses | None = None,
+    ) -> None:
         self.specs: list[m.ToolSpec] = []
-        self._name, self._settings, self._base = name, settings, base
+        self._name, self._settings, self._base, self._addresses = name, settings, base, addresses
         self._redactor = Redactor(settings.secrets)
         self._client: Client | None = None
         self._ready, self._let_go, self._gone = asyncio.Event(), asyncio.Event(), asyncio.Event()
@@ -192,7 +222,9 @@ class McpConnection:
         return asyncio.CancelledError() if self._task.cancelled() else self._task.exception()
 
     async def _hold(self) -> None:
-        async with open_client(self._settings, self._base, self._gone, self._log_stderr) as client:
+        async with open_client(
+            self._settings, self._base, self._gone, self._log_stderr, self._addresses,
+        ) as client:
             self._client = client
             self.specs = await self._listed(client)
             self._ready.set()

@@ -24,6 +24,8 @@ class McpTool(Struct, frozen=True, kw_only=True):
     tool: Tool
     """Without parameters: the server validates the input of a call."""
     permission: m.Permission
+    of_session: bool = False
+    """Whether a client has named the server: no permission for another tool of the same name is its own."""
 
 
 class LlmToolbox:
@@ -63,12 +65,19 @@ class LlmToolbox:
     ) -> None:
         client = {spec.name: spec for spec in turn.settings.client_tools}
         mcp = [one for one in mcp if one.permission is not m.Permission.DENY]
+        named_by_client = [one for one in mcp if one.of_session]
+        mcp = [one for one in mcp if not one.of_session]
         taken = Counter([*own, *client, *(one.spec.name for one in mcp)])
         for name, tool in own.items():
             self._add_own(turn, name, tool, permissions[name])
         for one in mcp:
             name = one.spec.name
-            self._add_mcp(turn, name if taken[name] == 1 else f"{one.server}__{name}", one)
+            name = name if taken[name] == 1 else f"{one.server}__{name}"
+            self._add_mcp(name, one, _permission(turn, name, one.permission))
+        for one in named_by_client:
+            name = self._free_name(one, client)
+            is_denied = (turn.settings.tools or {}).get(name) is m.Permission.DENY
+            self._add_mcp(name, one, m.Permission.DENY if is_denied else one.permission)
         for name, spec in client.items():
             self._add(spec, m.ToolCall(call_id="", name=name, origin=m.ToolOrigin.CLIENT, display_name=spec.title))
 
@@ -80,8 +89,15 @@ class LlmToolbox:
                 call_id="", name=name, permission=permission, display_name=tool.spec.title,
             ))
 
-    def _add_mcp(self, turn: Turn, name: str, one: McpTool) -> None:
-        permission = _permission(turn, name, one.permission)
+    def _free_name(self, one: McpTool, client: Mapping[str, m.ToolSpec]) -> str:
+        """A name that no other tool has, for a tool of a server that a client has named."""
+        name, number = one.spec.name, 1
+        while name in self.tools or name in client:
+            name = f"{one.server}__{one.spec.name}" + (f"_{number}" if number > 1 else "")
+            number += 1
+        return name
+
+    def _add_mcp(self, name: str, one: McpTool, permission: m.Permission) -> None:
         if permission is not m.Permission.DENY:
             self.tools[name] = one.tool
             self._add(replace(one.spec, name=name), m.ToolCall(

@@ -22,7 +22,9 @@ from gateway.backends.llm.settings import McpServerSettings
 from gateway.backends.tools import ToolCallResult
 from gateway.client import AddressPolicy
 from gateway.errors import Invalid
-from tests.support.backends.model_services import calls, made, says, talked
+from tests.support.backends.mcp_over_http import mcp_over_http
+from tests.support.backends.model_services import calls, made, says, talked, turn_of
+from tests.support.backends.turn_driver import FakeTurn
 from tests.support.gateway_server import until
 
 SCRIPTS = Path(__file__).parents[2] / "support" / "backends"
@@ -192,6 +194,83 @@ async def test_a_turn_goes_on_without_a_server_that_cannot_be_used(tmp_path: Pat
     [notice] = turn.all(m.NoticePosted)
     assert notice.level == "warning" and "'gone'" in notice.title
     assert turn.text == "Done." and "tools" not in asked.asked[0].json
+
+
+# -- of a session -----------------------------------------------------------------------------------------------------
+
+LOCAL = ["127.0.0.1"]
+
+
+def with_servers(*servers: dict[str, Any], **settings: Any) -> FakeTurn:
+    return turn_of(settings=m.Settings(mcp_servers=servers, **settings))
+
+
+@pytest.mark.parametrize("tools", [None, {"clock": m.Permission.ALLOW}])
+async def test_a_model_uses_the_servers_of_the_session(tools: dict[str, m.Permission] | None) -> None:
+    async with mcp_over_http() as mine:
+        turn, asked = await talked(
+            "openai", [calls("add", '{"a": 2, "b": 3}', id="a"), calls("mine__clock", id="b"), says("Done.")],
+            with_servers({"type": "url", "name": "mine", "url": mine.url}, tools=tools,
+                         mcp_headers={mine.url: f"Authorization: Bearer {SECRET}"}),
+            tools=["clock"], allow=LOCAL,
+        )
+    names = [tool["function"]["name"] for tool in asked.asked[0].json["tools"]]
+    assert names == ["clock", "add", "mine__clock"]
+    back = {event.call_id: (event.content, event.origin) for event in turn.events if event.name == "tool.returned"}
+    assert back == {"a": ("5", m.ToolOrigin.MCP), "b": ("half past mcp", m.ToolOrigin.MCP)}
+    assert [[type(ask) for ask in asks] for asks in turn.asks] == [[m.PermissionAsk], [m.PermissionAsk]]
+    assert {one.get("authorization") for one in mine.headers} == {f"Bearer {SECRET}"}
+
+
+async def test_no_permission_of_another_tool_is_that_of_a_sessions_tool() -> None:
+    async with mcp_over_http() as mine:
+        card = m.AgentCard(name="agent", tools=(m.AgentTool(spec=m.ToolSpec(name="add")),))
+        server = {"name": "mine", "url": mine.url}
+        turn, _ = await talked(
+            "openai", [calls("add", '{"a": 2, "b": 3}'), says("Done.")],
+            turn_of(settings=m.Settings(mcp_servers=(server,)), agent=card), allow=LOCAL)
+        assert [type(ask) for [ask] in turn.asks] == [m.PermissionAsk]
+        _, asked = await talked(
+            "openai", [says("Done.")],
+            turn_of(settings=m.Settings(mcp_servers=(server,), tools={"add": m.Permission.DENY}), agent=card),
+            allow=LOCAL)
+        assert [tool["function"]["name"] for tool in asked.asked[0].json["tools"]] == ["clock"]
+
+
+async def test_only_the_listed_tools_of_a_server_are_offered() -> None:
+    async with mcp_over_http() as mine:
+        _, asked = await talked(
+            "openai", [says("Done.")], with_servers({"name": "mine", "url": mine.url, "tools": ["add"]}), allow=LOCAL)
+    assert [tool["function"]["name"] for tool in asked.asked[0].json["tools"]] == ["add"]
+
+
+async def test_an_inner_address_is_not_connected_to() -> None:
+    async with mcp_over_http() as mine:
+        _, asked = await talked("openai", [says("Done.")], with_servers({"name": "mine", "url": mine.url}))
+    assert "tools" not in asked.asked[0].json
+    assert mine.headers == []
+
+
+async def test_a_name_that_resolves_to_an_inner_address_is_not_connected_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def looked_up(self: AddressPolicy, host: str, port: int | None = None) -> list[Any]:
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", port))]
+
+    monkeypatch.setattr(AddressPolicy, "looked_up", looked_up)
+    async with mcp_over_http() as mine:
+        url = mine.url.replace("127.0.0.1", "mcp.example.com")
+        turn, asked = await talked("openai", [says("Done.")], with_servers({"name": "mine", "url": url}))
+    [notice] = turn.all(m.NoticePosted)
+    assert "cannot be used" in notice.title
+    assert "tools" not in asked.asked[0].json
+    assert mine.headers == []
+
+
+async def test_a_command_of_a_session_is_never_run(tmp_path: Path) -> None:
+    made_file = tmp_path / "made"
+    _, asked = await talked("openai", [says("Done.")], with_servers(
+        {"type": "stdio", "name": "mine", "command": "touch", "args": [str(made_file)]}), allow=LOCAL)
+    assert "tools" not in asked.asked[0].json
+    assert not made_file.exists()
 
 
 # -- the package ------------------------------------------------------------------------------------------------------

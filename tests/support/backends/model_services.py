@@ -12,6 +12,7 @@ import orjson
 import gateway.model as m
 from gateway.backends.kinds import BackendContext, kind_of
 from gateway.backends.llm.backend import LlmBackend
+from gateway.client import AddressPolicy
 from tests.support.backends.turn_driver import FakeTurn, kindly, play
 from tests.support.client.byte_server import Answer, Server, serving, stream
 from tests.support.client.byte_server import says as answers_with
@@ -74,9 +75,10 @@ def calls(name: str, arguments: str = "{}", id: str = "call_a") -> Answer:
 
 # -- turns ------------------------------------------------------------------------------------------------------------
 
-def made(kind: str, url: str, **settings: Any) -> LlmBackend:
+def made(kind: str, url: str, *, allow: Sequence[str] = (), **settings: Any) -> LlmBackend:
+    """A backend; `allow` are the addresses that clients may name beside public ones."""
     given = {"url": url, "key": KEY, "model": "m", "attempts": 1, "first_byte_seconds": 20, "idle_seconds": 20}
-    backend = kind_of(kind, Path()).make(given | settings, BackendContext(Path())).backend
+    backend = kind_of(kind, Path()).make(given | settings, BackendContext(Path(), AddressPolicy(allow))).backend
     assert isinstance(backend, LlmBackend)
     return backend
 

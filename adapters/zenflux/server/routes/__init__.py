@@ -10,6 +10,7 @@ from gateway.http import Context, json_response
 from .agents import routes_of_agents
 from .conversations import ConversationRoutes
 from .docs import routes_of_docs
+from .mcp_servers import routes_of_mcp_servers
 from .memories import routes_of_memories
 from .runs import ConfirmationRoutes, RunRoutes
 from .scheduled_tasks import TaskRoutes
@@ -29,6 +30,7 @@ def routes(context: Context[ZenfluxSettings]) -> Iterable[web.RouteDef]:
         *_task_routes(TaskRoutes(context), f"{at}/scheduled-tasks"),
         *routes_of_agents(context),
         *routes_of_docs(context),
+        *routes_of_mcp_servers(context),
         *routes_of_memories(context),
         *routes_of_settings(context),
         *routes_of_skills(context),
@@ -100,16 +102,10 @@ def _service_routes(about: ServiceRoutes, at: str) -> list[web.RouteDef]:
 
 NOT_IMPLEMENTED = 501
 NOT_IMPLEMENTED_PATHS = {
-    "/agents/{id}/mcp": "GET",
-    "/agents/{id}/mcp/available": "GET",
-    "/agents/{id}/mcp/{name}": "POST PUT DELETE",
     "/tools": "GET",
     "/tools/schemas": "GET",
     "/tools/register": "POST",
     "/tools/execute": "POST",
-    "/tools/mcp/register": "POST",
-    "/tools/mcp": "GET",
-    "/tools/mcp/{name}": "GET PUT DELETE",
     "/tools/{name}": "GET DELETE",
     "/tools/{name}/invoke": "POST",
     "/realtime/ws": "GET",

@@ -7,7 +7,7 @@ from aiohttp import web
 import gateway.model as m
 from adapters.zenflux import wire
 from adapters.zenflux.server import history, views
-from adapters.zenflux.server.agents import agent_errors, agent_service, default_agent
+from adapters.zenflux.server.agents import choose_agent, default_agent
 from adapters.zenflux.server.chat_service import ChatService, conversation_errors
 from adapters.zenflux.server.history import StoredMessage
 from adapters.zenflux.wire import LOCAL_USER, ZenfluxSettings
@@ -28,8 +28,7 @@ class ConversationRoutes:
 
     async def create(self, request: web.Request) -> web.Response:
         agent = request.query.get("agent_id") or await default_agent(self.context, request[OWNER])
-        with agent_errors(agent):
-            chosen = await agent_service(self.context).choose(request[OWNER], agent)
+        chosen = await choose_agent(self.context, request[OWNER], agent)
         user_id = request.query.get("user_id") or LOCAL_USER
         title = wire.title_param(request)
         named = title if title != self.context.settings.default_title else None  # a client may name the role as we do

@@ -52,7 +52,7 @@ CARD = m.AgentCard(
 
 def _make(settings: Mapping[str, Any], context: BackendContext) -> MadeBackend:
     wanted = AnthropicSettings.model_validate(settings, context=settings_context(context.folder))
-    backend = LlmBackend(CARD, wanted, MessagesService(), context.folder)
+    backend = LlmBackend(CARD, wanted, MessagesService(), context.folder, addresses=context.addresses)
     return MadeBackend(backend, backend.card)
 
 

@@ -1,0 +1,169 @@
+"""MCP servers over HTTP: the user's register, and which servers an agent's sessions have."""
+
+from typing import Any
+
+from aiohttp import web
+
+from adapters.zenflux.server import views
+from adapters.zenflux.server.agents import agent_errors, mcp_server_service
+from adapters.zenflux.wire import (
+    AgentMcpServer,
+    CommandFields,
+    McpServerChange,
+    NewMcpServer,
+    ZenfluxSettings,
+    bool_param,
+)
+from gateway.errors import Forbidden, Invalid
+from gateway.http import OWNER, Context, read_json
+from gateway.resources import McpServerChoice, McpServerDefinition, McpServerNotFound, StoredMcpServer
+
+RESERVED_NAMES = frozenset(("available", "register"))
+"""Names that are paths; they cannot be the names of servers."""
+
+
+class McpServerRoutes:
+    """One method per route."""
+
+    def __init__(self, context: Context[ZenfluxSettings]) -> None:
+        self.context = context
+
+    # -- the register ---------------------------------------------------------------------------------------------
+
+    async def register(self, request: web.Request) -> web.Response:
+        """Store a server; nothing is connected to before a session needs it."""
+        said = await read_json(request, NewMcpServer)
+        _refuse_command(said)
+        if said.server_name in RESERVED_NAMES:
+            raise Invalid(f"server_name: '{said.server_name}' is the name of a path; choose another",
+                          param="server_name")
+        auth = said.auth_config
+        definition = McpServerDefinition(
+            url=said.server_url, auth_type=said.auth_type, description=said.description or "",
+            auth_env=said.auth_env or (auth and (auth.token_env or auth.api_key_env)) or None,
+            capability=said.capability, tools=None if said.tool_filter is None else tuple(said.tool_filter),
+        )
+        token = (auth and (auth.token or auth.api_key)) or None
+        made = await mcp_server_service(self.context).register(request[OWNER], said.server_name, definition, token)
+        return views.reply(self.context, {"server_name": made.name, "registered_tools": [], "failed_tools": []})
+
+    async def listed(self, request: web.Request) -> web.Response:
+        inactive = bool_param(request, "include_inactive", default=False)
+        found = await mcp_server_service(self.context).all(request[OWNER])
+        shown = [self._connection(one) for one in found if inactive or one.is_active]
+        return views.reply(self.context, {"total": len(shown), "servers": shown})
+
+    async def get(self, request: web.Request) -> web.Response:
+        found = await mcp_server_service(self.context).get(request[OWNER], request.match_info["name"])
+        return views.reply(self.context, {**self._connection(found), "connected_tools": []})
+
+    async def update(self, request: web.Request) -> web.Response:
+        said = await read_json(request, McpServerChange)
+        _refuse_command(said)
+        given = said.model_dump(exclude_none=True, exclude=set(CommandFields.model_fields))
+        fields = {"url" if word == "server_url" else word: value for word, value in given.items()}
+        changed = await mcp_server_service(self.context).change(request[OWNER], request.match_info["name"], **fields)
+        return views.reply(self.context, self._shown(changed))
+
+    async def delete(self, request: web.Request) -> web.Response:
+        await mcp_server_service(self.context).delete(request[OWNER], request.match_info["name"])
+        return views.reply(self.context, {"server_name": request.match_info["name"]})
+
+    # -- of an agent ----------------------------------------------------------------------------------------------
+
+    async def of_agent(self, request: web.Request) -> web.Response:
+        inactive, agent_id = bool_param(request, "include_inactive", default=False), request.match_info["id"]
+        with agent_errors(agent_id):
+            found = await mcp_server_service(self.context).of_agent(request[OWNER], agent_id)
+        shown = [self._shown(one) for one in found if inactive or one.is_active]
+        return views.reply(self.context, {"agent_id": agent_id, "total": len(shown), "mcps": shown})
+
+    async def available(self, request: web.Request) -> web.Response:
+        """The servers that are registered, and those that the agent has."""
+        with_enabled, agent_id = bool_param(request, "include_enabled", default=True), request.match_info["id"]
+        service = mcp_server_service(self.context)
+        with agent_errors(agent_id):
+            enabled = {one.name: one for one in await service.of_agent(request[OWNER], agent_id)}
+        known = {one.name: one for one in await service.all(request[OWNER]) if one.definition is not None}
+        shown = [
+            {**self._shown(one), "is_enabled_by_agent": name in enabled}
+            for name, one in {**enabled, **known}.items() if with_enabled or name not in enabled
+        ]
+        return views.reply(self.context, {
+            "agent_id": agent_id, "total": len(shown), "enabled_count": len(enabled), "mcps": shown})
+
+    async def get_of_agent(self, request: web.Request) -> web.Response:
+        agent_id, name = request.match_info["id"], request.match_info["name"]
+        with agent_errors(agent_id):
+            found = await mcp_server_service(self.context).of_agent(request[OWNER], agent_id)
+        for one in found:
+            if one.name == name:
+                return views.reply(self.context, self._shown(one))
+        raise McpServerNotFound(f"agent '{agent_id}' has no MCP server '{name[:128]}'")
+
+    async def enable(self, request: web.Request) -> web.Response:
+        agent_id, said = request.match_info["id"], await _choice(request)
+        choice = McpServerChoice(auth_env=said.auth_env or None, metadata=said.metadata or {})
+        with agent_errors(agent_id):
+            made = await mcp_server_service(self.context).enable(
+                request[OWNER], agent_id, request.match_info["name"], choice)
+        return views.reply(self.context, self._shown(made))
+
+    async def change(self, request: web.Request) -> web.Response:
+        agent_id, said = request.match_info["id"], await read_json(request, AgentMcpServer)
+        with agent_errors(agent_id):
+            changed = await mcp_server_service(self.context).change_choice(
+                request[OWNER], agent_id, request.match_info["name"], **said.model_dump(exclude_none=True))
+        return views.reply(self.context, self._shown(changed))
+
+    async def disable(self, request: web.Request) -> web.Response:
+        agent_id, name = request.match_info["id"], request.match_info["name"]
+        with agent_errors(agent_id):
+            await mcp_server_service(self.context).disable(request[OWNER], agent_id, name)
+        return views.reply(self.context, {"agent_id": agent_id, "server_name": name})
+
+    # -- what clients see -----------------------------------------------------------------------------------------
+
+    def _shown(self, server: StoredMcpServer) -> Any:
+        """A server without tokens; the address of a server of config.yaml is the operator's, and is not shown."""
+        definition, choice = server.definition or McpServerDefinition(url=""), server.choice or McpServerChoice()
+        return self.context.table.object(
+            "mcp_server", number=server.number, name=server.name, url=definition.url,
+            auth_type=definition.auth_type, auth_env=choice.auth_env or definition.auth_env,
+            agent_id=server.agent_id, is_global=server.agent_id is None, is_active=server.is_active,
+            capability=definition.capability, description=definition.description, created_at=server.created_at,
+            updated_at=server.updated_at, metadata=choice.metadata,
+        )
+
+    def _connection(self, server: StoredMcpServer) -> dict[str, Any]:
+        """A server of the register: sessions connect to it, the register does not."""
+        return {**self._shown(server), "is_connected": False, "connected_tools_count": 0}
+
+
+def _refuse_command(said: CommandFields) -> None:
+    if said.command is not None or said.args is not None:
+        raise Forbidden("an MCP server of a client is an address: commands of clients are never run")
+
+
+async def _choice(request: web.Request) -> AgentMcpServer:
+    """The body of a request that may have none."""
+    if not request.can_read_body:
+        return AgentMcpServer()
+    return await read_json(request, AgentMcpServer)
+
+
+def routes_of_mcp_servers(context: Context[ZenfluxSettings]) -> list[web.RouteDef]:
+    routes, of_agents, at = McpServerRoutes(context), f"{context.mount}/agents/{{id}}/mcp", f"{context.mount}/tools/mcp"
+    return [
+        web.get(of_agents, routes.of_agent),
+        web.get(f"{of_agents}/available", routes.available),
+        web.get(f"{of_agents}/{{name}}", routes.get_of_agent),
+        web.post(f"{of_agents}/{{name}}", routes.enable),
+        web.put(f"{of_agents}/{{name}}", routes.change),
+        web.delete(f"{of_agents}/{{name}}", routes.disable),
+        web.post(f"{at}/register", routes.register),
+        web.get(at, routes.listed),
+        web.get(f"{at}/{{name}}", routes.get),
+        web.put(f"{at}/{{name}}", routes.update),
+        web.delete(f"{at}/{{name}}", routes.delete),
+    ]

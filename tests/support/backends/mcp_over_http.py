@@ -1,0 +1,54 @@
+"""A real MCP server over HTTP for tests, at a port of its own, with the headers of its requests."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import uvicorn
+
+from tests.support.gateway_server import until
+
+
+@dataclass
+class McpOverHttp:
+    """Where the server is, and what it was asked with."""
+
+    url: str = ""
+    headers: list[dict[str, str]] = field(default_factory=list)
+
+
+@asynccontextmanager
+async def mcp_over_http() -> AsyncIterator[McpOverHttp]:
+    from mcp.server.mcpserver import MCPServer
+
+    server, told = MCPServer("tests"), McpOverHttp()
+
+    @server.tool(title="Addition")
+    def add(a: int, b: int) -> str:
+        """Adds two numbers."""
+        return str(a + b)
+
+    @server.tool()
+    def clock() -> str:
+        """Tells the time, as another tool does, too."""
+        return "half past mcp"
+
+    app = server.streamable_http_app()
+
+    async def recorded(scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "http":
+            told.headers.append({name.decode(): value.decode() for name, value in scope["headers"]})
+        await app(scope, receive, send)
+
+    config = uvicorn.Config(recorded, port=0, log_level="error", timeout_graceful_shutdown=1)
+    listening = uvicorn.Server(config)
+    serving = asyncio.create_task(listening._serve())
+    await until(lambda: listening.started)
+    told.url = f"http://127.0.0.1:{listening.servers[0].sockets[0].getsockname()[1]}/mcp"
+    try:
+        yield told
+    finally:
+        listening.should_exit = True
+        await serving
