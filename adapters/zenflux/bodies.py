@@ -342,7 +342,7 @@ class TaskBody(Body, frozen=True, kw_only=True):
     schedule: Any
 
 
-class TaskJob(Body, frozen=True, kw_only=True):
+class TaskJobBody(Body, frozen=True, kw_only=True):
     row: ClassVar[str] = "task.job"
     id: str
     title: str
@@ -350,7 +350,7 @@ class TaskJob(Body, frozen=True, kw_only=True):
     cron: str
 
 
-class TaskRun(Body, frozen=True, kw_only=True):
+class TaskRunBody(Body, frozen=True, kw_only=True):
     row: ClassVar[str] = "task.run"
     name: str
     status: str
@@ -372,7 +372,7 @@ class MemoryBody(Body, frozen=True, kw_only=True):
     metadata: Mapping[str, Any]
 
 
-class SkillBody(Body, frozen=True, kw_only=True):
+class ShownSkillBody(Body, frozen=True, kw_only=True):
     """A skill; there are rows for its summary and its details."""
 
     name: str
@@ -387,7 +387,7 @@ class SkillBody(Body, frozen=True, kw_only=True):
     created_at: float
 
 
-class SkillFile(Body, frozen=True, kw_only=True):
+class SkillFileBody(Body, frozen=True, kw_only=True):
     row: ClassVar[str] = "skill.file"
     name: str
     kind: str
@@ -422,7 +422,7 @@ class CategoryBody(Body, frozen=True, kw_only=True):
     files: Sequence[Any]
 
 
-class DocumentEntry(Body, frozen=True, kw_only=True):
+class DocumentEntryBody(Body, frozen=True, kw_only=True):
     row: ClassVar[str] = "document.entry"
     name: str
     path: str
@@ -491,11 +491,11 @@ OBJECTS: Mapping[str, type[Body]] = {
         ResumedFrame, StoppedFrame, RefusedFrame, PongFrame, TickFrame, PingFrame, OpeningBody, UsageBody, ImageBlock,
         Blocks, ResultBlock, SentFile, ConfirmationBody, OpenConfirmation, QuestionBody, ChoiceBody, ConversationBody,
         MessageBody, SessionBody, RunBody, TroubleBody, StopBody, EndBody, PreviewBody, PreloadBody, SummaryBody,
-        FoundBody, TaskBody, TaskJob, TaskRun, MemoryBody, SkillFile, CategoryBody, DocumentEntry, DocumentBody,
-        FileBody, McpServerBody, ScheduledTaskBody, EmbeddingStatus, HealthBody, MetricsBody,
+        FoundBody, TaskBody, TaskJobBody, TaskRunBody, MemoryBody, SkillFileBody, CategoryBody, DocumentEntryBody,
+        DocumentBody, FileBody, McpServerBody, ScheduledTaskBody, EmbeddingStatus, HealthBody, MetricsBody,
     )},
     **dict.fromkeys(AGENT_ROWS, AgentBody),
-    **dict.fromkeys(SKILL_ROWS, SkillBody),
+    **dict.fromkeys(SKILL_ROWS, ShownSkillBody),
     **dict.fromkeys(LIST_ROWS, ListBody),
 }
 """The rows of the table's objects, each with the struct whose fields it spells."""
