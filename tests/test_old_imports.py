@@ -10,7 +10,7 @@ import gateway.model as m
 from gateway.backends import EventWriter, ToolExecutor
 
 OLD = {
-    "gateway.backends": ["Pen", "Round", "Result", "enabled", "builtin", "Replays", "files_of", "Kind", "Factory"],
+    "gateway.backends": ["Pen", "Round", "Result", "enabled", "builtin", "Replays", "Kind", "Factory"],
     "gateway.model": ["Capabilities", "Topic", "Trigger", "Level", "Entry", "in_words", "in_markdown", "encode",
                       "decode", "read_json"],
     "gateway.ports": ["Confined", "Forgetting", "Resuming", "Scoped"],

@@ -9,7 +9,7 @@ from typing import Any
 from adapters import known_dialects
 from tests.support.gateway_server import Served, serving
 
-ZENFLUX, CAS, BLADE = "/api/v1", "/api/v1/cloud", "/api"
+AAP, ZENFLUX, CAS, BLADE = "/aap", "/api/v1", "/api/v1/cloud", "/api"
 
 
 @dataclass(frozen=True)
@@ -75,6 +75,25 @@ async def test_a_conversation_of_zenflux_shows_its_agent_in_cas(tmp_path: Path) 
         talk = await caller.call("POST", f"{ZENFLUX}/conversations?agent_id=tutor")
         session = await caller.call("GET", f"{CAS}/sessions/{talk['data']['id']}")
         assert (session["agent"]["id"], session["agent"]["system"]) == ("tutor", "You teach.")
+
+
+async def test_an_agent_that_was_made_elsewhere_is_an_agent_of_aap(tmp_path: Path) -> None:
+    async with calling(tmp_path) as caller:
+        await caller.call("POST", f"{ZENFLUX}/agents", TUTOR)
+        [demo, tutor] = (await caller.call("GET", f"{AAP}/meta"))["agents"]
+        assert (demo["name"], tutor["name"], tutor["title"]) == ("demo", "tutor", "Tutor")
+        assert "clock" not in [tool["name"] for tool in tutor["tools"]]
+        wrong = {"agent": {"name": "tutor", "tools": [{"name": "clock"}]}}
+        assert "has no tool 'clock'" in str(await caller.call("POST", f"{AAP}/sessions", wrong, status=400))
+        asked = {"agent": {"name": "tutor", "tools": [{"name": "calc", "trust": True}]}}
+        session = (await caller.call("POST", f"{AAP}/sessions", asked, status=201))["sessionId"]
+        shown = await caller.call("GET", f"{AAP}/sessions/{session}")
+        assert shown["agent"]["name"] == "tutor"
+        assert (await caller.call("GET", f"{ZENFLUX}/conversations/{session}"))["agent_id"] == "tutor"
+        view = caller.served.gateway.table.get(session).view
+        assert (view.agent, view.settings.system, view.settings.tools) == ("demo", "You teach.", {"calc": "allow"})
+        await caller.call("PUT", f"{ZENFLUX}/agents/tutor", {"is_active": False})
+        assert len((await caller.call("GET", f"{AAP}/meta"))["agents"]) == 1
 
 
 async def test_memories_of_zenflux_and_blade_are_the_same(tmp_path: Path) -> None:

@@ -136,6 +136,11 @@ class SessionView(Struct, kw_only=True):
         return [*instructions, summary, *self.entries[self.compacted_to:]]
 
     @property
+    def agent_id(self) -> str:
+        """The agent as clients know it: the one that a user made, or the one of the settings."""
+        return self.settings.agent_id or self.agent
+
+    @property
     def shown_metadata(self) -> dict[str, Any]:
         """What clients may see of the metadata."""
         return public_metadata(self.metadata)

@@ -77,6 +77,11 @@ class StoredAgent:
     archived_at: float | None = None
     configured: m.AgentCard | None = None
 
+    @property
+    def semantic_version(self) -> str:
+        """The version in three numbers, as clients of some dialects expect it."""
+        return self.configured.version if self.configured else f"{self.version}.0.0"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChosenAgent:
@@ -248,7 +253,7 @@ class AgentService:
         allowed = made.tools if made.tools is not None else {tool.spec.name: tool.permission for tool in base.tools}
         return replace(
             base, name=agent.agent_id, title=made.name, description=made.description, model=made.model or base.model,
-            version=str(agent.version),
+            version=agent.semantic_version,
             tools=tuple(replace(tool, permission=allowed[tool.spec.name]) for tool in base.tools
                         if tool.spec.name in allowed),
         )

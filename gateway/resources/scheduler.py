@@ -114,7 +114,7 @@ class Scheduler:
         if last and last[0].run.status == "running":
             raise Conflict(f"task '{task_id}' is running already")
         running: dict[str, StoredRun] = {}
-        run = await self._start(task, self._clock(), running)
+        run = await self._start(task, None, running)
         if running:
             follower = asyncio.get_running_loop().create_task(self._follow(run), name=f"task {task_id}")
             self._followers.add(follower)
@@ -142,7 +142,7 @@ class Scheduler:
             return kept.task.timetable.next_after(since)
         return self._next[kept.task_id, kept.version]
 
-    async def _start(self, kept: StoredTask, due: float, running: dict[str, StoredRun]) -> StoredRun:
+    async def _start(self, kept: StoredTask, due: float | None, running: dict[str, StoredRun]) -> StoredRun:
         """Store the run, then start it: if the server dies in between, the task is not started twice."""
         now = self._clock()
         run = await self._schedules.began(kept.owner, TaskRun(task_id=kept.task_id, triggered_at=now), due)

@@ -206,13 +206,17 @@ class Schedules:
 
     # -- runs -----------------------------------------------------------------------------------------------------
 
-    async def began(self, owner: str, run: TaskRun, due: float) -> StoredRun:
-        """Store a run and delete the oldest ones; `Conflict` if the run that was due then has begun already."""
+    async def began(self, owner: str, run: TaskRun, due: float | None) -> StoredRun:
+        """Store a run and delete the oldest ones; `Conflict` if the run that was due then has begun already.
+
+        A run that was started by hand was due at no time.
+        """
         old = await self._resources.list(RUN, owner, parent=run.task_id, limit=MAX_STORED_RUNS + PAGE)
         for one in old[MAX_STORED_RUNS - 1:]:
             await self._resources.delete(RUN, owner, one.resource_id)
         return _run(await self._resources.create(
-            RUN, owner, msgspec.to_builtins(run), parent=run.task_id, resource_id=_id_of(run.task_id, due),
+            RUN, owner, msgspec.to_builtins(run), parent=run.task_id,
+            resource_id=random_id(RUN) if due is None else _id_of(run.task_id, due),
         ))
 
     async def note(self, kept: StoredRun, **changes: object) -> StoredRun:

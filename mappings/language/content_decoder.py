@@ -5,7 +5,7 @@ A file that has an address and no name in its block has an empty one.
 
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Any, get_type_hints
+from typing import Any, cast, get_type_hints
 
 from msgspec import Struct
 
@@ -52,30 +52,44 @@ class ContentDecoder:
         if not isinstance(block, dict):
             return None
         word = block.get(self._key)
-        for reader, is_known in self._readers.get(word if isinstance(word, str) else None, ()):
-            if is_known or reader.fits(block):
+        for reader in self._readers.get(word if isinstance(word, str) else None, ()):
+            if reader.is_known or reader.fits(block):
                 try:
-                    part: m.AnyPart = make_struct(PART_TYPES[reader.cue], part_fields(reader.cue, reader.read(block)))
-                    return part
+                    return reader.read(block)
                 except (UnreadableBody, TypeError):
                     continue
         return None
 
 
-Readers = dict[str | None, list[tuple[SpellingReader, bool]]]
-"""By the word of a block: its readers, and whether the word alone tells that it is the one."""
+class PartReader:
+    """One spelling of a kind of blocks; `is_known` tells whether the word of a block alone says that it is this one."""
+
+    __slots__ = ("_fields", "_is_plain", "_part", "fits", "is_known", "kind")
+
+    def __init__(self, spelling: Spelling, *, is_known: bool) -> None:
+        row = SpellingReader(spelling, frozenset(spelling.constants), None)
+        self.kind, self.is_known, self.fits, self._fields = spelling.cue, is_known, row.fits, row.read
+        self._part = PART_TYPES[self.kind]
+        names = {one.name for one in spelling.readers}
+        self._is_plain = self.kind != FILE and BASE64 not in names and not names & _nested_structs(self._part).keys()
+
+    def read(self, block: Any) -> m.AnyPart:
+        """Raises `UnreadableBody`, or TypeError where a field is missing."""
+        given = self._fields(block)
+        if self._is_plain and None not in given.values():
+            return cast(m.AnyPart, self._part(**given))
+        return cast(m.AnyPart, make_struct(self._part, part_fields(self.kind, given)))
 
 
-def _told_apart_by_one_member(spellings: Sequence[Spelling]) -> tuple[str | None, Readers]:
+def _told_apart_by_one_member(spellings: Sequence[Spelling]) -> tuple[str | None, dict[str | None, list[PartReader]]]:
     """The member that all kinds of blocks have a word for, and the readers of each word; without one, all of them."""
-    readers = [(one, SpellingReader(one, frozenset(one.constants), None)) for one in spellings]
     common = [path for path in (spellings[0].constants if spellings else ())
               if len(path) == 1 and all(isinstance(one.constants.get(path), str) for one in spellings)]
     if not common:
-        return None, {None: [(reader, False) for _, reader in readers]}
-    found: Readers = {}
-    for one, reader in readers:
-        found.setdefault(one.constants[common[0]], []).append((reader, len(one.constants) == 1))
+        return None, {None: [PartReader(one, is_known=False) for one in spellings]}
+    found: dict[str | None, list[PartReader]] = {}
+    for one in spellings:
+        found.setdefault(one.constants[common[0]], []).append(PartReader(one, is_known=len(one.constants) == 1))
     return str(common[0][0]), found
 
 

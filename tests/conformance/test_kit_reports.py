@@ -329,7 +329,7 @@ def test_transcripts_are_a_file_per_case(report: Report, tmp_path: Path) -> None
 async def test_a_key_that_the_server_returns_is_in_no_report(examine_blade: Examine, tmp_path: Path) -> None:
     server = load_faults("blade")["plaintext-twice"].server(key=KEY)
     minted: list[str] = []
-    keep, server.tokens = server.tokens, Kept(minted)
+    keep, server.state.tokens = server.state.tokens, Kept(minted)
     assert keep == {}
     found = await examine_blade(server, "BL-KEY-01", "BL-KEY-02", "BL-KEY-03")
     assert [item.requirement.id for item in found.of(F)] == ["BL-KEY-03"] and minted

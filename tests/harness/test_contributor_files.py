@@ -45,7 +45,8 @@ def test_a_wheel_says_that_its_packages_are_typed() -> None:
 
 
 def test_a_wheel_contains_every_file_of_its_packages() -> None:
-    patterns = ["*.py", *PROJECT["tool"]["setuptools"]["package-data"]["*"]]
+    data: dict[str, list[str]] = PROJECT["tool"]["setuptools"]["package-data"]
+    patterns = ["*.py", *(pattern.rpartition("/")[2] for patterns in data.values() for pattern in patterns)]
     files = (path for name in PROJECT["tool"]["mypy"]["packages"] for path in (ROOT / name).rglob("*.*"))
     left_out = [str(path.relative_to(ROOT)) for path in files
                 if path.is_file() and path.parent.name != "__pycache__"

@@ -17,7 +17,7 @@ from mappings.language.check import COMMANDS_BY_KIND
 from mappings.language.compile import ExpressionCompiler
 from mappings.language.encoder import Framing
 from mappings.language.expressions import EACH, Node, Slot, nested_row, slots, wrap_in_envelope
-from mappings.language.filters import to_json
+from mappings.language.filters import to_builtins, to_json
 from mappings.language.frame_decoder import BindingReader, Spelling
 from mappings.language.scopes import MODEL_ENUMS, extra_scope
 from mappings.language.shape import FrameTemplate
@@ -154,8 +154,17 @@ def member_values(table: Table, slot: Slot, reader: BindingReader, hints: Mappin
             return st.sampled_from(list(dict.fromkeys(table._draft.shape.reads[name].values())))
     hint = hints.get(slot.name, Any)
     if not slot.steps and not slot.filters and conversion(hint) and hint != m.Content:
-        return st.from_type(hint)
+        return st.from_type(hint).filter(is_within_json)
     return TEXTS if hint == m.Content and not slot.filters else values_of(slot, reader, table)
+
+
+def is_within_json(value: Any) -> bool:
+    """Whether JSON as the gateway reads it has the value: of integers, those of 64 bits."""
+    try:
+        orjson.dumps(value, to_builtins)
+    except TypeError:
+        return False
+    return True
 
 
 def object_values(table: Table, name: str) -> Any:

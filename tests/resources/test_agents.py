@@ -127,7 +127,7 @@ async def test_a_session_gets_what_the_agent_has(agents: AgentService) -> None:
 async def test_a_card_has_the_enabled_tools_only(agents: AgentService) -> None:
     made = await agents.create("ann", TUTOR.changed("x", tools={"clock": m.Permission.ASK}), "tutor")
     card = agents.shown_card(made)
-    assert (card.name, card.title, card.version) == ("tutor", "Tutor", "1")
+    assert (card.name, card.title, card.version) == ("tutor", "Tutor", "1.0.0")
     assert [(tool.spec.name, tool.permission) for tool in card.tools] == [("clock", m.Permission.ASK)]
     everything = agents.shown_card(await agents.create("ann", TUTOR, "all"))
     assert [tool.spec.name for tool in everything.tools] == ["clock", "search"]

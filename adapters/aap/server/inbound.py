@@ -59,8 +59,8 @@ def commands_of(body: wire.NewTurn, view: m.SessionView, card: m.AgentCard, tabl
 
 def _configured(body: wire.NewTurn, view: m.SessionView, card: m.AgentCard) -> list[m.AnyCommand]:
     agent, settings = body.agent or wire.AgentOverride(), view.settings
-    if agent.name not in (None, view.agent):
-        raise Invalid(f"agent.name: the session's agent is '{view.agent}' and cannot change", param="agent.name")
+    if agent.name not in (None, view.agent_id):
+        raise Invalid(f"agent.name: the session's agent is '{view.agent_id}' and cannot change", param="agent.name")
     if agent.options is not None:
         settings = replace(settings, options=settings.options | _unmasked(agent.options, card, settings))
     if agent.tools is not None:

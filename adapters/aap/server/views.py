@@ -80,7 +80,7 @@ def _session(view: m.SessionView, card: m.AgentCard) -> SessionBody:
     hidden = {name: SECRET_MASK if value else "" for name, value in filled.secrets.items()}
     tools = {t.spec.name: t.permission for t in card.tools} if filled.tools is None else filled.tools
     agent = SessionAgentBody(
-        name=view.agent, options=filled.options | hidden,
+        name=view.agent_id, options=filled.options | hidden,
         tools=[
             ServerToolBody(name=name, trust=permission is m.Permission.ALLOW)
             for name, permission in tools.items() if permission is not m.Permission.DENY

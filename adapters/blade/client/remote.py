@@ -38,7 +38,7 @@ from gateway.ports import (
 
 from .decoder import Decoder
 from .readers import COMPACTION, meanings, rows
-from .requests import answer_body, message_body, session_body
+from .requests import answer_body, compact_body, message_body, session_body, stop_body
 from .turn_stream import ACKNOWLEDGED, ReadPosition, RestQueries, TurnStream
 
 API_PATH, SOCKET_PATH = "/api", "/socket.io/"
@@ -156,7 +156,7 @@ class Remote:
     ) -> AsyncGenerator[DecodedItem, None]:
         known = self._session(session_id)
         known.decoder = Decoder(self._mint)
-        sent = (("chat:compact", {"session_id": session_id}) if isinstance(command, m.Compact)
+        sent = (("chat:compact", compact_body(session_id)) if isinstance(command, m.Compact)
                 else ("chat:send", message_body(session_id, command, settings)))
         known.since = known.position.turn
         known.redactor = Redactor((self._key, *settings.secrets.values()))
@@ -264,7 +264,7 @@ async def _send_stop(
     connection: SocketIOConnection, upstream: HttpClient, queries: RestQueries, session_id: str,
 ) -> None:
     """Older servers stop a chat and do not acknowledge that: then the status of the session counts."""
-    sent = await connection.emit("chat:stop", {"session_id": session_id})
+    sent = await connection.emit("chat:stop", stop_body(session_id))
     try:
         while not isinstance(
             packet := await connection.receive(min(STOP_SECONDS, upstream.timeouts.first_byte)), Acknowledgement

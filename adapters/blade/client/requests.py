@@ -18,75 +18,78 @@ NO_ANSWER, NO_OUTPUT = "No answer was given.", "(no output)"
 
 # -- sessions ---------------------------------------------------------------------------------------------------------
 
-def session_body(opening: NewRemoteSession, agent: str | None) -> dict[str, Any]:
+def session_body(opening: NewRemoteSession, agent: str | None) -> Any:
     """A new session. Blade has no system prompt, no history, no tools of clients and no permissions that ask."""
     settings = opening.settings
-    body: dict[str, Any] = {"intent": opening.title or UNTITLED, "is_persistent": False, "model": settings.model}
-    if agent is not None:
-        body["solution_id"] = agent
-    if settings.tools is not None:
-        denied = [name for name, permission in settings.tools.items() if permission is m.Permission.DENY]
-        body["disable_tools"] = denied if len(denied) < len(settings.tools) else True
-    return body
+    return builtin_blade_table().object(
+        "session.new", intent=opening.title or UNTITLED, model=settings.model, agent=agent,
+        disabled=None if settings.tools is None else _disabled(settings.tools),
+    )
+
+
+def _disabled(tools: dict[str, m.Permission]) -> list[str] | bool:
+    denied = [name for name, permission in tools.items() if permission is m.Permission.DENY]
+    return denied if len(denied) < len(tools) else True
 
 
 # -- messages ---------------------------------------------------------------------------------------------------------
 
-def message_body(session_id: str, command: m.SendMessage, settings: m.Settings) -> dict[str, Any]:
+def message_body(session_id: str, command: m.SendMessage, settings: m.Settings) -> Any:
     """Options and secrets are the environment of a chat: the server stores none of them with the session."""
     env = {**settings.options, **settings.secrets, **command.variables}
-    body: dict[str, Any] = {
-        "session_id": session_id, "message": _message(command), "headless": command.headless,
-        "model": command.model or settings.model, "output_schema": command.output_schema,
-        "runtime_env": {name: value if isinstance(value, str) else orjson.dumps(value).decode()
-                        for name, value in env.items()},
-    }
-    if command.mode in MODES:
-        body["mode"] = command.mode
-    return body
+    return builtin_blade_table().message(
+        "chat.message", command, session_id=session_id, content=_content(command.content),
+        model=command.model or settings.model, mode=command.mode if command.mode in MODES else None,
+        variables={name: value if isinstance(value, str) else orjson.dumps(value).decode()
+                   for name, value in env.items()},
+    )
 
 
-def _message(command: m.SendMessage) -> str | list[dict[str, Any]]:
-    content = command.content
+def _content(content: m.Content) -> Any:
     if isinstance(content, str):
         return content
-    return [spelled for part in content if (spelled := _part(part)) is not None]
+    return [sent for part in content if (sent := _part(part)) is not None]
 
 
-def _part(part: m.AnyPart) -> dict[str, Any] | None:
-    """A part that Blade does not have becomes text."""
+def _part(part: m.AnyPart) -> m.AnyPart | dict[str, Any] | None:
+    """A part that Blade does not have becomes text; a file stands in the message itself."""
     match part:
-        case m.TextPart(text=words):
-            return {"type": "text", "text": words}
-        case m.ImagePart(url=url) if url.startswith(("http:", "https:", "data:")):
-            spelled: dict[str, Any] = builtin_blade_table().object("parts", content=(part,))[0]
-            return spelled
-        case m.ImagePart():
-            return {"type": "text", "text": m.image_markdown(part)}
+        case m.TextPart():
+            return part
+        case m.ImagePart(url=url):
+            is_taken = url.startswith(("http:", "https:", "data:"))
+            return part if is_taken else m.TextPart(text=m.image_markdown(part))
         case m.FilePart(name=name, url=url):
             head, _, data = (url or "").partition(";base64,")
             if head.startswith("data:") and data:
-                return {"type": "file", "name": name, "data": data}
-            return {"type": "text", "text": f"[{name}]({url})" if url else f"[{name}]"}
+                sent: dict[str, Any] = builtin_blade_table().object("file.sent", name=name, data=data)
+                return sent
+            return m.TextPart(text=f"[{name}]({url})" if url else f"[{name}]")
         case m.DataPart(content=content):
-            return {"type": "text", "text": orjson.dumps(content).decode()}
+            return m.TextPart(text=orjson.dumps(content).decode())
     return None
+
+
+def compact_body(session_id: str) -> Any:
+    return builtin_blade_table().message("chat.compact", session_id=session_id)
+
+
+def stop_body(session_id: str) -> Any:
+    return builtin_blade_table().message("chat.stop", session_id=session_id)
 
 
 # -- answers ----------------------------------------------------------------------------------------------------------
 
-def answer_body(session_id: str, asked: RemoteAsk, answer: m.Answer) -> dict[str, Any]:
+def answer_body(session_id: str, asked: RemoteAsk, answer: m.Answer) -> Any:
     """An answer as picks and text; every answer settles the ask."""
     selections, custom = _picks(asked, answer)
     for number in range(len(asks.questions_of(asked.ask))):
         if not selections.get(str(number)) and not custom.get(str(number)):
             custom[str(number)] = _words_for(answer)
-    return {
-        "session_id": session_id, "message": answer.message if isinstance(answer, m.AnswerQuestion) else "",
-        "askuser_answer": builtin_blade_table().object(
-            "answer.picks", call_id=asked.ref, selections=selections, custom=custom,
-        ),
-    }
+    return builtin_blade_table().message(
+        "answer.question", session_id=session_id, request_id=asked.ref, selections=selections, custom=custom,
+        message=answer.message if isinstance(answer, m.AnswerQuestion) else "",
+    )
 
 
 def _picks(asked: RemoteAsk, answer: m.Answer) -> tuple[dict[str, list[int]], dict[str, str]]:

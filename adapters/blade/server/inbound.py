@@ -18,16 +18,11 @@ from gateway.ports import DialectTable, ParsedFrame
 
 from .turn_state import wire_call_id
 
-MESSAGES = {
-    "chat.message": ("content", "model", "mode", "headless", "schema", "variables"),
-    "answer.question": ("request_id", "selections", "custom", "message"),
-    "answer.permission": ("request_id", "granted", "reason"),
-    "answer.client_tool": ("request_id", "content"),
-    "answer.continuation": ("request_id", "proceed"),
-    "answer.rollback": ("request_id", "option"),
-    "chat.stop": (),
-    "chat.compact": (),
-}
+MESSAGES = (
+    "chat.message", "answer.question", "answer.permission", "answer.client_tool", "answer.continuation",
+    "answer.rollback", "chat.stop", "chat.compact",
+)
+"""The client messages that the table spells."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,19 +42,18 @@ def has_content(body: wire.ChatSend) -> bool:
 # -- an answer --------------------------------------------------------------------------------------------------------
 def answer_of(body: wire.ChatSend, view: m.SessionView, table: DialectTable) -> m.AnyCommand:
     """The command that settles the ask the answer is for; a refusal if there is none, or it does not fit."""
-    answer = body.askuser_answer
-    assert answer is not None
-    found = pending_ask(answer.tool_call_id, view)
-    selections = {number: tuple(picks) for number, picks in answer.selections.items()}
-    custom = {number: said for number, said in answer.custom.items() if said}
-    if answer.answer is not None:
-        selections, custom = picks_from_words(questions_of(found.ask), answer.answer)
+    said = table.read_message("answer.question", {**_sent(body), "message": _words(body.message)})
+    found = pending_ask(said["request_id"], view)
+    selections = said["selections"] or {}
+    custom = {number: words for number, words in (said["custom"] or {}).items() if words}
+    if said["answer"] is not None:
+        selections, custom = picks_from_words(questions_of(found.ask), said["answer"])
     for number, picks in selections.items():
         if len(set(picks)) < len(picks):
             raise Invalid(f"question {number} names a choice twice: {list(picks)}")
     given = answer_bindings(found, selections, custom)
     if found.ask.kind == "question":
-        given["message"] = _words(body.message)
+        given["message"] = said["message"]
     return table.command(f"answer.{found.ask.kind}", request_id=found.request_id, **given)
 
 
@@ -78,11 +72,21 @@ def _words(message: str | list[Any]) -> str:
 
 
 # -- a message --------------------------------------------------------------------------------------------------------
-def message_of(body: wire.ChatSend, content: m.Content, env: dict[str, str], table: DialectTable) -> m.AnyCommand:
-    return table.command(
-        "chat.message", content=content, model=body.model, mode=body.mode, headless=bool(body.headless),
-        schema=body.output_schema, variables=env | body.runtime_env,
-    )
+def message_of(
+    body: wire.ChatSend, files: Sequence[m.FilePart], env: dict[str, str], card: m.AgentCard, table: DialectTable,
+) -> m.AnyCommand:
+    """The command of a message, with stored files in the place of their data."""
+    said = table.read_message("chat.message", _sent(body))
+    said["content"] = content_of(said["content"], files, card)
+    said["variables"] = env | said["variables"]
+    return table.command("chat.message", **said)
+
+
+def _sent(body: wire.ChatSend) -> dict[str, Any]:
+    """The message as it was sent, after it was validated."""
+    message, answer = body.message, body.askuser_answer
+    parts = message if isinstance(message, str) else [part.model_dump() for part in message]
+    return {**body.__dict__, "message": parts, "askuser_answer": None if answer is None else answer.__dict__}
 
 
 def image_addresses(message: str | list[Any]) -> Iterator[tuple[str, str]]:
@@ -107,23 +111,19 @@ def _decoded(part: wire.FilePartIn) -> bytes:
         raise Invalid(f"file '{part.name}': data is not base64", param="message") from None
 
 
-def content_of(message: str | list[Any], files: list[m.FilePart], card: m.AgentCard) -> m.Content:
-    """The parts, with stored files in the place of their data; a bare string stays one."""
-    if isinstance(message, str):
-        return message
+def content_of(said: m.Content, files: Sequence[m.FilePart], card: m.AgentCard) -> m.Content:
+    """The parts, with stored files in the place of those that were sent; a bare string stays one."""
+    if isinstance(said, str):
+        return said
     stored = iter(files)
-    return tuple(_part(part, stored, card) for part in message)
+    return tuple(next(stored) if isinstance(part, m.FilePart) else _accepted(part, card) for part in said)
 
 
-def _part(part: Any, stored: Iterator[m.FilePart], card: m.AgentCard) -> m.AnyPart:
-    if isinstance(part, wire.TextPartIn):
-        return m.TextPart(text=part.text)
-    if isinstance(part, wire.FilePartIn):
-        return next(stored)
-    if not card.takes_image(part.image_url.url):
-        kind = card.image_kind(part.image_url.url)
-        raise Unsupported(f"agent '{card.name}' does not take images by {kind} address")
-    return m.ImagePart(url=part.image_url.url)
+def _accepted(part: m.AnyPart, card: m.AgentCard) -> m.AnyPart:
+    """The part, if the agent takes its image."""
+    if isinstance(part, m.ImagePart) and not card.takes_image(part.url):
+        raise Unsupported(f"agent '{card.name}' does not take images by {card.image_kind(part.url)} address")
+    return part
 
 
 def recorded_commands(frame: ParsedFrame, view: m.SessionView, table: DialectTable) -> Sequence[m.AnyCommand]:
@@ -145,12 +145,11 @@ def _recorded_message(body: dict[str, Any], view: m.SessionView, table: DialectT
         return [answer_of(sent, view, table)]
     parts = sent.message if not isinstance(sent.message, str) else []
     files = [m.FilePart(name=part.name) for part in parts if isinstance(part, FilePartIn)]
-    content = content_of(sent.message, files, m.ANY_AGENT)
-    return [message_of(sent, content, {}, table)] if has_content(sent) else ()
+    return [message_of(sent, files, {}, m.ANY_AGENT, table)] if has_content(sent) else ()
 
 
 def _recorded_turn(turn: dict[str, Any], table: DialectTable) -> Sequence[m.AnyCommand]:
     blocks = turn.get("blocks") if isinstance(turn.get("blocks"), list) else []
     words = [block.get("content") for block in blocks or () if isinstance(block, dict) and block.get("type") == "text"]
     text = "\n".join(word for word in words if isinstance(word, str))
-    return [message_of(ChatSend(message=text), text, {}, table)] if text else ()
+    return [message_of(ChatSend(message=text), (), {}, m.ANY_AGENT, table)] if text else ()

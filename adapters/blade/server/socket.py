@@ -125,9 +125,8 @@ class ChatSocket:
         try:
             for upload in inbound.uploads_of(body.message):
                 files.append(await self._store(owner, upload))  # noqa: PERF401  # the stored files are known if one fails
-            content = inbound.content_of(body.message, files, context.agent_of(view))
             env = view.private(context.dialect).get(m.SECRETS, {})
-            message = inbound.message_of(body, content, env, context.table)
+            message = inbound.message_of(body, files, env, context.agent_of(view), context.table)
             return await context.sessions.submit(owner, session_id, [message])
         except OutcomeUnknown:
             raise

@@ -65,11 +65,6 @@ async def default_agent(context: Context[ZenfluxSettings], owner: str) -> str:
     return chosen or next(iter(context.agents), "")
 
 
-def agent_id_of(view: m.SessionView) -> str:
-    """The agent of a conversation: the one that a user made, or the one of the settings."""
-    return view.settings.agent_id or view.agent
-
-
 def new_definition(service: AgentService, said: NewAgent) -> AgentDefinition:
     made = AgentDefinition(name=said.name, description=said.description or "", system=said.prompt)
     return changed_definition(service, made, said)
@@ -114,7 +109,7 @@ def agent_view(
     enabled = {tool.spec.name: made.tools is None or tool.spec.name in made.tools for tool in base.tools}
     return {
         "agent_id": agent.agent_id, "name": made.name, "description": made.description or "",
-        "version": agent.configured.version if agent.configured else str(agent.version),
+        "version": agent.semantic_version,
         "is_active": made.is_active, "model": made.model or base.model or base.name,
         "plan_manager_enabled": bool(own.get("plan_manager_enabled")),
         "enabled_capabilities": {**own.get("enabled_capabilities", {}), **enabled},

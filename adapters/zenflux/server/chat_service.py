@@ -14,7 +14,7 @@ from gateway.http import Context
 from gateway.ports import Receipt, Resource
 
 from . import inbound, views
-from .agents import agent_id_of, choose_agent, default_agent
+from .agents import choose_agent, default_agent
 from .views import private_metadata, with_user_id
 
 TITLE_GENERATION = "title_generation"
@@ -109,9 +109,9 @@ class ChatService:
         self, owner: str, agent_id: str | None, view: m.SessionView | None,
     ) -> tuple[m.AgentCard, m.Settings | None]:
         """The agent of a message and, if the client has chosen another than the conversation has, its settings."""
-        if view is not None and agent_id in (None, "", agent_id_of(view)) and view.agent in self.context.agents:
+        if view is not None and agent_id in (None, "", view.agent_id) and view.agent in self.context.agents:
             return self.context.agents[view.agent], None
-        wanted = agent_id or (agent_id_of(view) if view else await default_agent(self.context, owner))
+        wanted = agent_id or (view.agent_id if view else await default_agent(self.context, owner))
         chosen = await choose_agent(self.context, owner, wanted)
         return chosen.card, chosen.settings
 

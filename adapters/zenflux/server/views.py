@@ -10,7 +10,6 @@ from aiohttp import web
 
 import gateway.model as m
 from adapters.zenflux.asks import confirmation_body
-from adapters.zenflux.server.agents import agent_id_of
 from adapters.zenflux.wire import ANY_IMAGE, DIALECT_NAME, LOCAL_USER, ZenfluxSettings
 from gateway.errors import NotFound
 from gateway.http import Context, json_response
@@ -34,7 +33,7 @@ def conversation_body(table: DialectTable, view: m.SessionView, untitled: str) -
     return table.object(
         "conversation", session_id=view.session_id, title=view.title or untitled,
         user_id=user_id_of(view.owner, view.metadata), created_at=view.created_at, updated_at=view.updated_at,
-        status=view.closed or "active", agent=agent_id_of(view), metadata=view.shown_metadata,
+        status=view.closed or "active", agent=view.agent_id, metadata=view.shown_metadata,
     )
 
 

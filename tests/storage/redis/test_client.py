@@ -116,7 +116,7 @@ async def test_a_listener_whose_line_has_gone_dead_makes_another() -> None:
         await listener.listen("d")
     wire.mend()
     await until(lambda: missed)
-    assert listener.hears("c")
+    assert listener.is_subscribed("c")
     await listener.close()
     await wire.close()
 

@@ -5,6 +5,7 @@ from aiohttp import web
 
 import gateway.model as m
 from adapters.aap.server import history, inbound, views
+from adapters.aap.server.agents import cards_for, choose_agent, with_choices
 from adapters.aap.server.stream_options import StreamOptions
 from adapters.aap.wire import AapSettings, NewSession, NewTurn, image_addresses
 from gateway.errors import Conflict, Invalid, NotFound, Unsupported
@@ -24,16 +25,15 @@ class SessionRoutes:
 
     @public
     async def meta(self, request: web.Request) -> web.Response:
-        return json_response(views.meta_body(self.context.table, self.context.agents.values()))
+        return json_response(views.meta_body(self.context.table, await cards_for(self.context, request)))
 
     async def create(self, request: web.Request) -> web.Response:
         body = await read_json(request, NewSession)
-        card = self.context.agents.get(body.agent.name)
-        if card is None:
-            raise Invalid(f"agent.name: there is no agent '{body.agent.name}'", param="agent.name")
+        chosen, card = await choose_agent(self.context, request[OWNER], body.agent.name)
+        settings = with_choices(card, chosen.settings, inbound.settings_of(body, card))
         await self.context.check_message_addresses(image_addresses(body.messages))
         view = await self.context.sessions.create(
-            request[OWNER], card.name, settings=inbound.settings_of(body, card),
+            request[OWNER], chosen.card.name, settings=settings,
             history=inbound.seed_of(body, card, self.context.table),
         )
         return json_response(self.context.table.object("created", session_id=view.session_id), 201)

@@ -173,13 +173,14 @@ def test_nonsense_is_refused(sent: dict[str, Any]) -> None:
 
 
 def test_pictures_are_for_agents_that_take_them() -> None:
-    parts = wire.ChatSend.model_validate({"message": [
+    body = wire.ChatSend.model_validate({"message": [
         {"type": "text", "text": "a"}, {"type": "image_url", "image_url": {"url": "https://x/y.png"}},
-    ]}).message
+    ]})
     takes = m.AgentCard(name="a", capabilities=m.AgentCapabilities(images=("http",)))
-    assert inbound.content_of(parts, [], takes) == (m.TextPart(text="a"), m.ImagePart(url="https://x/y.png"))
+    command = inbound.message_of(body, [], {}, takes, table("blade"))
+    assert command == m.SendMessage(content=(m.TextPart(text="a"), m.ImagePart(url="https://x/y.png")))
     with pytest.raises(Unsupported):
-        inbound.content_of(parts, [], m.AgentCard(name="a"))
+        inbound.message_of(body, [], {}, m.AgentCard(name="a"), table("blade"))
 
 
 def test_files_are_decoded_once() -> None:

@@ -38,12 +38,12 @@ async def test_an_agent_is_made_shown_changed_and_deleted(tmp_path: Path) -> Non
         assert new["status"] == "creating"
         shown = await client.call("GET", f"/agents/{agent_id}")
         assert shown.items() >= {
-            "name": "Tutor", "description": "Teaches.", "model": "demo-1", "version": "1", "data_dir": None,
+            "name": "Tutor", "description": "Teaches.", "model": "demo-1", "version": "1.0.0", "data_dir": None,
             "llm": {"temperature": 0.5}, "mcp_tools": [], "skills": [], "apis": []}.items()
         assert shown["enabled_capabilities"].items() >= {"clock": False, "calc": True, "rocket": True}.items()
         assert (await client.call("GET", f"/agents/{agent_id}/prompt"))["prompt"] == TUTOR["prompt"]
         changed = await client.call("PUT", f"/agents/{agent_id}", json={"name": "Coach", "prompt": None})
-        assert (changed["name"], changed["version"], changed["status"]) == ("Coach", "2", "reloading")
+        assert (changed["name"], changed["version"], changed["status"]) == ("Coach", "2.0.0", "reloading")
         assert (await client.call("GET", f"/agents/{agent_id}/prompt"))["prompt"] == TUTOR["prompt"]
         assert await client.call("DELETE", f"/agents/{agent_id}?force=true") == {"agent_id": agent_id}
         assert "there is no agent" in await client.call("GET", f"/agents/{agent_id}", status=404)
