@@ -7,6 +7,7 @@ import orjson
 from msgspec import Struct
 
 import gateway.model as m
+from adapters.zenflux.bodies import ConfirmationBody, QuestionBody, spell
 from gateway.errors import BackendFailed, Invalid
 from gateway.json_values import JsonValue
 from gateway.ports import DialectTable
@@ -18,12 +19,12 @@ APPROVE, REJECT = "approve", "reject"
 def confirmation_body(table: DialectTable, ask: m.OpenAsk, session_id: str) -> object:
     call = m.call_of(ask.ask)
     kind, question, options = _form_of(ask.ask)
-    return table.object(
-        "confirmation", request_id=ask.request_id, run_id=ask.turn_id, session_id=session_id, type=kind,
+    return spell(table, ConfirmationBody(
+        request_id=ask.request_id, run_id=ask.turn_id, session_id=session_id, type=kind,
         tool_name=call.name if call else ask.ask.kind, question=question, description=_description(ask.ask, question),
         options=options, questions=_questions(table, ask.ask), timeout=_timeout(ask), at=ask.at,
         kind=ask.ask.kind, call=call,
-    )
+    ))
 
 
 def rollback_options(ask: m.RollbackAsk, *, objects: bool) -> list[JsonValue]:
@@ -77,11 +78,11 @@ def _questions(table: DialectTable, ask: m.AnyAsk) -> list[object] | None:
 
 def _question(table: DialectTable, number: int, question: m.Question) -> object:
     kind = "text_input" if not question.options else "multiple_choice" if question.multi_select else "single_choice"
-    return table.object(
-        "question", id=str(number), question=question.question, header=question.header, type=kind,
+    return spell(table, QuestionBody(
+        id=str(number), question=question.question, header=question.header, type=kind,
         options=[choice.label for choice in question.options],
         descriptions=[choice.description or "" for choice in question.options],
-    )
+    ))
 
 
 def _timeout(ask: m.OpenAsk) -> int | None:

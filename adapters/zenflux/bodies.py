@@ -6,12 +6,19 @@ from typing import Any, ClassVar
 from msgspec import Struct
 
 import gateway.model as m
+from gateway.json_values import JsonObject
+from gateway.ports import DialectTable
 
 
 class Body(Struct, frozen=True, kw_only=True):
     """One row of the table's objects."""
 
     row: ClassVar[str]
+
+
+def spell(table: DialectTable, body: Body) -> JsonObject:
+    """A body as its row spells it."""
+    return table.object(body.row, body)
 
 
 # -- around the others ------------------------------------------------------------------------------------------------
@@ -111,12 +118,6 @@ class ResumedFrame(Body, frozen=True, kw_only=True):
     session_id: str
     message_id: str
     after_seq: int
-
-
-class StoppedFrame(Body, frozen=True, kw_only=True):
-    row: ClassVar[str] = "stopped"
-    id: Any
-    payload: Mapping[str, Any]
 
 
 class RefusedFrame(Body, frozen=True, kw_only=True):
@@ -265,23 +266,23 @@ class SessionBody(Body, frozen=True, kw_only=True):
     status: str
 
 
-class RunBody(Body, frozen=True, kw_only=True):
-    row: ClassVar[str] = "run"
-    run_id: str
-    session_id: str
-    message_id: str
-    message: str
-    content: str
-    status: str
-    error: Any
-    usage: Any
-    pending: Sequence[Any]
-
-
 class TroubleBody(Body, frozen=True, kw_only=True):
     row: ClassVar[str] = "trouble"
     fault: m.Fault
     code: m.FaultCode
+
+
+class RunBody(Body, frozen=True, kw_only=True):
+    row: ClassVar[str] = "run"
+    run_id: str
+    session_id: str
+    message_id: str | None
+    message: str
+    content: str
+    status: str
+    error: TroubleBody | None
+    usage: UsageBody
+    pending: Sequence[Any]
 
 
 class StopBody(Body, frozen=True, kw_only=True):
@@ -289,6 +290,12 @@ class StopBody(Body, frozen=True, kw_only=True):
     run_id: str
     outcome: m.Outcome
     at: float
+
+
+class StoppedFrame(Body, frozen=True, kw_only=True):
+    row: ClassVar[str] = "stopped"
+    id: Any
+    payload: StopBody
 
 
 class EndBody(Body, frozen=True, kw_only=True):
@@ -377,13 +384,13 @@ class ShownSkillBody(Body, frozen=True, kw_only=True):
 
     name: str
     description: str
-    agent_id: str
-    enabled: bool
     priority: Any
     preferred_for: Sequence[str]
     scripts: Sequence[Any]
     resources: Sequence[Any]
     text: str
+    agent_id: str
+    enabled: bool
     created_at: float
 
 
@@ -416,17 +423,17 @@ class McpServerBody(Body, frozen=True, kw_only=True):
     metadata: Mapping[str, Any]
 
 
-class CategoryBody(Body, frozen=True, kw_only=True):
-    row: ClassVar[str] = "category"
-    id: str
-    files: Sequence[Any]
-
-
 class DocumentEntryBody(Body, frozen=True, kw_only=True):
     row: ClassVar[str] = "document.entry"
     name: str
     path: str
     title: str
+
+
+class CategoryBody(Body, frozen=True, kw_only=True):
+    row: ClassVar[str] = "category"
+    id: str
+    files: Sequence[DocumentEntryBody]
 
 
 class DocumentBody(Body, frozen=True, kw_only=True):
@@ -460,7 +467,7 @@ class ScheduledTaskBody(Body, frozen=True, kw_only=True):
     count: int
     next_at: float | None
     last_at: float | None
-    session_id: str
+    session_id: str | None
 
 
 class EmbeddingStatus(Body, frozen=True, kw_only=True):

@@ -10,6 +10,17 @@ from aiohttp import web
 
 import gateway.model as m
 from adapters.zenflux.asks import confirmation_body
+from adapters.zenflux.bodies import (
+    ConversationBody,
+    FileBody,
+    ModelBody,
+    ReplyBody,
+    RunBody,
+    SessionBody,
+    TroubleBody,
+    UsageBody,
+    spell,
+)
 from adapters.zenflux.wire import ANY_IMAGE, DIALECT_NAME, LOCAL_USER, ZenfluxSettings
 from gateway.errors import NotFound
 from gateway.http import Context, json_response
@@ -21,7 +32,7 @@ RUNNING = "running"
 
 def reply_body(table: DialectTable, data: Any) -> Any:
     """The wrapper; it has the keys of an object as well, for clients that expect no wrapper."""
-    return table.object("reply", data=data, flat=data if isinstance(data, dict) else None)
+    return spell(table, ReplyBody(data=data, flat=data if isinstance(data, dict) else None))
 
 
 def reply(context: Context[ZenfluxSettings], data: object) -> web.Response:
@@ -30,11 +41,11 @@ def reply(context: Context[ZenfluxSettings], data: object) -> web.Response:
 
 # -- conversations ----------------------------------------------------------------------------------------------------
 def conversation_body(table: DialectTable, view: m.SessionView, untitled: str) -> Any:
-    return table.object(
-        "conversation", session_id=view.session_id, title=view.title or untitled,
+    return spell(table, ConversationBody(
+        session_id=view.session_id, title=view.title or untitled,
         user_id=user_id_of(view.owner, view.metadata), created_at=view.created_at, updated_at=view.updated_at,
         status=view.closed or "active", agent=view.agent_id, metadata=view.shown_metadata,
-    )
+    ))
 
 
 # -- runs -------------------------------------------------------------------------------------------------------------
@@ -50,15 +61,15 @@ def session_body(table: DialectTable, view: m.SessionView, run_id: str) -> Any:
     entries = run_entries(view, run_id)
     said = [entry for entry in entries if entry.role is m.Role.ASSISTANT]
     first = entries[0] if entries else None
-    return table.object(
-        "session", run_id=run_id, active=view.turn_id == run_id, turns=len(said),
+    return spell(table, SessionBody(
+        run_id=run_id, active=view.turn_id == run_id, turns=len(said),
         status=run_status(table, view, run_id),
         message_count=sum(entry.role in (m.Role.USER, m.Role.ASSISTANT) for entry in view.entries),
         has_plan=any(_is_plan(part) for entry in said for part in m.parts_of(entry.content)),
         at=first.at if first else view.updated_at, user_id=user_id_of(view.owner, view.metadata),
         session_id=view.session_id, message_id=first.message_id if first else "",
         preview=m.text_of(first.content)[:PREVIEW_LENGTH] if first else "",
-    )
+    ))
 
 
 def _is_plan(part: Any) -> bool:
@@ -89,16 +100,16 @@ def run_body(table: DialectTable, view: m.SessionView, run_id: str) -> Any:
     usage = sum((entry.usage or m.Usage() for entry in said), m.Usage())
     latency = (view.at if view.turn_id == run_id else view.updated_at) - entries[0].at if entries else 0.0
     fault = view.ended.fault if view.ended and entries and view.entries[-1].turn_id == run_id else None
-    return table.object(
-        "run", run_id=run_id, session_id=view.session_id, message_id=said[0].message_id if said else None,
+    return spell(table, RunBody(
+        run_id=run_id, session_id=view.session_id, message_id=said[0].message_id if said else None,
         message=m.text_of(entries[0].content) if entries else "", status=run_status(table, view, run_id),
         content="".join(m.text_of(entry.content) for entry in said),
-        error=table.object("trouble", fault=fault, code=wire_fault_code(fault)) if fault else None,
-        usage=table.object("usage", **usage_names(
+        error=TroubleBody(fault=fault, code=wire_fault_code(fault)) if fault else None,
+        usage=UsageBody(**usage_names(
             usage, llm_calls=len(said), model=(said[-1].model or "") if said else "", latency=latency,
         )),
         pending=[confirmation_body(table, ask, view.session_id) for ask in view.asks.values() if ask.turn_id == run_id],
-    )
+    ))
 
 
 # -- the rest ---------------------------------------------------------------------------------------------------------
@@ -108,18 +119,18 @@ def model_bodies(table: DialectTable, cards: Mapping[str, m.AgentCard], kind: st
     for card in cards.values():
         by_name.setdefault(card.model or card.name, []).append(card)
     told = [
-        table.object("model", name=name, title=using[0].title or name, provider="dragoman",
-                     agents=[card.name for card in using])
+        spell(table, ModelBody(name=name, title=using[0].title or name, provider="dragoman",
+                     agents=[card.name for card in using]))
         for name, using in by_name.items()
     ]
     return [one for one in told if kind in ("", one["type"]) and provider in ("", one["provider"])]
 
 
 def file_body(table: DialectTable, found: Resource, url: str) -> Any:
-    return table.object(
-        "file", file_id=found.resource_id, name=found.body["name"], size=found.body["size"], path=url,
+    return spell(table, FileBody(
+        file_id=found.resource_id, name=found.body["name"], size=found.body["size"], path=url,
         media_type=found.body["media_type"], url=url, created_at=found.created_at,
-    )
+    ))
 
 
 def whole_text(event: m.BlockEnded) -> str:
