@@ -62,6 +62,7 @@ from gateway.resources import (
     Scheduler,
     Schedules,
     Shares,
+    SkillService,
     UserSettings,
     Workspaces,
 )
@@ -106,6 +107,7 @@ class Gateway:
                 lambda: self.components.backends.values(),
             ),
             defaults=self._session_defaults(kept.resources),
+            skills=self._skills(kept.resources),
         )
         self.table = SessionTable()
         self._dialects = ServedDialects(components)
@@ -199,7 +201,12 @@ class Gateway:
 
         chosen, agents = UserSettings(resources, cards), AgentService(resources, cards, 0.0)
         addresses = AddressPolicy(self.components.config.outbound.allow)
-        return CombinedDefaults(chosen, McpServerService(resources, agents, chosen, addresses))
+        return CombinedDefaults(
+            chosen, McpServerService(resources, agents, chosen, addresses), self._skills(resources))
+
+    def _skills(self, resources: Resources) -> SkillService:
+        """The skills that agents have installed; what they come from is not needed to use them."""
+        return SkillService(resources, None, AgentService(resources, lambda: self.components.cards, 0.0))
 
     def _context(self, name: str) -> Context[BaseModel]:
         config = self.components.config

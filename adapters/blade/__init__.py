@@ -25,6 +25,7 @@ DIALECT = Dialect(
     framings=("socketio",),
     replay_from="session",
     cues=CUES,
+    former_cues=dict.fromkeys(("chat.completed", "chat.failed", "chat.interrupted"), "chat.ended"),
     names=NAMES,
     messages=MESSAGES,
     objects={**views.OBJECTS, **resource_views.RESOURCE_OBJECTS},

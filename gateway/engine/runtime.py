@@ -7,7 +7,7 @@ from typing import Protocol
 import gateway.model as m
 from gateway.errors import NotFound
 from gateway.ids import Mint
-from gateway.ports import Backend, Clock, EventLog
+from gateway.ports import Backend, Clock, EventLog, SkillReader
 from gateway.quotas import Quotas
 
 
@@ -65,6 +65,13 @@ class NoDefaults:
         return settings
 
 
+class NoSkills:
+    """No session has skills."""
+
+    async def read_file(self, owner: str, skill: m.SkillRef, path: str) -> m.SkillFile:
+        raise NotFound(f"there is no skill '{skill.name}'")
+
+
 @dataclass(kw_only=True, slots=True)
 class Runtime:
     """What all sessions share; `reload` replaces what may change while the server runs."""
@@ -82,6 +89,7 @@ class Runtime:
     """Whether the server is about to stop, and starts no turns."""
     cleanup: SessionCleanup = field(default_factory=NoCleanup)
     defaults: SessionDefaults = field(default_factory=NoDefaults)
+    skills: SkillReader = field(default_factory=NoSkills)
     replacement_backends: dict[str, Backend] = field(default_factory=dict)
     """By session: the backend that runs its turns in place of the backend of its agent."""
 

@@ -8,7 +8,7 @@ from typing import Protocol
 import structlog
 
 import gateway.model as m
-from gateway.errors import GatewayError, Interrupted, TimedOut
+from gateway.errors import GatewayError, Interrupted, NotFound, TimedOut
 from gateway.ports import Backend, BackendOutput, ResumableBackend
 
 from .event_sink import (
@@ -88,6 +88,12 @@ class TurnRun:
     def mint(self, prefix: str) -> str:
         """A new id; a turn that is run again gets the same ids in the same order."""
         return f"{prefix}_{self._stem}{next(self._minted):x}"
+
+    async def read_skill(self, name: str, path: str = m.SKILL_FILE) -> m.SkillFile:
+        skills = {skill.name: skill for skill in self.session.view.settings.skills}
+        if name not in skills:
+            raise NotFound(f"this session has no skill '{name[:64]}'; it has: {', '.join(skills) or 'none'}")
+        return await self.session.runtime.skills.read_file(self.session.view.owner, skills[name], path)
 
     def start(self) -> None:
         self._count(True)

@@ -118,6 +118,29 @@ class ToolSpec(Struct, frozen=True, kw_only=True, omit_defaults=True):
     title: str | None = None
 
 
+SKILL_FILE = "SKILL.md"
+"""The file of a skill that has its text."""
+
+
+class SkillRef(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A skill that a session has: its name and description for the model, and the stored skill that has the files."""
+
+    name: str
+    description: str
+    skill_id: str
+    version: int = 1
+
+
+class SkillFile(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A file of a skill; `text` is None if it is not text. `files` are the paths of all files of the skill."""
+
+    name: str
+    path: str
+    size: int
+    text: str | None = None
+    files: tuple[str, ...] = ()
+
+
 class Settings(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a session has chosen of its agent; secrets stand apart so that nothing prints them by accident.
 
@@ -136,6 +159,7 @@ class Settings(Struct, frozen=True, kw_only=True, omit_defaults=True):
     mcp_headers: dict[str, str] = {}
     agent_id: str | None = None
     agent_version: int | None = None
+    skills: tuple[SkillRef, ...] = ()
 
     def mcp_headers_of(self, url: str) -> dict[str, str]:
         """The headers for the MCP server at this URL, and for no other."""

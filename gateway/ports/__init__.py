@@ -10,6 +10,7 @@ from .backend import (
     ConfinableBackend,
     ResumableBackend,
     ScopedEvent,
+    SkillReader,
     StatefulBackend,
     Turn,
 )
@@ -146,6 +147,7 @@ __all__ = [
     "ScopedEvent",
     "SessionHead",
     "SessionService",
+    "SkillReader",
     "SkippingProjector",
     "Sleep",
     "StatefulBackend",

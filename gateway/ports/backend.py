@@ -21,6 +21,12 @@ BackendOutput = BackendEvent | list[BackendEvent]
 """An event, or several events that arrived together: they are stored and sent together."""
 
 
+class SkillReader(Protocol):
+    """Reads the files of skills that sessions have."""
+
+    async def read_file(self, owner: str, skill: m.SkillRef, path: str) -> m.SkillFile: ...
+
+
 class Turn(Protocol):
     """The turn that a backend runs; `ask` is the only way to pause it."""
 
@@ -52,6 +58,8 @@ class Turn(Protocol):
 
         No message may be open. An ask that was cancelled or has expired is answered by `Withdraw`.
         """
+    async def read_skill(self, name: str, path: str = ...) -> m.SkillFile:
+        """A file of a skill of the session, SKILL.md if no other is named; `NotFound` if there is none."""
 
 
 class Backend(Protocol):

@@ -154,6 +154,8 @@ class Dialect:
     """(the `gateway.http.Context` of its handlers) → its routes."""
     cues: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Cues that its projector writes beside the canonical events, each with the names it binds."""
+    former_cues: Mapping[str, str] = field(default_factory=dict)
+    """Cues that it had in earlier releases, each with the one that has its place: overrides may still name them."""
     names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Names that its projector binds beside the fields of a canonical event, by event name."""
     messages: Mapping[str, tuple[str, ...]] | tuple[str, ...] = ()

@@ -15,7 +15,7 @@ from gateway.errors import GatewayError, Invalid, TooLarge
 from .workspace_paths import check_name, entries_of, files_below
 from .zip_entries import InvalidZip, check_entry, open_zip, read_entry
 
-SKILL_FILE = "SKILL.md"
+SKILL_FILE = m.SKILL_FILE
 MAX_TEXT_BYTES = 256 * 1024
 MAX_BYTES = 8 * 1024 * 1024
 """How many bytes a skill may have, packed and unpacked."""

@@ -35,7 +35,7 @@ MAX_SKILLS = 100
 MAX_INSTALLED = 1000
 
 
-class SkillBody(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class SkillContent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A stored skill; its files stand apart, in the resource `files_id`, and `sizes` has their paths."""
 
     description: str
@@ -55,7 +55,7 @@ class StoredSkill:
     """
 
     name: str
-    body: SkillBody
+    body: SkillContent
     created_at: float
     agent_id: str | None = None
     resource_id: str = ""
@@ -139,6 +139,36 @@ class SkillService:
             raise NotFound(f"skill '{skill.name}' has no file '{path[:200]}'", reason=m.FaultReason.FILE_NOT_FOUND)
         return (await self._files(owner, skill, [path]))[path]
 
+    # -- using ----------------------------------------------------------------------------------------------------
+
+    async def filled(self, owner: str, agent: str, settings: m.Settings) -> m.Settings:
+        """The settings of a new session, with the skills that its agent has switched on."""
+        if settings.skills:
+            return settings
+        try:
+            found = await self.installed(owner, settings.agent_id or agent)
+        except NotFound:  # an agent of another kind, or one that is just being deleted
+            return settings
+        refs = tuple(
+            m.SkillRef(name=one.name, description=one.body.description, skill_id=one.resource_id, version=one.version)
+            for one in found if one.body.enabled)
+        return replace(settings, skills=refs) if refs else settings
+
+    async def read_file(self, owner: str, skill: m.SkillRef, path: str) -> m.SkillFile:
+        """A file of a skill as it was when the session began."""
+        try:
+            kept = await self._resources.get(INSTALLED_KIND, owner, skill.skill_id, skill.version)
+        except NotFound:
+            raise SkillNotFound(f"skill '{skill.name}' was removed from its agent") from None
+        found = _stored(kept)
+        content = await self.read(owner, found, path)
+        try:
+            text: str | None = content.decode()
+        except UnicodeDecodeError:
+            text = None
+        return m.SkillFile(
+            name=skill.name, path=path, size=len(content), text=text, files=tuple(found.body.sizes))
+
     # -- changing -------------------------------------------------------------------------------------------------
 
     async def upload(self, owner: str, name: str, content: bytes) -> StoredSkill:
@@ -183,7 +213,7 @@ class SkillService:
                             "config.yaml) and cannot be changed here")
         return found
 
-    async def _update(self, owner: str, found: StoredSkill, body: SkillBody) -> StoredSkill:
+    async def _update(self, owner: str, found: StoredSkill, body: SkillContent) -> StoredSkill:
         if body == found.body:
             return found
         kind = KIND if found.agent_id is None else INSTALLED_KIND
@@ -191,7 +221,7 @@ class SkillService:
             kind, owner, found.resource_id, _written(found.name, body), expected=found.version), found.agent_id)
 
     async def _create(
-        self, names: NamedResources, owner: str, name: str, body: SkillBody, files: Mapping[str, bytes],
+        self, names: NamedResources, owner: str, name: str, body: SkillContent, files: Mapping[str, bytes],
         parent: str = "",
     ) -> Resource:
         """Store the files, and then the skill that names them; if the skill is refused, no file stays."""
@@ -210,7 +240,7 @@ class SkillService:
             raise
 
     async def _created(
-        self, names: NamedResources, owner: str, name: str, body: SkillBody, parent: str,
+        self, names: NamedResources, owner: str, name: str, body: SkillContent, parent: str,
     ) -> Resource:
         try:
             return await names.create(owner, name, _written(name, body), parent=parent)
@@ -260,17 +290,17 @@ def _read_all(folder: Path, paths: Sequence[str]) -> dict[str, bytes]:
     return {path: (folder / path).read_bytes() for path in paths}
 
 
-def _body(head: SkillHead, text: str) -> SkillBody:
-    return SkillBody(
+def _body(head: SkillHead, text: str) -> SkillContent:
+    return SkillContent(
         description=head.description, text=text, priority=head.priority, preferred_for=head.preferred_for)
 
 
-def _written(name: str, body: SkillBody) -> JsonObject:
+def _written(name: str, body: SkillContent) -> JsonObject:
     written: JsonObject = {**msgspec.to_builtins(body), "name": name}
     return written
 
 
 def _stored(found: Resource, agent_id: str | None = None) -> StoredSkill:
     return StoredSkill(
-        name=found.body["name"], body=msgspec.convert(found.body, SkillBody), created_at=found.created_at,
+        name=found.body["name"], body=msgspec.convert(found.body, SkillContent), created_at=found.created_at,
         agent_id=agent_id, resource_id=found.resource_id, version=found.version)

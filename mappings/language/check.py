@@ -179,7 +179,7 @@ class _TableCheck:
         for event, cues in events.items():
             for index, cue in enumerate(cues):
                 if cue not in self.vocabulary.cues:
-                    hint = suggest(cue, self.vocabulary.cues)
+                    hint = self.vocabulary.cue_hint(cue, self.vocabulary.cues)
                     self.add(("events", event, index), f"nobody raises a cue '{cue}'", hint)
         if events:
             told = {cue for cues in events.values() for cue in cues}
@@ -209,7 +209,7 @@ class _TableCheck:
         for cue, frames in self.draft.frames.items():
             scope = scope_of(cue, self.vocabulary)
             if scope is None and (self.draft.written(cue) or not frames):
-                hint = suggest(cue, [*EVENT_CUES, *self.vocabulary.cues])
+                hint = self.vocabulary.cue_hint(cue, [*EVENT_CUES, *self.vocabulary.cues])
                 self.add(("frames", cue), f"nobody raises a cue '{cue}'", hint, key=True)
             for frame in frames:
                 if frame.read_only:

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 import gateway.model as m
 from gateway.ports import Dialect
+from gateway.yaml_positions import suggest
 
 from .expressions import BODY, WIRE
 
@@ -35,10 +36,18 @@ class Vocabulary:
     names: Names = field(default_factory=dict)
     messages: Names | tuple[str, ...] = ()
     objects: Mapping[str, ObjectNames] = field(default_factory=dict)
+    former_cues: Mapping[str, str] = field(default_factory=dict)
+    """By cues of earlier releases: the cue of now."""
 
     @classmethod
     def of(cls, dialect: Dialect) -> "Vocabulary":
-        return cls(cues=dialect.cues, names=dialect.names, messages=dialect.messages, objects=dialect.objects)
+        return cls(cues=dialect.cues, names=dialect.names, messages=dialect.messages, objects=dialect.objects,
+                   former_cues=dialect.former_cues)
+
+    def cue_hint(self, cue: str, cues: Iterable[str]) -> str:
+        """What somebody may have meant by a cue that is none of these."""
+        now = self.former_cues.get(cue)
+        return suggest(cue, cues) if now is None else f"it is '{now}' now, see docs/upgrading.md"
 
     def bound_for(self, message: str) -> tuple[str, ...]:
         """The names that code binds for a client message."""

@@ -121,6 +121,10 @@ class Table:
         """The dialect's word for a member of an enum."""
         return str(self._words[enum_map](value))
 
+    def frame_name(self, cue: str) -> str:
+        """The wire name of the first frame of a cue."""
+        return self._draft.written(cue)[0].wire
+
     def meanings(self, enum_map: str, kind: type[Member], *preferred: Member) -> dict[str, Member]:
         """The reverse: the member that each word stands for.
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 import gateway.model as m
+from adapters import load_dialect
 from gateway.yaml_positions import Problems
 from mappings.language import SupportLevel, Table, Vocabulary, builtin_path, load_table
 from tests.support.frames import BodyEncoder
@@ -30,6 +31,18 @@ def lay(tmp_path: Path, aap_words: Vocabulary) -> Lay:
 def test_a_field_is_renamed(lay: Lay, record: MakeRecord) -> None:
     table = lay("frames:\n  block.delta.text:\n    text_delta: { delta: $drop, text: $delta }\n")
     assert BodyEncoder(table, "sse").record(record(TEXT)) == (b'event: text_delta\ndata: {"text":"Hi"}\n\n',)
+
+
+@pytest.mark.parametrize("cue", ["chat.completed", "chat.failed", "chat.interrupted"])
+@pytest.mark.parametrize("frames", ["[ chat:end: { status: over } ]", "{ chat:end: { status: over } }", "[]"])
+def test_a_cue_of_an_earlier_release_has_a_new_name(tmp_path: Path, cue: str, frames: str) -> None:
+    file = tmp_path / "over.yaml"
+    file.write_text(f"frames: {{ {cue}: {frames} }}")
+    with pytest.raises(Problems) as raised:
+        load_table(builtin_path("blade"), Vocabulary.of(load_dialect("blade")), [file])
+    assert f"nobody raises a cue '{cue}'; it is 'chat.ended' now, see docs/upgrading.md" in str(raised.value)
+    upgrading = Path(__file__).parents[2] / "docs" / "upgrading.md"
+    assert f"`{cue}`" in upgrading.read_text()
 
 
 def test_a_field_is_added(lay: Lay, record: MakeRecord) -> None:

@@ -36,6 +36,10 @@ def test_a_second_map_of_one_enum(plain: Table) -> None:
     assert plain.word("stop_reason", "timeout") == "stopped"
 
 
+def test_a_frame_has_a_name_by_its_cue(aap: Table) -> None:
+    assert (aap.frame_name("turn.ended"), aap.frame_name("block.delta.text")) == ("turn_stop", "text_delta")
+
+
 def test_a_map_is_read_back(plain: Table, aap: Table) -> None:
     assert plain.meanings("outcome", m.Outcome)["ko"] is m.Outcome.FAILED
     assert aap.meanings("stop_reason", m.StopReason)["tool_use"] is m.StopReason.TOOL_USE, "its namesake"

@@ -17,8 +17,6 @@ from mappings.language.expressions import SPLICE, Array, Constant, Node, Object,
 
 ADAPTERS = Path(adapters.__file__).parent
 ALLOWED: dict[str, int] = {
-    "blade/client/remote.py": 2,
-    "blade/client/turn_stream.py": 13,
     "cas/client/provisioning.py": 1,
     "cas/client/readers.py": 1,
     "cas/client/requests.py": 7,

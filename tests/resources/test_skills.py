@@ -195,3 +195,39 @@ async def test_an_agent_takes_its_skills_with_it(
         await agents.delete("ann", made.agent_id)
         assert await files_kept(resources) == 0
         assert await resources.list(INSTALLED_KIND, "ann") == []
+
+
+# -- sessions ---------------------------------------------------------------------------------------------------------
+
+async def test_a_new_session_has_the_skills_that_are_switched_on(skills: SkillService, agents: AgentService) -> None:
+    await skills.upload("ann", "tidy", zipped())
+    for name in ("tidy", "offered"):
+        await skills.install("ann", name, "demo")
+    await skills.switch("ann", "offered", "demo", enabled=False)
+    filled = await skills.filled("ann", "demo", m.Settings(system="Be kind."))
+    assert filled.system == "Be kind."
+    [ref] = filled.skills
+    assert (ref.name, ref.description, ref.version) == ("tidy", "Cleans tables.", 1)
+    assert await skills.filled("bob", "demo", m.Settings()) == m.Settings()
+    assert await skills.filled("ann", "nobody", m.Settings()) == m.Settings()
+    chosen = m.Settings(skills=(m.SkillRef(name="x", description="", skill_id="y"),))
+    assert await skills.filled("ann", "demo", chosen) == chosen
+    made = await agents.create("ann", AgentDefinition(name="Tutor"))
+    assert await skills.filled("ann", "demo", m.Settings(agent_id=made.agent_id)) == m.Settings(agent_id=made.agent_id)
+
+
+async def test_a_session_reads_the_files_of_the_version_that_it_has(skills: SkillService) -> None:
+    await skills.install("ann", "offered", "demo")
+    [ref] = (await skills.filled("ann", "demo", m.Settings())).skills
+    await skills.rewrite("ann", "offered", skill_text(description="Other."), "demo")
+    read = await skills.read_file("ann", ref, "SKILL.md")
+    assert (read.text, read.size, read.name) == (SKILL, len(SKILL), "offered")
+    assert read.files == ("resources/deep/logo.bin", "resources/template.csv", "scripts/tidy.py")
+    assert (await skills.read_file("ann", ref, "resources/deep/logo.bin")).text is None
+    with pytest.raises(NotFound):
+        await skills.read_file("bob", ref, "SKILL.md")
+    with pytest.raises(Invalid):
+        await skills.read_file("ann", ref, "../SKILL.md")
+    await skills.remove("ann", "offered", "demo")
+    with pytest.raises(NotFound, match="was removed"):
+        await skills.read_file("ann", ref, "SKILL.md")

@@ -21,7 +21,8 @@ def test_entries_are_read_from_a_file_and_from_memory(tmp_path: Path) -> None:
             assert b"".join(entry_chunks(archive, "a", 3)) == b"abc"
 
 
-@pytest.mark.parametrize("content", [b"", b"PK", b"no zip at all" * 10, zipped()[:-30]])
+@pytest.mark.parametrize("content", [b"", b"PK", b"no zip at all" * 10, zipped()[:-30]], ids=[
+    "empty", "start", "text", "cut"])
 def test_what_is_no_zip_is_refused(content: bytes) -> None:
     with pytest.raises(Invalid, match="not a ZIP") as refused:
         open_zip(BytesIO(content), 10)

@@ -19,7 +19,9 @@ def zipped(files: dict[str, bytes] | None = None, below: str = "") -> bytes:
     made = BytesIO()
     with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
         for path, content in (FILES if files is None else files).items():
-            archive.writestr(f"{below}{path}", content)
+            entry = zipfile.ZipInfo(f"{below}{path}")
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            archive.writestr(entry, content)
     return made.getvalue()
 
 

@@ -14,7 +14,7 @@ from mappings.language import FrameDecoder, UnreadableBody
 
 from .call_decoder import CallDecoder
 from .loops import Loops
-from .readers import Bindings, builtin_blade_table, meanings, rows
+from .readers import Bindings, builtin_blade_table, rows
 from .turn_decoder import PATCHES, TurnDecoder
 
 
@@ -38,6 +38,7 @@ class Decoder:
         self._steps: dict[str, Callable[[Bindings], list[DecodedItem]]] = {
             "chat.started": self._chat_start,
             "chat.paused": self._chat_paused,
+            "chat.waiting": self._chat_waiting,
             "chat.ended": self._chat_ended,
             "turn.opened": self._turn_start,
             "turn.closed": self._turn_end,
@@ -125,18 +126,24 @@ class Decoder:
         items = self._pause_data(given)
         return [*items, *self._rest()] if self._calls.pending else self._finish(given, m.Outcome.COMPLETED)
 
+    def _chat_waiting(self, given: Bindings) -> list[DecodedItem]:
+        """The server says that it waits: without a call that asks, nobody could ever answer it."""
+        if self._is_over:
+            return []
+        items = self._pause_data(given)
+        if not self._calls.pending:
+            raise BackendFailed("the server waits for an answer and has asked nothing")
+        return [*items, *self._rest()]
+
     def _chat_ended(self, given: Bindings) -> list[DecodedItem]:
         """The chat is over; so is the canonical turn, unless an ask is open."""
-        told = given["outcome"] or m.Outcome.COMPLETED
-        outcome = m.Outcome.COMPLETED if told == meanings().paused else told
+        outcome = given["outcome"] or m.Outcome.COMPLETED
         if not isinstance(outcome, m.Outcome):
             raise BackendFailed(f"the server ended a chat with the status '{outcome[:40]}'")
         if self._is_over:
             return []
         if outcome is m.Outcome.COMPLETED and self._calls.pending:
             return self._rest()
-        if told is not outcome:
-            raise BackendFailed("the server waits for an answer and has asked nothing")
         return self._finish(given, outcome)
 
     def _rest(self) -> list[DecodedItem]:
@@ -236,6 +243,7 @@ TOLD_OF_A_TURN = ("turn_id", "loop_id", "turn")
 TOLD_OF_A_CALL = ("call", "name", "title", "arguments", "result", "reference", *TOLD_OF_A_TURN)
 WANTED = {
     "chat.paused": ("pause", "tool", "result", "stop_reason"),
+    "chat.waiting": ("pause", "tool"),
     "chat.ended": ("outcome", "result", "stop_reason"),
     "turn.opened": ("turn",),
     "turn.closed": ("turn",),

@@ -39,6 +39,34 @@ def meanings() -> Meanings:
 
 
 @dataclass(frozen=True)
+class FrameNames:
+    """The names of frames that tell how far a chat is."""
+
+    chat_started: str
+    chat_ended: str
+    turn_opened: str
+    turn_closed: str
+    fault: str
+
+
+@cache
+def frame_names() -> FrameNames:
+    name = builtin_blade_table().frame_name
+    return FrameNames(
+        chat_started=name("chat.started"), chat_ended=name("chat.ended"), turn_opened=name("turn.opened"),
+        turn_closed=name("turn.closed"), fault=name("fault.fatal"),
+    )
+
+
+@cache
+def already_accepted_codes() -> frozenset[str]:
+    """If the second attempt is refused with one of these, the first was accepted."""
+    table = builtin_blade_table()
+    refused = [table.object(row, message="") for row in ("refusal.busy", "refusal.answer")]
+    return frozenset(one["code"] for one in refused)
+
+
+@dataclass(frozen=True)
 class Rows:
     """The bodies within frames and of REST, each read by the row of the table that writes it."""
 
@@ -62,6 +90,8 @@ class Rows:
     session_created: ObjectDecoder
     sessions: ObjectDecoder
     refusal: ObjectDecoder
+    acknowledged: ObjectDecoder
+    position: ObjectDecoder
 
 
 @cache
@@ -74,6 +104,7 @@ def rows() -> Rows:
         content=reader("result.content"), failure=reader("answer.failed"), value=reader("answer.schema"),
         models=reader("models"), model=reader("model"), version=reader("version"), session=reader("session"),
         session_created=reader("session.created"), sessions=reader("sessions"), refusal=reader("refusal"),
+        acknowledged=reader("ack.chat"), position=reader("position"),
     )
 
 

@@ -37,7 +37,7 @@ from gateway.ports import (
 )
 
 from .decoder import Decoder
-from .readers import COMPACTION, meanings, rows
+from .readers import COMPACTION, frame_names, meanings, rows
 from .requests import answer_body, compact_body, message_body, session_body, stop_body
 from .turn_stream import ACKNOWLEDGED, ReadPosition, RestQueries, TurnStream
 
@@ -199,7 +199,7 @@ class Remote:
                         yield redactor.turn_end(one)
                         return
                     yield one
-                if frame.name == "chat:end" and decoder.paused:
+                if frame.name == frame_names().chat_ended and decoder.paused:
                     return
 
     async def _compacted(
@@ -269,7 +269,7 @@ async def _send_stop(
         while not isinstance(
             packet := await connection.receive(min(STOP_SECONDS, upstream.timeouts.first_byte)), Acknowledgement
         ):
-            if packet.name == "system:error":
+            if packet.name == frame_names().fault:
                 raise _stop_refused(upstream, packet.body)
     except TimedOut:
         if await queries.status(session_id) in (meanings().session_running, meanings().session_waiting):

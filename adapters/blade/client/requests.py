@@ -70,6 +70,12 @@ def _part(part: m.AnyPart) -> m.AnyPart | dict[str, Any] | None:
     return None
 
 
+def subscription_body(session_id: str, after: int | None) -> Any:
+    """From now on, or what follows the event of that number."""
+    resume = None if after is None else True
+    return builtin_blade_table().object("subscription", session_id=session_id, number=after, resume=resume)
+
+
 def compact_body(session_id: str) -> Any:
     return builtin_blade_table().message("chat.compact", session_id=session_id)
 

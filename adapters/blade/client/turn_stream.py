@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import gateway.model as m
-from gateway.client import Acknowledgement, Reconnector, Redactor, SocketIOConnection, SocketIOConnector, text
+from gateway.client import Acknowledgement, Reconnector, Redactor, SocketIOConnection, SocketIOConnector
 from gateway.errors import (
     BackendFailed,
     ConnectionLost,
@@ -19,7 +19,8 @@ from gateway.errors import (
 )
 from gateway.ports import ParsedFrame
 
-from .readers import meanings, number
+from .readers import Bindings, already_accepted_codes, frame_names, meanings, number, rows
+from .requests import subscription_body
 
 ACKNOWLEDGED = "acknowledged"
 """The name of the frame for the server's acknowledgement; no event has it."""
@@ -29,8 +30,6 @@ REPLAY_SECONDS = 10.0
 """How many seconds a server that can repeat its events may take to begin."""
 DELIVERY_SECONDS = 0.5
 """After so many seconds, a message that was sent on a broken connection has arrived, or never will."""
-ALREADY_ACCEPTED_CODES = ("session_busy", "invalid_askuser_answer")
-"""If the second attempt is refused with this, the first was accepted."""
 _ERRORS: dict[m.FaultCode, type[GatewayError]] = {
     m.FaultCode.RATE_LIMITED: RateLimited, m.FaultCode.OVERLOADED: Overloaded, m.FaultCode.TIMEOUT: TimedOut,
 }
@@ -43,11 +42,12 @@ class ReadPosition:
     number: int | None = None
     turn: int | None = None
 
-    def advance(self, body: dict[str, Any]) -> None:
-        if isinstance(body.get("stream_sequence"), int):
-            self.number = max(self.number or 0, body["stream_sequence"])
-        if isinstance(body.get("sequence"), int) and "patch_type" not in body:
-            self.turn = max(-1 if self.turn is None else self.turn, body["sequence"])
+    def advance(self, place: Bindings) -> None:
+        """To an event at this place; the number of a patch is no place of a turn."""
+        if place["number"] is not None:
+            self.number = max(self.number or 0, place["number"])
+        if place["turn"] is not None and place["patch"] is None:
+            self.turn = max(-1 if self.turn is None else self.turn, place["turn"])
 
 
 class RestQueries(Protocol):
@@ -133,10 +133,8 @@ class TurnStream:
 
     async def _take_up(self, connection: SocketIOConnection) -> list[ParsedFrame]:
         """Follow the session: from now on, or from where it was left."""
-        wanted: dict[str, Any] = {"session_id": self._session_id}
-        if self._sends and self._position.number is not None:
-            wanted |= {"after_sequence": self._position.number, "resume": True}
-        await connection.emit("session:subscribe", wanted)
+        after = self._position.number if self._sends else None
+        await connection.emit("session:subscribe", subscription_body(self._session_id, after))
         if not self._sends:
             return []
         self._is_taken = self._is_taken or await self._was_taken()
@@ -160,10 +158,12 @@ class TurnStream:
     async def _missed(self) -> list[ParsedFrame]:
         """What the server does not repeat, from its messages: the turns as they are, and the end if it has come."""
         status = await self._queries.status(self._session_id)
-        frames = [ParsedFrame("turn:start" if turn.get("status") == meanings().streaming else "turn:end", turn)
+        opened, closed = frame_names().turn_opened, frame_names().turn_closed
+        frames = [ParsedFrame(opened if turn.get("status") == meanings().streaming else closed, turn)
                   for turn in await self._turns(self._since)]
         if status != meanings().session_running:
-            frames.append(ParsedFrame("chat:end", {"status": status if status in meanings().outcome else None}))
+            outcome = status if status in meanings().outcome else None
+            frames.append(ParsedFrame(frame_names().chat_ended, {"status": outcome}))
         return frames
 
     # -- one packet -----------------------------------------------------------------------------------------------
@@ -174,7 +174,7 @@ class TurnStream:
             packet = await connection.receive(self._seconds)
         except TimedOut:
             if self.is_broken:
-                return [ParsedFrame("chat:end", {"status": meanings().failed})]
+                return [ParsedFrame(frame_names().chat_ended, {"status": meanings().failed})]
             if not self._is_in_doubt:
                 raise
             self._is_in_doubt = False
@@ -182,31 +182,32 @@ class TurnStream:
         if isinstance(packet, Acknowledgement):
             return self._acknowledged(packet, sent)
         body = packet.body if isinstance(packet.body, dict) else {}
-        if body.get("session_id") not in (None, self._session_id) or self._is_stale(packet.name, body):
+        place = rows().position.read(body)
+        if place["session_id"] not in (None, self._session_id) or self._is_stale(packet.name, place):
             return []
-        if packet.name == "system:error" and not self._is_taken:
+        if packet.name == frame_names().fault and not self._is_taken:
             self._refused(body)
             return []
-        self._note(packet.name, body)
+        self._note(packet.name, place)
         return [packet]
 
-    def _note(self, name: str, body: dict[str, Any]) -> None:
-        if self._before is None and name == "turn:start" and isinstance(body.get("sequence"), int):
-            self._before = body["sequence"] - 1
+    def _note(self, name: str, place: Bindings) -> None:
+        if self._before is None and name == frame_names().turn_opened and place["turn"] is not None:
+            self._before = place["turn"] - 1
             self._since = self._before if self._since is None else self._since
-        self._position.advance(body)
-        self._has_numbers = self._has_numbers or isinstance(body.get("stream_sequence"), int)
-        self._is_taken = self._is_taken or name == "chat:start"
+        self._position.advance(place)
+        self._has_numbers = self._has_numbers or place["number"] is not None
+        self._is_taken = self._is_taken or name == frame_names().chat_started
         self._has_begun, self._is_in_doubt = self._has_begun or self._is_taken, False
 
-    def _is_stale(self, name: str, body: dict[str, Any]) -> bool:
+    def _is_stale(self, name: str, place: Bindings) -> bool:
         """Whether a frame was read before, or belongs to a chat that had ended when ours began."""
-        numbered, last = body.get("stream_sequence"), self._position.number
-        if isinstance(numbered, int) and last is not None and numbered <= last:
+        numbered, last = place["number"], self._position.number
+        if numbered is not None and last is not None and numbered <= last:
             return True
         if not self._is_in_doubt or not self._run_id:
             return False
-        return name != "chat:start" or body.get("chat_run_id") not in (None, self._run_id)
+        return name != frame_names().chat_started or place["run_id"] not in (None, self._run_id)
 
     def _acknowledged(self, ack: Acknowledgement, sent: int) -> list[ParsedFrame]:
         """A server may acknowledge nothing; an acknowledgement says whether it accepts our event."""
@@ -216,13 +217,13 @@ class TurnStream:
                 self._refused(body)
         elif ack.number == sent:
             self._is_taken = True
-            self._run_id = text(body.get("chat_run_id"))
+            self._run_id = rows().acknowledged.read(body)["run_id"] or ""
             return [ParsedFrame(ACKNOWLEDGED, body)]
         return []
 
     def _refused(self, body: dict[str, Any]) -> None:
         code, reason = str(body.get("code")), self._redactor.quote(body.get("message") or "no reason given")
-        if code in ALREADY_ACCEPTED_CODES and self._sends > 1:
+        if code in already_accepted_codes() and self._sends > 1:
             self._is_taken = True
             return
         kind = _ERRORS.get(meanings().fault.get(code, m.FaultCode.BACKEND), BackendFailed)

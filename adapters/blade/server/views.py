@@ -61,6 +61,8 @@ OBJECTS: dict[str, tuple[str, ...]] = {
     "sessions": ("items", "total", "limit", "offset"),
     "history": ("nodes", "model"),
     "history.node": ("turn", "parent"),
+    "subscription": ("session_id", "number", "resume"),
+    "position": ("number", "session_id", "turn", "run_id", "patch"),
     "ack": ("session_id",),
     "ack.chat": ("session_id", "run_id"),
     "ack.stopped": ("session_id",),

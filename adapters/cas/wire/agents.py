@@ -74,7 +74,7 @@ class McpServerRef(OpenWireModel):
     url: HttpAddress
 
 
-class SkillRef(OpenWireModel):
+class SkillReference(OpenWireModel):
     type: str
     skill_id: Name
     version: str | None = None
@@ -87,7 +87,7 @@ class AgentFields(WireModel):
     system: str | None = Field(None, max_length=MAX_SYSTEM)
     tools: list[Tool] | None = Field(None, max_length=MAX_TOOLS)
     mcp_servers: list[McpServerRef] | None = None
-    skills: list[SkillRef] | None = None
+    skills: list[SkillReference] | None = None
 
     def addresses(self, at: str = "") -> Iterator[tuple[str, str]]:
         """The addresses in this body, each with its field; `at` is put before the field."""

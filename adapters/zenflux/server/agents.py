@@ -57,7 +57,11 @@ async def choose_agent(context: Context[ZenfluxSettings], owner: str, agent_id: 
     with agent_errors(agent_id):
         chosen = await agent_service(context).choose(owner, agent_id)
     settings = await mcp_server_service(context).filled(owner, chosen.card.name, chosen.settings)
-    return replace(chosen, settings=settings)
+    return replace(chosen, settings=await skill_service(context).filled(owner, chosen.card.name, settings))
+
+
+def skill_service(context: Context[ZenfluxSettings]) -> SkillService:
+    return SkillService(context.resources, context.offers.skills, agent_service(context))
 
 
 async def default_agent(context: Context[ZenfluxSettings], owner: str) -> str:
@@ -126,8 +130,7 @@ def summary_body(context: Context[ZenfluxSettings], owner: str, agent: StoredAge
 
 
 async def detail_body(context: Context[ZenfluxSettings], owner: str, agent: StoredAgent) -> Any:
-    skills = SkillService(context.resources, context.offers.skills, agent_service(context))
-    names = [one.name for one in await skills.installed(owner, agent.agent_id)]
+    names = [one.name for one in await skill_service(context).installed(owner, agent.agent_id)]
     return context.table.object("agent.detail", AgentBody(**agent_view(context, owner, agent, names)))
 
 

@@ -3,10 +3,9 @@
 from typing import Any
 
 from adapters.zenflux.bodies import ShownSkillBody, SkillFileBody, spell
-from adapters.zenflux.server.agents import agent_service
 from adapters.zenflux.wire import ZenfluxSettings
 from gateway.http import Context
-from gateway.resources import SkillService, StoredSkill
+from gateway.resources import StoredSkill
 
 LIBRARY = "global"
 """What stands for the library in place of an agent."""
@@ -17,10 +16,6 @@ LANGUAGES = {
 }
 PLAIN_TEXT = "text"
 BINARY = "this file is not text and cannot be shown"
-
-
-def skill_service(context: Context[ZenfluxSettings]) -> SkillService:
-    return SkillService(context.resources, context.offers.skills, agent_service(context))
 
 
 def skill_agent(agent_id: str | None) -> str | None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 import gateway.model as m
+from gateway.backends.skills import READ_SKILL, skill_tools, with_skills
 from gateway.backends.tool_executor import ToolExecutor
 from gateway.backends.tools import builtin_tools, is_planning
 from gateway.client import (
@@ -142,7 +143,7 @@ class LlmBackend:
         named, further = await servers.tools()
         for notice in (*notices, *further):
             yield notice
-        toolbox = LlmToolbox(turn, self._own, self._settings.tools, [*offers, *named])
+        toolbox = LlmToolbox(turn, self._own, self._settings.tools, [*offers, *named], skill_tools(turn))
         state = LlmTurn(turn, self._model(turn), toolbox, self._secrets)
         if answers:
             async with aclosing(state.executor.resume(state.open_calls(answers), answers)) as events:
@@ -180,7 +181,7 @@ class LlmBackend:
         works = isinstance(command, m.SendMessage) and not is_planning(state.turn)
         return ModelRequest(
             model=state.model, exchanges=messages, toolbox=state.toolbox,
-            system="\n\n".join(filter(None, (self._settings.system, settings.system))),
+            system=_system_text(self._settings.system, settings, can_read=READ_SKILL.name in state.toolbox.tools),
             provider_tools=self._settings.provider_tools if works else (),
             schema=command.output_schema if isinstance(command, m.SendMessage) else None,
         )
@@ -213,3 +214,9 @@ class LlmBackend:
             tokens_before=cost.input_tokens + cost.cache_read_tokens + cost.cache_write_tokens,
             tokens_after=cost.output_tokens, trigger=turn.command.trigger,
         )
+
+
+def _system_text(own: str | None, settings: m.Settings, *, can_read: bool) -> str:
+    """The texts of the operator and of the session; a model that can read skills is told which there are."""
+    text = "\n\n".join(filter(None, (own, settings.system)))
+    return (with_skills(text, settings) or "") if can_read else text

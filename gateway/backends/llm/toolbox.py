@@ -33,8 +33,9 @@ class LlmToolbox:
 
     def __init__(
         self, turn: Turn | None, own: Mapping[str, Tool], permissions: Mapping[str, m.Permission],
-        mcp: Sequence[McpTool] = (),
+        mcp: Sequence[McpTool] = (), always: Sequence[Tool] = (),
     ) -> None:
+        """`always` are tools that the session has whatever it has chosen."""
         self.tools: dict[str, Tool] = {}
         """The tools that are executed here, by the names that clients see."""
         self.specs: list[m.ToolSpec] = []
@@ -43,6 +44,8 @@ class LlmToolbox:
         self._offered: dict[str, str] = {}
         if turn is not None and not is_planning(turn):
             self._fill(turn, own, permissions, mcp)
+            for tool in always:
+                self._add_always(tool)
 
     @classmethod
     def empty(cls) -> "LlmToolbox":
@@ -87,6 +90,14 @@ class LlmToolbox:
             self.tools[name] = tool
             self._add(tool.spec, m.ToolCall(
                 call_id="", name=name, permission=permission, display_name=tool.spec.title,
+            ))
+
+    def _add_always(self, tool: Tool) -> None:
+        name = tool.spec.name
+        if name not in self._offered:
+            self.tools[name] = tool
+            self._add(tool.spec, m.ToolCall(
+                call_id="", name=name, permission=m.Permission.ALLOW, display_name=tool.spec.title,
             ))
 
     def _free_name(self, one: McpTool, client: Mapping[str, m.ToolSpec]) -> str:

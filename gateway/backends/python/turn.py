@@ -3,10 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from msgspec.structs import replace
+
 import gateway.model as m
 from gateway.json_values import JsonObject
 from gateway.ports import Turn
 
+from ..skills import with_skills
 from ..tool_executor import CALL_CANCELLED, ToolExecutor
 from ..tools import QUESTION_TOOL, Tool, ToolCallResult, enabled_tools, question_input
 from .reply_writer import ReplyWriter
@@ -33,7 +36,9 @@ class TurnView:
 
     @property
     def settings(self) -> m.Settings:
-        return self._turn.settings
+        """The settings; the system text names the skills of the session."""
+        settings = self._turn.settings
+        return replace(settings, system=with_skills(settings.system, settings)) if settings.skills else settings
 
     @property
     def metadata(self) -> Mapping[str, Any]:
@@ -73,6 +78,10 @@ class AgentTurn(TurnView):
         await self._pipe.put(self._reply.close(m.StopReason.NEEDS_INPUT), MAX_AHEAD)
         await self._pipe.put(pause, MAX_AHEAD)
         return await pause.answers
+
+    async def read_skill(self, name: str, path: str = m.SKILL_FILE) -> m.SkillFile:
+        """A file of a skill of the session, SKILL.md if no other is named."""
+        return await self._turn.read_skill(name, path)
 
     async def ask_user(
         self, question: str, options: Sequence[str] = (), *, header: str | None = None, multi_select: bool = False,
@@ -116,6 +125,9 @@ class BlockingTurn(TurnView):
 
     def ask(self, *asks: m.AnyAsk, scope_id: str = m.ROOT) -> list[m.Answer]:
         return self._pipe.call_from_thread(self._agent_turn.ask(*asks, scope_id=scope_id))
+
+    def read_skill(self, name: str, path: str = m.SKILL_FILE) -> m.SkillFile:
+        return self._pipe.call_from_thread(self._agent_turn.read_skill(name, path))
 
     def ask_user(
         self, question: str, options: Sequence[str] = (), *, header: str | None = None, multi_select: bool = False,

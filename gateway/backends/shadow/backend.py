@@ -256,3 +256,6 @@ class _TurnCopy:
     async def ask(self, *asks: m.AnyAsk, scope_id: str = m.ROOT) -> list[m.Answer]:
         self.asked = asks
         return await self._asks.answers(asks, scope_id)
+
+    async def read_skill(self, name: str, path: str = m.SKILL_FILE) -> m.SkillFile:
+        return await self._turn.read_skill(name, path)

@@ -70,6 +70,9 @@ class FakeTurn:
         self.record(m.TurnResumed(settled=tuple(ids)))
         return [self._answering(ask, request_id) for ask, request_id in zip(asks, ids, strict=True)]
 
+    async def read_skill(self, name: str, path: str = m.SKILL_FILE) -> m.SkillFile:
+        return m.SkillFile(name=name, path=path, size=4, text="text")
+
     # -- what was said --------------------------------------------------------------------------------------------
 
     @property

@@ -6,7 +6,8 @@ from aiohttp import web
 
 import gateway.model as m
 from adapters.zenflux.server import views
-from adapters.zenflux.server.skills import LIBRARY, detail_body, file_body, skill_agent, skill_service, summary_body
+from adapters.zenflux.server.agents import skill_service
+from adapters.zenflux.server.skills import LIBRARY, detail_body, file_body, skill_agent, summary_body
 from adapters.zenflux.wire import SkillChoice, SkillSwitch, SkillText, ZenfluxSettings
 from gateway.errors import Invalid, TooLarge
 from gateway.http import OWNER, Context, read_json, receive_files

@@ -6,6 +6,7 @@ import pytest
 
 import gateway.model as m
 from adapters.blade.client.call_decoder import CANCELLED, UNKNOWN_RESULT
+from gateway.errors import BackendFailed
 from tests.adapters.blade.client.test_turn_decoder import ended, parts, patch, starting
 from tests.support.dialects.blade.facts import CheckedDecoder
 
@@ -114,6 +115,36 @@ def test_what_only_the_end_of_the_chat_tells_is_asked() -> None:
     ear.hear("chat:end", {"status": "paused", "pause_tool": "builtin:AskUserQuestion", "pause_tool_data": told})
     assert ear.hearing.paused
     assert [asked.ref for asked in ear.asked] == ["tc_1"]
+
+
+UNUSABLE = [None, {}, [], "tc_1", {"tool_call_id": ""}, {"tool_call_id": 7}, {"arguments": {"questions": []}}]
+
+
+@pytest.mark.parametrize("told", UNUSABLE)
+def test_a_chat_that_waits_must_have_asked_something(told: Any) -> None:
+    """The server waits for an answer that nobody could give: this is no chat that has ended well."""
+    with pytest.raises(BackendFailed, match="has asked nothing"):
+        starting().hear("chat:end", {"status": "paused", "pause_tool_data": told})
+    asking = starting()
+    call(asking, name="AskUserQuestion", arguments=ASKED, status="awaiting_answer")
+    asking.hear("chat:end", {"status": "paused", "pause_tool_data": told})
+    assert asking.hearing.paused and len(asking.asked) == 1
+
+
+@pytest.mark.parametrize("told", UNUSABLE)
+@pytest.mark.parametrize("status", ["completed", None])
+def test_a_chat_that_does_not_say_that_it_waits_has_ended(status: str | None, told: Any) -> None:
+    ear = starting()
+    ear.hear("chat:end", {"status": status, "pause_tool_data": told})
+    assert [end[0] for end in ear.facts.ends] == ["completed"]
+
+
+@pytest.mark.parametrize("status", ["failed", "interrupted"])
+def test_a_chat_that_has_failed_waits_for_nobody(status: str) -> None:
+    ear = starting()
+    told = {"tool_call_id": "tc_1", "arguments": {"questions": [{"question": "Which?"}]}}
+    ear.hear("chat:end", {"status": status, "pause_tool_data": told})
+    assert (ear.asked, [end[0] for end in ear.facts.ends]) == ([], [status])
 
 
 def test_a_question_without_questions_is_one() -> None:

@@ -1,0 +1,54 @@
+"""The skills of a session for models: their names in the system text, and the tool that reads them."""
+
+import gateway.model as m
+from gateway.errors import GatewayError
+from gateway.json_values import JsonObject
+from gateway.ports import Turn
+
+from .tools import OutputSink, Tool, ToolCallResult, ToolFailed
+
+READ_SKILL = m.ToolSpec(
+    name="read_skill", title="Read a skill",
+    description="Reads a skill: its instructions, or one of its other files. Scripts are shown and not run.",
+    parameters={
+        "type": "object", "required": ["name"], "additionalProperties": False,
+        "properties": {
+            "name": {"type": "string", "description": "The name of the skill."},
+            "path": {"type": "string", "description": f"A file of the skill; {m.SKILL_FILE} if none is named."},
+        },
+    },
+)
+MAX_CHARS = 100_000
+"""How much of a file one call returns."""
+HEADING = f"You have these skills. Before you do what one is for, read it with the tool {READ_SKILL.name}."
+
+
+def with_skills(system: str | None, settings: m.Settings) -> str | None:
+    """A system text that names the skills of the session, if it has any."""
+    if not settings.skills:
+        return system
+    lines = "\n".join(f"- {skill.name}: {' '.join(skill.description.split())}" for skill in settings.skills)
+    return "\n\n".join(filter(None, (system, f"{HEADING}\n{lines}")))
+
+
+def skill_tools(turn: Turn) -> list[Tool]:
+    """The tool that reads the skills of the session; none if the session has no skills."""
+    async def read(input: JsonObject, out: OutputSink) -> ToolCallResult:
+        try:
+            found = await turn.read_skill(str(input["name"]), str(input.get("path") or m.SKILL_FILE))
+        except GatewayError as error:
+            raise ToolFailed(error.message) from None
+        return ToolCallResult(content=_shown(found))
+
+    return [Tool(READ_SKILL, read)] if turn.settings.skills else []
+
+
+def _shown(found: m.SkillFile) -> str:
+    if found.text is None:
+        return f"{found.path} is not text; it has {found.size} bytes."
+    text = found.text
+    if len(text) > MAX_CHARS:
+        text = f"{text[:MAX_CHARS]}\n… (cut after {MAX_CHARS} characters)"
+    if found.path != m.SKILL_FILE or not found.files:
+        return text
+    return "\n".join((text, "Other files of this skill:", *(f"- {path}" for path in found.files)))
