@@ -5,6 +5,7 @@ from typing import Any
 
 from aiohttp import web
 
+from adapters.zenflux.bodies import ToolBody, ToolChunkBody, ToolRunBody, ToolSchemaBody, spell
 from adapters.zenflux.server import views
 from adapters.zenflux.server.agents import tool_service
 from adapters.zenflux.wire import (
@@ -19,13 +20,14 @@ from adapters.zenflux.wire import (
 )
 from gateway.errors import Forbidden, Invalid
 from gateway.http import OWNER, Context, dumps, read_json, read_json_object, validate
+from gateway.json_values import JsonObject
 from gateway.resources import Invocation, KnownTool, ToolDefinition
 
 RESERVED_NAMES = frozenset(("schemas", "register", "execute", "mcp"))
 """Names that are paths; they cannot be the names of tools."""
 KEPT_FIELDS = ("return_mode", "output_schema", "keywords", "examples", "category")
 """Fields that only ZenFlux has: they are kept and given back."""
-ANY_SCHEMA = {"type": "object", "properties": {}, "required": []}
+ANY_SCHEMA: JsonObject = {"type": "object", "properties": {}, "required": []}
 MAX_PAGE = 10**9
 
 
@@ -59,9 +61,9 @@ class ToolRoutes:
         """The tools as Claude's API takes them."""
         names = {name.strip() for name in request.query.get("tool_names", "").split(",") if name.strip()}
         shown: list[Any] = [
-            self.context.table.object(
-                "tool.schema", name=one.spec.name, description=one.spec.description,
-                schema=one.spec.parameters or ANY_SCHEMA)
+            spell(self.context.table, ToolSchemaBody(
+                name=one.spec.name, description=one.spec.description,
+                parameters=one.spec.parameters or ANY_SCHEMA))
             for one in await self.service.all(request[OWNER])
             if one.is_enabled and (not names or one.spec.name in names)
         ]
@@ -128,8 +130,8 @@ class ToolRoutes:
         told.append(("data", done.output) if done.error is None else ("error", done.error))
         told.append(("done", {"total_chunks": len(told)}))
         for number, (kind, content) in enumerate(told):
-            yield self.context.table.object(
-                "tool.chunk", id=done.invocation_id, number=number, kind=kind, content=content, at=done.ended_at)
+            yield spell(self.context.table, ToolChunkBody(
+                id=done.invocation_id, number=number, kind=kind, content=content, at=done.ended_at))
 
     # -- what clients see -----------------------------------------------------------------------------------------
 
@@ -138,24 +140,24 @@ class ToolRoutes:
         registered = tool.registered
         own = registered.extra.get(DIALECT_NAME, {}) if registered else {}
         server = registered.server if registered else None
-        return self.context.table.object(
-            "tool", name=tool.spec.name, description=tool.spec.description,
+        return spell(self.context.table, ToolBody(
+            name=tool.spec.name, description=tool.spec.description,
             type="user_defined" if server is None else "mcp", return_mode=own.get("return_mode", "direct"),
             input_schema=tool.spec.parameters or ANY_SCHEMA, output_schema=own.get("output_schema"),
             mcp_config=None if server is None else {"server_name": server},
             keywords=own.get("keywords") or [], examples=own.get("examples") or [], category=own.get("category"),
             asks=tool.permission.value == "ask", status="available" if tool.is_enabled else "disabled",
             agents=list(tool.agents),
-        )
+        ))
 
     def _outcome(self, done: Invocation) -> Any:
         code = None if done.error is None else "TIMEOUT" if done.timed_out else "EXECUTION_ERROR"
         status = "success" if done.error is None else "timeout" if done.timed_out else "failed"
-        return self.context.table.object(
-            "tool.run", id=done.invocation_id, name=done.tool, status=status, output=done.output, error=done.error,
+        return spell(self.context.table, ToolRunBody(
+            id=done.invocation_id, name=done.tool, status=status, output=done.output, error=done.error,
             error_code=code, started_at=done.started_at, ended_at=done.ended_at,
             milliseconds=round(1000 * (done.ended_at - done.started_at)),
-        )
+        ))
 
 
 def _mentions(shown: Any, keyword: str) -> bool:
