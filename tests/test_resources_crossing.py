@@ -3,11 +3,15 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+import aiohttp
+
 from adapters import known_dialects
 from tests.support.gateway_server import Served, serving
+from tests.support.skill_zips import zipped
 
 AAP, ZENFLUX, CAS, BLADE = "/aap", "/api/v1", "/api/v1/cloud", "/api"
 
@@ -129,3 +133,54 @@ async def test_the_mcp_servers_of_an_agent_are_the_same_in_zenflux_and_cas(tmp_p
         assert [one["name"] for one in shown["mcp_servers"]] == ["notion"]
         await caller.call("POST", f"{CAS}/agents/tutor", {"version": shown["version"], "mcp_servers": []})
         assert (await caller.call("GET", f"{ZENFLUX}/agents/tutor/mcp"))["total"] == 0
+
+
+# -- skills -----------------------------------------------------------------------------------------------------------
+
+async def upload_skill(caller: Caller, name: str) -> None:
+    form = aiohttp.FormData()
+    form.add_field("file", BytesIO(zipped()), filename="skill.zip")
+    url = caller.served.url(f"{ZENFLUX}/skills/upload?skill_name={name}")
+    async with caller.served.http.post(url, data=form) as answer:
+        assert answer.status == 200, await answer.text()
+
+
+async def test_a_skill_that_zenflux_installs_is_a_skill_of_the_agent_in_cas(tmp_path: Path) -> None:
+    async with calling(tmp_path) as caller:
+        await upload_skill(caller, "tidy")
+        await caller.call("POST", f"{ZENFLUX}/agents", TUTOR)
+        named = {"skill_name": "tidy", "agent_id": "tutor"}
+        await caller.call("POST", f"{ZENFLUX}/skills/install", named)
+        shown = await caller.call("GET", f"{CAS}/agents/tutor")
+        assert shown["skills"] == [{"type": "custom", "skill_id": "tidy", "version": "1"}]
+        await caller.call("POST", f"{ZENFLUX}/skills/toggle", {**named, "enabled": False})
+        assert (await caller.call("GET", f"{CAS}/agents/tutor"))["skills"] == []
+
+
+async def test_the_skills_of_an_agent_of_cas_are_installed(tmp_path: Path) -> None:
+    async with calling(tmp_path) as caller:
+        await upload_skill(caller, "tidy")
+        await upload_skill(caller, "draw")
+        named = [{"type": "custom", "skill_id": "tidy"}, {"type": "anthropic", "skill_id": "xlsx", "version": "latest"}]
+        made = await caller.call("POST", f"{CAS}/agents", {
+            "name": "Tutor", "model": "demo-1", "skills": named}, status=201)
+        agent_id = made["id"]
+        assert [one["skill_id"] for one in made["skills"]] == ["tidy", "xlsx"], "a name that nobody knows is kept"
+        installed = f"{ZENFLUX}/skills/instance/{agent_id}"
+        assert [one["name"] for one in (await caller.call("GET", installed))["skills"]] == ["tidy"]
+        assert (await caller.call("GET", f"{ZENFLUX}/agents/{agent_id}"))["skills"] == ["tidy"]
+        changed = await caller.call("POST", f"{CAS}/agents/{agent_id}", {
+            "version": 1, "skills": [{"type": "custom", "skill_id": "draw"}]})
+        assert [one["skill_id"] for one in changed["skills"]] == ["draw"]
+        assert [one["name"] for one in (await caller.call("GET", installed))["skills"]] == ["draw"]
+        await caller.call("POST", f"{CAS}/agents/{agent_id}", {"version": 2, "name": "Coach"})
+        assert [one["name"] for one in (await caller.call("GET", installed))["skills"]] == ["draw"]
+        session = await caller.call("POST", f"{CAS}/sessions", {
+            "agent": agent_id, "environment": {"config": {"type": "cloud"}}}, status=201)
+        assert [one["skill_id"] for one in session["agent"]["skills"]] == ["draw"]
+        [ref] = caller.served.gateway.table.get(session["id"]).view.settings.skills
+        assert ref.name == "draw"
+        await caller.call("POST", f"{ZENFLUX}/skills/uninstall", {"skill_name": "draw", "agent_id": agent_id})
+        assert (await caller.call("GET", f"{CAS}/agents/{agent_id}"))["skills"] == []
+        await caller.call("DELETE", f"{CAS}/agents/{agent_id}")
+        await caller.call("GET", installed, status=404)

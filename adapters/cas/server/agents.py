@@ -15,6 +15,7 @@ from gateway.resources import AgentDefinition, AgentService, StoredAgent
 
 from .inbound import client_tools, read_tools, server_tools, tools_of_agent
 from .resource_routes import updated_metadata
+from .skills import install_named, shown_skills
 
 AGENT_KIND = "agent"
 PLAIN_ID = re.compile(r"[A-Za-z0-9._-]{1,100}")
@@ -69,7 +70,11 @@ class UserAgents:
     async def create(self, new: NewAgent) -> Resource:
         empty = {"description": None, "system": None, "metadata": new.metadata or {}, self.context.dialect: {}}
         definition = self.definition_of(self.changed(empty, new), AgentDefinition(name=new.name))
-        return self._resource(await self.service.create(self.owner, definition))
+        made = await self.service.create(self.owner, definition)
+        if new.skills:
+            async with self.context.undo_if_refused(lambda: self.service.delete(self.owner, made.agent_id)):
+                await self._install(made.agent_id, new)
+        return self._resource(made)
 
     async def update(self, agent_id: str, change: AgentChange) -> Resource:
         """A new version, unless nothing is different."""
@@ -81,8 +86,20 @@ class UserAgents:
         metadata = updated_metadata(self.context, old.body["metadata"], change.metadata)
         body = self.changed(old.body, change) | {"metadata": metadata}
         stored = await self.service.get(self.owner, agent_id)
-        return self._resource(await self.service.change(
-            self.owner, agent_id, self.definition_of(body, stored.definition), expected=change.version))
+        changed = await self.service.change(
+            self.owner, agent_id, self.definition_of(body, stored.definition), expected=change.version)
+        if "skills" in change.model_fields_set:
+            await self._install(changed.agent_id, change)
+        return self._resource(changed)
+
+    async def skills_of(self, found: Resource, body: Mapping[str, Any] | None = None) -> list[Any]:
+        """The skills of an agent, as CAS spells them."""
+        own = (found.body if body is None else body)[self.context.dialect]
+        return await shown_skills(
+            self.context, self.owner, self._gateway_id(found.resource_id), own.get("skills") or ())
+
+    async def _install(self, agent_id: str, said: NewAgent | AgentChange) -> None:
+        await install_named(self.context, self.owner, agent_id, [one.model_dump() for one in said.skills or ()])
 
     async def changeable(self, agent_id: str) -> Resource:
         """The agent, unless it comes from the settings."""

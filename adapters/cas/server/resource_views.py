@@ -1,6 +1,6 @@
 """The bodies of CAS's agents, environments, files, vaults and memories, as the table spells them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict
 
 import gateway.model as m
@@ -40,8 +40,11 @@ def common_fields(resource: Resource) -> CommonFields:
     }
 
 
-def agent_body(table: DialectTable, found: Resource, body: Mapping[str, Any], card: m.AgentCard | None) -> JsonObject:
-    """An agent with this body; a configured one shows the tools of its card."""
+def agent_body(
+    table: DialectTable, found: Resource, body: Mapping[str, Any], card: m.AgentCard | None,
+    skills: Sequence[Any] = (),
+) -> JsonObject:
+    """An agent with this body and these skills; a configured one shows the tools of its card."""
     own = body[table.dialect]
     tools = toolset_of_card(card) if card and "agent" in body and "tools" not in own else own.get("tools")
     return table.object(AgentBody.row, AgentBody(
@@ -53,7 +56,7 @@ def agent_body(table: DialectTable, found: Resource, body: Mapping[str, Any], ca
         model=own.get("model", body["model"]),
         tools=tools or [],
         mcp_servers=own.get("mcp_servers") or [],
-        skills=own.get("skills") or [],
+        skills=list(skills),
     ))
 
 

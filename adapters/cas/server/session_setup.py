@@ -45,8 +45,9 @@ async def choose_agent(context: Context[CasSettings], owner: str, ref: str | Jso
         raise Conflict(f"Agent '{said.id}' is archived.", param="agent")
     body = agents.changed(found.body, said)
     card = agents.card_of(body)
+    snapshot = views.agent_body(context.table, found, body, card, await agents.skills_of(found, body))
     return AgentChoice(
-        agent=card.name, snapshot=views.agent_body(context.table, found, body, card), agent_id=found.resource_id,
+        agent=card.name, snapshot=snapshot, agent_id=found.resource_id,
         version=found.version, settings=agents.settings_of(found, body),
     )
 

@@ -139,7 +139,8 @@ class AgentRoutes:
 
     async def _body(self, request: web.Request, found: Resource) -> Any:
         card = self._context.agents.get(found.body.get("agent", ""))
-        return views.agent_body(self._context.table, found, found.body, card)
+        return views.agent_body(
+            self._context.table, found, found.body, card, await self._mine(request).skills_of(found))
 
     async def _archive(self, request: web.Request) -> web.Response:
         found = await self._changeable(request)
