@@ -11,7 +11,7 @@ from aiohttp import web
 from pydantic import BaseModel
 
 import gateway.model as m
-from gateway.backends import SessionReplayer
+from gateway.backends import BuiltinToolRunner, SessionReplayer
 from gateway.client import AddressPolicy
 from gateway.config import Config
 from gateway.engine import Hub, Runtime, SessionTable
@@ -222,7 +222,7 @@ class Gateway:
             addresses=AddressPolicy(config.outbound.allow), trust_uploads=config.workspace.trust,
             heartbeat=config.limits.heartbeat_seconds, send_timeout=config.limits.send_seconds, data=config.data,
             clock=self._clock, offers=_offers(config), keys=self.keys, replays=self.replays, metrics=self.metrics,
-            agent_calls=self.usage.calls, tasks=self.scheduler,
+            agent_calls=self.usage.calls, tasks=self.scheduler, tools=BuiltinToolRunner(self._clock),
             is_stopping=lambda: self.readiness.is_draining, count_request=self.rate_limiter.count_request,
             check_stored_bytes=lambda owner, size: self.quotas.check(owner, "stored_bytes", size),
         )

@@ -8,6 +8,7 @@ from .kinds import KINDS, BackendContext, BackendFactory, BackendKind, MadeBacke
 from .replay import SessionReplayer
 from .scripted import Scenario, ScriptedBackend, ScriptedSettings, load_scenario
 from .tool_executor import ToolExecutor
+from .tool_runner import BuiltinToolRunner
 from .tools import Tool, ToolCallResult, ToolFailed, builtin_tools, enabled_tools
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "BackendContext",
     "BackendFactory",
     "BackendKind",
+    "BuiltinToolRunner",
     "DemoBackend",
     "DemoSettings",
     "EventWriter",

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Itera
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Generic, TypeVar
 
 from aiohttp import web
@@ -13,6 +14,7 @@ from pydantic import BaseModel
 
 import gateway.model as m
 from gateway.errors import Conflict, GatewayError, NotFound, OutcomeUnknown, Overloaded, Unsupported
+from gateway.json_values import JsonObject
 from gateway.ports import (
     Addresses,
     AgentCalls,
@@ -30,6 +32,8 @@ from gateway.ports import (
     StreamSlot,
     Subscription,
     TaskStarter,
+    ToolOutcome,
+    ToolRunner,
 )
 
 from .backpressure import ResumedSubscription
@@ -47,6 +51,15 @@ async def _count_nothing(owner: str) -> None:
 async def _reload_nothing() -> str | None:
     """There is no settings file to read again."""
     raise Unsupported("this server was not started from a settings file; there is nothing to read again")
+
+
+class NoTools:
+    """Runs nothing: the server has no tools of its own."""
+
+    specs: Mapping[str, m.ToolSpec] = MappingProxyType({})
+
+    async def run(self, name: str, input: JsonObject, out: Callable[[str], None]) -> ToolOutcome:
+        raise NotFound(f"there is no tool '{name}'")
 
 
 NO_OFFERS = OperatorOffers(docs=Path("docs"))
@@ -82,6 +95,8 @@ class Context(Generic[SettingsT]):
     metrics: Metrics | None = None
     tasks: TaskStarter | None = None
     """Starts scheduled tasks by hand."""
+    tools: ToolRunner = field(default_factory=NoTools)
+    """Runs tools outside of a conversation."""
     agent_calls: Callable[[str, str], AgentCalls] = lambda owner, agent_id: AgentCalls()
     """How often a user has called an agent since the server started."""
     reload: Callable[[], Awaitable[str | None]] = _reload_nothing

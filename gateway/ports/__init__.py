@@ -73,6 +73,8 @@ from .resources import (
     StoredResponse,
     TaskStarter,
     TokenBuckets,
+    ToolOutcome,
+    ToolRunner,
 )
 from .sessions import (
     Chunk,
@@ -161,6 +163,8 @@ __all__ = [
     "TaskStarter",
     "Timeouts",
     "TokenBuckets",
+    "ToolOutcome",
+    "ToolRunner",
     "Turn",
     "with_use",
 ]

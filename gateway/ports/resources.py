@@ -1,11 +1,12 @@
 """The resources that dialects share beside sessions: stored objects, responses, files and token buckets."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
 from msgspec import Struct
 
+import gateway.model as m
 from gateway.json_values import JsonObject
 
 
@@ -66,6 +67,23 @@ class OperatorOffers(Struct, frozen=True, kw_only=True):
     skills: Path | None = None
     execute: tuple[str, ...] = ()
     """The tools that clients may run outside of a conversation."""
+
+
+class ToolOutcome(Struct, frozen=True, kw_only=True):
+    """What a tool has returned, as text."""
+
+    text: str
+    is_error: bool = False
+
+
+class ToolRunner(Protocol):
+    """Runs tools of the server outside of a conversation."""
+
+    @property
+    def specs(self) -> Mapping[str, m.ToolSpec]:
+        """The tools that can run, by name."""
+    async def run(self, name: str, input: JsonObject, out: Callable[[str], None]) -> ToolOutcome:
+        """Run a tool; `out` gets what it tells of its progress."""
 
 
 class TaskStarter(Protocol):

@@ -27,6 +27,7 @@ from .session_defaults import CombinedDefaults
 from .shares import Share, Shares
 from .skill_files import MAX_BYTES as MAX_SKILL_BYTES
 from .skills import SkillService, StoredSkill
+from .tools import Invocation, KnownTool, ToolDefinition, ToolService
 from .user_settings import UserChoices, UserSettings
 from .workspaces import Workspace, WorkspaceItem, Workspaces
 
@@ -47,8 +48,10 @@ __all__ = [
     "DocumentEntry",
     "DocumentFolder",
     "FileStore",
+    "Invocation",
     "KeyService",
     "KeyStore",
+    "KnownTool",
     "McpServerChoice",
     "McpServerDefinition",
     "McpServerNotFound",
@@ -72,6 +75,8 @@ __all__ = [
     "StoredRun",
     "StoredSkill",
     "StoredTask",
+    "ToolDefinition",
+    "ToolService",
     "UnknownModel",
     "UserChoices",
     "UserSettings",

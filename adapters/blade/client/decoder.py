@@ -162,7 +162,7 @@ class Decoder:
 
     def _pause_data(self, given: Bindings) -> list[DecodedItem]:
         """The call that waits for a person, if no turn has it."""
-        told = rows().pause.read(given["pause"]) if given["pause"] else None
+        told = given["pause"]
         if self._calls.pending or told is None or told["call"]["id"] is None:
             return []
         turn_id = self._loops.by_scope[m.ROOT].turn_id or f"turn_of_{told['call']['id']}"

@@ -71,10 +71,6 @@ class Rows:
     """The bodies within frames and of REST, each read by the row of the table that writes it."""
 
     turn: ObjectDecoder
-    block: ObjectDecoder
-    call: ObjectDecoder
-    usage: ObjectDecoder
-    pause: ObjectDecoder
     asked: ObjectDecoder
     given: ObjectDecoder
     question: ObjectDecoder
@@ -98,8 +94,7 @@ class Rows:
 def rows() -> Rows:
     reader = builtin_blade_table().reader
     return Rows(
-        turn=reader("turn", COMPACTION), block=reader("block"), call=reader("tool_call"), usage=reader("usage"),
-        pause=reader("pause"), asked=reader("arguments.asked"), given=reader("arguments.given"),
+        turn=reader("turn", COMPACTION), asked=reader("arguments.asked"), given=reader("arguments.given"),
         question=reader("question"), choice=reader("choice"), result=reader("result.meta"),
         content=reader("result.content"), failure=reader("answer.failed"), value=reader("answer.schema"),
         models=reader("models"), model=reader("model"), version=reader("version"), session=reader("session"),
@@ -160,8 +155,7 @@ def _read_content(value: Any) -> m.Content:
     return msgspec.json.encode(value).decode()
 
 
-def read_usage(usage: dict[str, Any] | None) -> m.Usage:
+def read_usage(usage: Bindings | None) -> m.Usage:
     if usage is None:
         return m.Usage()
-    told = rows().usage.read(usage)["usage"]
-    return m.Usage(input_tokens=number(told["input_tokens"]), output_tokens=number(told["output_tokens"]))
+    return m.Usage(input_tokens=number(usage["input_tokens"]), output_tokens=number(usage["output_tokens"]))

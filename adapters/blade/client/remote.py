@@ -35,6 +35,7 @@ from gateway.ports import (
     RemoteSession,
     RemoteTurnEnd,
 )
+from mappings.language import UnreadableBody
 
 from .decoder import Decoder
 from .readers import COMPACTION, frame_names, meanings, rows
@@ -206,9 +207,7 @@ class Remote:
         self, session_id: str, known: RemoteSessionState, decoder: Decoder, is_summed_up: bool,
     ) -> list[DecodedItem]:
         """The compaction is done. A server sends it in a chat of its own, or has it only in its messages."""
-        listed = [] if is_summed_up else [
-            turn for turn in await self.messages(session_id) if rows().turn.decode(turn).cue == COMPACTION
-        ]
+        listed = [] if is_summed_up else [turn for turn in await self.messages(session_id) if _is_summary(turn)]
         known.position = ReadPosition()  # events that were not read may have had numbers
         ended = decoder.end_chat()
         return [*(event for turn in listed[-1:] for event in Decoder(self._mint).feed_turn(turn)), *ended]
@@ -241,6 +240,13 @@ def _remote_session(session: dict[str, Any]) -> RemoteSession:
     return RemoteSession(
         session_id=session_id, title=read["intent"], status=read["status"], updated_at=read["updated_at"],
     )
+
+
+def _is_summary(turn: dict[str, Any]) -> bool:
+    try:
+        return rows().turn.decode(turn).cue == COMPACTION
+    except UnreadableBody as error:
+        raise BackendFailed(f"a turn of the server cannot be understood: {error}") from None
 
 
 def _quoted(session_id: str) -> str:

@@ -6,7 +6,6 @@ from typing import Any
 
 import gateway.model as m
 from adapters.blade.wire import BlockType
-from gateway.client import require_objects
 from gateway.errors import BackendFailed
 from gateway.ports import BackendEvent, DecodedItem
 
@@ -122,8 +121,8 @@ class TurnDecoder:
     def called(self, turn: DecodedTurn, given: Bindings) -> list[DecodedItem]:
         """The change, and what else the turn tells of the call."""
         turn.growing = None
-        listed = _calls(rows().turn.read(given["turn"])) if given["turn"] else []
-        known = next((call for call in listed if call["call"]["id"] == given["call"]["id"]), None)
+        listed = rows().turn.read(given["turn"])["tool_calls"] if given["turn"] else None
+        known = next((call for call in listed or () if call["call"]["id"] == given["call"]["id"]), None)
         return self._calls.decode(turn, given if known is None else _merged(known, given))
 
     def status(self, turn: DecodedTurn, given: Bindings) -> list[DecodedItem]:
@@ -177,9 +176,9 @@ class TurnDecoder:
         """Decode what a snapshot has beyond what is known: text by its place among all text of its kind."""
         items: list[DecodedItem] = []
         before, seen = Counter[m.BlockKind](), Counter[str]()
-        calls = _calls(told)
+        calls = told["tool_calls"] or ()
         known = {call["call"]["id"]: call for call in calls}
-        for block in map(rows().block.read, require_objects(told["blocks"], "the blocks of a turn")):
+        for block in told["blocks"] or ():
             name, about = block["type"] or "", known.get(block["call"]["id"])
             if name in CALL_BLOCKS and about is not None:  # the block of a call that is in the list of calls
                 items += self._calls.decode(turn, about, final=final)
@@ -217,10 +216,6 @@ def _name_of(told: Bindings, what: str) -> str:
         raise BackendFailed(f"the server sent {what} without a name")
     name: str = told["turn_id"]
     return name
-
-
-def _calls(told: Bindings) -> list[Bindings]:
-    return [rows().call.read(call) for call in require_objects(told["tool_calls"], "the tool calls of a turn")]
 
 
 def _merged(known: Bindings, given: Bindings) -> Bindings:

@@ -175,7 +175,7 @@ class FrameCueWriter:
 
     def _bind_pause(self, turn: TurnEntry | None, names: Mapping[str, Any]) -> Mapping[str, object]:
         call: TurnCall | None = names["call"]
-        pause = call and self._table.object("pause", call=call, arguments=views.arguments(self._table, call))
+        pause = call and {"call": call, "arguments": views.arguments(self._table, call)}
         return {"pause": pause, "result": None, "tool": PAUSING_TOOL, "stop_reason": m.StopReason.END_TURN}
 
     def _bind_end(self, turn: TurnEntry | None, names: Mapping[str, Any]) -> Mapping[str, object]:

@@ -11,7 +11,7 @@ from adapters.blade.wire import BlockType
 from gateway.json_values import JsonLimitExceeded, read_json
 from gateway.ports import DialectTable
 
-from .turn_state import TurnBlock, TurnCall, TurnEntry
+from .turn_state import QuestionReference, TurnBlock, TurnCall, TurnEntry
 
 _TURN = (
     "id", "sequence", "turn_id", "loop_id", "role", "status", "blocks", "tool_calls", "model", "usage", "duration_ms",
@@ -26,16 +26,16 @@ _SESSION = (
 )
 _REFUSAL = ("message", "code", "detail")
 
-OBJECTS: dict[str, tuple[str, ...]] = {
+OBJECTS: dict[str, tuple[str, ...] | type[object]] = {
     "turn": _TURN,
     "turn.compaction": (*_TURN, *_COMPACTION),
     "turn.listed": ("turn", "failure"),
     "turn.compaction.listed": ("turn", "failure"),
-    "usage": ("usage",),
+    "usage": ("input_tokens", "output_tokens"),
     "block": ("type", "content", "call"),
     "declaration": ("call", "input"),
     "tool_call": ("call", "name", "title", "arguments", "result", "reference"),
-    "reference": ("reference",),
+    "reference": QuestionReference,
     "parts": ("content",),
     "file.sent": ("name", "data"),
     "result.meta": ("result", "meta"),
@@ -83,10 +83,10 @@ def turn_body(table: DialectTable, turn: TurnEntry) -> Any:
         "loop_id": turn.loop.loop_id,
         "role": turn.role,
         "status": turn_status(table, turn),
-        "blocks": [block_body(table, one) for one in turn.blocks],
-        "tool_calls": [tool_call_body(table, call) for call in turn.calls.values()],
+        "blocks": [block_fields(table, one) for one in turn.blocks],
+        "tool_calls": [call_fields(table, call) for call in turn.calls.values()],
         "model": turn.model,
-        "usage": table.object("usage", usage=turn.usage) if turn.usage else None,
+        "usage": turn.usage or None,
         "duration_ms": turn.duration_ms,
         "started_at": turn.started_at,
         "context_window": turn.context_window,
@@ -106,10 +106,6 @@ def turn_body(table: DialectTable, turn: TurnEntry) -> Any:
 
 def turn_status(table: DialectTable, turn: TurnEntry) -> str:
     return table.word("outcome" if isinstance(turn.state, m.Outcome) else "session_status@turn", turn.state)
-
-
-def block_body(table: DialectTable, one: TurnBlock) -> Any:
-    return table.object("block", **block_fields(table, one))
 
 
 def block_fields(table: DialectTable, one: TurnBlock) -> dict[str, Any]:
@@ -145,14 +141,10 @@ def _preview(ref: dict[str, Any]) -> str:
 
 # -- tool calls -------------------------------------------------------------------------------------------------------
 
-def tool_call_body(table: DialectTable, call: TurnCall) -> Any:
-    return table.object("tool_call", **call_fields(table, call))
-
-
 def call_fields(table: DialectTable, call: TurnCall) -> dict[str, Any]:
     return {
         "call": call, "name": call.name, "title": call.title or call.name, "result": result(table, call),
-        "reference": table.object("reference", reference=call.reference) if call.reference else None,
+        "reference": call.reference,
         "arguments": orjson.dumps(arguments(table, call)).decode(),
     }
 

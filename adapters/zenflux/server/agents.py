@@ -5,7 +5,10 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
+from msgspec import structs
+
 import gateway.model as m
+from adapters.zenflux.bodies import AgentBody
 from adapters.zenflux.wire import DIALECT_NAME, AgentChange, AgentFields, NewAgent, ZenfluxSettings
 from gateway.errors import Invalid, NotFound
 from gateway.http import Context
@@ -16,6 +19,7 @@ from gateway.resources import (
     McpServerService,
     SkillService,
     StoredAgent,
+    ToolService,
     UserSettings,
 )
 
@@ -51,12 +55,30 @@ def mcp_server_service(context: Context[ZenfluxSettings]) -> McpServerService:
     return McpServerService(context.resources, agent_service(context), settings, context.addresses)
 
 
+def tool_service(context: Context[ZenfluxSettings]) -> ToolService:
+    return ToolService(
+        context.resources, lambda: context.agents, lambda: mcp_server_service(context), context.tools,
+        lambda: context.offers, context.clock)
+
+
 async def choose_agent(context: Context[ZenfluxSettings], owner: str, agent_id: str) -> ChosenAgent:
     """The agent for a conversation, with all that its settings get."""
     with agent_errors(agent_id):
         chosen = await agent_service(context).choose(owner, agent_id)
     settings = await mcp_server_service(context).filled(owner, chosen.card.name, chosen.settings)
-    return replace(chosen, settings=await skill_service(context).filled(owner, chosen.card.name, settings))
+    settings = await skill_service(context).filled(owner, chosen.card.name, settings)
+    return replace(chosen, settings=await _with_client_tools(context, owner, chosen.card, settings))
+
+
+async def _with_client_tools(
+    context: Context[ZenfluxSettings], owner: str, card: m.AgentCard, settings: m.Settings,
+) -> m.Settings:
+    """The settings with the tools that the user has registered for the client; names of other tools are left out."""
+    if not card.capabilities.client_tools:
+        return settings
+    taken = {tool.spec.name for tool in card.tools} | {tool.name for tool in settings.client_tools}
+    own = [spec for spec in await tool_service(context).client_tools(owner) if spec.name not in taken]
+    return structs.replace(settings, client_tools=(*settings.client_tools, *own)) if own else settings
 
 
 def skill_service(context: Context[ZenfluxSettings]) -> SkillService:
@@ -125,17 +147,17 @@ def agent_view(
 
 
 def summary_body(context: Context[ZenfluxSettings], owner: str, agent: StoredAgent) -> Any:
-    return context.table.object("agent.summary", **agent_view(context, owner, agent))
+    return context.table.object("agent.summary", AgentBody(**agent_view(context, owner, agent)))
 
 
 async def detail_body(context: Context[ZenfluxSettings], owner: str, agent: StoredAgent) -> Any:
     names = [one.name for one in await skill_service(context).installed(owner, agent.agent_id)]
-    return context.table.object("agent.detail", **agent_view(context, owner, agent, names))
+    return context.table.object("agent.detail", AgentBody(**agent_view(context, owner, agent, names)))
 
 
 def template_body(context: Context[ZenfluxSettings], agent: StoredAgent) -> Any:
     """A configured agent as a start for new ones."""
-    return context.table.object("agent.template", **agent_view(context, "", agent))
+    return context.table.object("agent.template", AgentBody(**agent_view(context, "", agent)))
 
 
 # -- what is wrong with a configuration -------------------------------------------------------------------------------

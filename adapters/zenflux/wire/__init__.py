@@ -20,6 +20,7 @@ from .memories import MemoryBatch, MemorySearch, MemoryUpdate, NewMemories
 from .query import MAX_TITLE, bool_param, choice_param, page_params, title_param, whole_number_param
 from .skills import SkillChoice, SkillSwitch, SkillText
 from .tasks import TaskBatch, TaskStart
+from .tools import ToolDefinitionBody, ToolExecution, ToolRegistration
 
 __all__ = [
     "ANY_IMAGE",
@@ -50,6 +51,9 @@ __all__ = [
     "SkillText",
     "TaskBatch",
     "TaskStart",
+    "ToolDefinitionBody",
+    "ToolExecution",
+    "ToolRegistration",
     "ZenfluxSettings",
     "bool_param",
     "choice_param",

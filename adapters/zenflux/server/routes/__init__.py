@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from aiohttp import web
 
+from adapters.zenflux.bodies import RefusalBody, spell
 from adapters.zenflux.wire import ZenfluxSettings
 from gateway.http import Context, json_response
 
@@ -18,6 +19,7 @@ from .service import ServiceRoutes
 from .settings import routes_of_settings
 from .skills import routes_of_skills
 from .tasks import routes_of_tasks
+from .tools import routes_of_tools
 
 
 def routes(context: Context[ZenfluxSettings]) -> Iterable[web.RouteDef]:
@@ -35,6 +37,7 @@ def routes(context: Context[ZenfluxSettings]) -> Iterable[web.RouteDef]:
         *routes_of_settings(context),
         *routes_of_skills(context),
         *routes_of_tasks(context),
+        *routes_of_tools(context),
         *not_implemented_routes(context),
     ]
 
@@ -102,12 +105,6 @@ def _service_routes(about: ServiceRoutes, at: str) -> list[web.RouteDef]:
 
 NOT_IMPLEMENTED = 501
 NOT_IMPLEMENTED_PATHS = {
-    "/tools": "GET",
-    "/tools/schemas": "GET",
-    "/tools/register": "POST",
-    "/tools/execute": "POST",
-    "/tools/{name}": "GET DELETE",
-    "/tools/{name}/invoke": "POST",
     "/realtime/ws": "GET",
     "/realtime/ws/{id}": "GET",
     "/realtime/sessions": "GET",
@@ -119,7 +116,7 @@ NOT_IMPLEMENTED_PATHS = {
 def not_implemented_routes(context: Context[ZenfluxSettings]) -> Iterator[web.RouteDef]:
     async def refuse(request: web.Request) -> web.Response:
         message = f"{request.method} {request.path} is not served by this gateway"
-        return json_response(context.table.object("refusal", code=NOT_IMPLEMENTED, message=message), NOT_IMPLEMENTED)
+        return json_response(spell(context.table, RefusalBody(code=NOT_IMPLEMENTED, message=message)), NOT_IMPLEMENTED)
 
     for path, methods in NOT_IMPLEMENTED_PATHS.items():
         for method in methods.split():

@@ -1,6 +1,7 @@
 """The table read backwards: every word it writes comes back as itself, or as the likeliest that is written so."""
 
 from enum import StrEnum
+from functools import partial
 from typing import Any
 
 import pytest
@@ -36,6 +37,7 @@ def test_words_come_back(enum_map: str, kind: type[StrEnum], lost: set[Any]) -> 
 def test_numbers_are_counts() -> None:
     assert [number(value) for value in (3, 3.9, -1, True, "3", None)] == [3, 3, 0, 0, 0, 0]
     assert [optional_number(value) for value in (0, None, "x")] == [0, None, None]
-    assert read_usage({"input_tokens": 3, "output_tokens": None}) == m.Usage(input_tokens=3)
-    assert read_usage({"input_tokens": "3", "output_tokens": -1}) == m.Usage()
+    told = partial(table("blade").read_object, "usage")
+    assert read_usage(told({"input_tokens": 3, "output_tokens": None})) == m.Usage(input_tokens=3)
+    assert read_usage(told({"input_tokens": "3", "output_tokens": -1})) == m.Usage()
     assert read_usage(None) == m.Usage()

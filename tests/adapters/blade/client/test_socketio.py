@@ -165,7 +165,7 @@ def saying(*packets: str | bytes) -> Script:
     ('42["turn:patch",{"patch_type":"add_content","data":{}}]', "without a name"),
     ('42["turn:patch",{"turn_id":"t1","patch_type":"add_tool_call","data":{}}]', "'data.id' is missing"),
     ('42["turn:end",{"turn_id":"t1","blocks":"x"}]', "'blocks' should be a list"),
-    ('42["turn:end",{"turn_id":"t1","tool_calls":[1]}]', "no object"),
+    ('42["turn:end",{"turn_id":"t1","tool_calls":[1]}]', "'tool_calls.0' should be an object"),
     ('42["chat:end",{"status":"splendid"}]', "splendid"),
     ('42["chat:end",{"status":"paused"}]', "asked nothing"),
     (b"42[\"\xff\xfe\",{}]", "rules of websockets"),

@@ -1,0 +1,186 @@
+"""Tools over HTTP: a paged list, schemas for models, one's own definitions, and runs outside of a conversation."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from aiohttp import web
+
+from adapters.zenflux.bodies import ToolBody, ToolChunkBody, ToolRunBody, ToolSchemaBody, spell
+from adapters.zenflux.server import views
+from adapters.zenflux.server.agents import tool_service
+from adapters.zenflux.wire import (
+    DIALECT_NAME,
+    ToolDefinitionBody,
+    ToolExecution,
+    ToolRegistration,
+    ZenfluxSettings,
+    bool_param,
+    choice_param,
+    whole_number_param,
+)
+from gateway.errors import Forbidden, Invalid
+from gateway.http import OWNER, Context, dumps, read_json, read_json_object, validate
+from gateway.json_values import JsonObject
+from gateway.resources import Invocation, KnownTool, ToolDefinition
+
+RESERVED_NAMES = frozenset(("schemas", "register", "execute", "mcp"))
+"""Names that are paths; they cannot be the names of tools."""
+KEPT_FIELDS = ("return_mode", "output_schema", "keywords", "examples", "category")
+"""Fields that only ZenFlux has: they are kept and given back."""
+ANY_SCHEMA: JsonObject = {"type": "object", "properties": {}, "required": []}
+MAX_PAGE = 10**9
+
+
+class ToolRoutes:
+    """One method per route."""
+
+    def __init__(self, context: Context[ZenfluxSettings]) -> None:
+        self.context = context
+        self.service = tool_service(context)
+
+    # -- finding --------------------------------------------------------------------------------------------------
+
+    async def listed(self, request: web.Request) -> web.Response:
+        page = whole_number_param(request, "page", 1, 1, MAX_PAGE)
+        size = whole_number_param(request, "page_size", 20, 1, 100)
+        wanted = {
+            "tool_type": choice_param(request, "tool_type", "", "user_defined", "mcp"),
+            "status": choice_param(request, "status", "", "available", "unavailable", "disabled", "rate_limited"),
+            "category": request.query.get("category", ""),
+        }
+        keyword = request.query.get("keyword", "").casefold()
+        shown = [self._shown(one) for one in await self.service.all(request[OWNER])]
+        found = [
+            one for one in shown
+            if all(not value or one[word] == value for word, value in wanted.items()) and _mentions(one, keyword)
+        ]
+        return views.reply(self.context, {
+            "tools": found[(page - 1) * size:page * size], "total": len(found), "page": page, "page_size": size})
+
+    async def schemas(self, request: web.Request) -> web.Response:
+        """The tools as Claude's API takes them."""
+        names = {name.strip() for name in request.query.get("tool_names", "").split(",") if name.strip()}
+        shown: list[Any] = [
+            spell(self.context.table, ToolSchemaBody(
+                name=one.spec.name, description=one.spec.description,
+                parameters=one.spec.parameters or ANY_SCHEMA))
+            for one in await self.service.all(request[OWNER])
+            if one.is_enabled and (not names or one.spec.name in names)
+        ]
+        return views.reply(self.context, {"tools": shown, "total": len(shown)})
+
+    async def get(self, request: web.Request) -> web.Response:
+        found = await self.service.get(request[OWNER], request.match_info["name"])
+        shown, counts = self._shown(found), self.service.count(request[OWNER], found.spec.name)
+        total = counts.succeeded + counts.failed
+        return views.reply(self.context, {
+            **shown, "definition": shown, "recent_invocations": None, "statistics": {
+                "total_invocations": total, "success_count": counts.succeeded, "failure_count": counts.failed,
+                "success_rate": f"{100 * counts.succeeded / (total or 1):.1f}%",
+            }})
+
+    # -- changing -------------------------------------------------------------------------------------------------
+
+    async def register(self, request: web.Request) -> web.Response:
+        """Store a definition; code that a client names is never loaded."""
+        body = await read_json_object(request)
+        said = validate(ToolRegistration, body if "definition" in body else {**body, "definition": body}, "")
+        definition = said.definition
+        if definition.name in RESERVED_NAMES:
+            raise Invalid(f"name: '{definition.name}' is the name of a path; choose another", param="name")
+        if definition.tool_type == "mcp" and definition.mcp_config is None:
+            raise Invalid("mcp_config: is required for a tool of the type mcp", param="mcp_config")
+        if definition.implementation:
+            raise Forbidden("implementation: a client's code is never run here; leave it out")
+        made = await self.service.register(
+            request[OWNER], definition.name, _definition(definition, enabled=said.enabled),
+            replace_existing=said.replace_existing)
+        return views.reply(self.context, {"tool_name": made.spec.name, "tool_definition": self._shown(made)})
+
+    async def delete(self, request: web.Request) -> web.Response:
+        await self.service.delete(request[OWNER], request.match_info["name"])
+        return views.reply(self.context, {"tool_name": request.match_info["name"]})
+
+    # -- running --------------------------------------------------------------------------------------------------
+
+    async def execute(self, request: web.Request) -> web.Response:
+        return await self._run(request[OWNER], await read_json(request, ToolExecution))
+
+    async def invoke(self, request: web.Request) -> web.Response:
+        """The body is the input of the tool."""
+        stream = bool_param(request, "stream", default=False)
+        input = await read_json_object(request) if request.can_read_body else {}
+        return await self._run(request[OWNER], ToolExecution(
+            tool_name=request.match_info["name"], input=input, stream=stream))
+
+    async def _run(self, owner: str, said: ToolExecution) -> web.Response:
+        tool = await self.service.check_runnable(owner, said.tool_name, said.input)
+        seconds = {} if said.timeout is None else {"seconds": float(said.timeout)}
+        done = await self.service.run(owner, tool, said.input, **seconds)
+        if not said.stream:
+            return views.reply(self.context, self._outcome(done))
+        return web.Response(
+            body=b"".join(b"data: " + dumps(chunk) + b"\n\n" for chunk in self._chunks(done)),
+            content_type="text/event-stream",
+            headers={"X-Invocation-Id": done.invocation_id, "Cache-Control": "no-cache"},
+        )
+
+    def _chunks(self, done: Invocation) -> Iterator[Any]:
+        told: list[tuple[str, object]] = [("log", text) for text in done.progress]
+        told.append(("data", done.output) if done.error is None else ("error", done.error))
+        told.append(("done", {"total_chunks": len(told)}))
+        for number, (kind, content) in enumerate(told):
+            yield spell(self.context.table, ToolChunkBody(
+                id=done.invocation_id, number=number, kind=kind, content=content, at=done.ended_at))
+
+    # -- what clients see -----------------------------------------------------------------------------------------
+
+    def _shown(self, tool: KnownTool) -> Any:
+        """A definition; the implementation of a tool is the server's, and is not shown."""
+        registered = tool.registered
+        own = registered.extra.get(DIALECT_NAME, {}) if registered else {}
+        server = registered.server if registered else None
+        return spell(self.context.table, ToolBody(
+            name=tool.spec.name, description=tool.spec.description,
+            type="user_defined" if server is None else "mcp", return_mode=own.get("return_mode", "direct"),
+            input_schema=tool.spec.parameters or ANY_SCHEMA, output_schema=own.get("output_schema"),
+            mcp_config=None if server is None else {"server_name": server},
+            keywords=own.get("keywords") or [], examples=own.get("examples") or [], category=own.get("category"),
+            asks=tool.permission.value == "ask", status="available" if tool.is_enabled else "disabled",
+            agents=list(tool.agents),
+        ))
+
+    def _outcome(self, done: Invocation) -> Any:
+        code = None if done.error is None else "TIMEOUT" if done.timed_out else "EXECUTION_ERROR"
+        status = "success" if done.error is None else "timeout" if done.timed_out else "failed"
+        return spell(self.context.table, ToolRunBody(
+            id=done.invocation_id, name=done.tool, status=status, output=done.output, error=done.error,
+            error_code=code, started_at=done.started_at, ended_at=done.ended_at,
+            milliseconds=round(1000 * (done.ended_at - done.started_at)),
+        ))
+
+
+def _mentions(shown: Any, keyword: str) -> bool:
+    texts = (shown["name"], shown["description"], *shown["keywords"])
+    return any(keyword in text.casefold() for text in texts)
+
+
+def _definition(said: ToolDefinitionBody, *, enabled: bool) -> ToolDefinition:
+    own = {word: value for word in KEPT_FIELDS if (value := getattr(said, word)) is not None}
+    return ToolDefinition(
+        description=said.description, parameters=said.input_schema, enabled=enabled, extra={DIALECT_NAME: own},
+        server=said.mcp_config.server_name if said.mcp_config else None,
+    )
+
+
+def routes_of_tools(context: Context[ZenfluxSettings]) -> list[web.RouteDef]:
+    routes, at = ToolRoutes(context), f"{context.mount}/tools"
+    return [
+        web.get(at, routes.listed),
+        web.get(f"{at}/schemas", routes.schemas),
+        web.post(f"{at}/register", routes.register),
+        web.post(f"{at}/execute", routes.execute),
+        web.get(f"{at}/{{name}}", routes.get),
+        web.delete(f"{at}/{{name}}", routes.delete),
+        web.post(f"{at}/{{name}}/invoke", routes.invoke),
+    ]
