@@ -2,8 +2,9 @@
 
 from gateway.ports import Dialect
 
+from .bodies import OBJECTS
 from .client import Decoder, Remote
-from .server import CUES, MESSAGES, NAMES, OBJECTS, StreamOptions, make_projector, recorded_commands
+from .server import CUES, MESSAGES, NAMES, StreamOptions, make_projector, recorded_commands
 from .server.routes import routes
 from .wire import DIALECT_NAME, ZenfluxSettings
 

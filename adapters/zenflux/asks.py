@@ -7,10 +7,11 @@ import orjson
 from msgspec import Struct
 
 import gateway.model as m
+from adapters.zenflux.bodies import ConfirmationBody, QuestionBody, spell
 from gateway.errors import BackendFailed, Invalid
 from gateway.json_values import JsonValue
 from gateway.ports import DialectTable
-from mappings.language import UnknownWord
+from mappings.language import UnreadableBody
 
 APPROVE, REJECT = "approve", "reject"
 
@@ -18,12 +19,12 @@ APPROVE, REJECT = "approve", "reject"
 def confirmation_body(table: DialectTable, ask: m.OpenAsk, session_id: str) -> object:
     call = m.call_of(ask.ask)
     kind, question, options = _form_of(ask.ask)
-    return table.object(
-        "confirmation", request_id=ask.request_id, run_id=ask.turn_id, session_id=session_id, type=kind,
+    return spell(table, ConfirmationBody(
+        request_id=ask.request_id, run_id=ask.turn_id, session_id=session_id, type=kind,
         tool_name=call.name if call else ask.ask.kind, question=question, description=_description(ask.ask, question),
         options=options, questions=_questions(table, ask.ask), timeout=_timeout(ask), at=ask.at,
-        metadata={"kind": ask.ask.kind, **({"tool_use_id": call.call_id, "input": call.input} if call else {})},
-    )
+        kind=ask.ask.kind, call=call,
+    ))
 
 
 def rollback_options(ask: m.RollbackAsk, *, objects: bool) -> list[JsonValue]:
@@ -77,11 +78,11 @@ def _questions(table: DialectTable, ask: m.AnyAsk) -> list[object] | None:
 
 def _question(table: DialectTable, number: int, question: m.Question) -> object:
     kind = "text_input" if not question.options else "multiple_choice" if question.multi_select else "single_choice"
-    return table.object(
-        "question", id=str(number), question=question.question, header=question.header, type=kind,
+    return spell(table, QuestionBody(
+        id=str(number), question=question.question, header=question.header, type=kind,
         options=[choice.label for choice in question.options],
         descriptions=[choice.description or "" for choice in question.options],
-    )
+    ))
 
 
 def _timeout(ask: m.OpenAsk) -> int | None:
@@ -119,15 +120,14 @@ def answer_of(ask: m.OpenAsk, response: object, table: DialectTable) -> m.AnyCom
 
 def _decision(ask: m.OpenAsk, response: object, table: DialectTable) -> m.AnyCommand:
     """A response to a permission that is neither yes nor no is a no, with the response as its reason."""
-    given = {"request_id": ask.request_id}
+    is_permission = isinstance(ask.ask, m.PermissionAsk)
+    row = "confirm.permission" if is_permission else "confirm.continuation"
     try:
-        if ask.ask.kind == "permission":
-            return table.command("confirm.permission", **given, response=_word(response), reason=None)
-        return table.command("confirm.continuation", **given, response=_word(response))
-    except UnknownWord:
-        if ask.ask.kind != "permission":
+        return table.read_command(row, {"response": _word(response)}, request_id=ask.request_id)
+    except UnreadableBody:
+        if not is_permission:
             raise Invalid("response: say approve or reject", param="response") from None
-        return table.command("confirm.permission", **given, response=REJECT, reason=_text(response))
+        return table.command(row, request_id=ask.request_id, granted=False, reason=_text(response))
 
 
 def option_of(ask: m.RollbackAsk, chosen: object) -> str | None:

@@ -3,21 +3,25 @@
 from typing import Any
 
 import gateway.model as m
-from gateway.client import NOT_SERVED_STATUSES, HttpClient, members, objects, suppress_statuses, text
+from adapters.zenflux.bodies import ModelBody, ToolSchemaBody
+from gateway.client import NOT_SERVED_STATUSES, HttpClient, suppress_statuses
+
+from .readers import Bindings, read_bodies, unwrap
 
 CAPABILITIES = m.AgentCapabilities(images=("http", "data"), client_tools=False)
 
 
 async def fetch_agent_card(upstream: HttpClient, agent: str | None, otherwise: str) -> m.AgentCard:
     """The chosen agent, or else the first one."""
-    agents = list_of_objects(await fetch_data(upstream, "/agents"), "agents")
-    models = list_of_objects(await fetch_data(upstream, "/models"), "models")
-    chosen = next((one for one in agents if agent in (None, *_names(one))), {})
+    agents = read_bodies("agent.summary", "list.agents", await fetch_data(upstream, "/agents"))
+    models = read_bodies(ModelBody.row, "list.models", await fetch_data(upstream, "/models"))
+    chosen = next((one for one in agents if agent in (None, *_names(one))), None)
     name = agent or next(iter(_names(chosen)), "") or next((n for one in models for n in _agents(one)), "")
-    model = text(chosen.get("model")) or next((_model(one) for one in models if name in _agents(one)), "")
+    model = chosen["model"] if chosen else None
     return m.AgentCard(
-        name=name or otherwise, title=text(chosen.get("name")) or None,
-        description=text(chosen.get("description")) or None, model=model or None,
+        name=name or otherwise, title=chosen["name"] if chosen else None,
+        description=chosen["description"] if chosen else None,
+        model=model or next((one["called"] for one in models if name in _agents(one)), None),
         tools=tuple(await _tools(upstream)), capabilities=CAPABILITIES,
     )
 
@@ -25,39 +29,24 @@ async def fetch_agent_card(upstream: HttpClient, agent: str | None, otherwise: s
 async def fetch_data(upstream: HttpClient, path: str) -> Any:
     """The data of an answer, in its wrapper or without; None where the server does not serve this."""
     with suppress_statuses(NOT_SERVED_STATUSES):
-        return unwrapped(await upstream.json("GET", path))
+        return unwrap(await upstream.json("GET", path))
     return None
-
-
-def unwrapped(body: Any) -> Any:
-    return body["data"] if isinstance(body, dict) and "data" in body else body
-
-
-def list_of_objects(data: Any, key: str) -> list[dict[str, Any]]:
-    """The objects of a list, which may be bare or under its name."""
-    return objects(data.get(key) if isinstance(data, dict) else data)
 
 
 async def _tools(upstream: HttpClient) -> list[m.AgentTool]:
     """As they are declared to a model."""
-    tools = []
-    for one in list_of_objects(await fetch_data(upstream, "/tools/schemas"), "tools"):
-        if name := text(one.get("name")):
-            schema = members(one.get("input_schema"))
-            tools.append(m.AgentTool(spec=m.ToolSpec(
-                name=name, description=text(one.get("description")), parameters=schema)))
-    return tools
+    told = read_bodies(ToolSchemaBody.row, "list.tools", await fetch_data(upstream, "/tools/schemas"))
+    return [
+        m.AgentTool(spec=m.ToolSpec(
+            name=one["name"], description=one["description"] or "", parameters=one["parameters"] or {}))
+        for one in told if one["name"]
+    ]
 
 
-def _names(agent: dict[str, Any]) -> list[str]:
-    return [name for key in ("agent_id", "id", "name") if (name := text(agent.get(key)))]
+def _names(agent: Bindings | None) -> list[str]:
+    return [name for key in ("agent_id", "id", "name") if (name := agent[key])] if agent else []
 
 
-def _agents(model: dict[str, Any]) -> list[str]:
+def _agents(model: Bindings) -> list[str]:
     """The agents that use a model, if the server names them."""
-    found = model.get("agents")
-    return [name for name in found if isinstance(name, str)] if isinstance(found, list) else []
-
-
-def _model(model: dict[str, Any]) -> str:
-    return next((name for key in ("model_name", "name", "id") if (name := text(model.get(key)))), "")
+    return [name for name in model["agents"] or () if isinstance(name, str)]

@@ -6,11 +6,12 @@ from typing import Any
 import msgspec
 
 import gateway.model as m
+from adapters.zenflux.bodies import ImageBlock
 from adapters.zenflux.wire import ANY_IMAGE
 from gateway.client import StreamAssembler
 from gateway.ports import BackendEvent
 
-from .readers import Bindings
+from .readers import Bindings, builtin_zenflux_table
 
 WORDS = (m.BlockKind.TEXT, m.BlockKind.THINKING)
 BASE64 = "base64"
@@ -134,12 +135,10 @@ def read_content(said: Any) -> m.Content:
 
 def _part(block: dict[str, Any]) -> m.AnyPart:
     """An image or a text; a block that is neither is shown as it is."""
-    source = block.get("source") if block.get("type") == "image" else None
-    if isinstance(source, dict):
-        image = read_image({"image_data": source.get("data") or source.get("url"), "image_source": source.get("type"),
-                            "media_type": source.get("media_type")})
-        if image is not None:
-            return image
+    table = builtin_zenflux_table()
+    image = read_image(table.read_object(ImageBlock.row, block)) if table.is_object(ImageBlock.row, block) else None
+    if image is not None:
+        return image
     words = block.get("text")
     return m.TextPart(text=words if isinstance(words, str) else msgspec.json.encode(block).decode())
 

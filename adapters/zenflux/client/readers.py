@@ -5,6 +5,9 @@ from functools import cache
 from typing import Any
 
 import gateway.model as m
+from adapters.zenflux.bodies import ReplyBody
+from gateway.client import members, objects
+from gateway.json_values import JsonObject
 from mappings.language import Table, builtin_table
 
 Bindings = dict[str, Any]
@@ -39,11 +42,25 @@ def read_usage(usage: Mapping[str, int | None]) -> m.Usage:
     return m.Usage(**{name: tokens(count) for name, count in usage.items()})
 
 
-def text(value: Any) -> str:
-    """A text, or an empty one."""
-    return value if isinstance(value, str) else ""
+# -- replies over HTTP ------------------------------------------------------------------------------------------------
+
+def unwrap(body: Any) -> Any:
+    """The data of an answer, in its wrapper or without."""
+    if not isinstance(body, dict):
+        return body
+    reply = builtin_zenflux_table().read_object(ReplyBody.row, body)
+    return reply["flat"] if reply["data"] is None else reply["data"]
 
 
-def members(value: Any) -> dict[str, Any]:
-    """An object, or an empty one."""
-    return value if isinstance(value, dict) else {}
+def read_list(row: str, data: Any) -> list[JsonObject]:
+    """The objects of a list, which may be bare or under its name."""
+    return objects(builtin_zenflux_table().read_object(row, data)["items"] if isinstance(data, dict) else data)
+
+
+def read_body(row: str, body: Any) -> Bindings:
+    """The bindings of a body; what is no object has none of its members."""
+    return builtin_zenflux_table().read_object(row, members(body))
+
+
+def read_bodies(row: str, listed: str, data: Any) -> list[Bindings]:
+    return [read_body(row, one) for one in read_list(listed, data)]

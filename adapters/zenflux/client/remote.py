@@ -3,32 +3,23 @@
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from functools import partial
-from typing import Any
 from urllib.parse import quote
 
 from msgspec.structs import replace
 
 import gateway.model as m
 from adapters.zenflux.asks import AskRef, decode_ref
-from adapters.zenflux.wire import ANY_IMAGE, DIALECT_NAME, MAX_TITLE
-from gateway.client import (
-    HttpClient,
-    SessionMemory,
-    WebSocketConnector,
-    generator_turn,
-    members,
-    optional_text,
-    parse_timestamp,
-    text,
-)
+from adapters.zenflux.bodies import ConversationBody
+from adapters.zenflux.wire import DIALECT_NAME, MAX_TITLE
+from gateway.client import HttpClient, SessionMemory, WebSocketConnector, generator_turn
 from gateway.errors import BackendFailed, GatewayError, Unsupported
 from gateway.ids import make_mint
 from gateway.ports import DecodedItem, NewRemoteSession, RemoteAddress, RemoteAsk, RemoteSession, RemoteTurnEnd
 
 from . import agent_card
-from .agent_card import unwrapped
-from .requests import CONFIRMATION, HttpCall, deliver_answer, send_call
-from .turn_stream import CLIENT_USER, RemoteRun, TurnStream, kind_of
+from .readers import Bindings, read_bodies, read_body, unwrap
+from .requests import CLIENT_USER, CONFIRMATION, HttpCall, deliver_answer, message_body, send_call
+from .turn_stream import RemoteRun, TurnStream
 
 MAX_OPEN_CONNECTIONS = 256
 """How many connections stay open while people are asked; the oldest are closed, and opened again when needed."""
@@ -68,9 +59,9 @@ class Remote:
             query["title"] = opening.title[:MAX_TITLE]
         if self._agent:
             query["agent_id"] = self._agent
-        made = members(unwrapped(await self._upstream.json("POST", "/conversations", query=query)))
-        session_id = text(made.get("id"))
-        if not session_id:
+        made = read_body(ConversationBody.row, unwrap(await self._upstream.json("POST", "/conversations", query=query)))
+        session_id: str | None = made["session_id"]
+        if session_id is None:
             raise BackendFailed(f"{self._upstream.name} did not say which conversation it has made")
         self._runs.put(session_id, "")
         return session_id
@@ -79,16 +70,16 @@ class Remote:
         found: list[RemoteSession] = []
         while len(found) < most:
             query = {"user_id": CLIENT_USER, "limit": str(min(PAGE, most - len(found))), "offset": str(len(found))}
-            told = unwrapped(await self._upstream.json("GET", "/conversations", query=query))
-            page = agent_card.list_of_objects(told, "conversations")
+            told = unwrap(await self._upstream.json("GET", "/conversations", query=query))
+            page = read_bodies(ConversationBody.row, "list.conversations", told)
             found += map(_remote_session, page)
             if len(page) < int(query["limit"]):
                 break
         return found
 
     async def join(self, session_id: str) -> RemoteSession:
-        told = unwrapped(await self._upstream.json("GET", f"/conversations/{quote(session_id, safe='')}"))
-        return replace(_remote_session(members(told)), session_id=session_id)
+        told = unwrap(await self._upstream.json("GET", f"/conversations/{quote(session_id, safe='')}"))
+        return replace(_remote_session(read_body(ConversationBody.row, told)), session_id=session_id)
 
     async def close(self) -> None:
         for run in self._parked.values():
@@ -104,11 +95,11 @@ class Remote:
     ) -> AsyncGenerator[DecodedItem, None]:
         if isinstance(command, m.Compact):
             raise Unsupported("a ZenFlux server compacts by itself, and cannot be told to")
-        params = self._params(session_id, command)
+        params = message_body(session_id, command, self._agent)
         await self._leave(session_id)
         run = RemoteRun(session_id, self._mint, self._upstream, await self._sockets.open())
         run.before = self._runs.get(session_id)
-        async with aclosing(self._items_of(run, partial(run.ask, "chat.send", **params))) as items:
+        async with aclosing(self._items_of(run, partial(run.request, "chat.send", params))) as items:
             async for one in items:
                 yield one
 
@@ -124,7 +115,7 @@ class Remote:
                 await run.resume()
             deliveries = [partial(deliver_answer, self._upstream, asked.ask, ref, answer, alone=len(refs) == 1)
                           for (asked, answer), ref in zip(answers, refs, strict=True)]
-            run.owed = [deliver for deliver in deliveries if not await deliver()]
+            run.undelivered = [deliver for deliver in deliveries if not await deliver()]
 
         async with aclosing(self._items_of(run, deliver_all)) as items:
             async for one in items:
@@ -150,7 +141,7 @@ class Remote:
         self._runs_read[session_id] = run
         try:
             await begin()
-            async with aclosing(self._stream.hear(run)) as items:
+            async with aclosing(self._stream.read(run)) as items:
                 async for one in items:
                     yield self._upstream.redactor.turn_end(one) if isinstance(one, RemoteTurnEnd) else one
             waits = not run.over
@@ -206,23 +197,11 @@ class Remote:
             raise BackendFailed(f"{self._upstream.name} does not wait for this any more")
         return [ref for ref in refs if ref is not None]
 
-    def _params(self, session_id: str, command: m.SendMessage) -> dict[str, Any]:
-        params: dict[str, Any] = {
-            "message": m.text_of(command.content),
-            "user_id": CLIENT_USER,
-            "conversation_id": session_id,
-            "stream": True,
-        }
-        files = _files(command.content)
-        optional = {"files": files, "variables": command.variables, "agent_id": self._agent}
-        return params | {name: value for name, value in optional.items() if value}
 
-
-def _remote_session(told: dict[str, Any]) -> RemoteSession:
+def _remote_session(told: Bindings) -> RemoteSession:
     return RemoteSession(
-        session_id=text(told.get("id")), agent=optional_text(told.get("agent_id")),
-        title=optional_text(told.get("title")), status=optional_text(told.get("status")),
-        updated_at=parse_timestamp(told.get("updated_at")),
+        session_id=told["session_id"] or "", agent=told["agent"], title=told["title"], status=told["status"],
+        updated_at=told["updated_at"],
     )
 
 
@@ -230,29 +209,12 @@ def _known_ref(asked: RemoteAsk) -> AskRef | None:
     return decode_ref(asked.ref) if asked.ref.startswith("{") else None
 
 
-def _find_ref(
-    asked: RemoteAsk, ref: AskRef | None, session_id: str, pending: Sequence[dict[str, Any]]
-) -> AskRef | None:
+def _find_ref(asked: RemoteAsk, ref: AskRef | None, session_id: str, pending: Sequence[Bindings]) -> AskRef | None:
     """The open ask that is meant: by its call, or by its kind."""
     call, kind = m.call_of(asked.ask), asked.ask.kind
     for one in pending:
-        its_call = members(one.get("metadata")).get("tool_use_id")
-        same = its_call == call.call_id if call is not None else kind_of(one) == kind
-        if same and one.get("conversation_id") == session_id and (ref is None or not ref.request_id):
-            known = ref or AskRef(run=text(one.get("session_id")), kind=kind)
-            return replace(known, request_id=text(one.get("request_id")), precise=bool(kind_of(one)))
+        same = one["call"]["call_id"] == call.call_id if call is not None else one["kind"] == kind
+        if same and one["session_id"] == session_id and (ref is None or not ref.request_id):
+            known = ref or AskRef(run=one["run_id"] or "", kind=kind)
+            return replace(known, request_id=one["request_id"] or "", precise=bool(one["kind"]))
     return ref
-
-
-def _files(content: m.Content) -> list[dict[str, Any]]:
-    files: list[dict[str, Any]] = []
-    for part in m.parts_of(content):
-        if isinstance(part, m.ImagePart):
-            files.append({"file_url": part.url, "file_name": "image", "file_type": part.media_type or ANY_IMAGE})
-        elif isinstance(part, m.FilePart):
-            if not part.url:
-                raise Unsupported(f"the file '{part.name}' has no address from which the server could get it")
-            told = {"file_type": part.media_type, "file_size": part.size}
-            files.append({"file_url": part.url, "file_name": part.name,
-                          **{name: value for name, value in told.items() if value is not None}})
-    return files

@@ -1,4 +1,4 @@
-"""Makes the HTTP requests that carry a person's answer to a ZenFlux server."""
+"""Makes what is sent to a ZenFlux server, messages and the answers of people, in the words of the dialect's table."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -6,12 +6,15 @@ from typing import Any
 from msgspec import Struct
 
 import gateway.model as m
-from adapters.zenflux.asks import APPROVE, REJECT, AskRef, answer_of, result_text
+from adapters.zenflux.asks import REJECT, AskRef, answer_of, result_text
+from adapters.zenflux.bodies import SentFile
+from adapters.zenflux.wire import ANY_IMAGE
 from gateway.client import HttpClient, upstream_status
-from gateway.errors import GatewayError, Invalid
+from gateway.errors import GatewayError, Invalid, Unsupported
 
 from .readers import builtin_zenflux_table
 
+CLIENT_USER = "local"
 CONFIRMATION = "/human-confirmation"
 UNKNOWN = 404
 SETTLED_STATUSES = (UNKNOWN, 410)
@@ -56,39 +59,43 @@ def answer_call(ask: m.AnyAsk, ref: AskRef, answer: m.Answer) -> HttpCall:
     confirmation, run = f"{CONFIRMATION}/{ref.request_id or ref.run}", f"/session/{ref.run}"
     match answer:
         case m.RollBack(option=str()):
-            return HttpCall("POST", f"{run}/rollback", {"option": answer.option})
+            return HttpCall("POST", f"{run}/rollback", builtin_zenflux_table().message("confirm.rollback", answer))
         case m.ContinueTurn(proceed=True) if not ref.request_id:
             return HttpCall("POST", f"{run}/confirm_continue")
         case m.Withdraw() | m.RollBack() if ref.request_id:
             return HttpCall("DELETE", confirmation)
         case m.Withdraw() | m.RollBack() | m.ContinueTurn() if not ref.request_id:
             return HttpCall("POST", f"{run}/stop")  # where a run asks by itself, who does not agree ends it
-    return HttpCall("POST", confirmation, {"response": answer_response(ask, ref, answer)})
+    return HttpCall("POST", confirmation, answer_body(ask, ref, answer))
 
 
-def answer_response(ask: m.AnyAsk, ref: AskRef, answer: m.Answer) -> Any:
+def answer_body(ask: m.AnyAsk, ref: AskRef, answer: m.Answer) -> Any:
+    table = builtin_zenflux_table()
     match answer:
+        case m.DecidePermission() if _is_read_as_no(ask, ref, answer):
+            return table.message("confirm.question", response=answer.reason)
         case m.DecidePermission():
-            return APPROVE if answer.granted else _denied(ask, ref, answer)
+            return table.message("confirm.permission", answer)
         case m.ContinueTurn():
-            return APPROVE if answer.proceed else REJECT
+            return table.message("confirm.continuation", answer)
         case m.ReturnResult():
-            return REJECT if answer.is_error else result_text(answer.content)
+            response = REJECT if answer.is_error else result_text(answer.content)
+            return table.message("confirm.client_tool", response=response)
         case m.AnswerQuestion():
-            return _answers(ask, ref, answer)
+            return table.message("confirm.question", response=_answers(ask, ref, answer))
     raise Invalid(f"{answer.kind} answers nothing that was asked")
 
 
-def _denied(ask: m.AnyAsk, ref: AskRef, answer: m.DecidePermission) -> str:
-    """The reason, if the server is certain to read it as a no; otherwise the plain word."""
-    if not answer.reason or not ref.precise:
-        return REJECT
+def _is_read_as_no(ask: m.AnyAsk, ref: AskRef, answer: m.DecidePermission) -> bool:
+    """Whether the server is certain to read the reason of a refusal as a no; otherwise the plain word is sent."""
+    if answer.granted or not answer.reason or not ref.precise:
+        return False
     asked = m.OpenAsk(request_id=ref.request_id, ask=ask, seq=0, at=0.0, turn_id=ref.run, scope_id="")
     try:
         meant = answer_of(asked, answer.reason, builtin_zenflux_table())
     except Invalid:
-        return REJECT
-    return answer.reason if isinstance(meant, m.DecidePermission) and not meant.granted else REJECT
+        return False
+    return isinstance(meant, m.DecidePermission) and not meant.granted
 
 
 def _answers(ask: m.AnyAsk, ref: AskRef, answer: m.AnswerQuestion) -> Any:
@@ -114,3 +121,25 @@ def _picked(ask: m.QuestionAsk, answer: m.AnswerQuestion, number: int) -> list[s
 
 def _value(said: Sequence[str], *, several: bool) -> Any:
     return said[0] if len(said) == 1 and not several else list(said)
+
+
+# -- messages ---------------------------------------------------------------------------------------------------------
+
+def message_body(session_id: str, command: m.SendMessage, agent: str | None) -> Any:
+    return builtin_zenflux_table().message(
+        "chat.send", text=m.text_of(command.content), user_id=CLIENT_USER, session_id=session_id, stream=True,
+        message_id=None, files=_files(command.content) or None, variables=command.variables or None,
+        agent=agent or None,
+    )
+
+
+def _files(content: m.Content) -> list[SentFile]:
+    files: list[SentFile] = []
+    for part in m.parts_of(content):
+        if isinstance(part, m.ImagePart):
+            files.append(SentFile(url=part.url, name="image", media_type=part.media_type or ANY_IMAGE))
+        elif isinstance(part, m.FilePart):
+            if not part.url:
+                raise Unsupported(f"the file '{part.name}' has no address from which the server could get it")
+            files.append(SentFile(url=part.url, name=part.name, media_type=part.media_type, size=part.size))
+    return files

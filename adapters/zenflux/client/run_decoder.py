@@ -15,6 +15,7 @@ from . import ask_readers as asks
 from .block_decoder import BlockDecoder
 from .readers import Bindings, read_fault, read_usage, tokens
 
+DEFAULT_NOTICE = "notification"
 TOPICS = {topic.value: topic for topic in m.AnnotationTopic if topic is not m.AnnotationTopic.MEMORY_REFS}
 
 
@@ -61,8 +62,7 @@ class RunDecoder:
 
     def _message_start(self, given: Bindings) -> list[DecodedItem]:
         """If calls are open, their results come first, and the message begins after them."""
-        opening = given["opening"] if isinstance(given["opening"], dict) else {}
-        self._model = opening.get("model") or self._model
+        self._model = (given["opening"] and given["opening"]["model"]) or self._model
         ends = self._finish(self._ending.stop)
         self._ending.stop = m.StopReason.END_TURN
         out = any(call.origin is not m.ToolOrigin.PROVIDER for call in self.assembler.open_calls.values())
@@ -196,7 +196,7 @@ class RunDecoder:
         return said
 
     def _notification(self, given: Bindings) -> list[DecodedItem]:
-        title, topic = given["notice_title"], given["notice_type"] or "notification"
+        title, topic = given["notice_title"], given["notice_type"] or DEFAULT_NOTICE
         return [m.NoticePosted(topic=topic, title=title, detail=given["detail"])] if title else []
 
     # -- the end --------------------------------------------------------------------------------------------------

@@ -6,6 +6,14 @@ from typing import Any
 from uuid import uuid4
 
 from adapters.zenflux.asks import AskRef, decode_ref
+from adapters.zenflux.bodies import (
+    ConfirmationBody,
+    MessageBody,
+    RequestFrame,
+    ResponseFrame,
+    ResumeBody,
+    SessionBody,
+)
 from gateway.client import (
     RETRYABLE_ERRORS,
     HttpClient,
@@ -16,14 +24,14 @@ from gateway.client import (
 )
 from gateway.errors import BackendFailed, GatewayError, Overloaded, TimedOut
 from gateway.ids import Mint
+from gateway.json_values import JsonObject
 from gateway.ports import DecodedItem, ParsedFrame, RemoteAsk, RemoteTurnEnd
 
-from .agent_card import fetch_data, list_of_objects, unwrapped
+from .agent_card import fetch_data
 from .decoder import Decoder, ReadFrame, read_frame
-from .readers import members, text
+from .readers import Bindings, builtin_zenflux_table, read_bodies, read_body, unwrap
 
 PENDING = "/human-confirmation/pending"
-CLIENT_USER = "local"
 MAX_MESSAGES_SEARCHED = 5
 """How many messages are searched for a run whose beginning was missed."""
 
@@ -54,7 +62,7 @@ class RemoteRun:
         self.broken: GatewayError | None = None
         """Why the run had to be resumed, while it is unknown whether it can be."""
         self.silence, self.quiets = 0.0, 0
-        self.owed: list[Callable[[], Awaitable[bool]]] = []
+        self.undelivered: list[Callable[[], Awaitable[bool]]] = []
         """Answers to asks that the server did not know yet; each is sent again, and returns whether it was taken."""
         self.before: str | None = None
         """The run before this one; None if that is unknown."""
@@ -72,11 +80,12 @@ class RemoteRun:
     def begun(self) -> bool:
         return bool(self.run_id)
 
-    async def ask(self, method: str, **params: Any) -> None:
+    async def request(self, method: str, params: Any) -> None:
         """Send a request; its response will have the same id."""
         assert self.connection is not None, "the run is connected"
         self.request_id = str(uuid4())
-        await self.connection.send({"type": "req", "id": self.request_id, "method": method, "params": params})
+        await self.connection.send(builtin_zenflux_table().object(
+            RequestFrame.row, RequestFrame(id=self.request_id, method=method, params=params)))
 
     async def disconnect(self) -> None:
         connection, self.connection = self.connection, None
@@ -85,7 +94,8 @@ class RemoteRun:
 
     async def resume(self) -> None:
         """Resume after the last event that was read."""
-        await self.ask("session.resume", session_id=self.run_id, after_seq=self.seq)
+        position = ResumeBody(run_id=self.run_id, after_seq=self.seq)
+        await self.request(ResumeBody.row, builtin_zenflux_table().object(ResumeBody.row, position))
 
     def rest(self) -> None:
         """Start the measure of silence again, because a frame came."""
@@ -98,10 +108,11 @@ class RemoteRun:
     def decode(self, body: Any) -> list[DecodedItem]:
         if not isinstance(body, dict):
             raise BackendFailed(f"{self._upstream.name} sent a frame that is no object")
-        if body.get("type") == "res":
-            return self._answered(body)
         read = read_frame(ParsedFrame("", body))
-        if read is None or not self._is_ours(read):
+        if read is None:
+            self._take_response(body)
+            return []
+        if not self._is_ours(read):
             return []
         seq = max(0, read.bindings.get("out_seq") or 0)
         if seq and seq <= self.seq:
@@ -121,30 +132,32 @@ class RemoteRun:
     def conclude(self) -> list[DecodedItem]:
         return self._news(self.decoder.conclude(), 0)
 
-    def _news(self, heard: Any, seq: int) -> list[DecodedItem]:
+    def _news(self, items: Any, seq: int) -> list[DecodedItem]:
         """Decode frames that were read before, without giving their items again."""
         old = bool(self.awaited) or (0 < seq <= self.had)
-        refs = [decode_ref(one.ref) for one in heard if isinstance(one, RemoteAsk)]
+        refs = [decode_ref(one.ref) for one in items if isinstance(one, RemoteAsk)]
         self.awaited -= {ref.request_id for ref in refs}
-        self.over = any(isinstance(one, RemoteTurnEnd) for one in heard)
+        self.over = any(isinstance(one, RemoteTurnEnd) for one in items)
         if old:
-            return [one for one in heard if isinstance(one, RemoteTurnEnd)]
+            return [one for one in items if isinstance(one, RemoteTurnEnd)]
         self.asked += refs
-        return list(heard)
+        return list(items)
 
     # -- responses ------------------------------------------------------------------------------------------------
 
-    def _answered(self, body: dict[str, Any]) -> list[DecodedItem]:
-        if body.get("id") != self.request_id:
-            return []
-        if body.get("ok") is not True:
-            raise self._refusal(members(body.get("error")))
-        payload = members(body.get("payload"))
-        self.run_id, self.broken = self.run_id or text(payload.get("session_id")), None
-        return []
+    def _take_response(self, body: JsonObject) -> None:
+        """Raises the refusal of the last request; another frame that the table does not have means nothing."""
+        table = builtin_zenflux_table()
+        if not table.is_object(ResponseFrame.row, body):
+            return
+        response = read_body(ResponseFrame.row, body)
+        if response["id"] != self.request_id:
+            return
+        if response["is_ok"] is not True:
+            raise self._refusal(response["code"] or "an error", response["message"])
+        self.run_id, self.broken = self.run_id or response["run_id"] or "", None
 
-    def _refusal(self, error: dict[str, Any]) -> GatewayError:
-        code, said = text(error.get("code")) or "an error", text(error.get("message"))
+    def _refusal(self, code: str, said: str | None) -> GatewayError:
         words = self._upstream.quote(f"{code}{': ' + said if said else ''}".encode())
         if self.broken is not None:
             return RunLost(f"{self.broken.message}; it cannot be taken up again ({words})")
@@ -165,38 +178,38 @@ class TurnStream:
         self._ends_silently = False
         """Whether the last run ended without an end from the server."""
 
-    async def hear(self, talk: RemoteRun) -> AsyncGenerator[DecodedItem, None]:
+    async def read(self, run: RemoteRun) -> AsyncGenerator[DecodedItem, None]:
         """Read until the run is over, or waits for people."""
-        frames = RunFrames(self._upstream, self._sockets, talk, self._find, ends_silently=self._ends_silently)
+        frames = RunFrames(self._upstream, self._sockets, run, self._find, ends_silently=self._ends_silently)
         reconnector = Reconnector(self._upstream.timeouts.attempts)
-        talk.asked, talk.expecting = [], False
-        while not talk.over:
+        run.asked, run.expecting = [], False
+        while not run.over:
             try:
-                heard = talk.decode(await reconnector.read(frames))
-                self._ends_silently = self._ends_silently and not talk.over
+                items = run.decode(await reconnector.read(frames))
+                self._ends_silently = self._ends_silently and not run.over
             except SilenceTimeout:
-                if talk.expecting:
+                if run.expecting:
                     return
-                heard = await self._after_silence(talk)
-            for one in heard:
+                items = await self._after_silence(run)
+            for one in items:
                 yield one
-            if heard and talk.asked and talk.decoder.paused and not talk.over:
-                talk.expecting = await self._asks_more(talk)
-                if not talk.expecting:
+            if items and run.asked and run.decoder.paused and not run.over:
+                run.expecting = await self._asks_more(run)
+                if not run.expecting:
                     return
 
     # -- the state of a run ---------------------------------------------------------------------------------------
 
-    async def _after_silence(self, talk: RemoteRun) -> list[DecodedItem]:
+    async def _after_silence(self, run: RemoteRun) -> list[DecodedItem]:
         """Some servers do not send the end of a run; its state shows whether it goes on.
 
         A run that still waits after its answer had sent its ask before it could take answers.
         """
-        if talk.owed and await self._waits(talk.run_id):
-            talk.owed = [tell for tell in talk.owed if not await tell()]
-        if talk.decoder.decided or (talk.decoder.closing and not await self._goes_on(talk.run_id)):
+        if run.undelivered and await self._waits(run.run_id):
+            run.undelivered = [deliver for deliver in run.undelivered if not await deliver()]
+        if run.decoder.decided or (run.decoder.closing and not await self._goes_on(run.run_id)):
             self._ends_silently = True
-            return talk.conclude()
+            return run.conclude()
         return []
 
     async def _waits(self, run_id: str) -> bool:
@@ -208,108 +221,105 @@ class TurnStream:
 
     async def _goes_on(self, run_id: str) -> bool:
         try:
-            state = members(unwrapped(await self._upstream.json("GET", f"/session/{run_id}")))
+            state = read_body(SessionBody.row, unwrap(await self._upstream.json("GET", f"/session/{run_id}")))
         except GatewayError as error:
             return upstream_status(error) != 404
-        return state.get("active") is not False
+        return state["active"] is not False
 
-    async def _asks_more(self, talk: RemoteRun) -> bool:
+    async def _asks_more(self, run: RemoteRun) -> bool:
         """Whether it has more open asks than it has sent; a server that cannot tell has one at a time."""
         try:
-            pending = await self.pending(talk.run_id)
+            pending = await self.pending(run.run_id)
         except GatewayError:
             return False
-        heard, kinds = {ref.request_id for ref in talk.asked}, {ref.kind for ref in talk.asked if not ref.request_id}
-        return any(text(one.get("request_id")) not in heard and kind_of(one) not in kinds for one in pending)
+        known, kinds = {ref.request_id for ref in run.asked}, {ref.kind for ref in run.asked if not ref.request_id}
+        return any((one["request_id"] or "") not in known and (one["kind"] or "") not in kinds for one in pending)
 
-    async def pending(self, run_id: str = "") -> list[dict[str, Any]]:
+    async def pending(self, run_id: str = "") -> list[Bindings]:
         """The open asks, of a run or of all."""
         query = {"session_id": run_id} if run_id else None
-        found = list_of_objects(unwrapped(await self._upstream.json("GET", PENDING, query=query)), "pending")
-        return [one for one in found if run_id in ("", one.get("session_id", run_id))]
+        told = unwrap(await self._upstream.json("GET", PENDING, query=query))
+        found = read_bodies(ConfirmationBody.row, "list.pending", told)
+        return [one for one in found if run_id in ("", one["run_id"] or run_id)]
 
-    async def _find(self, talk: RemoteRun) -> str | None:
+    async def _find(self, run: RemoteRun) -> str | None:
         """The run that our message began: the running one, or else a new one that is over already."""
-        run_id = await self.running(talk.session_id)
-        if run_id is not None or talk.before is None:
+        run_id = await self.running(run.session_id)
+        if run_id is not None or run.before is None:
             return run_id
-        path = f"/conversations/{talk.session_id}/messages"
+        path = f"/conversations/{run.session_id}/messages"
         query = {"limit": str(MAX_MESSAGES_SEARCHED), "order": "desc"}
-        found = list_of_objects(unwrapped(await self._upstream.json("GET", path, query=query)), "messages")
-        messages = sorted(found, key=lambda one: text(one.get("created_at")))  # servers differ in what desc means
-        runs = [text(members(one.get("metadata")).get("session_id")) for one in messages]
+        told = unwrap(await self._upstream.json("GET", path, query=query))
+        found = read_bodies(MessageBody.row, "list.messages", told)
+        messages = sorted(found, key=lambda one: one["at"] or 0.0)  # servers differ in what desc means
+        runs = [one["run_id"] for one in messages]
         newest = next((run for run in reversed(runs) if run), "")
-        return newest if newest != talk.before else None
+        return newest if newest != run.before else None
 
     async def running(self, session_id: str) -> str | None:
         """The running run of a conversation, if the server names it."""
-        active = list_of_objects(await fetch_data(self._upstream, "/sessions"), "sessions")
-        return next((text(one.get("session_id")) or None for one in active
-                     if one.get("conversation_id") == session_id), None)
+        active = read_bodies(SessionBody.row, "list.sessions", await fetch_data(self._upstream, "/sessions"))
+        return next((one["run_id"] for one in active if one["session_id"] == session_id), None)
 
 
 class RunFrames:
     """The frames of one run, on as many connections as it takes; each wait for a frame is bounded."""
 
     def __init__(
-        self, upstream: HttpClient, sockets: WebSocketConnector, talk: RemoteRun, find: FindRun, *, ends_silently: bool,
+        self, upstream: HttpClient, sockets: WebSocketConnector, run: RemoteRun, find: FindRun, *, ends_silently: bool,
     ) -> None:
         """`find` looks for a run whose beginning was missed; `ends_silently` says that the server sends no ends."""
-        self._upstream, self._sockets, self._talk, self._find = upstream, sockets, talk, find
+        self._upstream, self._sockets, self._run, self._find = upstream, sockets, run, find
         self._ends_silently = ends_silently
         self._deadline = _now() + upstream.timeouts.total
 
     @property
     def cursor(self) -> int:
-        return self._talk.seq
+        return self._run.seq
 
     async def connect(self) -> None:
         """Resume the run; nothing happens while its first connection lasts."""
-        talk = self._talk
-        if talk.connection is not None:
+        run = self._run
+        if run.connection is not None:
             return
-        if not talk.begun:
-            talk.run_id = await self._find(talk) or ""
-        if not talk.begun:
-            reason = f"{talk.broken.message}; " if talk.broken is not None else ""
+        if not run.begun:
+            run.run_id = await self._find(run) or ""
+        if not run.begun:
+            reason = f"{run.broken.message}; " if run.broken is not None else ""
             raise RunLost(f"{reason}whether it took the message is not known")
-        talk.connection, talk.silence = await self._sockets.connect(), 0.0
-        await talk.resume()
+        run.connection, run.silence = await self._sockets.connect(), 0.0
+        await run.resume()
 
     async def receive(self) -> Any:
         """The next frame; `SilenceTimeout` if the server should be asked whether the run goes on."""
-        talk, patience = self._talk, self._upstream.timeouts
-        assert talk.connection is not None, "the run is connected"
-        limit = patience.idle if talk.begun else patience.first_byte
-        wait = min(self._deadline - _now(), limit - talk.silence)
-        closing = talk.decoder.closing
-        grace = talk.grace(soon=bool(talk.owed) or (closing and self._ends_silently))
-        graceful = (talk.expecting or closing or talk.owed) and grace < wait
+        run, patience = self._run, self._upstream.timeouts
+        assert run.connection is not None, "the run is connected"
+        limit = patience.idle if run.begun else patience.first_byte
+        wait = min(self._deadline - _now(), limit - run.silence)
+        closing = run.decoder.closing
+        grace = run.grace(soon=bool(run.undelivered) or (closing and self._ends_silently))
+        graceful = (run.expecting or closing or run.undelivered) and grace < wait
         wait = grace if graceful else wait
         try:
-            frame = await talk.connection.receive(wait)
+            frame = await run.connection.receive(wait)
         except TimeoutError:
-            talk.silence += wait
+            run.silence += wait
             if graceful:
-                talk.quiets += 1
+                run.quiets += 1
                 raise SilenceTimeout from None
-            if talk.silence >= limit:
+            if run.silence >= limit:
                 raise TimedOut(f"{self._upstream.name} has said nothing for {limit:g} seconds") from None
             raise TurnTimedOut(f"{self._upstream.name} took longer than {patience.total:g} seconds in all") from None
-        talk.rest()
+        run.rest()
         return frame
 
     async def disconnect(self) -> None:
-        await self._talk.disconnect()
+        await self._run.disconnect()
 
     async def check_resumable(self, error: GatewayError) -> None:
         if isinstance(error, TurnTimedOut) or not isinstance(error, (TimedOut, *RETRYABLE_ERRORS)):
             raise error
-        self._talk.broken = error
-
-
-def kind_of(pending: dict[str, Any]) -> str:
-    return text(members(pending.get("metadata")).get("kind"))
+        self._run.broken = error
 
 
 def _now() -> float:

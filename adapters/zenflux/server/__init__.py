@@ -3,13 +3,11 @@
 from .inbound import MESSAGES, recorded_commands
 from .projector import CUES, NAMES, make_projector
 from .stream_options import StreamOptions
-from .views import OBJECTS
 
 __all__ = [
     "CUES",
     "MESSAGES",
     "NAMES",
-    "OBJECTS",
     "StreamOptions",
     "make_projector",
     "recorded_commands",

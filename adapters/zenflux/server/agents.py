@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import gateway.model as m
+from adapters.zenflux.bodies import AgentBody
 from adapters.zenflux.wire import DIALECT_NAME, AgentChange, AgentFields, NewAgent, ZenfluxSettings
 from gateway.errors import Invalid, NotFound
 from gateway.http import Context
@@ -125,17 +126,17 @@ def agent_view(
 
 
 def summary_body(context: Context[ZenfluxSettings], owner: str, agent: StoredAgent) -> Any:
-    return context.table.object("agent.summary", **agent_view(context, owner, agent))
+    return context.table.object("agent.summary", AgentBody(**agent_view(context, owner, agent)))
 
 
 async def detail_body(context: Context[ZenfluxSettings], owner: str, agent: StoredAgent) -> Any:
     names = [one.name for one in await skill_service(context).installed(owner, agent.agent_id)]
-    return context.table.object("agent.detail", **agent_view(context, owner, agent, names))
+    return context.table.object("agent.detail", AgentBody(**agent_view(context, owner, agent, names)))
 
 
 def template_body(context: Context[ZenfluxSettings], agent: StoredAgent) -> Any:
     """A configured agent as a start for new ones."""
-    return context.table.object("agent.template", **agent_view(context, "", agent))
+    return context.table.object("agent.template", AgentBody(**agent_view(context, "", agent)))
 
 
 # -- what is wrong with a configuration -------------------------------------------------------------------------------

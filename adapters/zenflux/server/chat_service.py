@@ -216,7 +216,7 @@ class ChatService:
         if outcome is not None:
             end = views.run_end(view, run_id)
             return StoppedRun(run_id, outcome, end.at if end else view.updated_at)
-        command = self.context.table.command("chat.abort", session_id=run_id)
+        command = self.context.table.command("chat.abort", turn_id=run_id)
         await self.context.sessions.submit(owner, view.session_id, [command])
         return StoppedRun(run_id, m.Outcome.INTERRUPTED, self.context.clock())
 

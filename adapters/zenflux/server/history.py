@@ -6,6 +6,7 @@ from typing import Any, cast
 
 import gateway.model as m
 from adapters.zenflux.asks import result_text
+from adapters.zenflux.bodies import ImageBlock, MessageBody, ResultBlock, spell
 from gateway.json_values import JsonObject, JsonValue
 from gateway.ports import DialectTable
 
@@ -97,10 +98,10 @@ def message_bodies(table: DialectTable, view: m.SessionView, messages: Sequence[
 
 
 def _message(table: DialectTable, view: m.SessionView, message: StoredMessage) -> JsonObject:
-    return table.object(
-        "message", id=message.id, session_id=view.session_id, role=message.role, status=_status(table, view, message),
+    return spell(table, MessageBody(
+        id=message.id, session_id=view.session_id, role=message.role, status=_status(table, view, message),
         content=_content(table, message), at=message.at, metadata=_metadata(message),
-    )
+    ))
 
 
 def _status(table: DialectTable, view: m.SessionView, message: StoredMessage) -> str:
@@ -125,7 +126,7 @@ def _content(table: DialectTable, message: StoredMessage) -> object:
 
 
 def _result(table: DialectTable, entry: m.HistoryEntry) -> JsonObject:
-    return table.object("result", call_id=entry.call_id, text=result_text(entry.content), is_error=entry.is_error)
+    return spell(table, ResultBlock(call_id=entry.call_id, text=result_text(entry.content), is_error=entry.is_error))
 
 
 def _place(blocks: list[Any], entry: m.HistoryEntry) -> int:
@@ -141,7 +142,7 @@ def blocks_of(table: DialectTable, content: m.Content) -> list[JsonValue]:
 def _block_of_part(table: DialectTable, part: m.AnyPart) -> list[JsonValue]:
     """One block, or none for a part that ZenFlux does not have."""
     if isinstance(part, m.ImagePart):
-        return [table.object("image", **image_names(part))]
+        return [spell(table, ImageBlock(**image_names(part)))]
     return cast(list[JsonValue], table.object("blocks", content=(part,)))  # the one row that is an array
 
 

@@ -9,52 +9,48 @@ from pydantic import ValidationError
 import gateway.model as m
 from adapters.zenflux import asks as asks_module
 from adapters.zenflux.asks import decode_ref
+from adapters.zenflux.bodies import SentFile
 from adapters.zenflux.wire import (
     ChatRequest,
     ChatSend,
     ConfirmationRequest,
     ContinueRequest,
-    FileReference,
     RollbackRequest,
 )
 from gateway.errors import Invalid
 from gateway.ports import DialectTable, ParsedFrame
 
-MESSAGES = {
-    "chat.send": ("content", "variables", "message_id"),
-    "chat.abort": ("session_id",),
-    "confirm.permission": ("request_id", "response", "reason"),
-    "confirm.question": ("request_id", "selections", "custom"),
-    "confirm.client_tool": ("request_id", "content", "is_error"),
-    "confirm.continuation": ("request_id", "response"),
-    "confirm.rollback": ("request_id", "option"),
-    "confirm.cancel": ("request_id",),
-}
+MESSAGES = (
+    "chat.send", "chat.abort", "confirm.permission", "confirm.question", "confirm.client_tool", "confirm.continuation",
+    "confirm.rollback", "confirm.cancel",
+)
+"""The client messages that the table spells."""
 StoredFiles = Mapping[str, m.FilePart]
 """The stored files that a message refers to, by id and by the link of the upload."""
 
 
 # -- what is said -----------------------------------------------------------------------------------------------------
 def message_of(body: ChatSend, card: m.AgentCard, stored: StoredFiles, table: DialectTable) -> m.AnyCommand:
-    files = [_file(reference, card, stored) for reference in body.files or []]
-    if not body.message and not files:
+    said = table.read_message("chat.send", body.model_dump())
+    files = [_file(SentFile(**reference), card, stored) for reference in said["files"] or ()]
+    words = said["text"]
+    if not words and not files:
         raise Invalid("message: say something, or bring a file", param="message")
-    said = [m.TextPart(text=body.message)] if body.message else []
-    content: m.Content = (*said, *files) if files else body.message
+    content: m.Content = (*([m.TextPart(text=words)] if words else ()), *files) if files else words
     return table.command(
-        "chat.send", content=content, variables=body.variables or {}, message_id=body.message_id or None)
+        "chat.send", content=content, variables=said["variables"], message_id=said["message_id"] or None)
 
 
-def _file(reference: FileReference, card: m.AgentCard, stored: StoredFiles) -> m.AnyPart:
-    url = reference.file_url
+def _file(reference: SentFile, card: m.AgentCard, stored: StoredFiles) -> m.AnyPart:
+    url = reference.url
     known = stored.get(reference.file_id or "") or stored.get(url or "")
-    media_type = reference.file_type or (known.media_type if known else None)
+    media_type = reference.media_type or (known.media_type if known else None)
     if url and (media_type or "").startswith("image/") and card.takes_image(url):
         return m.ImagePart(url=url, media_type=media_type)
     if known is None and not url:
         raise Invalid("files: a file is named by its file_id or its file_url", param="files")
-    name = reference.file_name or (known.name if known else (url or "").rpartition("/")[2]) or "file"
-    size = reference.file_size if known is None else known.size
+    name = reference.name or (known.name if known else (url or "").rpartition("/")[2]) or "file"
+    size = reference.size if known is None else known.size
     return m.FilePart(name=name, url=url, file_id=known.file_id if known else None, media_type=media_type, size=size)
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import gateway.model as m
 from adapters.zenflux.asks import confirmation_body, option_ids, result_text, rollback_options
+from adapters.zenflux.bodies import OpeningBody
 from gateway.ports import DialectTable, Frames
 from mappings.language import ProjectorBase
 
@@ -180,7 +181,7 @@ class Projector(ProjectorBase):
         """Open a message, if none is open; its id is made from the run's if no model has given one."""
         if self._writer.reply_id is None:
             self._writer.reply_id = message_id or f"msg_{self._writer.run_id.rpartition('_')[2]}"
-            opening = self._table.object("opening", reply_id=self._writer.reply_id, model=self._usage.model)
+            opening = OpeningBody(reply_id=self._writer.reply_id, model=self._usage.model)
             self._writer.cue("message.opened", record, opening=opening)
             self._conversation.open_message(record)
 

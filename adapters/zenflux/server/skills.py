@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from adapters.zenflux.bodies import ShownSkillBody, SkillFileBody, spell
 from adapters.zenflux.wire import ZenfluxSettings
 from gateway.http import Context
 from gateway.resources import StoredSkill
@@ -34,11 +35,11 @@ def skill_view(skill: StoredSkill) -> dict[str, Any]:
 
 
 def summary_body(context: Context[ZenfluxSettings], skill: StoredSkill) -> Any:
-    return context.table.object("skill.summary", **skill_view(skill))
+    return context.table.object("skill.summary", ShownSkillBody(**skill_view(skill)))
 
 
 def detail_body(context: Context[ZenfluxSettings], skill: StoredSkill) -> Any:
-    return context.table.object("skill.detail", **skill_view(skill))
+    return context.table.object("skill.detail", ShownSkillBody(**skill_view(skill)))
 
 
 def file_body(context: Context[ZenfluxSettings], skill: StoredSkill, kind: str, file: str, content: bytes) -> Any:
@@ -47,6 +48,6 @@ def file_body(context: Context[ZenfluxSettings], skill: StoredSkill, kind: str, 
         text: str | None = content.decode()
     except UnicodeDecodeError:
         text = None
-    return context.table.object(
-        "skill.file", name=skill.name, kind=kind, file=file, text=text, binary=text is None, size=len(content),
-        language=LANGUAGES.get(file.rpartition(".")[2].lower(), PLAIN_TEXT), message=BINARY if text is None else None)
+    return spell(context.table, SkillFileBody(
+        name=skill.name, kind=kind, file=file, text=text, binary=text is None, size=len(content),
+        language=LANGUAGES.get(file.rpartition(".")[2].lower(), PLAIN_TEXT), message=BINARY if text is None else None))

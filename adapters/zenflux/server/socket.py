@@ -10,6 +10,16 @@ from uuid import uuid4
 import orjson
 
 import gateway.model as m
+from adapters.zenflux.bodies import (
+    AcceptedFrame,
+    Body,
+    PongFrame,
+    RefusedFrame,
+    ResumedFrame,
+    StopBody,
+    StoppedFrame,
+    spell,
+)
 from adapters.zenflux.wire import ChatAbort, ChatSend, SessionResume
 from gateway.client import replace_lone_surrogates_in_steps
 from gateway.errors import Busy, GatewayError, Invalid
@@ -60,11 +70,11 @@ class ChatSocket:
             if (request_id := find_request_id(frame)) is not None:
                 code = self._context.table.word("fault@code", m.FaultCode.INVALID)
                 words = str(error) if isinstance(error, JsonLimitExceeded) else f"the frame is not JSON: {error}"
-                await self._say("refused", id=request_id, code=code, message=words)
+                await self._say(RefusedFrame(id=request_id, code=code, message=words))
             return
         kind = said.get("type") if isinstance(said, dict) else None
         if kind == "ping":
-            await self._say("pong", at=self._context.clock())
+            await self._say(PongFrame(at=self._context.clock()))
         elif kind == "req":
             await self._answer(said)
 
@@ -91,7 +101,8 @@ class ChatSocket:
         method, params = said.get("method"), said.get("params", {})
         act = self._methods.get(method) if isinstance(method, str) else None
         if act is None:
-            await self._say("refused", id=request_id, code="METHOD_NOT_FOUND", message=f"unknown method: {method}")
+            await self._say(RefusedFrame(
+                id=request_id, code="METHOD_NOT_FOUND", message=f"unknown method: {method}"))
             return
         await self._do(request_id, act, params)
 
@@ -103,7 +114,7 @@ class ChatSocket:
             await act(request_id, params)  # an id that is a number is given back as one
         except GatewayError as error:
             code = ERROR_CODES.get(type(error)) or self._context.table.word("fault@code", error.code)
-            await self._say("refused", id=request_id, code=code, message=error.message)
+            await self._say(RefusedFrame(id=request_id, code=code, message=error.message))
 
     async def _send(self, request_id: str, params: dict[str, object]) -> None:
         """A message during a run interrupts the run, unless the run may be taken to have finished."""
@@ -144,10 +155,10 @@ class ChatSocket:
             async with self._socket.exclusive() as send:
                 run = self._run = await self._chats.begin(wish)
                 options = socket_options(self._context.settings, run.before, run.named, stream=body.stream)
-                accepted = self._context.table.object(
-                    "accepted", id=request_id, run_id=run.run_id, session_id=run.view.session_id,
+                accepted = spell(self._context.table, AcceptedFrame(
+                    id=request_id, run_id=run.run_id, session_id=run.view.session_id,
                     message_id=run.message_id,
-                )
+                ))
                 async with self._context.report_disconnect(self._owner, run.view.session_id, run.receipt):
                     await send((dumps(accepted),))
         except BaseException:
@@ -159,8 +170,8 @@ class ChatSocket:
         run_id = validate(ChatAbort, params).session_id
         async with self._socket.exclusive() as send:
             over = await self._chats.stop(self._owner, run_id)
-            payload = self._context.table.object("stop", **over._asdict())
-            await send((dumps(self._context.table.object("stopped", id=request_id, payload=payload)),))
+            stopped = StoppedFrame(id=request_id, payload=StopBody(**over._asdict()))
+            await send((dumps(spell(self._context.table, stopped)),))
 
     async def _resume(self, request_id: str, params: dict[str, object]) -> None:
         """Go on with a run that goes on, or is over, after an event that the client has had."""
@@ -174,10 +185,10 @@ class ChatSocket:
         place = self._context.sessions.reserve_stream(self._owner)
         self._run = run
         try:
-            await self._say(
-                "resumed", id=request_id, run_id=run.run_id, session_id=run.view.session_id,
-                message_id=run.message_id, after_seq=body.after_seq,
-            )
+            await self._say(ResumedFrame(
+                id=request_id, run_id=run.run_id, session_id=run.view.session_id, message_id=run.message_id,
+                after_seq=body.after_seq,
+            ))
         except BaseException:
             place.close()
             raise
@@ -222,8 +233,8 @@ class ChatSocket:
         except GatewayError as error:  # the run goes on; a client that reconnects can resume it
             await self._socket.close_try_again(error.message)
 
-    async def _say(self, name: str, **names: object) -> None:
-        await self._socket.send((dumps(self._context.table.object(name, **names)),))
+    async def _say(self, frame: Body) -> None:
+        await self._socket.send((dumps(spell(self._context.table, frame)),))
 
 
 def decode_frame(frame: bytes) -> Steps[Any]:

@@ -10,88 +10,29 @@ from aiohttp import web
 
 import gateway.model as m
 from adapters.zenflux.asks import confirmation_body
+from adapters.zenflux.bodies import (
+    ConversationBody,
+    FileBody,
+    ModelBody,
+    ReplyBody,
+    RunBody,
+    SessionBody,
+    TroubleBody,
+    UsageBody,
+    spell,
+)
 from adapters.zenflux.wire import ANY_IMAGE, DIALECT_NAME, LOCAL_USER, ZenfluxSettings
 from gateway.errors import NotFound
 from gateway.http import Context, json_response
 from gateway.ports import DialectTable, Resource
 
-AGENT_NAMES = (
-    "agent_id", "name", "description", "version", "is_active", "model", "plan_manager_enabled", "enabled_capabilities",
-    "llm", "apis", "memory", "mcp_servers", "skills", "calls", "succeeded", "created_at", "updated_at",
-)
-SKILL_NAMES = (
-    "name", "description", "agent_id", "enabled", "priority", "preferred_for", "scripts", "resources", "text",
-    "created_at",
-)
-OBJECTS = {
-    "reply": ("data", "flat"),
-    "refusal": ("code", "message"),
-    "accepted": ("id", "run_id", "session_id", "message_id"),
-    "resumed": ("id", "run_id", "session_id", "message_id", "after_seq"),
-    "stopped": ("id", "payload"),
-    "refused": ("id", "code", "message"),
-    "pong": ("at",),
-    "tick": ("at",),
-    "ping": (),
-    "opening": ("reply_id", "model"),
-    "usage": ("usage", "total", "latency", "llm_calls", "model"),
-    "image": ("image_source", "media_type", "image_data"),
-    "blocks": ("content",),
-    "result": ("call_id", "text", "is_error"),
-    "confirmation": (
-        "request_id", "run_id", "session_id", "type", "tool_name", "question", "description", "options", "questions",
-        "timeout", "metadata", "at",
-    ),
-    "question": ("id", "question", "header", "type", "options", "descriptions"),
-    "task": ("name", "description", "scheduled", "schedule"),
-    "task.job": ("id", "title", "next_at", "cron"),
-    "task.run": (
-        "name", "status", "trigger", "started_at", "finished_at", "milliseconds", "error", "result",
-    ),
-    "memory": ("id", "content", "score", "user_id", "created_at", "metadata"),
-    "mcp_server": (
-        "number", "name", "url", "auth_type", "auth_env", "agent_id", "is_global", "is_active", "capability",
-        "description", "created_at", "updated_at", "metadata",
-    ),
-    "category": ("id", "files"),
-    "document.entry": ("name", "path", "title"),
-    "document": ("path", "title", "content", "category"),
-    "skill.summary": SKILL_NAMES,
-    "skill.detail": SKILL_NAMES,
-    "skill.file": ("name", "kind", "file", "text", "binary", "size", "language", "message"),
-    "agent.summary": AGENT_NAMES,
-    "agent.detail": AGENT_NAMES,
-    "agent.template": AGENT_NAMES,
-    "conversation": ("session_id", "title", "user_id", "created_at", "updated_at", "status", "agent", "metadata"),
-    "message": ("id", "session_id", "role", "content", "status", "at", "metadata"),
-    "session": (
-        "run_id", "active", "turns", "message_count", "has_plan", "at", "user_id", "session_id", "message_id",
-        "preview", "status",
-    ),
-    "run": ("run_id", "session_id", "message_id", "message", "content", "status", "error", "usage", "pending"),
-    "trouble": ("fault", "code"),
-    "stop": ("run_id", "outcome", "at"),
-    "end": ("run_id", "outcome", "at"),
-    "preview": ("run_id", "ask", "options", "option_ids"),
-    "preload": ("session_id", "count", "oldest", "updated_at", "limit"),
-    "summary": ("session_id", "title", "count", "created_at", "updated_at", "summary", "last"),
-    "found": ("conversation", "where", "snippet"),
-    "file": ("file_id", "name", "size", "media_type", "url", "path", "created_at"),
-    "model": ("name", "title", "provider", "agents"),
-    "scheduled_task": (
-        "id", "user_id", "title", "prompt", "cron", "status", "since", "count", "next_at", "last_at", "session_id",
-    ),
-    "embedding_status": (),
-    "health": ("status", "version", "at"),
-    "metrics": ("metrics", "at"),
-}
 PREVIEW_LENGTH = 50
 RUNNING = "running"
 
 
 def reply_body(table: DialectTable, data: Any) -> Any:
     """The wrapper; it has the keys of an object as well, for clients that expect no wrapper."""
-    return table.object("reply", data=data, flat=data if isinstance(data, dict) else None)
+    return spell(table, ReplyBody(data=data, flat=data if isinstance(data, dict) else None))
 
 
 def reply(context: Context[ZenfluxSettings], data: object) -> web.Response:
@@ -100,11 +41,11 @@ def reply(context: Context[ZenfluxSettings], data: object) -> web.Response:
 
 # -- conversations ----------------------------------------------------------------------------------------------------
 def conversation_body(table: DialectTable, view: m.SessionView, untitled: str) -> Any:
-    return table.object(
-        "conversation", session_id=view.session_id, title=view.title or untitled,
+    return spell(table, ConversationBody(
+        session_id=view.session_id, title=view.title or untitled,
         user_id=user_id_of(view.owner, view.metadata), created_at=view.created_at, updated_at=view.updated_at,
         status=view.closed or "active", agent=view.agent_id, metadata=view.shown_metadata,
-    )
+    ))
 
 
 # -- runs -------------------------------------------------------------------------------------------------------------
@@ -120,15 +61,15 @@ def session_body(table: DialectTable, view: m.SessionView, run_id: str) -> Any:
     entries = run_entries(view, run_id)
     said = [entry for entry in entries if entry.role is m.Role.ASSISTANT]
     first = entries[0] if entries else None
-    return table.object(
-        "session", run_id=run_id, active=view.turn_id == run_id, turns=len(said),
+    return spell(table, SessionBody(
+        run_id=run_id, active=view.turn_id == run_id, turns=len(said),
         status=run_status(table, view, run_id),
         message_count=sum(entry.role in (m.Role.USER, m.Role.ASSISTANT) for entry in view.entries),
         has_plan=any(_is_plan(part) for entry in said for part in m.parts_of(entry.content)),
         at=first.at if first else view.updated_at, user_id=user_id_of(view.owner, view.metadata),
         session_id=view.session_id, message_id=first.message_id if first else "",
         preview=m.text_of(first.content)[:PREVIEW_LENGTH] if first else "",
-    )
+    ))
 
 
 def _is_plan(part: Any) -> bool:
@@ -159,16 +100,16 @@ def run_body(table: DialectTable, view: m.SessionView, run_id: str) -> Any:
     usage = sum((entry.usage or m.Usage() for entry in said), m.Usage())
     latency = (view.at if view.turn_id == run_id else view.updated_at) - entries[0].at if entries else 0.0
     fault = view.ended.fault if view.ended and entries and view.entries[-1].turn_id == run_id else None
-    return table.object(
-        "run", run_id=run_id, session_id=view.session_id, message_id=said[0].message_id if said else None,
+    return spell(table, RunBody(
+        run_id=run_id, session_id=view.session_id, message_id=said[0].message_id if said else None,
         message=m.text_of(entries[0].content) if entries else "", status=run_status(table, view, run_id),
         content="".join(m.text_of(entry.content) for entry in said),
-        error=table.object("trouble", fault=fault, code=wire_fault_code(fault)) if fault else None,
-        usage=table.object("usage", **usage_names(
+        error=TroubleBody(fault=fault, code=wire_fault_code(fault)) if fault else None,
+        usage=UsageBody(**usage_names(
             usage, llm_calls=len(said), model=(said[-1].model or "") if said else "", latency=latency,
         )),
         pending=[confirmation_body(table, ask, view.session_id) for ask in view.asks.values() if ask.turn_id == run_id],
-    )
+    ))
 
 
 # -- the rest ---------------------------------------------------------------------------------------------------------
@@ -178,18 +119,18 @@ def model_bodies(table: DialectTable, cards: Mapping[str, m.AgentCard], kind: st
     for card in cards.values():
         by_name.setdefault(card.model or card.name, []).append(card)
     told = [
-        table.object("model", name=name, title=using[0].title or name, provider="dragoman",
-                     agents=[card.name for card in using])
+        spell(table, ModelBody(name=name, title=using[0].title or name, provider="dragoman",
+                     agents=[card.name for card in using]))
         for name, using in by_name.items()
     ]
     return [one for one in told if kind in ("", one["type"]) and provider in ("", one["provider"])]
 
 
 def file_body(table: DialectTable, found: Resource, url: str) -> Any:
-    return table.object(
-        "file", file_id=found.resource_id, name=found.body["name"], size=found.body["size"], path=url,
+    return spell(table, FileBody(
+        file_id=found.resource_id, name=found.body["name"], size=found.body["size"], path=url,
         media_type=found.body["media_type"], url=url, created_at=found.created_at,
-    )
+    ))
 
 
 def whole_text(event: m.BlockEnded) -> str:

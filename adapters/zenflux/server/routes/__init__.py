@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from aiohttp import web
 
+from adapters.zenflux.bodies import RefusalBody, spell
 from adapters.zenflux.wire import ZenfluxSettings
 from gateway.http import Context, json_response
 
@@ -119,7 +120,7 @@ NOT_IMPLEMENTED_PATHS = {
 def not_implemented_routes(context: Context[ZenfluxSettings]) -> Iterator[web.RouteDef]:
     async def refuse(request: web.Request) -> web.Response:
         message = f"{request.method} {request.path} is not served by this gateway"
-        return json_response(context.table.object("refusal", code=NOT_IMPLEMENTED, message=message), NOT_IMPLEMENTED)
+        return json_response(spell(context.table, RefusalBody(code=NOT_IMPLEMENTED, message=message)), NOT_IMPLEMENTED)
 
     for path, methods in NOT_IMPLEMENTED_PATHS.items():
         for method in methods.split():

@@ -6,6 +6,7 @@ from aiohttp import web
 
 import gateway.model as m
 from adapters.zenflux import wire
+from adapters.zenflux.bodies import FoundBody, PreloadBody, SummaryBody, spell
 from adapters.zenflux.server import history, views
 from adapters.zenflux.server.agents import choose_agent, default_agent
 from adapters.zenflux.server.chat_service import ChatService, conversation_errors
@@ -70,7 +71,7 @@ class ConversationRoutes:
                 if (hit := await search_conversation(view, wanted)) is not None
             ]
         shown = [
-            self.context.table.object("found", conversation=self._shown(view), where=hit.where, snippet=hit.snippet)
+            spell(self.context.table, FoundBody(conversation=self._shown(view), where=hit.where, snippet=hit.snippet))
             for view, hit in hits[:limit]
         ]
         return views.reply(self.context, {"conversations": shown, "total": len(hits)})
@@ -105,20 +106,20 @@ class ConversationRoutes:
         """Answer at once: there is nothing to preload."""
         view, limit = await self._found(request), wire.whole_number_param(request, "limit", 50, 1, 200)
         said = self._messages(view)
-        return views.reply(self.context, self.context.table.object(
-            "preload", session_id=view.session_id, count=len(said), oldest=said[-limit:][0].id if said else None,
+        return views.reply(self.context, spell(self.context.table, PreloadBody(
+            session_id=view.session_id, count=len(said), oldest=said[-limit:][0].id if said else None,
             updated_at=view.updated_at, limit=limit,
-        ))
+        )))
 
     async def summary(self, request: web.Request) -> web.Response:
         view = await self._found(request)
         said = self._messages(view)
-        return views.reply(self.context, self.context.table.object(
-            "summary", session_id=view.session_id, title=view.title or self.context.settings.default_title,
+        return views.reply(self.context, spell(self.context.table, SummaryBody(
+            session_id=view.session_id, title=view.title or self.context.settings.default_title,
             count=len(said), created_at=view.created_at, updated_at=view.updated_at,
             summary=view.compaction.summary if view.compaction else None,
             last=said[-1].text[:200] if said else None,
-        ))
+        )))
 
     # -- pieces ---------------------------------------------------------------------------------------------------
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from aiohttp import web
 
+from adapters.zenflux.bodies import CategoryBody, DocumentBody, DocumentEntryBody, spell
 from adapters.zenflux.server import views
 from adapters.zenflux.wire import ZenfluxSettings
 from gateway.http import Context
@@ -23,19 +24,18 @@ class DocumentRoutes:
     async def structure(self, request: web.Request) -> web.Response:
         found = await asyncio.to_thread(self._folder().entries)
         categories: list[Any] = [
-            self.context.table.object("category", id=category or ROOT_CATEGORY, files=[
-                self.context.table.object("document.entry", name=one.name, path=one.path, title=one.title)
-                for one in entries
-            ])
+            spell(self.context.table, CategoryBody(id=category or ROOT_CATEGORY, files=[
+                DocumentEntryBody(name=one.name, path=one.path, title=one.title) for one in entries
+            ]))
             for category, entries in groupby(found, key=lambda one: one.category)
         ]
         return views.reply(self.context, {"categories": categories, "total_files": len(found)})
 
     async def content(self, request: web.Request) -> web.Response:
         found = await asyncio.to_thread(self._folder().read, request.match_info["path"])
-        return views.reply(self.context, self.context.table.object(
-            "document", path=found.entry.path, title=found.entry.title, content=found.content,
-            category=found.entry.category or ROOT_CATEGORY))
+        return views.reply(self.context, spell(self.context.table, DocumentBody(
+            path=found.entry.path, title=found.entry.title, content=found.content,
+            category=found.entry.category or ROOT_CATEGORY)))
 
     def _folder(self) -> DocumentFolder:
         return DocumentFolder(self.context.offers.docs)

@@ -4,6 +4,7 @@ from typing import Any
 
 from aiohttp import web
 
+from adapters.zenflux.bodies import McpServerBody, spell
 from adapters.zenflux.server import views
 from adapters.zenflux.server.agents import agent_errors, mcp_server_service
 from adapters.zenflux.wire import (
@@ -127,13 +128,13 @@ class McpServerRoutes:
     def _shown(self, server: StoredMcpServer) -> Any:
         """A server without tokens; the address of a server of config.yaml is the operator's, and is not shown."""
         definition, choice = server.definition or McpServerDefinition(url=""), server.choice or McpServerChoice()
-        return self.context.table.object(
-            "mcp_server", number=server.number, name=server.name, url=definition.url,
+        return spell(self.context.table, McpServerBody(
+            number=server.number, name=server.name, url=definition.url,
             auth_type=definition.auth_type, auth_env=choice.auth_env or definition.auth_env,
             agent_id=server.agent_id, is_global=server.agent_id is None, is_active=server.is_active,
             capability=definition.capability, description=definition.description, created_at=server.created_at,
             updated_at=server.updated_at, metadata=choice.metadata,
-        )
+        ))
 
     def _connection(self, server: StoredMcpServer) -> dict[str, Any]:
         """A server of the register: sessions connect to it, the register does not."""

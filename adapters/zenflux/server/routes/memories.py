@@ -6,6 +6,7 @@ from typing import Any
 
 from aiohttp import web
 
+from adapters.zenflux.bodies import MemoryBody, spell
 from adapters.zenflux.server import views
 from adapters.zenflux.wire import (
     LOCAL_USER,
@@ -104,9 +105,9 @@ class MemoryRoutes:
     def _shown(self, kept: StoredMemory, owner: str, score: float | None = None) -> Any:
         memory = kept.memory
         metadata = {**memory.metadata, "type": memory.type, "source_session": memory.session_id}
-        return self.context.table.object(
-            "memory", id=str(kept.number), content=memory.content, score=score,
-            user_id=memory.owner or owner or LOCAL_USER, created_at=kept.created_at, metadata=metadata)
+        return spell(self.context.table, MemoryBody(
+            id=str(kept.number), content=memory.content, score=score,
+            user_id=memory.owner or owner or LOCAL_USER, created_at=kept.created_at, metadata=metadata))
 
 
 def is_of(memory: Memory, user_id: str, owner: str) -> bool:

@@ -11,6 +11,7 @@ from aiohttp import web
 import gateway.model as m
 from adapters.zenflux import asks as asks_module
 from adapters.zenflux.asks import confirmation_body, option_ids, option_label, rollback_options
+from adapters.zenflux.bodies import EndBody, PingFrame, PreviewBody, RefusalBody, StopBody, TickFrame, spell
 from adapters.zenflux.server import views
 from adapters.zenflux.server.chat_service import ChatService, StartedRun
 from adapters.zenflux.server.socket import ChatSocket
@@ -35,7 +36,7 @@ class RunRoutes:
             request,
             partial(ChatSocket, self.chats, request[OWNER]),
             every=self.context.settings.tick_seconds,
-            beat=lambda: dumps(self.context.table.object("tick", at=self.context.clock())),
+            beat=lambda: dumps(spell(self.context.table, TickFrame(at=self.context.clock()))),
             patience=self.context.send_timeout,
         )
 
@@ -47,7 +48,7 @@ class RunRoutes:
             options = sse_options(self.context.settings, run.before, run.named)
             if not body.stream:
                 return await self._at_once(request, run, options, place)
-            ping = b"data: " + dumps(self.context.table.object("ping")) + b"\n\n"
+            ping = b"data: " + dumps(spell(self.context.table, PingFrame())) + b"\n\n"
             return await self.context.stream_turn(
                 request, run.view.session_id, run.receipt, options, place, to_the_end=True, hello=b"", ping=ping,
                 heartbeat=self.context.settings.ping_seconds,
@@ -66,11 +67,11 @@ class RunRoutes:
 
     async def stop(self, request: web.Request) -> web.Response:
         over = await self.chats.stop(request[OWNER], request.match_info["id"])
-        return views.reply(self.context, self.context.table.object("stop", **over._asdict()))
+        return views.reply(self.context, spell(self.context.table, StopBody(**over._asdict())))
 
     async def end(self, request: web.Request) -> web.Response:
         over = await self.chats.stop(request[OWNER], request.match_info["id"])
-        return views.reply(self.context, self.context.table.object("end", **over._asdict()))
+        return views.reply(self.context, spell(self.context.table, EndBody(**over._asdict())))
 
     async def get(self, request: web.Request) -> web.Response:
         run_id = request.match_info["id"]
@@ -103,8 +104,8 @@ class RunRoutes:
         ask = (await self._rollback_ask(request)).ask
         assert isinstance(ask, m.RollbackAsk), "that is what was looked for"
         options = rollback_options(ask, objects=self.context.settings.rollback_objects)
-        return views.reply(self.context, self.context.table.object(
-            "preview", run_id=request.match_info["id"], ask=ask, options=options, option_ids=option_ids(ask)))
+        return views.reply(self.context, spell(self.context.table, PreviewBody(
+            run_id=request.match_info["id"], ask=ask, options=options, option_ids=option_ids(ask))))
 
     async def rollback(self, request: web.Request) -> web.Response:
         chosen = (await _optional(request, RollbackRequest)).option
@@ -196,4 +197,4 @@ class ConfirmationRoutes:
         return view, asks
 
     def _gone(self) -> web.Response:
-        return json_response(self.context.table.object("refusal", code=GONE, message="the request has expired"), GONE)
+        return json_response(spell(self.context.table, RefusalBody(code=GONE, message="the request has expired")), GONE)

@@ -4,6 +4,7 @@
 from aiohttp import web
 
 from adapters.zenflux import wire
+from adapters.zenflux.bodies import ScheduledTaskBody, spell
 from adapters.zenflux.server import views
 from adapters.zenflux.wire import ZenfluxSettings
 from gateway.http import OWNER, Context
@@ -52,9 +53,9 @@ class TaskRoutes:
         runs = await self.schedules.runs(kept.owner, kept.task_id)
         last = runs[0].run if runs else None
         status = COMPLETED if task.expired(now) else ACTIVE if task.enabled else PAUSED
-        return self.context.table.object(
-            "scheduled_task", id=kept.task_id, user_id=kept.owner, title=task.title, prompt=task.prompt,
+        return spell(self.context.table, ScheduledTaskBody(
+            id=kept.task_id, user_id=kept.owner, title=task.title, prompt=task.prompt,
             cron=task.cron, status=status, since=task.since, count=len(runs),
             next_at=task.timetable.next_after(now) if status == ACTIVE else None,
             last_at=last.triggered_at if last else None, session_id=last.session_id if last else None,
-        )
+        ))

@@ -4,6 +4,7 @@ from importlib.metadata import version
 
 from aiohttp import web
 
+from adapters.zenflux.bodies import EmbeddingStatus, HealthBody, MetricsBody, spell
 from adapters.zenflux.server import views
 from adapters.zenflux.server.chat_service import UPLOAD_LINK
 from adapters.zenflux.wire import ZenfluxSettings
@@ -51,7 +52,7 @@ class ServiceRoutes:
         return json_response([])
 
     async def embedding_status(self, request: web.Request) -> web.Response:
-        return views.reply(self.context, self.context.table.object("embedding_status"))
+        return views.reply(self.context, spell(self.context.table, EmbeddingStatus()))
 
     # -- health ---------------------------------------------------------------------------------------------------
 
@@ -66,8 +67,9 @@ class ServiceRoutes:
     @admins_only
     async def metrics(self, request: web.Request) -> web.Response:
         figures = self.context.metrics.figures() if self.context.metrics else {}
-        return views.reply(self.context, self.context.table.object("metrics", metrics=figures, at=self.context.clock()))
+        told = MetricsBody(metrics=figures, at=self.context.clock())
+        return views.reply(self.context, spell(self.context.table, told))
 
     def _health(self, status: str) -> web.Response:
-        told = self.context.table.object("health", status=status, version=version("dragoman"), at=self.context.clock())
-        return views.reply(self.context, told)
+        told = HealthBody(status=status, version=version("dragoman"), at=self.context.clock())
+        return views.reply(self.context, spell(self.context.table, told))

@@ -6,6 +6,7 @@ from typing import Any
 from aiohttp import web
 
 import gateway.model as m
+from adapters.zenflux.bodies import TaskBody, TaskJobBody, TaskRunBody, spell
 from adapters.zenflux.server import views
 from adapters.zenflux.server.chat_service import ChatService, conversation_errors
 from adapters.zenflux.wire import TaskBatch, TaskStart, ZenfluxSettings, bool_param
@@ -58,9 +59,9 @@ class BackgroundTaskRoutes:
     async def status(self, request: web.Request) -> web.Response:
         now = self.context.clock()
         jobs = [
-            self.context.table.object(
-                "task.job", id=kept.task_id, title=kept.task.title, next_at=kept.task.timetable.next_after(now),
-                cron=kept.task.cron)
+            spell(self.context.table, TaskJobBody(
+                id=kept.task_id, title=kept.task.title, next_at=kept.task.timetable.next_after(now),
+                cron=kept.task.cron))
             for kept in await self.schedules.of(request[OWNER])
             if kept.task.enabled and not kept.task.expired(now)
         ]
@@ -106,9 +107,9 @@ class BackgroundTaskRoutes:
 
     def _done(self, name: str, trigger: str, result: Any) -> Any:
         now = self.context.clock()
-        return self.context.table.object(
-            "task.run", name=name, status="completed", trigger=trigger, started_at=now, finished_at=now, error=None,
-            result=result, milliseconds=0)
+        return spell(self.context.table, TaskRunBody(
+            name=name, status="completed", trigger=trigger, started_at=now, finished_at=now, error=None,
+            result=result, milliseconds=0))
 
     # -- scheduled tasks ------------------------------------------------------------------------------------------
 
@@ -125,9 +126,9 @@ class BackgroundTaskRoutes:
         run = kept.run
         took = None if run.finished_at is None else round((run.finished_at - run.triggered_at) * 1000)
         result = {"conversation_id": run.session_id, "session_id": run.turn_id} if run.session_id else None
-        return self.context.table.object(
-            "task.run", name=run.task_id, status=run.status, trigger="manual", started_at=run.triggered_at,
-            finished_at=run.finished_at, error=run.error, result=result, milliseconds=took)
+        return spell(self.context.table, TaskRunBody(
+            name=run.task_id, status=run.status, trigger="manual", started_at=run.triggered_at,
+            finished_at=run.finished_at, error=run.error, result=result, milliseconds=took))
 
     async def _found(self, owner: str, name: str) -> StoredTask:
         try:
@@ -144,14 +145,14 @@ class BackgroundTaskRoutes:
     def _job(self, name: str) -> Any:
         description, cron = JOBS[name]
         schedule = None if cron is None else {"default_cron": cron, "description": description}
-        return self.context.table.object(
-            "task", name=name, description=description, scheduled=cron is not None, schedule=schedule)
+        return spell(self.context.table, TaskBody(
+            name=name, description=description, scheduled=cron is not None, schedule=schedule))
 
     def _scheduled(self, kept: StoredTask) -> Any:
         task = kept.task
         schedule = {"cron": task.cron, "timezone": task.timezone, "enabled": task.enabled}
-        return self.context.table.object(
-            "task", name=kept.task_id, description=task.title, scheduled=True, schedule=schedule)
+        return spell(self.context.table, TaskBody(
+            name=kept.task_id, description=task.title, scheduled=True, schedule=schedule))
 
 
 def routes_of_tasks(context: Context[ZenfluxSettings]) -> list[web.RouteDef]:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from adapters.zenflux.client.agent_card import list_of_objects, unwrapped
+from adapters.zenflux.client.readers import read_list, unwrap
 from gateway.errors import Overloaded
 from tests.support.dialects.zenflux.cutting_proxy import SHORT, ScriptedConnection, remote, scripted_server
 
@@ -47,4 +47,4 @@ async def test_a_server_that_fails_is_not_taken_for_one_that_tells_nothing() -> 
     ([{"id": 1}], [{"id": 1}]), ({"data": None}, []), ("words", []), ({"agents": {"id": 1}}, []),
 ])
 def test_lists_are_found_with_and_without_a_wrapper(body: Any, found: Any) -> None:
-    assert list_of_objects(unwrapped(body), "agents") == found
+    assert read_list("list.agents", unwrap(body)) == found

@@ -6,7 +6,7 @@ import pytest
 
 import gateway.model as m
 from adapters.zenflux.asks import AskRef
-from adapters.zenflux.client.requests import HttpCall, answer_call, answer_response
+from adapters.zenflux.client.requests import HttpCall, answer_body, answer_call
 from gateway.errors import Invalid
 
 CALL = m.ToolCall(call_id="call_1", name="rm")
@@ -41,7 +41,7 @@ PLAIN = AskRef(run="run", kind="", request_id="req")
     (PERMISSION, OURS, m.AnswerQuestion(request_id="", custom={"0": "well"}), "well"),
 ])
 def test_a_response(ask: Any, ref: AskRef, answer: m.Answer, response: Any) -> None:
-    assert answer_response(ask, ref, answer) == response
+    assert answer_body(ask, ref, answer) == {"response": response}
     assert answer_call(ask, ref, answer) == HttpCall("POST", "/human-confirmation/req", {"response": response})
 
 
@@ -67,4 +67,4 @@ def test_where_it_goes(ask: Any, ref: AskRef, answer: m.Answer, call: HttpCall) 
 
 def test_what_answers_nothing_is_refused() -> None:
     with pytest.raises(Invalid):
-        answer_response(PERMISSION, OURS, m.Withdraw(request_id=""))
+        answer_body(PERMISSION, OURS, m.Withdraw(request_id=""))

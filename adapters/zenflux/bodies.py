@@ -1,0 +1,508 @@
+"""ZenFlux's bodies by the names that its table spells: a server writes them, a client reads them and sends some."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from msgspec import Struct
+
+import gateway.model as m
+from gateway.json_values import JsonObject
+from gateway.ports import DialectTable
+
+
+class Body(Struct, frozen=True, kw_only=True):
+    """One row of the table's objects."""
+
+    row: ClassVar[str]
+
+
+def spell(table: DialectTable, body: Body) -> JsonObject:
+    """A body as its row spells it."""
+    return table.object(body.row, body)
+
+
+# -- around the others ------------------------------------------------------------------------------------------------
+class ReplyBody(Body, frozen=True, kw_only=True):
+    row: ClassVar[str] = "reply"
+    data: Any
+    flat: Any
+
+
+class RefusalBody(Body, frozen=True, kw_only=True):
+    row: ClassVar[str] = "refusal"
+    code: int
+    message: str
+
+
+class ListBody(Body, frozen=True, kw_only=True):
+    """A list under its name; there is a row for each kind."""
+
+    items: Any
+
+
+# -- agents and models ------------------------------------------------------------------------------------------------
+class AgentBody(Body, frozen=True, kw_only=True):
+    """An agent; there are rows for its summary, its details and the template that it is."""
+
+    agent_id: str
+    name: str
+    description: str
+    version: str
+    is_active: bool
+    model: str
+    plan_manager_enabled: bool
+    enabled_capabilities: Mapping[str, bool]
+    llm: Any
+    apis: Sequence[Any]
+    memory: Any
+    mcp_servers: Sequence[str]
+    skills: Sequence[str]
+    calls: Any
+    succeeded: int
+    created_at: float
+    updated_at: float
+
+
+class ModelBody(Body, frozen=True, kw_only=True):
+    row: ClassVar[str] = "model"
+    name: str
+    title: str
+    provider: str
+    agents: Sequence[str]
+
+
+class ToolSchemaBody(Body, frozen=True, kw_only=True):
+    row: ClassVar[str] = "tool.schema"
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
+
+
+# -- frames of the chat socket ----------------------------------------------------------------------------------------
+class RequestFrame(Body, frozen=True, kw_only=True):
+    row: ClassVar[str] = "request"
+    id: str
+    method: str
+    params: Mapping[str, Any]
+
+
+class ResumeBody(Body, frozen=True, kw_only=True):
+    row: ClassVar[str] = "session.resume"
+    run_id: str
+    after_seq: int
+
+
+class ResponseFrame(Body, frozen=True, kw_only=True):
+    """What a client reads of a response, whether it is an acceptance or a refusal."""
+
+    row: ClassVar[str] = "response"
+    id: Any
+    is_ok: bool
+    run_id: str
+    code: str
+    message: str
+
+
+class AcceptedFrame(Body, frozen=True, kw_only=True):
+    row: ClassVar[str] = "accepted"
+    id: Any
+    run_id: str
+    session_id: str
+    message_id: str
+
+
+class ResumedFrame(Body, frozen=True, kw_only=True):
+    row: ClassVar[str] = "resumed"
+    id: Any
+    run_id: str
+    session_id: str
+    message_id: str
+    after_seq: int
+
+
+class RefusedFrame(Body, frozen=True, kw_only=True):
+    row: ClassVar[str] = "refused"
+    id: Any
+    code: str
+    message: str
+
+
+class PongFrame(Body, frozen=True, kw_only=True):
+    row: ClassVar[str] = "pong"
+    at: float
+
+
+class TickFrame(Body, frozen=True, kw_only=True):
+    row: ClassVar[str] = "tick"
+    at: float
+
+
+class PingFrame(Body, frozen=True, kw_only=True):
+    row: ClassVar[str] = "ping"
+
+
+# -- within frames and messages ---------------------------------------------------------------------------------------
+class OpeningBody(Body, frozen=True, kw_only=True):
+    row: ClassVar[str] = "opening"
+    reply_id: str
+    model: str
+
+
+class UsageBody(Body, frozen=True, kw_only=True):
+    row: ClassVar[str] = "usage"
+    usage: m.Usage
+    total: int
+    latency: float
+    llm_calls: int
+    model: str
+
+
+class ImageBlock(Body, frozen=True, kw_only=True):
+    row: ClassVar[str] = "image"
+    image_source: str
+    media_type: str
+    image_data: str
+
+
+class Blocks(Body, frozen=True, kw_only=True):
+    row: ClassVar[str] = "blocks"
+    content: m.Content
+
+
+class ResultBlock(Body, frozen=True, kw_only=True):
+    row: ClassVar[str] = "result"
+    call_id: str | None
+    text: str
+    is_error: bool
+
+
+class SentFile(Body, frozen=True, kw_only=True):
+    """A file as a message names it."""
+
+    row: ClassVar[str] = "file.sent"
+    file_id: str | None = None
+    url: str | None = None
+    name: str | None = None
+    media_type: str | None = None
+    size: int | None = None
+
+
+# -- asks -------------------------------------------------------------------------------------------------------------
+class ConfirmationBody(Body, frozen=True, kw_only=True):
+    row: ClassVar[str] = "confirmation"
+    request_id: str
+    run_id: str
+    session_id: str
+    type: str
+    tool_name: str
+    question: str
+    description: str
+    options: Sequence[Any]
+    questions: Sequence[Any] | None
+    timeout: int | None
+    kind: str
+    call: m.ToolCall | None
+    at: float
+
+
+class OpenConfirmation(Body, frozen=True, kw_only=True):
+    """What tells an ask that is open from one that is settled."""
+
+    row: ClassVar[str] = "confirmation.open"
+
+
+class QuestionBody(Body, frozen=True, kw_only=True):
+    row: ClassVar[str] = "question"
+    id: str
+    question: str
+    header: str | None
+    type: str
+    options: Sequence[Any]
+    descriptions: Sequence[Any]
+
+
+class ChoiceBody(Body, frozen=True, kw_only=True):
+    row: ClassVar[str] = "choice"
+    label: str
+    description: str | None
+
+
+# -- conversations and runs -------------------------------------------------------------------------------------------
+class ConversationBody(Body, frozen=True, kw_only=True):
+    row: ClassVar[str] = "conversation"
+    session_id: str
+    title: str
+    user_id: str
+    created_at: float
+    updated_at: float
+    status: str
+    agent: str
+    metadata: Mapping[str, Any]
+
+
+class MessageBody(Body, frozen=True, kw_only=True):
+    row: ClassVar[str] = "message"
+    id: str
+    session_id: str
+    role: str
+    content: Any
+    status: str
+    at: float
+    metadata: Mapping[str, Any]
+
+
+class SessionBody(Body, frozen=True, kw_only=True):
+    row: ClassVar[str] = "session"
+    run_id: str
+    active: bool
+    turns: int
+    message_count: int
+    has_plan: bool
+    at: float
+    user_id: str
+    session_id: str
+    message_id: str
+    preview: str
+    status: str
+
+
+class TroubleBody(Body, frozen=True, kw_only=True):
+    row: ClassVar[str] = "trouble"
+    fault: m.Fault
+    code: m.FaultCode
+
+
+class RunBody(Body, frozen=True, kw_only=True):
+    row: ClassVar[str] = "run"
+    run_id: str
+    session_id: str
+    message_id: str | None
+    message: str
+    content: str
+    status: str
+    error: TroubleBody | None
+    usage: UsageBody
+    pending: Sequence[Any]
+
+
+class StopBody(Body, frozen=True, kw_only=True):
+    row: ClassVar[str] = "stop"
+    run_id: str
+    outcome: m.Outcome
+    at: float
+
+
+class StoppedFrame(Body, frozen=True, kw_only=True):
+    row: ClassVar[str] = "stopped"
+    id: Any
+    payload: StopBody
+
+
+class EndBody(Body, frozen=True, kw_only=True):
+    row: ClassVar[str] = "end"
+    run_id: str
+    outcome: m.Outcome
+    at: float
+
+
+class PreviewBody(Body, frozen=True, kw_only=True):
+    row: ClassVar[str] = "preview"
+    run_id: str
+    ask: m.RollbackAsk
+    options: Sequence[Any]
+    option_ids: Sequence[str]
+
+
+class PreloadBody(Body, frozen=True, kw_only=True):
+    row: ClassVar[str] = "preload"
+    session_id: str
+    count: int
+    oldest: str | None
+    updated_at: float
+    limit: int
+
+
+class SummaryBody(Body, frozen=True, kw_only=True):
+    row: ClassVar[str] = "summary"
+    session_id: str
+    title: str
+    count: int
+    created_at: float
+    updated_at: float
+    summary: str | None
+    last: Any
+
+
+class FoundBody(Body, frozen=True, kw_only=True):
+    row: ClassVar[str] = "found"
+    conversation: Any
+    where: str
+    snippet: str
+
+
+# -- the rest ---------------------------------------------------------------------------------------------------------
+class TaskBody(Body, frozen=True, kw_only=True):
+    row: ClassVar[str] = "task"
+    name: str
+    description: str
+    scheduled: bool
+    schedule: Any
+
+
+class TaskJobBody(Body, frozen=True, kw_only=True):
+    row: ClassVar[str] = "task.job"
+    id: str
+    title: str
+    next_at: float | None
+    cron: str
+
+
+class TaskRunBody(Body, frozen=True, kw_only=True):
+    row: ClassVar[str] = "task.run"
+    name: str
+    status: str
+    trigger: str
+    started_at: float
+    finished_at: float | None
+    milliseconds: int | None
+    error: str | None
+    result: Any
+
+
+class MemoryBody(Body, frozen=True, kw_only=True):
+    row: ClassVar[str] = "memory"
+    id: str
+    content: str
+    score: float | None
+    user_id: str
+    created_at: float
+    metadata: Mapping[str, Any]
+
+
+class ShownSkillBody(Body, frozen=True, kw_only=True):
+    """A skill; there are rows for its summary and its details."""
+
+    name: str
+    description: str
+    priority: Any
+    preferred_for: Sequence[str]
+    scripts: Sequence[Any]
+    resources: Sequence[Any]
+    text: str
+    agent_id: str
+    enabled: bool
+    created_at: float
+
+
+class SkillFileBody(Body, frozen=True, kw_only=True):
+    row: ClassVar[str] = "skill.file"
+    name: str
+    kind: str
+    file: str
+    text: str | None
+    binary: bool
+    size: int
+    language: str | None
+    message: str | None
+
+
+class McpServerBody(Body, frozen=True, kw_only=True):
+    row: ClassVar[str] = "mcp_server"
+    number: Any
+    name: str
+    url: str
+    auth_type: str | None
+    auth_env: str | None
+    agent_id: str | None
+    is_global: bool
+    is_active: bool
+    capability: str | None
+    description: str | None
+    created_at: float
+    updated_at: float
+    metadata: Mapping[str, Any]
+
+
+class DocumentEntryBody(Body, frozen=True, kw_only=True):
+    row: ClassVar[str] = "document.entry"
+    name: str
+    path: str
+    title: str
+
+
+class CategoryBody(Body, frozen=True, kw_only=True):
+    row: ClassVar[str] = "category"
+    id: str
+    files: Sequence[DocumentEntryBody]
+
+
+class DocumentBody(Body, frozen=True, kw_only=True):
+    row: ClassVar[str] = "document"
+    path: str
+    title: str
+    content: str
+    category: str
+
+
+class FileBody(Body, frozen=True, kw_only=True):
+    row: ClassVar[str] = "file"
+    file_id: str
+    name: str
+    size: int
+    media_type: str
+    url: str
+    path: str
+    created_at: float
+
+
+class ScheduledTaskBody(Body, frozen=True, kw_only=True):
+    row: ClassVar[str] = "scheduled_task"
+    id: str
+    user_id: str
+    title: str
+    prompt: str
+    cron: str
+    status: str
+    since: float
+    count: int
+    next_at: float | None
+    last_at: float | None
+    session_id: str | None
+
+
+class EmbeddingStatus(Body, frozen=True, kw_only=True):
+    row: ClassVar[str] = "embedding_status"
+
+
+class HealthBody(Body, frozen=True, kw_only=True):
+    row: ClassVar[str] = "health"
+    status: str
+    version: str
+    at: float
+
+
+class MetricsBody(Body, frozen=True, kw_only=True):
+    row: ClassVar[str] = "metrics"
+    metrics: Any
+    at: float
+
+
+AGENT_ROWS = ("agent.summary", "agent.detail", "agent.template")
+SKILL_ROWS = ("skill.summary", "skill.detail")
+LIST_ROWS = (
+    "list.agents", "list.models", "list.tools", "list.conversations", "list.messages", "list.sessions", "list.pending",
+)
+OBJECTS: Mapping[str, type[Body]] = {
+    **{kind.row: kind for kind in (
+        ReplyBody, RefusalBody, ModelBody, ToolSchemaBody, RequestFrame, ResumeBody, ResponseFrame, AcceptedFrame,
+        ResumedFrame, StoppedFrame, RefusedFrame, PongFrame, TickFrame, PingFrame, OpeningBody, UsageBody, ImageBlock,
+        Blocks, ResultBlock, SentFile, ConfirmationBody, OpenConfirmation, QuestionBody, ChoiceBody, ConversationBody,
+        MessageBody, SessionBody, RunBody, TroubleBody, StopBody, EndBody, PreviewBody, PreloadBody, SummaryBody,
+        FoundBody, TaskBody, TaskJobBody, TaskRunBody, MemoryBody, SkillFileBody, CategoryBody, DocumentEntryBody,
+        DocumentBody, FileBody, McpServerBody, ScheduledTaskBody, EmbeddingStatus, HealthBody, MetricsBody,
+    )},
+    **dict.fromkeys(AGENT_ROWS, AgentBody),
+    **dict.fromkeys(SKILL_ROWS, ShownSkillBody),
+    **dict.fromkeys(LIST_ROWS, ListBody),
+}
+"""The rows of the table's objects, each with the struct whose fields it spells."""
