@@ -416,7 +416,9 @@ def test_a_warning_goes_to_standard_error_and_the_reply_alone_to_standard_output
 def test_a_tool_that_is_not_there_is_told(dragoman: Run, server: Running) -> None:
     result = dragoman(*words_for(server, "aap"), "--ask-before", "hammer")
     assert result.stderr == "--ask-before hammer: there is no such tool; the agent has: clock, calc, search\n"
-    silent = dragoman(*words_for(server, "zenflux"), "--ask-before", "calc")
+    listed = dragoman(*words_for(server, "zenflux"), "--ask-before", "hammer")
+    assert listed.stderr == result.stderr
+    silent = dragoman(*words_for(server, "blade"), "--ask-before", "calc")
     assert silent.stderr == (
         "--ask-before calc: there is no such tool; this server does not list the tools of its agent\n")
     for name in sorted({*DIALECTS} - {*CLIENT_TOOLS}):
