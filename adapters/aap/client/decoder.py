@@ -45,7 +45,9 @@ class Decoder:
 
     def feed(self, frame: TurnFrame) -> list[DecodedItem]:
         if isinstance(frame, DecodedFrame):
-            return self._take(frame.cue, lambda: frame.bindings)
+            if frame.cue == "turn.started":
+                return [*self._start()]
+            return [] if self._over else HANDLERS[frame.cue](self, frame.bindings)
         found = frame_decoder().find(frame.name, frame.body)
         if found is None:
             return []

@@ -5,10 +5,9 @@ from itertools import groupby
 
 import gateway.model as m
 from adapters.aap.bodies import MessageBody
-from gateway.ports import ParsedFrame
 from mappings.language import DecodedFrame, UnreadableBody
 
-from .decoder import frame_decoder
+from .decoder import TurnFrame, frame_decoder
 
 TEXT, CALL, RESULT = "text", "call", "result"
 KINDS = {
@@ -25,19 +24,20 @@ class ReceivedPieces:
     def __init__(self) -> None:
         self._heard: list[Piece] = []
 
-    def add(self, frame: ParsedFrame | DecodedFrame) -> None:
+    def add(self, frame: TurnFrame) -> TurnFrame:
+        """Note the frame; return it decoded, so that nobody decodes it twice, or as it is if it cannot be decoded."""
         try:
             found = frame if isinstance(frame, DecodedFrame) else frame_decoder().decode(frame.name, frame.body)
         except UnreadableBody:
-            return
-        kind = KINDS.get(found.cue) if found is not None else None
-        if found is None or kind is None:
-            return
-        said = found.bindings
+            return frame
+        if found is None:
+            return frame
+        kind, said = KINDS.get(found.cue), found.bindings
         if kind == TEXT:
             self._heard.append((TEXT, said.get("delta", said.get("text", "")), None))
-        else:
+        elif kind is not None:
             self._heard.append((kind, said["call_id"] if kind == RESULT else said["call"]["call_id"], found))
+        return found
 
     @property
     def pieces(self) -> list[Piece]:

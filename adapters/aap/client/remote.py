@@ -229,9 +229,7 @@ class Remote:
                 note="the server's history has the finished turn",
             )
             return missing
-        for frame in frames:
-            post.received.add(frame)
-        return frames
+        return [post.received.add(frame) for frame in frames]
 
     async def _completed(self, session_id: str, post: TurnPost) -> list[TurnFrame]:
         """The frames that the stream lacks, if the server's history has this turn and it is complete."""
