@@ -151,7 +151,8 @@ def _example_commands(gateway: Gateway, address: str) -> list[str]:
         return []
     there, dialect = f"{address}{first.mount}", gateway.components.dialects[first.dialect]
     has_keys = bool(config.auth_methods)
-    lines = [f"{_program_name()} chat {there} --dialect {first.dialect}{' --key $KEY' if has_keys else ''}"]
+    chat = f"{_program_name()} chat {there} --dialect {first.dialect}{' --key $KEY' if has_keys else ''}"
+    lines = [chat] if dialect.remote else []
     if dialect.examples:
         lines += dialect.examples(there, config.default_agent, ' -H "Authorization: Bearer $KEY"' if has_keys else "")
     return ["Try:", *(f"  {line}" for line in lines)]
