@@ -1,11 +1,13 @@
 """Faults: ways in which a server can be wrong, read from conformance/faults/<dialect>/faults.yaml.
 
+A dialect with many faults has further files beside it, one for each group: agents_faults.yaml.
+
 Each row has an id, the requirements that must fail, the cases that must notice it, and either `wrong`, a sentence, with
 `mutate`, what goes wrong in which step of the reference server, or `program`, a class in the dialect's programs.py.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
@@ -23,6 +25,7 @@ from conformance.faults.steps import Variant, variant
 from conformance.kit.documents import DocumentError, line_of, nearest, read_document
 from conformance.kit.suite import load_suite
 
+FILE = "faults.yaml"
 ID = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 Changes = Annotated[tuple[Change, ...], BeforeValidator(lambda given: [given] if isinstance(given, dict) else given)]
 
@@ -71,26 +74,37 @@ class FaultTable(BaseModel):
 @cache
 def load_faults(dialect: str) -> Mapping[str, Fault]:
     """The faults of a dialect by their ids, in the order they are written; DocumentError names all that is wrong."""
-    places = [Path(folder) / dialect / "faults.yaml" for folder in conformance.faults.__path__]
-    return read_faults(next((place for place in places if place.is_file()), places[0]), dialect)
+    folders = [Path(folder) / dialect for folder in conformance.faults.__path__]
+    home = next((folder for folder in folders if (folder / FILE).is_file()), folders[0])
+    return read_faults(home / FILE, dialect, *sorted(home.glob(f"*_{FILE}")))
 
 
-def read_faults(path: Path, dialect: str) -> Mapping[str, Fault]:
-    """The faults in a file that are faults of this dialect's reference server."""
-    table = read_document(path, FaultTable)
+def read_faults(path: Path, dialect: str, *further: Path) -> Mapping[str, Fault]:
+    """The faults in these files that are faults of this dialect's reference server."""
     reference = import_module(f"conformance.faults.{dialect}.server")
-    programs = classes(dialect)
+    programs, tables = classes(dialect), {place: read_document(place, FaultTable) for place in (path, *further)}
+    used = {row.program for table in tables.values() for row in table.faults}
+    left = [f"no row has `program: {name}`, which is in {programs[name].__module__}" for name in programs.keys() - used]
+    rows: dict[str, Row] = {}
+    for place, table in tables.items():
+        found = list(_mistakes(table, dialect, rows))
+        if found or left:
+            text = place.read_text(encoding="utf-8")
+            words = [f"{table.faults[row].id}: {problem}" for row, _, problem in found]
+            raise DocumentError(place, words + left, [line_of(text, ("faults", row, *at)) for row, at, _ in found])
+        rows |= {row.id: row for row in table.faults}
+    return {name: _fault(row, reference, programs) for name, row in rows.items()}
+
+
+def _mistakes(
+    table: FaultTable, dialect: str, former: Collection[str]
+) -> Iterator[tuple[int, tuple[str | int, ...], str]]:
+    """What is wrong with the rows of a file: the row, where in it, and words; `former` are ids of other files."""
     ids = [row.id for row in table.faults]
-    found = [(place, at, words) for place, row in enumerate(table.faults) for at, words in _problems(row, dialect)]
-    found += [(place, ("id",), "this id was used before") for place, name in enumerate(ids) if name in ids[:place]]
-    used = {row.program for row in table.faults}
-    left = [name for name in programs if name not in used]
-    if found or left:
-        text = path.read_text(encoding="utf-8")
-        words = [f"{ids[place]}: {problem}" for place, _, problem in found]
-        words += [f"no row has `program: {name}`, which is in {programs[name].__module__}" for name in left]
-        raise DocumentError(path, words, [line_of(text, ("faults", place, *at)) for place, at, _ in found])
-    return {row.id: _fault(row, reference, programs) for row in table.faults}
+    for place, row in enumerate(table.faults):
+        yield from ((place, at, words) for at, words in _problems(row, dialect))
+        if row.id in ids[:place] or row.id in former:
+            yield place, ("id",), "this id was used before"
 
 
 def classes(dialect: str) -> dict[str, type[Any]]:

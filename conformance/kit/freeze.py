@@ -42,17 +42,24 @@ class FrozenSet(BaseModel):
     dialects: Mapping[str, Mapping[str, Frozen]]
 
     def requirements(self, catalogue: Catalogue) -> Sequence[Requirement]:
-        """The requirements of this set, at the level they have in it."""
+        """The requirements of this set, at the level they have in it, without those that mean something else now."""
         listed = self.dialects.get(catalogue.dialect, {})
-        kept = (item for item in catalogue.requirements if item.id in listed)
+        kept = (item for item in catalogue.requirements if item.id in listed and not _is_replaced(item, listed))
         return [item.model_copy(update={"level": listed[item.id].level}) for item in kept]
 
     def changes(self, catalogue: Catalogue) -> list[str]:
-        """What of this set is not as it was; requirements that were added since do not matter."""
+        """What of this set is not as it was; additions and MAYs with a newer sentence do not matter."""
         listed, now = self.dialects.get(catalogue.dialect, {}), frozen(catalogue)
         gone = [f"{name} is no longer there" for name in listed if name not in now]
-        other = [name for name in listed if name in now and listed[name].sentence != now[name].sentence]
+        kept = [item.id for item in catalogue.requirements if item.id in listed and not _is_replaced(item, listed)]
+        other = [name for name in kept if listed[name].sentence != now[name].sentence]
         return [*gone, *(f"{name} has another sentence" for name in other)]
+
+
+def _is_replaced(item: Requirement, listed: Mapping[str, Frozen]) -> bool:
+    """Whether a set has the former sentence of a requirement, as a MAY."""
+    was = listed[item.id]
+    return item.formerly is not None and was == Frozen(level=Level.MAY, sentence=_digest(item.formerly))
 
 
 def frozen(catalogue: Catalogue) -> dict[str, Frozen]:

@@ -30,7 +30,7 @@ class Requirement(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    id: str = Field(pattern=r"^[A-Z]+(-[A-Z0-9.]+)+-\d{2}$")
+    id: str = Field(pattern=r"^[A-Z]+(-[A-Z0-9.]+)+-\d{2}(\.(in|out|err|does))?$")
     level: Level
     section: str = Field(min_length=1)
     source: str = Field(min_length=1)
@@ -41,7 +41,8 @@ class Requirement(BaseModel):
     """Our translation of those words (of `source`, where there is no `seed`), if they are Chinese."""
     not_applicable: str | None = Field(default=None, min_length=10)
     """Why no server can be held to it, where the specification speaks to somebody else."""
-
+    formerly: str | None = Field(default=None, min_length=10)
+    """The sentence that stood here before; it was a MAY, and older sets do without it."""
 
     @property
     def quote(self) -> str:

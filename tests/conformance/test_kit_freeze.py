@@ -57,6 +57,25 @@ def test_an_older_set_leaves_out_what_came_later_and_keeps_its_levels(aap: Suite
     assert held[0].level is Level.SHOULD
 
 
+def test_an_older_set_does_without_a_may_that_became_something_else(aap: Suite) -> None:
+    def judged(level: Level) -> FrozenSet:
+        was = frozen(changed(aap.catalogue, sentence="It may be so.", level=level))
+        return FrozenSet(version="2020-01", dialects={"aap": was})
+
+    raised = changed(aap.catalogue, formerly="It may be so.")
+    older = judged(Level.MAY)
+    assert older.changes(raised) == []
+    assert [item.id for item in older.requirements(raised)] == [item.id for item in raised.requirements[1:]]
+    assert older.changes(aap.catalogue) == ["AAP-META-01 has another sentence"]
+    assert judged(Level.MUST).changes(raised) == ["AAP-META-01 has another sentence"]
+
+
+@pytest.mark.parametrize("version", versions())
+@pytest.mark.parametrize("dialect", dialects())
+def test_every_set_can_be_asked_for(dialect: str, version: str) -> None:
+    assert chosen_set(version, load_suite(dialect).catalogue).version == version
+
+
 def test_a_set_that_is_written_can_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write_set("2027-03", tmp_path)
     assert path.name == "2027-03.yaml"

@@ -338,6 +338,23 @@ def test_ids_are_unique_and_no_program_is_left_out(tmp_path: Path) -> None:
     assert "no row has `program: PollingOnly`, which is in conformance.faults.blade.programs" in str(error.value)
 
 
+def test_an_id_is_unique_in_all_files_of_a_dialect(tmp_path: Path) -> None:
+    first, second = tmp_path / "faults.yaml", tmp_path / "more_faults.yaml"
+    first.write_text(FILE.replace("two-starts", "two-beginnings"))
+    second.write_text(FILE.replace("two-starts", "two-beginnings"))
+    programs = [fault for fault in load_faults("blade").values() if not fault.changes]
+    rows = "".join(
+        f"- {{id: {it.name}, requirements: {' '.join(it.requirements)}, cases: {' '.join(it.cases)}, "
+        f"program: {it.server.name}}}\n"
+        for it in programs
+    )
+    third = tmp_path / "program_faults.yaml"
+    third.write_text("faults:\n" + rows)
+    with pytest.raises(DocumentError, match=r"more_faults\.yaml:2: two-beginnings: this id was used before"):
+        read_faults(first, "blade", second, third)
+    assert len(read_faults(first, "blade", third)) == 1 + len(programs)
+
+
 @pytest.mark.parametrize("dialect", dialects())
 def test_most_faults_are_rows(dialect: str) -> None:
     faults = load_faults(dialect).values()
