@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sized
+from collections.abc import AsyncIterator, Mapping, Sized
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -47,7 +47,7 @@ from gateway.http import (
 )
 from gateway.ids import make_mint
 from gateway.logging import get_logger, mask_secrets
-from gateway.ports import Clock, OperatorOffers, Resources
+from gateway.ports import Clock, OperatorOffers, Resources, SettingsReload
 from gateway.quotas import LimitRefusals, Quotas
 from gateway.resources import (
     AgentService,
@@ -86,10 +86,14 @@ REPLAY_PAGE, REPLAY_SLICE_BYTES = 512, 128 * 1024
 class Gateway:
     """All parts of one server, constructed from the settings; `web` serves them, and a reload replaces some of them."""
 
-    def __init__(self, components: Components, clock: Clock = time.time) -> None:
+    def __init__(
+        self, components: Components, clock: Clock = time.time, reloads: SettingsReload | None = None,
+    ) -> None:
         config = components.config
         self._clock = clock
+        self._reloads = reloads
         self.components = components
+        self.addresses = AddressPolicy(config.outbound.allow)
         self.metrics = Metrics()
         self.usage = AgentUsage()
         self.readiness = Readiness()
@@ -126,6 +130,11 @@ class Gateway:
         )
         self.audit = AuditLog(config.data / config.audit, clock)
         self._audited = AuditedSessions(self.sessions, self.audit.write, current_caller)
+        self._managed = RuledResources(
+            AuditedResources(self.resources, self.audit.write, current_caller),
+            lambda: self.components.config.management.changes, current_caller,
+        )
+        self._agents = AgentService(self._managed, lambda: self.components.cards, clock())
         self.replays = SessionReplayer(self._audited)
         self.retirement = BackendRetirement(self.table.uses_backend)
         admissions = OpenRequests(clock)
@@ -153,29 +162,16 @@ class Gateway:
             cancel_on_disconnect=parts.config.on_disconnect == "cancel",
         )
         self._dialects.reload(parts)
+        self.addresses = AddressPolicy(parts.config.outbound.allow)
         self.origin_policy.allowed, self.origin_policy.proxies = _network_access(parts.config)
         for name, context in self.contexts.items():
             context.table, context.agents = parts.tables[name], parts.cards
             context.settings = parts.settings[name]
             context.heartbeat = parts.config.limits.heartbeat_seconds
             context.send_timeout = parts.config.limits.send_seconds
-            context.addresses = AddressPolicy(parts.config.outbound.allow)
+            context.addresses = self.addresses
             context.trust_uploads = parts.config.workspace.trust
             context.offers = _offers(parts.config)
-
-    def attach_reload(self, reload: Callable[[], Awaitable[None]]) -> None:
-        """Let admins reload the settings over the API, as SIGHUP does."""
-        async def attempt() -> str | None:
-            try:
-                await reload()
-            except Problems as problems:
-                return "; ".join(str(problem) for problem in problems.problems)
-            except (GatewayError, OSError) as error:
-                return str(error)
-            return None
-
-        for context in self.contexts.values():
-            context.reload = attempt
 
     def runner(self, *, shutdown_timeout: float) -> LimitedAppRunner:
         """The runner that serves the application."""
@@ -200,9 +196,8 @@ class Gateway:
             return self.components.cards
 
         chosen, agents = UserSettings(resources, cards), AgentService(resources, cards, 0.0)
-        addresses = AddressPolicy(self.components.config.outbound.allow)
-        return CombinedDefaults(
-            chosen, McpServerService(resources, agents, chosen, addresses), self._skills(resources))
+        servers = McpServerService(resources, agents, chosen, lambda: self.addresses)
+        return CombinedDefaults(chosen, servers, self._skills(resources))
 
     def _skills(self, resources: Resources) -> SkillService:
         """The skills that agents have installed; what they come from is not needed to use them."""
@@ -213,13 +208,10 @@ class Gateway:
         return Context(
             dialect=name, mount=config.dialects[name].mount or self.components.dialects[name].mount,
             sessions=self._audited,
-            resources=RuledResources(
-                AuditedResources(self.resources, self.audit.write, current_caller),
-                lambda: self.components.config.management.changes, current_caller,
-            ),
-            files=self.files, answers=self.answers, agents=self.components.cards,
+            resources=self._managed, files=self.files, answers=self.answers, agents=self.components.cards,
+            agent_service=self._agents, reloads=self._reloads,
             table=self.components.tables[name], settings=self.components.settings[name], guard=self.authenticator,
-            addresses=AddressPolicy(config.outbound.allow), trust_uploads=config.workspace.trust,
+            addresses=self.addresses, trust_uploads=config.workspace.trust,
             heartbeat=config.limits.heartbeat_seconds, send_timeout=config.limits.send_seconds, data=config.data,
             clock=self._clock, offers=_offers(config), keys=self.keys, replays=self.replays, metrics=self.metrics,
             agent_calls=self.usage.calls, tasks=self.scheduler, tools=BuiltinToolRunner(self._clock),

@@ -13,7 +13,7 @@ from gateway import logging
 from gateway.app import Gateway
 from gateway.composition import load_components
 from gateway.config import Config, load_certificate, load_config
-from gateway.errors import GatewayError
+from gateway.errors import GatewayError, RateLimited
 from gateway.http import limit_send_buffers
 from gateway.yaml_positions import Position, Problem, Problems
 from mappings.language import builtin_path
@@ -25,11 +25,50 @@ QUIET_SECONDS = 0.1
 """Seconds without a change before the files are read: an editor or a deployment writes several files, some twice."""
 POLL_MILLISECONDS = 1000
 """Milliseconds after which the files are looked at even if nobody announced a change: some file systems never do."""
+REQUEST_SECONDS = 1.0
+"""Admins may reload the settings over the API so many seconds after the last time."""
 log = logging.get_logger("dragoman.reload")
 
 
-async def reload_on_change(reload: Reload, files: WatchedFiles | None = None, *, quiet: float = QUIET_SECONDS) -> None:
-    """Call `reload` on SIGHUP and, if `files` are given, when one of them changes; until cancelled.
+class ReloadRequests:
+    """Takes requests to reload from admins; whoever has the settings carries them out, one after another."""
+
+    def __init__(self) -> None:
+        self._due = asyncio.Event()
+        self._answer: asyncio.Future[str | None] | None = None
+        self._next_at = 0.0
+
+    async def reload(self) -> str | None:
+        """Wait for a reload; the problem for which the settings of before stay in force, if there is one."""
+        loop = asyncio.get_running_loop()
+        if self._answer is not None or loop.time() < self._next_at:
+            raise RateLimited("the settings were read a moment ago; try again in a second",
+                              retry_after=REQUEST_SECONDS, details={"retry_after": round(REQUEST_SECONDS)})
+        self._answer, self._next_at = loop.create_future(), loop.time() + REQUEST_SECONDS
+        self._due.set()
+        return await asyncio.shield(self._answer)
+
+    async def serve(self, reload: Reload) -> None:
+        """Carry out requests until cancelled; a request that waits then is answered as well."""
+        try:
+            while True:
+                await self._due.wait()
+                self._due.clear()
+                self._tell("; ".join(await try_reload(reload)) or None)
+        finally:
+            self._tell("the server is shutting down")
+
+    def _tell(self, problem: str | None) -> None:
+        answer, self._answer = self._answer, None
+        if answer is not None:
+            answer.set_result(problem)
+
+
+async def reload_on_change(
+    reload: Reload, files: WatchedFiles | None = None, requests: ReloadRequests | None = None, *,
+    quiet: float = QUIET_SECONDS,
+) -> None:
+    """Call `reload` on SIGHUP, at a request and, if `files` are given, when one of them changes; until cancelled.
 
     If a reload fails, all its problems are logged, and the settings of before stay in force.
     """
@@ -40,6 +79,8 @@ async def reload_on_change(reload: Reload, files: WatchedFiles | None = None, *,
             tasks.create_task(_reload_when_due(reload, due, quiet))
             if files is not None:
                 tasks.create_task(_watch_files(files, seen, due))
+            if requests is not None:
+                tasks.create_task(requests.serve(reload))
 
 
 @contextmanager
@@ -76,19 +117,19 @@ async def _reload_when_due(reload: Reload, due: asyncio.Event, quiet: float) -> 
         await try_reload(reload)
 
 
-async def try_reload(reload: Reload) -> bool:
-    """Reload once; False, and nothing has changed, if there is a problem."""
+async def try_reload(reload: Reload) -> list[str]:
+    """Reload once; if there are problems, nothing has changed."""
     try:
         await reload()
-    except Problems as problems:
-        messages = [str(problem) for problem in problems.problems]
-        log.error("reload_failed", problems=messages)
+    except Problems as found:
+        problems = [str(problem) for problem in found.problems]
     except (GatewayError, OSError) as error:
-        log.error("reload_failed", problems=[str(error)])
+        problems = [str(error)]
     else:
         log.info("reloaded")
-        return True
-    return False
+        return []
+    log.error("reload_failed", problems=problems)
+    return problems
 
 
 async def _watch_files(files: WatchedFiles, seen: Stamps, due: asyncio.Event) -> None:

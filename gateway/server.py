@@ -22,7 +22,7 @@ from gateway.private_files import make_private_folder
 
 from .app import Gateway
 from .composition import load_components
-from .reload import log_setting_warnings, make_reload, reload_on_change, settings_files
+from .reload import ReloadRequests, log_setting_warnings, make_reload, reload_on_change, settings_files
 
 log = logging.get_logger("dragoman.server")
 
@@ -37,7 +37,8 @@ async def run(
     config: Config, *, watch: bool, announce: Announce, overrides: Mapping[str, object] | None = None,
 ) -> int:
     """Serve until SIGINT or SIGTERM; the exit code. Raises `Problems`, or `OSError` if it cannot listen."""
-    gateway = Gateway(load_components(config))
+    requests = ReloadRequests()
+    gateway = Gateway(load_components(config), reloads=requests if config.file else None)
     context = make_tls_context(config.tls.certificate, config.tls.key) if config.tls else None
     _make_folder(config.data)
     log_setting_warnings(config)
@@ -53,8 +54,7 @@ async def run(
         lag.start()
         files = partial(settings_files, gateway) if watch else None
         reload = make_reload(gateway, doors, context, overrides or {})
-        gateway.attach_reload(reload)
-        current = asyncio.create_task(reload_on_change(reload, files))
+        current = asyncio.create_task(reload_on_change(reload, files, requests))
         gc.collect()
         gc.freeze()
         gc.set_threshold(*GC_THRESHOLDS)

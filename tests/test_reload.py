@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from gateway.errors import Conflict
-from gateway.reload import WatchedFiles, reload_on_change, try_reload
+from gateway.errors import Conflict, RateLimited
+from gateway.reload import ReloadRequests, WatchedFiles, reload_on_change, try_reload
 from gateway.yaml_positions import Position, Problem, Problems
 
 PATIENCE = 60.0
@@ -53,6 +53,43 @@ async def test_a_hangup_reloads() -> None:
         await reloads.reach(1)
         os.kill(os.getpid(), signal.SIGHUP)
         await reloads.reach(2)
+
+
+async def test_a_request_reloads_and_is_told_how_it_went() -> None:
+    reloads, requests = Reloads(), ReloadRequests()
+    task = asyncio.create_task(reload_on_change(reloads, requests=requests))
+    assert await requests.reload() is None
+    assert reloads.count == 1
+    task.cancel()
+    await asyncio.wait([task], timeout=PATIENCE)
+
+
+async def test_requests_reload_at_most_once_a_second() -> None:
+    reloads, requests = Reloads(), ReloadRequests()
+    task = asyncio.create_task(requests.serve(reloads))
+    done = await asyncio.gather(*(requests.reload() for _ in range(5)), return_exceptions=True)
+    assert [type(one) for one in done] == [type(None), *[RateLimited] * 4]
+    await asyncio.sleep(0.9)
+    with pytest.raises(RateLimited):
+        await requests.reload()
+    await asyncio.sleep(0.2)
+    await requests.reload()
+    assert reloads.count == 2
+    task.cancel()
+
+
+async def test_a_request_is_answered_if_the_server_stops() -> None:
+    begun, requests = asyncio.Event(), ReloadRequests()
+
+    async def reload() -> None:
+        begun.set()
+        await asyncio.Event().wait()
+
+    task = asyncio.create_task(requests.serve(reload))
+    asked = asyncio.create_task(requests.reload())
+    await begun.wait()
+    task.cancel()
+    assert "shutting down" in str(await asked)
 
 
 def overwrite(file: Path) -> None:
@@ -100,7 +137,7 @@ async def test_a_failed_reload_is_told_with_all_its_problems() -> None:
         )
 
     with capture_logs() as told:
-        assert not await try_reload(reload)
+        assert await try_reload(reload) == ["config.yaml:2:7: one", "config.yaml:3:1: two; so"]
     assert told == [{
         "event": "reload_failed", "log_level": "error",
         "problems": ["config.yaml:2:7: one", "config.yaml:3:1: two; so"],
@@ -112,11 +149,11 @@ async def test_a_refused_reload_is_told() -> None:
         raise Conflict("the port cannot change while the server runs")
 
     with capture_logs() as told:
-        assert not await try_reload(reload)
+        assert len(await try_reload(reload)) == 1
     assert told[0]["problems"] == ["the port cannot change while the server runs"]
 
 
 async def test_a_good_reload_is_told() -> None:
     with capture_logs() as told:
-        assert await try_reload(Reloads())
+        assert await try_reload(Reloads()) == []
     assert told == [{"event": "reloaded", "log_level": "info"}]

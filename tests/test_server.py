@@ -14,8 +14,9 @@ from tests.support.gateway_server import PLAIN
 from tests.support.server_process import PROGRAM, running
 
 
-def curl(address: str) -> str:
-    return subprocess.run(["curl", "-s", address], capture_output=True, text=True, timeout=60, check=True).stdout
+def curl(address: str, *words: str) -> str:
+    command = ["curl", "-s", *words, address]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout
 
 
 def test_the_lines_it_greets_with_work_when_pasted(tmp_path: Path) -> None:
@@ -73,8 +74,8 @@ def test_it_ends_with_zero_in_the_middle_of_a_turn(tmp_path: Path, number: signa
         assert rest.rstrip().endswith('data: {"stopReason":"error"}'), "the stream was ended, not torn"
 
 
-def test_it_reads_its_settings_again_on_hangup(tmp_path: Path) -> None:
-    with running(tmp_path) as server:
+def test_it_reads_its_settings_again_on_hangup_and_if_an_admin_asks_for_it(tmp_path: Path) -> None:
+    with running(tmp_path, dialects={"aap": {}, "zenflux": {}}) as server:
         file = tmp_path / "config.yaml"
         good = yaml.safe_load(file.read_text())
         good["agents"]["demo"]["title"] = "Anew"
@@ -89,6 +90,11 @@ def test_it_reads_its_settings_again_on_hangup(tmp_path: Path) -> None:
         told = hang_up("dialects: {aap: }\nagents: {demo: {backend: demmo}}\n", "there is no backend")
         assert "reload_failed" in told
         assert '"title":"Anew"' in curl(f"{server.address}/aap/meta"), "what was in force stays so"
+        good["agents"]["demo"]["title"] = "Once more"
+        file.write_text(yaml.safe_dump(good))
+        said = curl(f"{server.address}/api/v1/agents/reload", "-X", "POST")
+        assert '"reloaded":["demo"]' in said
+        assert '"title":"Once more"' in curl(f"{server.address}/aap/meta")
         good["host"] = "127.0.0.2"
         hang_up(yaml.safe_dump(good), "'host' cannot change while the server runs")
         assert server.end() == 0

@@ -13,11 +13,12 @@ from aiohttp import web
 from pydantic import BaseModel
 
 import gateway.model as m
-from gateway.errors import Conflict, GatewayError, NotFound, OutcomeUnknown, Overloaded, Unsupported
+from gateway.errors import Conflict, GatewayError, NotFound, OutcomeUnknown, Overloaded
 from gateway.json_values import JsonObject
 from gateway.ports import (
     Addresses,
     AgentCalls,
+    Agents,
     Clock,
     DialectTable,
     Files,
@@ -28,6 +29,7 @@ from gateway.ports import (
     Resources,
     ResponseStore,
     SessionService,
+    SettingsReload,
     StreamOptions,
     StreamSlot,
     Subscription,
@@ -46,11 +48,6 @@ SettingsT = TypeVar("SettingsT", bound=BaseModel)
 
 async def _count_nothing(owner: str) -> None:
     """Count nothing."""
-
-
-async def _reload_nothing() -> str | None:
-    """There is no settings file to read again."""
-    raise Unsupported("this server was not started from a settings file; there is nothing to read again")
 
 
 class NoTools:
@@ -76,6 +73,8 @@ class Context(Generic[SettingsT]):
     files: Files
     answers: ResponseStore
     agents: Mapping[str, m.AgentCard]
+    agent_service: Agents
+    """The agents of the settings, and those that users make."""
     table: DialectTable
     settings: SettingsT
     guard: Authenticator
@@ -99,8 +98,8 @@ class Context(Generic[SettingsT]):
     """Runs tools outside of a conversation."""
     agent_calls: Callable[[str, str], AgentCalls] = lambda owner, agent_id: AgentCalls()
     """How often a user has called an agent since the server started."""
-    reload: Callable[[], Awaitable[str | None]] = _reload_nothing
-    """Reads the settings again; returns the problem for which the settings of before stay in force."""
+    reloads: SettingsReload | None = None
+    """Reads the settings again; None if the server was not started from a settings file."""
     is_stopping: Callable[[], bool] = lambda: False
     """Says whether the server is about to stop."""
     count_request: Callable[[str], Awaitable[None]] = _count_nothing

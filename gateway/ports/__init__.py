@@ -2,6 +2,7 @@
 
 from gateway.old_imports import renamed
 
+from .agents import AgentDefinition, Agents, ChosenAgent, StoredAgent
 from .backend import (
     Addresses,
     Backend,
@@ -69,6 +70,7 @@ from .resources import (
     Resource,
     Resources,
     ResponseStore,
+    SettingsReload,
     StoredFile,
     StoredResponse,
     TaskStarter,
@@ -96,6 +98,8 @@ __all__ = [
     "NO_OPTIONS",
     "Addresses",
     "AgentCalls",
+    "AgentDefinition",
+    "Agents",
     "AsyncKeyTable",
     "Audit",
     "Backend",
@@ -103,6 +107,7 @@ __all__ = [
     "BackendOutput",
     "Caller",
     "CallerRole",
+    "ChosenAgent",
     "Chunk",
     "Clock",
     "ConfinableBackend",
@@ -149,10 +154,12 @@ __all__ = [
     "ScopedEvent",
     "SessionHead",
     "SessionService",
+    "SettingsReload",
     "SkillReader",
     "SkippingProjector",
     "Sleep",
     "StatefulBackend",
+    "StoredAgent",
     "StoredFile",
     "StoredResponse",
     "StreamKey",

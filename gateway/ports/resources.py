@@ -94,6 +94,18 @@ class TaskStarter(Protocol):
         """Whether this server starts tasks that are due."""
     async def start_now(self, owner: str, task_id: str) -> object:
         """Start a task whatever its timetable says, and return when it has begun."""
+    async def wait_until_ended(self, task_id: str, seconds: float) -> None:
+        """Wait until the run of a task that was started by hand has ended, for so many seconds at most."""
+
+
+class SettingsReload(Protocol):
+    """Asks the process of the server to read its settings again."""
+
+    async def reload(self) -> str | None:
+        """Read the settings again; the problem, if there is one: then the settings of before stay in force.
+
+        Raises `RateLimited` if the last request was less than a second ago.
+        """
 
 
 class AgentCalls(Struct, frozen=True, kw_only=True):

@@ -1,16 +1,7 @@
 """What dialects share beside sessions, one service each, such as agents, files, keys, memories and schedules."""
 
 from .agent_usage import AgentUsage
-from .agents import (
-    AGENT_NAME,
-    AgentDefinition,
-    AgentService,
-    ChosenAgent,
-    StoredAgent,
-    UnknownModel,
-    model_of,
-    models_of,
-)
+from .agents import AGENT_NAME, AgentService, UnknownModel, model_of, models_of
 from .audit import AuditedResources, AuditedSessions
 from .change_rules import Changes, RuledResources
 from .documents import Document, DocumentEntry, DocumentFolder
@@ -35,14 +26,12 @@ __all__ = [
     "AGENT_NAME",
     "MAX_MEMORIES",
     "MAX_SKILL_BYTES",
-    "AgentDefinition",
     "AgentService",
     "AgentUsage",
     "AlreadyExists",
     "AuditedResources",
     "AuditedSessions",
     "Changes",
-    "ChosenAgent",
     "CombinedDefaults",
     "Document",
     "DocumentEntry",
@@ -69,7 +58,6 @@ __all__ = [
     "Share",
     "Shares",
     "SkillService",
-    "StoredAgent",
     "StoredMcpServer",
     "StoredMemory",
     "StoredRun",

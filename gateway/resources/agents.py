@@ -2,8 +2,6 @@
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
 
 import msgspec
 from msgspec.structs import replace
@@ -11,7 +9,7 @@ from msgspec.structs import replace
 import gateway.model as m
 from gateway.errors import Conflict, Forbidden, Invalid, NotFound
 from gateway.ids import random_id
-from gateway.ports import Resource, Resources
+from gateway.ports import AgentDefinition, ChosenAgent, Resource, Resources, StoredAgent
 
 from .named_resources import AlreadyExists, NamedResources
 
@@ -24,72 +22,6 @@ MAX_SYSTEM_LENGTH = 100_000
 
 Cards = Callable[[], Mapping[str, m.AgentCard]]
 """The agents of the settings as they are now, by their names; the first one is the default."""
-
-
-class AgentDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a user has made of a configured agent, which `model` chooses.
-
-    `tools` are the tools of the server, each with its permission; None enables all tools of the configured agent.
-    `extra` has, under the name of a dialect, what only that dialect knows and gives back.
-    """
-
-    name: str
-    description: str | None = None
-    system: str | None = None
-    model: str = ""
-    tools: dict[str, m.Permission] | None = None
-    client_tools: tuple[m.ToolSpec, ...] = ()
-    mcp_servers: tuple[dict[str, Any], ...] = ()
-    skills: tuple[str, ...] = ()
-    options: dict[str, str] = {}
-    is_active: bool = True
-    metadata: dict[str, Any] = {}
-    extra: dict[str, dict[str, Any]] = {}
-
-    def changed(self, dialect: str, extra: Mapping[str, Any] | None = None, **fields: Any) -> "AgentDefinition":
-        """The definition after a change by a dialect.
-
-        What other dialects keep under the name of a changed field is dropped: it is not true any more.
-        """
-        kept = {
-            other: {field: value for field, value in own.items() if other == dialect or field not in fields}
-            for other, own in self.extra.items()
-        }
-        if extra is not None:
-            kept[dialect] = {**kept.get(dialect, {}), **extra}
-        return replace(self, extra={other: own for other, own in kept.items() if own}, **fields)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredAgent:
-    """One version of an agent. `configured` is the agent of the settings, if this is one: it cannot be changed.
-
-    `resource_id` is the parent of all that belongs to the agent.
-    """
-
-    agent_id: str
-    resource_id: str
-    version: int
-    ordinal: int
-    created_at: float
-    updated_at: float
-    definition: AgentDefinition
-    archived_at: float | None = None
-    configured: m.AgentCard | None = None
-
-    @property
-    def semantic_version(self) -> str:
-        """The version in three numbers, as clients of some dialects expect it."""
-        return self.configured.version if self.configured else f"{self.version}.0.0"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChosenAgent:
-    """What a new session needs of an agent: the configured agent that runs it, and the settings."""
-
-    agent: StoredAgent
-    card: m.AgentCard
-    settings: m.Settings
 
 
 class AgentService:

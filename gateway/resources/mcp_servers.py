@@ -1,7 +1,7 @@
 """MCP servers: those that a user has registered by name, and which of them the sessions of an agent have."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
@@ -13,9 +13,9 @@ from msgspec.structs import replace
 import gateway.model as m
 from gateway.errors import Conflict, Forbidden, Invalid, NotFound
 from gateway.json_values import JsonObject
-from gateway.ports import Addresses, Resource, Resources
+from gateway.ports import Addresses, Agents, Resource, Resources, StoredAgent
 
-from .agents import AgentService, StoredAgent, UnknownModel
+from .agents import UnknownModel
 from .named_resources import NamedResources
 from .user_settings import UserSettings
 
@@ -100,7 +100,7 @@ class McpServerService:
     """
 
     def __init__(
-        self, resources: Resources, agents: AgentService, settings: UserSettings, addresses: Addresses,
+        self, resources: Resources, agents: Agents, settings: UserSettings, addresses: Callable[[], Addresses],
     ) -> None:
         self._resources = resources
         self._agents = agents
@@ -282,7 +282,7 @@ class McpServerService:
 
     async def _check(self, owner: str, definition: McpServerDefinition, token: str | None) -> None:
         check_server_url(definition.url)
-        if (problem := self._addresses.problem(definition.url)) is not None:
+        if (problem := self._addresses().problem(definition.url)) is not None:
             raise Forbidden(f"server_url: {problem}", param="server_url")
         if token and (len(token) > MAX_TOKEN_LENGTH or not HEADER_VALUE.fullmatch(token)):
             raise Invalid(f"auth_config: a token has at most {MAX_TOKEN_LENGTH} characters, all of them printable "

@@ -45,7 +45,7 @@ class Scheduler:
         self._next: dict[tuple[str, int], float | None] = {}
         self._running: dict[str, StoredRun] | None = None
         self._minute = -1.0
-        self._followers: set[asyncio.Task[None]] = set()
+        self._followers: dict[str, asyncio.Task[None]] = {}
 
     async def run(self) -> None:
         """Start tasks until cancelled; an error in one round is logged, and the next round begins in time."""
@@ -116,18 +116,22 @@ class Scheduler:
         running: dict[str, StoredRun] = {}
         run = await self._start(task, None, running)
         if running:
-            follower = asyncio.get_running_loop().create_task(self._follow(run), name=f"task {task_id}")
-            self._followers.add(follower)
-            follower.add_done_callback(self._followers.discard)
+            self._followers[task_id] = asyncio.create_task(self._follow(run), name=f"task {task_id}")
         return run
+
+    async def wait_until_ended(self, task_id: str, seconds: float) -> None:
+        """Wait until the run of a task that was started by hand has ended, for so many seconds at most."""
+        if (follower := self._followers.get(task_id)) is not None:
+            await asyncio.wait((follower,), timeout=seconds)
 
     async def _follow(self, run: StoredRun) -> None:
         """Store how a run that was started by hand ends; if the server stops before, the next one does."""
         while not await self._settled(run):
             await self._sleep(POLL_SECONDS)
+        self._followers.pop(run.run.task_id, None)
 
     async def close(self) -> None:
-        for follower in [*self._followers]:
+        for follower in [*self._followers.values()]:
             follower.cancel()
             with suppress(asyncio.CancelledError):
                 await follower

@@ -7,14 +7,8 @@ import pytest
 
 import gateway.model as m
 from gateway.errors import Conflict, Forbidden, Invalid, NotFound
-from gateway.resources.agents import (
-    MAX_AGENTS,
-    MAX_SYSTEM_LENGTH,
-    AgentDefinition,
-    AgentService,
-    UnknownModel,
-    models_of,
-)
+from gateway.ports import AgentDefinition
+from gateway.resources.agents import MAX_AGENTS, MAX_SYSTEM_LENGTH, AgentService, UnknownModel, models_of
 from gateway.resources.named_resources import AlreadyExists
 from gateway.storage.resources.memory import MemoryResources
 

@@ -9,7 +9,8 @@ import pytest
 import gateway.model as m
 from gateway.client import AddressPolicy
 from gateway.errors import Forbidden, Invalid, NotFound
-from gateway.resources.agents import AgentDefinition, AgentService
+from gateway.ports import AgentDefinition
+from gateway.resources.agents import AgentService
 from gateway.resources.mcp_servers import (
     CHOICE_KIND,
     KIND,
@@ -41,7 +42,7 @@ class Servers(McpServerService):
         self.store = MemoryResources(clock=itertools.count(1.0).__next__)
         self.agents = AgentService(self.store, lambda: CARDS, started_at=0.5)
         self.settings = UserSettings(self.store, lambda: CARDS)
-        super().__init__(self.store, self.agents, self.settings, AddressPolicy())
+        super().__init__(self.store, self.agents, self.settings, AddressPolicy)
 
 
 @pytest.fixture

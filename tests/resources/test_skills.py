@@ -6,7 +6,8 @@ import pytest
 
 import gateway.model as m
 from gateway.errors import Conflict, Forbidden, GatewayError, Invalid, NotFound, OutcomeUnknown
-from gateway.resources.agents import AgentDefinition, AgentService
+from gateway.ports import AgentDefinition
+from gateway.resources.agents import AgentService
 from gateway.resources.skills import FILES_KIND, INSTALLED_KIND, KIND, SkillService, StoredSkill
 from gateway.storage.resources.memory import MemoryResources
 from tests.support.skill_zips import FILES, SKILL, skill_text, zipped

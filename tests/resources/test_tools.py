@@ -60,7 +60,7 @@ class Runner:
 def tools() -> ToolService:
     store = MemoryResources(clock=itertools.count(1.0).__next__)
     agents, settings = AgentService(store, lambda: CARDS, 0.5), UserSettings(store, lambda: CARDS)
-    servers = McpServerService(store, agents, settings, AddressPolicy())
+    servers = McpServerService(store, agents, settings, AddressPolicy)
     listed = ("echo", "mixed", "secret", "deploy", "hangs", "huge", "fails", "lookup")
     offers = OperatorOffers(docs=Path(), execute=listed)
     return ToolService(store, lambda: CARDS, lambda: servers, Runner(), lambda: offers, itertools.count(1.0).__next__)

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from gateway.app import Gateway
 from gateway.composition import load_components
 from gateway.config import load_config
 from gateway.ports import Clock
+from gateway.reload import ReloadRequests
 from tests.simulation import SimulatedLoop
 
 
@@ -57,11 +58,13 @@ class Served:
 
 
 @asynccontextmanager
-async def serving(folder: Path, clock: Clock | None = None, port: int = 0, **settings: Any) -> AsyncIterator[Served]:
+async def serving(
+    folder: Path, clock: Clock | None = None, port: int = 0, reloads: ReloadRequests | None = None, **settings: Any,
+) -> AsyncIterator[Served]:
     """Serve the demo agent with these settings on a free port, until the block ends."""
-    file = folder / "config.yaml"
-    file.write_text(yaml.safe_dump({**PLAIN, "data": str(folder / "data"), **settings}))
-    gateway = Gateway(load_components(load_config(file)), clock or simulation().wall_clock)
+    write_settings(folder, **settings)
+    components = load_components(load_config(folder / "config.yaml"))
+    gateway = Gateway(components, clock or simulation().wall_clock, reloads)
     runner = gateway.runner(shutdown_timeout=1.0)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", port).start()
@@ -73,6 +76,27 @@ async def serving(folder: Path, clock: Clock | None = None, port: int = 0, **set
     finally:
         await runner.cleanup()
         await gateway.close()
+
+
+def write_settings(folder: Path, **settings: Any) -> None:
+    (folder / "config.yaml").write_text(yaml.safe_dump({**PLAIN, "data": str(folder / "data"), **settings}))
+
+
+@asynccontextmanager
+async def reloadable(gateway: Gateway, requests: ReloadRequests) -> AsyncIterator[None]:
+    """Carry out requests to read the settings of the gateway again, until the block ends."""
+    async def reload() -> None:
+        file = gateway.components.config.file
+        assert file is not None
+        gateway.replace_components(load_components(load_config(file), gateway.components))
+
+    task = asyncio.create_task(requests.serve(reload))
+    try:
+        yield
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
 
 
 @asynccontextmanager

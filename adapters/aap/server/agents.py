@@ -9,11 +9,7 @@ import gateway.model as m
 from adapters.aap.wire import AapSettings
 from gateway.errors import Invalid, NotFound, Unauthenticated
 from gateway.http import Context, bearer_token
-from gateway.resources import AgentService, ChosenAgent
-
-
-def agent_service(context: Context[AapSettings]) -> AgentService:
-    return AgentService(context.resources, lambda: context.agents, context.started_at)
+from gateway.ports import ChosenAgent
 
 
 async def cards_for(context: Context[AapSettings], request: web.Request) -> Sequence[m.AgentCard]:
@@ -22,7 +18,7 @@ async def cards_for(context: Context[AapSettings], request: web.Request) -> Sequ
         caller = await context.guard.authenticate(bearer_token(request), request.remote or "")
     except Unauthenticated:
         return [*context.agents.values()]
-    service = agent_service(context)
+    service = context.agent_service
     shown = list[m.AgentCard]()
     for agent in await service.page(caller.user):
         try:
@@ -35,7 +31,7 @@ async def cards_for(context: Context[AapSettings], request: web.Request) -> Sequ
 
 async def choose_agent(context: Context[AapSettings], owner: str, name: str) -> tuple[ChosenAgent, m.AgentCard]:
     """The agent that a new session names, and its card, which has only the tools that are enabled."""
-    service = agent_service(context)
+    service = context.agent_service
     try:
         chosen = await service.choose(owner, name)
     except NotFound:

@@ -10,8 +10,7 @@ import gateway.model as m
 from adapters.cas.wire import AgentChange, AgentRef, CasSettings, ModelChoice, NewAgent
 from gateway.errors import Conflict, Forbidden
 from gateway.http import Context
-from gateway.ports import Resource
-from gateway.resources import AgentDefinition, AgentService, StoredAgent
+from gateway.ports import AgentDefinition, Agents, Resource, StoredAgent
 
 from .inbound import client_tools, read_tools, server_tools, tools_of_agent
 from .resource_routes import updated_metadata
@@ -37,10 +36,6 @@ def agent_id_of(view: m.SessionView, kept: Mapping[str, Any]) -> str:
     return str(kept.get("agent_id") or view.settings.agent_id or configured_id(view.agent))
 
 
-def agent_service(context: Context[CasSettings]) -> AgentService:
-    return AgentService(context.resources, lambda: context.agents, context.started_at)
-
-
 @dataclass(frozen=True, slots=True)
 class UserAgents:
     """The agents of one user. A body has the fields that only CAS knows under the dialect's name."""
@@ -49,8 +44,8 @@ class UserAgents:
     owner: str
 
     @property
-    def service(self) -> AgentService:
-        return agent_service(self.context)
+    def service(self) -> Agents:
+        return self.context.agent_service
 
     async def find(self, agent_id: str, version: int | None = None) -> Resource:
         """The agent, at the version named or as it is now."""

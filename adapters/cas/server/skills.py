@@ -5,15 +5,14 @@ from typing import Any
 
 from adapters.cas.wire import CasSettings
 from gateway.http import Context
-from gateway.resources import AgentService, SkillService
+from gateway.resources import SkillService
 
 Named = Sequence[Mapping[str, Any]]
 """Skills as the body of an agent names them."""
 
 
 def skill_service(context: Context[CasSettings]) -> SkillService:
-    agents = AgentService(context.resources, lambda: context.agents, context.started_at)
-    return SkillService(context.resources, context.offers.skills, agents)
+    return SkillService(context.resources, context.offers.skills, context.agent_service)
 
 
 async def shown_skills(context: Context[CasSettings], owner: str, agent_id: str, named: Named) -> list[Any]:

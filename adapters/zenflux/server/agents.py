@@ -12,16 +12,8 @@ from adapters.zenflux.bodies import AgentBody
 from adapters.zenflux.wire import DIALECT_NAME, AgentChange, AgentFields, NewAgent, ZenfluxSettings
 from gateway.errors import Invalid, NotFound
 from gateway.http import Context
-from gateway.resources import (
-    AgentDefinition,
-    AgentService,
-    ChosenAgent,
-    McpServerService,
-    SkillService,
-    StoredAgent,
-    ToolService,
-    UserSettings,
-)
+from gateway.ports import AgentDefinition, Agents, ChosenAgent, StoredAgent
+from gateway.resources import McpServerService, SkillService, ToolService, UserSettings
 
 KEPT_FIELDS = ("plan_manager_enabled", "llm", "enabled_capabilities", "apis", "memory")
 """Fields that only ZenFlux has: they are kept and given back."""
@@ -46,13 +38,9 @@ def agent_errors(agent_id: str) -> Iterator[None]:
         raise AgentNotFound(f"there is no agent '{agent_id[:128]}'") from None
 
 
-def agent_service(context: Context[ZenfluxSettings]) -> AgentService:
-    return AgentService(context.resources, lambda: context.agents, context.started_at)
-
-
 def mcp_server_service(context: Context[ZenfluxSettings]) -> McpServerService:
     settings = UserSettings(context.resources, lambda: context.agents)
-    return McpServerService(context.resources, agent_service(context), settings, context.addresses)
+    return McpServerService(context.resources, context.agent_service, settings, lambda: context.addresses)
 
 
 def tool_service(context: Context[ZenfluxSettings]) -> ToolService:
@@ -64,7 +52,7 @@ def tool_service(context: Context[ZenfluxSettings]) -> ToolService:
 async def choose_agent(context: Context[ZenfluxSettings], owner: str, agent_id: str) -> ChosenAgent:
     """The agent for a conversation, with all that its settings get."""
     with agent_errors(agent_id):
-        chosen = await agent_service(context).choose(owner, agent_id)
+        chosen = await context.agent_service.choose(owner, agent_id)
     settings = await mcp_server_service(context).filled(owner, chosen.card.name, chosen.settings)
     settings = await skill_service(context).filled(owner, chosen.card.name, settings)
     return replace(chosen, settings=await _with_client_tools(context, owner, chosen.card, settings))
@@ -82,7 +70,7 @@ async def _with_client_tools(
 
 
 def skill_service(context: Context[ZenfluxSettings]) -> SkillService:
-    return SkillService(context.resources, context.offers.skills, agent_service(context))
+    return SkillService(context.resources, context.offers.skills, context.agent_service)
 
 
 async def default_agent(context: Context[ZenfluxSettings], owner: str) -> str:
@@ -91,13 +79,13 @@ async def default_agent(context: Context[ZenfluxSettings], owner: str) -> str:
     return chosen or next(iter(context.agents), "")
 
 
-def new_definition(service: AgentService, said: NewAgent) -> AgentDefinition:
+def new_definition(service: Agents, said: NewAgent) -> AgentDefinition:
     made = AgentDefinition(name=said.name, description=said.description or "", system=said.prompt)
     return changed_definition(service, made, said)
 
 
 def changed_definition(
-    service: AgentService, old: AgentDefinition, said: NewAgent | AgentChange,
+    service: Agents, old: AgentDefinition, said: NewAgent | AgentChange,
 ) -> AgentDefinition:
     """The definition after a change; what a client does not name, or names as null, stays."""
     if said.data_dir:
@@ -126,7 +114,7 @@ def agent_view(
     context: Context[ZenfluxSettings], owner: str, agent: StoredAgent, skills: Sequence[str] = (),
 ) -> dict[str, Any]:
     """What the table needs to show an agent; `skills` are the names of those that it has installed."""
-    service, made = agent_service(context), agent.definition
+    service, made = context.agent_service, agent.definition
     own, calls = made.extra.get(DIALECT_NAME, {}), context.agent_calls(owner, agent.agent_id)
     try:
         base = service.base_of(agent)
@@ -162,7 +150,7 @@ def template_body(context: Context[ZenfluxSettings], agent: StoredAgent) -> Any:
 
 # -- what is wrong with a configuration -------------------------------------------------------------------------------
 
-def model_problems(service: AgentService, said: AgentFields) -> Iterator[tuple[str, str, str]]:
+def model_problems(service: Agents, said: AgentFields) -> Iterator[tuple[str, str, str]]:
     """What nobody can tell from one field alone: field, message and word."""
     try:
         service.card_of(AgentDefinition(name="", model=said.model or ""))

@@ -6,9 +6,9 @@ from aiohttp import web
 from pydantic import ValidationError
 
 from adapters.zenflux.server import agents, views
-from adapters.zenflux.server.agents import agent_errors, agent_service, detail_body, summary_body
+from adapters.zenflux.server.agents import agent_errors, detail_body, summary_body
 from adapters.zenflux.wire import AgentChange, NewAgent, ZenfluxSettings, bool_param
-from gateway.errors import Forbidden, Invalid, NotFound
+from gateway.errors import Forbidden, Invalid, NotFound, Unsupported
 from gateway.field_errors import describe_error
 from gateway.http import (
     OWNER,
@@ -36,7 +36,7 @@ class AgentRoutes:
 
     def __init__(self, context: Context[ZenfluxSettings]) -> None:
         self.context = context
-        self.service = agent_service(context)
+        self.service = context.agent_service
 
     async def listed(self, request: web.Request) -> web.Response:
         """The default agent is the first: clients select the first one."""
@@ -108,7 +108,7 @@ class AgentRoutes:
 
     @admins_only
     async def reload(self, request: web.Request) -> web.Response:
-        return views.reply(self.context, await self._reloaded([*self.context.agents]))
+        return views.reply(self.context, await self._reloaded())
 
     async def reload_one(self, request: web.Request) -> web.Response:
         """An agent that a user made is read with each session: there is nothing to do."""
@@ -119,7 +119,7 @@ class AgentRoutes:
             return views.reply(self.context, {"reloaded": [agent_id], "failed": []})
         if (caller := current_caller()) is None or not caller.is_admin:
             raise Forbidden(f"agent '{agent_id}' is set in the server's config.yaml; only admins may reload it")
-        return views.reply(self.context, await self._reloaded([agent_id]))
+        return views.reply(self.context, await self._reloaded(agent_id))
 
     async def progress(self, request: web.Request) -> web.StreamResponse:
         """An agent can be used as soon as it is made: the socket says so, and closes."""
@@ -143,9 +143,12 @@ class AgentRoutes:
             return []
         return [("agent_id", f"agent '{said.agent_id}' exists already", "ALREADY_EXISTS")]
 
-    async def _reloaded(self, names: list[str]) -> Any:
-        """Read config.yaml again; if it is wrong, what was in force stays."""
-        problem = await self.context.reload()
+    async def _reloaded(self, *named: str) -> Any:
+        """Read config.yaml again, and tell of these agents or of all; if it is wrong, what was in force stays."""
+        if self.context.reloads is None:
+            raise Unsupported("this server was not started from a settings file; there is nothing to read again")
+        problem = await self.context.reloads.reload()
+        names = named or tuple(self.context.agents)
         if problem is None:
             return {"reloaded": names, "failed": []}
         return {"reloaded": [], "failed": [{"agent_id": name, "error": problem} for name in names]}

@@ -1,6 +1,5 @@
 """Tasks over HTTP: background jobs by name, and the scheduled tasks that every dialect has."""
 
-import asyncio
 from typing import Any
 
 from aiohttp import web
@@ -22,9 +21,8 @@ JOBS = {
     MEMORIES: ("Search conversations for memories.", "0 2 * * *"),
 }
 """The background jobs: what each does, and its usual timetable if it can be scheduled."""
-POLL_SECONDS = 0.5
 WAIT_SECONDS = 60.0
-"""How often the end of a run is looked for, and for how long a client may wait for it."""
+"""For how long a client may wait for the end of a run."""
 
 
 class TaskNotFound(NotFound):
@@ -73,9 +71,6 @@ class BackgroundTaskRoutes:
         if name in JOBS:
             return views.reply(self.context, await self._job_run(owner, name, said))
         task = await self._found(owner, name)
-        if self.context.tasks is None:
-            raise Unsupported("this server starts no tasks")
-        await self.context.tasks.start_now(owner, task.task_id)
         return views.reply(self.context, await self._run(owner, task, wait=said.wait))
 
     async def batch(self, request: web.Request) -> web.Response:
@@ -114,12 +109,13 @@ class BackgroundTaskRoutes:
     # -- scheduled tasks ------------------------------------------------------------------------------------------
 
     async def _run(self, owner: str, task: StoredTask, *, wait: bool) -> Any:
-        """The newest run of a task; if the client waits, when it is over."""
+        """Start a task; the run as it has begun or, if the client waits, as it has ended."""
+        if self.context.tasks is None:
+            raise Unsupported("this server starts no tasks")
+        await self.context.tasks.start_now(owner, task.task_id)
+        if wait:
+            await self.context.tasks.wait_until_ended(task.task_id, WAIT_SECONDS)
         [run] = await self.schedules.runs(owner, task.task_id, 1)
-        until = self.context.clock() + WAIT_SECONDS
-        while wait and run.run.status == "running" and self.context.clock() < until:
-            await asyncio.sleep(POLL_SECONDS)
-            [run] = await self.schedules.runs(owner, task.task_id, 1)
         return self._run_body(run)
 
     def _run_body(self, kept: StoredRun) -> Any:

@@ -7,8 +7,9 @@ from typing import Any
 
 import aiohttp
 
+from gateway.reload import ReloadRequests
 from tests.support.dialects.zenflux.reader import Run, read_stream
-from tests.support.gateway_server import Served, serving
+from tests.support.gateway_server import Served, reloadable, serving, write_settings
 
 API = "/api/v1"
 
@@ -116,9 +117,32 @@ async def keyed(client: Client, name: str) -> Client:
     return Client(client.served, await client.served.gateway.keys.add(name))
 
 
+DIALECTS: dict[str, Any] = {"aap": {}, "zenflux": {}}
+
+
 @asynccontextmanager
 async def talking(folder: Path, *, zenflux: dict[str, Any] | None = None, **settings: Any) -> AsyncIterator[Client]:
     """A gateway that serves ZenFlux and AAP."""
-    dialects = {"aap": {}, "zenflux": zenflux or {}}
+    dialects = {**DIALECTS, "zenflux": zenflux or {}}
     async with serving(folder, dialects=dialects, **{"log": "memory", **settings}) as served:
         yield Client(served)
+
+
+class ReloadableClient(Client):
+    """A client of a server that admins can let read its settings again."""
+
+    def write_settings(self, **settings: Any) -> None:
+        file = self.served.gateway.components.config.file
+        assert file is not None
+        write_settings(file.parent, dialects=DIALECTS, **{"log": "memory", **settings})
+
+
+@asynccontextmanager
+async def talking_reloadable(folder: Path, **settings: Any) -> AsyncIterator[ReloadableClient]:
+    """A gateway as of `talking`, which reads `config.yaml` again if an admin asks for it."""
+    requests = ReloadRequests()
+    async with (
+        serving(folder, dialects=DIALECTS, reloads=requests, **{"log": "memory", **settings}) as served,
+        reloadable(served.gateway, requests),
+    ):
+        yield ReloadableClient(served)

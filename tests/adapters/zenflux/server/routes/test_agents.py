@@ -1,11 +1,12 @@
 """ZenFlux's agents over HTTP: made, listed, used, changed and deleted; those of the settings stay as they are."""
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.support.dialects.zenflux.client import API, Client, keyed, talking
+from tests.support.dialects.zenflux.client import API, Client, keyed, talking, talking_reloadable
 
 TUTOR = {"name": "Tutor", "description": "Teaches.", "prompt": "You teach with patience, and you always ask back."}
 
@@ -188,6 +189,29 @@ async def test_reading_the_settings_again_is_for_admins(tmp_path: Path) -> None:
         await ann.call("POST", "/agents", json={**TUTOR, "agent_id": "tutor"})
         assert await ann.call("POST", "/agents/tutor/reload") == {"reloaded": ["tutor"], "failed": []}
         assert await ann.call("POST", "/agents/nobody/reload", status=404)
+
+
+async def test_an_admin_reads_the_settings_again(tmp_path: Path) -> None:
+    async with talking_reloadable(tmp_path) as client:
+        client.write_settings(agents={"demo": {"backend": "demo", "title": "Anew"}, "two": {"backend": "demo"}})
+        assert await client.call("POST", "/agents/reload") == {"reloaded": ["demo", "two"], "failed": []}
+        assert [one["name"] for one in (await client.call("GET", "/agents"))["agents"]] == ["Anew", "Demo agent"]
+        assert "a second" in await client.call("POST", "/agents/two/reload", status=429)
+        await asyncio.sleep(1)
+        client.write_settings(agents={"demo": {"backend": "demmo"}})
+        said = await client.call("POST", "/agents/reload")
+        assert (said["reloaded"], [one["agent_id"] for one in said["failed"]]) == ([], ["demo", "two"])
+        assert "demmo" in said["failed"][0]["error"]
+        assert (await client.call("GET", "/agents"))["total"] == 2
+
+
+async def test_new_addresses_hold_after_a_reload(tmp_path: Path) -> None:
+    server = {"server_name": "near", "server_url": "http://127.0.0.1:1/mcp"}
+    async with talking_reloadable(tmp_path) as client:
+        await client.call("POST", "/tools/mcp/register", json=server, status=403)
+        client.write_settings(outbound={"allow": ["127.0.0.1"]})
+        await client.call("POST", "/agents/reload")
+        await client.call("POST", "/tools/mcp/register", json=server)
 
 
 async def test_changes_can_be_switched_off(tmp_path: Path) -> None:
