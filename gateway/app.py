@@ -200,8 +200,9 @@ class Gateway:
         return CombinedDefaults(chosen, servers, self._skills(resources))
 
     def _skills(self, resources: Resources) -> SkillService:
-        """The skills that agents have installed; what they come from is not needed to use them."""
-        return SkillService(resources, None, AgentService(resources, lambda: self.components.cards, 0.0))
+        """The skills of sessions: what their agents have installed, and what they have of the library."""
+        agents = AgentService(resources, lambda: self.components.cards, 0.0)
+        return SkillService(resources, _offers(self.components.config).skills, agents)
 
     def _context(self, name: str) -> Context[BaseModel]:
         config = self.components.config

@@ -154,6 +154,28 @@ class ModelBody(Body, frozen=True, kw_only=True):
     enabled: bool = True
 
 
+class SkillBody(Body, frozen=True, kw_only=True):
+    row: ClassVar[str] = "skill"
+    id: str
+    title: str
+    source: str
+    version: str
+    version_id: str
+    metadata: Mapping[str, str]
+    created_at: float
+    updated_at: float
+
+
+class SkillVersionBody(Body, frozen=True, kw_only=True):
+    row: ClassVar[str] = "skill_version"
+    id: str
+    skill_id: str
+    version: str
+    name: str
+    description: str
+    created_at: float
+
+
 class EnvironmentBody(Body, frozen=True, kw_only=True):
     row: ClassVar[str] = "environment"
     id: str
@@ -350,12 +372,13 @@ class Base64SourceBody(Body, frozen=True, kw_only=True):
     data: str
 
 
-DELETED_KINDS = ("agent", "environment", "file", "vault", "credential", "memory_store", "memory")
+DELETED_KINDS = ("agent", "skill", "environment", "file", "vault", "credential", "memory_store", "memory")
 OBJECTS: Mapping[str, type[Body]] = {
     **{kind.row: kind for kind in (
         SessionBody, DeletedSessionBody, CanceledSessionBody, FileResource, RepositoryResource, MemoryStoreResource,
-        ThreadBody, TurnStop, ArchiveStop, AskStop, SentEventsBody, PageBody, AgentBody, ModelBody, EnvironmentBody,
-        FileBody, FileLinkBody, VaultBody, CredentialBody, MemoryStoreBody, MemoryBody, MemoryVersionBody,
+        ThreadBody, TurnStop, ArchiveStop, AskStop, SentEventsBody, PageBody, AgentBody, ModelBody, SkillBody,
+        SkillVersionBody, EnvironmentBody, FileBody, FileLinkBody, VaultBody, CredentialBody, MemoryStoreBody,
+        MemoryBody, MemoryVersionBody,
         CredentialValidationBody, NewSessionBody, ChangedSessionBody, AgentSettingsBody, NewAgentBody,
         UsedAgentBody, NewEnvironmentBody, NewEventsBody, ToolsetBody, ToolConfigBody, CustomToolBody,
         TextBlockBody, ImageBlockBody, DocumentBlockBody, UrlSourceBody, Base64SourceBody,

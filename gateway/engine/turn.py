@@ -90,7 +90,7 @@ class TurnRun:
         return f"{prefix}_{self._stem}{next(self._minted):x}"
 
     async def read_skill(self, name: str, path: str = m.SKILL_FILE) -> m.SkillFile:
-        skills = {skill.name: skill for skill in self.session.view.settings.skills}
+        skills = {skill.name: skill for skill in self.session.view.settings.skills or ()}
         if name not in skills:
             raise NotFound(f"this session has no skill '{name[:64]}'; it has: {', '.join(skills) or 'none'}")
         return await self.session.runtime.skills.read_file(self.session.view.owner, skills[name], path)

@@ -1,12 +1,12 @@
 """Receives files from multipart forms straight onto disk, and sends files as attachments that no browser runs."""
 
 import asyncio
+import hashlib
 import mimetypes
 import re
 import warnings
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
-from hashlib import sha256
 from pathlib import Path
 from typing import Any, TypeVar, cast
 from urllib.parse import quote
@@ -35,6 +35,8 @@ T = TypeVar("T")
 FORM_DIGEST = web.RequestKey("digest", str)
 """Stands for the body of a request that could not be read to its end."""
 MAX_FIELD, MAX_PARTS, MAX_NAME = 64 * 1024, 32, 255
+MAX_REPEATED_PARTS = 1024
+"""How many parts a form may have that is only compared with an earlier one."""
 CHUNK = 256 * 1024
 MAX_LINES = 10_000
 """The number of lines that a form may have outside of its parts: boundaries and headers."""
@@ -62,7 +64,7 @@ async def receive_form(request: web.Request, files: Files, named: str = "file") 
                 digests.append(await _store_file(part, form, files))
             else:
                 form.fields[part.name or ""] = text = await _text(part)
-                digests.append(_digest(part, sha256(text.encode()).hexdigest()))
+                digests.append(_digest(part, hashlib.sha256(text.encode()).hexdigest()))
         if form.file is None:
             raise Invalid(f"{named}: the form has no such file", param=named)
     except BaseException:
@@ -78,20 +80,43 @@ async def receive_files(
     most: int = MAX_PARTS,
 ) -> tuple[dict[str, str], list[tuple[str, T]]]:
     """Return the fields of a form, and its stored files, each with the path that the client gave."""
-    fields, stored = dict[str, str](), list[tuple[str, T]]()
+    fields, stored, digests = dict[str, str](), list[tuple[str, T]](), list[str]()
     async for part in _parts(request, most):
-        if part.name == named:
-            stored.append((part.filename or "", await store(part.chunks())))
+        whole = hashlib.sha256()
+        if part.name in (named, f"{named}[]"):
+            stored.append((part.filename or "", await store(_digested(part.chunks(), whole))))
         else:
-            fields[part.name or ""] = await _text(part)
+            fields[part.name or ""] = text = await _text(part)
+            whole.update(text.encode())
+        digests.append(_digest(part, whole.hexdigest()))
+    request[FORM_DIGEST] = _join_digests(digests)
     return fields, stored
+
+
+async def receive_file_contents(
+    request: web.Request, named: str, *, most: int, most_bytes: int,
+) -> tuple[dict[str, str], list[tuple[str, bytes]]]:
+    """Return the fields of a form, and the contents of its files, which have so many bytes together at most."""
+    room = most_bytes
+
+    async def read(chunks: AsyncIterator[bytes]) -> bytes:
+        nonlocal room
+        content = bytearray()
+        async for chunk in chunks:
+            content += chunk
+            room -= len(chunk)
+            if room < 0:
+                raise TooLarge(f"{named}: must have at most {most_bytes} bytes", param=named)
+        return bytes(content)
+
+    return await receive_files(request, read, named, most=most)
 
 
 async def digest_form(request: web.Request) -> str:
     """Return the digest that `receive_form` gives to the same form; the contents are thrown away."""
     digests = list[str]()
-    async for part in _parts(request):
-        whole = sha256()
+    async for part in _parts(request, MAX_REPEATED_PARTS):
+        whole = hashlib.sha256()
         async for chunk in part.chunks():
             whole.update(chunk)
         digests.append(_digest(part, whole.hexdigest()))
@@ -193,12 +218,18 @@ async def _text(part: _Part) -> str:
         raise Invalid(f"{part.name}: not UTF-8", param=part.name) from None
 
 
+async def _digested(chunks: AsyncIterator[bytes], whole: "hashlib._Hash") -> AsyncIterator[bytes]:
+    async for chunk in chunks:
+        whole.update(chunk)
+        yield chunk
+
+
 def _digest(part: _Part, content: str) -> str:
     return f"{part.name}\0{part.filename}\0{content}"
 
 
 def _join_digests(digests: list[str]) -> str:
-    return sha256("\0\0".join(digests).encode("utf-8", "surrogatepass")).hexdigest()
+    return hashlib.sha256("\0\0".join(digests).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 SAFE_MEDIA_TYPES = re.compile(
@@ -225,13 +256,22 @@ class TemporaryFileResponse(web.FileResponse):
             await asyncio.to_thread(self._path.unlink, missing_ok=True)
 
 
+def bytes_attachment(content: bytes, name: str, media_type: str) -> web.Response:
+    """Return bytes as a download."""
+    return web.Response(body=content, headers=_download_headers(name, media_type))
+
+
 def attachment(path: Path, name: str, media_type: str, *, fleeting: bool = False) -> web.FileResponse:
     """Return the file as a download; `fleeting` deletes the file afterwards."""
+    made = TemporaryFileResponse if fleeting else web.FileResponse
+    return made(path, headers=_download_headers(name, media_type))
+
+
+def _download_headers(name: str, media_type: str) -> dict[str, str]:
     kind = media_type if SAFE_MEDIA_TYPES.fullmatch(media_type) and "xml" not in media_type else OCTET_STREAM
     plain = re.sub(r"[^A-Za-z0-9._-]", "_", name)
     disposition = f"attachment; filename=\"{plain}\"; filename*=UTF-8''{quote(name, safe='')}"
-    made = TemporaryFileResponse if fleeting else web.FileResponse
-    return made(path, headers={**DOWNLOAD_HEADERS, "Content-Type": kind, "Content-Disposition": disposition})
+    return {**DOWNLOAD_HEADERS, "Content-Type": kind, "Content-Disposition": disposition}
 
 
 def signed_link_handler(files: Files) -> Handler:

@@ -146,7 +146,8 @@ class Settings(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     `tools` is None where nobody said anything about tools: the agent's own are then enabled and allowed. `agent_id` and
     `agent_version` are those of the made agent that the settings come from, if they come from one. `mcp_headers` has,
-    by the URL of an MCP server, the header that it gets, as `Name: value`; it is as secret as the secrets.
+    by the URL of an MCP server, the header that it gets, as `Name: value`; it is as secret as the secrets. `skills` is
+    None where nobody said anything about skills: a new session then gets those of its agent.
     """
 
     tools: dict[str, Permission] | None = None
@@ -159,7 +160,7 @@ class Settings(Struct, frozen=True, kw_only=True, omit_defaults=True):
     mcp_headers: dict[str, str] = {}
     agent_id: str | None = None
     agent_version: int | None = None
-    skills: tuple[SkillRef, ...] = ()
+    skills: tuple[SkillRef, ...] | None = None
 
     def mcp_headers_of(self, url: str) -> dict[str, str]:
         """The headers for the MCP server at this URL, and for no other."""

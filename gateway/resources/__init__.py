@@ -17,6 +17,8 @@ from .session_archive import SessionArchive, addresses_in, pack_session, unpack_
 from .session_defaults import CombinedDefaults
 from .shares import Share, Shares
 from .skill_files import MAX_BYTES as MAX_SKILL_BYTES
+from .skill_files import MAX_ENTRIES as MAX_SKILL_FILES
+from .skill_files import SkillFolder, read_skill_files, read_skill_zip
 from .skills import SkillService, StoredSkill
 from .tools import Invocation, KnownTool, ToolDefinition, ToolService
 from .user_settings import UserChoices, UserSettings
@@ -26,6 +28,7 @@ __all__ = [
     "AGENT_NAME",
     "MAX_MEMORIES",
     "MAX_SKILL_BYTES",
+    "MAX_SKILL_FILES",
     "AgentService",
     "AgentUsage",
     "AlreadyExists",
@@ -57,6 +60,7 @@ __all__ = [
     "SessionArchive",
     "Share",
     "Shares",
+    "SkillFolder",
     "SkillService",
     "StoredMcpServer",
     "StoredMemory",
@@ -76,6 +80,8 @@ __all__ = [
     "model_of",
     "models_of",
     "pack_session",
+    "read_skill_files",
+    "read_skill_zip",
     "unpack_session",
     "unpack_session_files",
 ]

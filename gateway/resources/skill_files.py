@@ -118,7 +118,25 @@ def check_path(path: str) -> str:
     return path
 
 
-# -- a ZIP ------------------------------------------------------------------------------------------------------------
+# -- files, and a ZIP of them -----------------------------------------------------------------------------------------
+
+def read_skill_files(files: Mapping[str, bytes]) -> SkillFolder:
+    """The skill that these files are, by their paths: SKILL.md stands at the root, or in the only folder."""
+    if len(files) > MAX_ENTRIES or sum(map(len, files.values())) > MAX_BYTES:
+        raise TooLarge(f"a skill must have at most {MAX_ENTRIES} files and {MAX_BYTES} bytes", param="files")
+    return _skill({check_path(path): read for path, read in files.items()})
+
+
+def write_skill_zip(skill: SkillFolder) -> bytes:
+    """A ZIP that `read_skill_zip` reads; equal skills give equal bytes."""
+    packed = BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        text = skill.text.encode("utf-8", "surrogatepass")
+        for path, content in {SKILL_FILE: text, **skill.files}.items():
+            archive.writestr(zipfile.ZipInfo(f"{skill.head.name}/{path}"), content, zipfile.ZIP_DEFLATED)
+    return packed.getvalue()
+
+
 
 def read_skill_zip(content: bytes) -> SkillFolder:
     """The skill in a ZIP: SKILL.md stands at the root, or in the only folder; raises if anything is wrong with it."""
@@ -152,7 +170,7 @@ def _skill(files: dict[str, bytes]) -> SkillFolder:
         [top] = tops
         files = {path.removeprefix(f"{top}/"): read for path, read in files.items()}
     if SKILL_FILE not in files:
-        raise Invalid(f"the ZIP has no {SKILL_FILE} at its root or in its only folder",
+        raise Invalid(f"there is no {SKILL_FILE} at the root or in the only folder",
                       reason=m.FaultReason.INVALID_STRUCTURE)
     text = _text(files.pop(SKILL_FILE))
     return SkillFolder(head=check_text(text), text=text, files=files)

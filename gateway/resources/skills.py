@@ -3,7 +3,8 @@
 import asyncio
 import re
 from base64 import b64decode, b64encode
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -19,13 +20,16 @@ from gateway.ports import Resource, Resources
 from .named_resources import AlreadyExists, NamedResources
 from .skill_files import (
     SKILL_FILE,
+    SkillFolder,
     SkillHead,
     check_path,
     check_text,
     folder_sizes,
     read_folder_text,
+    read_head,
     read_skill_zip,
     skill_names,
+    write_skill_zip,
 )
 
 KIND, INSTALLED_KIND, FILES_KIND = "skill", "installed_skill", "skill_files"
@@ -33,18 +37,26 @@ SKILL_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 MAX_SKILLS = 100
 """How many skills a user may have in the library."""
 MAX_INSTALLED = 1000
+OFFERED = "offered"
+"""Stands for the id of a skill of the operator, which is in no store."""
 
 
 class SkillContent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A stored skill; its files stand apart, in the resource `files_id`, and `sizes` has their paths."""
+    """A stored skill; its files stand apart, in the resource `files_id`, and `sizes` has their paths.
+
+    `origin` is the version of the library that a copy was made of; `title` and `metadata` are labels of its owner's.
+    """
 
     description: str
     text: str
+    title: str = ""
+    metadata: dict[str, str] = {}
     priority: str = "medium"
     preferred_for: tuple[str, ...] = ()
     sizes: dict[str, int] = {}
     files_id: str = ""
     enabled: bool = True
+    origin: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,10 +69,18 @@ class StoredSkill:
     name: str
     body: SkillContent
     created_at: float
+    updated_at: float
     agent_id: str | None = None
     resource_id: str = ""
     version: int = 1
     folder: Path | None = None
+
+    @property
+    def ref(self) -> m.SkillRef:
+        """The skill for a session."""
+        return m.SkillRef(
+            name=self.name, description=self.body.description, skill_id=self.resource_id or OFFERED,
+            version=self.version)
 
     def paths(self, below: str) -> list[str]:
         """The files below one folder of the skill, as paths inside that folder."""
@@ -115,8 +135,29 @@ class SkillService:
         agent = await self._agent(owner, agent_id)
         return [_stored(one, agent_id) for one in await self._installed.all(owner, agent.resource_id)]
 
-    async def get(self, owner: str, name: str, agent_id: str | None = None) -> StoredSkill:
-        """A skill of an agent; of the library, if no agent is named."""
+    async def get(
+        self, owner: str, name: str, agent_id: str | None = None, *, version: int | None = None,
+    ) -> StoredSkill:
+        """A skill of an agent, or of the library, if no agent is named: this version of it, or as it is now."""
+        found = await self._newest(owner, name, agent_id)
+        if version in (None, found.version):
+            return found
+        if found.folder is not None:
+            raise SkillNotFound(f"skill '{name}' has no version {version}; it has 1")
+        kind = KIND if agent_id is None else INSTALLED_KIND
+        try:
+            return _stored(await self._resources.get(kind, owner, found.resource_id, version), agent_id)
+        except NotFound:
+            raise SkillNotFound(f"skill '{name}' has no version {version}; it has {found.version}") from None
+
+    async def versions(self, owner: str, name: str) -> Sequence[StoredSkill]:
+        """Every version of a skill of the library, oldest first."""
+        found = await self.get(owner, name)
+        if found.folder is not None:
+            return [found]
+        return [_stored(one) for one in await self._resources.versions(KIND, owner, found.resource_id)]
+
+    async def _newest(self, owner: str, name: str, agent_id: str | None) -> StoredSkill:
         if agent_id is not None:
             agent = await self._agent(owner, agent_id)
             found = await self._installed.find(owner, name, agent.resource_id)
@@ -139,28 +180,28 @@ class SkillService:
             raise NotFound(f"skill '{skill.name}' has no file '{path[:200]}'", reason=m.FaultReason.FILE_NOT_FOUND)
         return (await self._files(owner, skill, [path]))[path]
 
+    async def packed(self, owner: str, skill: StoredSkill) -> bytes:
+        """All files of a skill in a ZIP."""
+        files, text = await self._files(owner, skill, skill.body.sizes), skill.body.text
+        return await asyncio.to_thread(
+            write_skill_zip, SkillFolder(head=read_head(text), text=text, files=files))
+
     # -- using ----------------------------------------------------------------------------------------------------
 
     async def filled(self, owner: str, agent: str, settings: m.Settings) -> m.Settings:
         """The settings of a new session, with the skills that its agent has switched on."""
-        if settings.skills:
+        if settings.skills is not None:
             return settings
         try:
             found = await self.installed(owner, settings.agent_id or agent)
         except NotFound:  # an agent of another kind, or one that is just being deleted
             return settings
-        refs = tuple(
-            m.SkillRef(name=one.name, description=one.body.description, skill_id=one.resource_id, version=one.version)
-            for one in found if one.body.enabled)
+        refs = tuple(one.ref for one in found if one.body.enabled)
         return replace(settings, skills=refs) if refs else settings
 
     async def read_file(self, owner: str, skill: m.SkillRef, path: str) -> m.SkillFile:
         """A file of a skill as it was when the session began."""
-        try:
-            kept = await self._resources.get(INSTALLED_KIND, owner, skill.skill_id, skill.version)
-        except NotFound:
-            raise SkillNotFound(f"skill '{skill.name}' was removed from its agent") from None
-        found = _stored(kept)
+        found = await self._of_session(owner, skill)
         content = await self.read(owner, found, path)
         try:
             text: str | None = content.decode()
@@ -169,23 +210,52 @@ class SkillService:
         return m.SkillFile(
             name=skill.name, path=path, size=len(content), text=text, files=tuple(found.body.sizes))
 
+    async def _of_session(self, owner: str, skill: m.SkillRef) -> StoredSkill:
+        """The skill that a session has: the copy of its agent, or one of the library."""
+        if skill.skill_id == OFFERED:
+            return await self.get(owner, skill.name)
+        kind = KIND if skill.skill_id.startswith(f"{KIND}_") else INSTALLED_KIND
+        try:
+            return _stored(await self._resources.get(kind, owner, skill.skill_id, skill.version))
+        except NotFound:
+            raise SkillNotFound(f"skill '{skill.name}' was removed") from None
+
     # -- changing -------------------------------------------------------------------------------------------------
 
     async def upload(self, owner: str, name: str, content: bytes) -> StoredSkill:
         """Add the skill of a ZIP to the user's part of the library."""
         self._own.check_name(name, "skill_name")
-        read = await asyncio.to_thread(read_skill_zip, content)
+        return await self.add(owner, await asyncio.to_thread(read_skill_zip, content), name)
+
+    async def add(
+        self, owner: str, read: SkillFolder, name: str | None = None, *, title: str = "",
+        metadata: Mapping[str, str] | None = None,
+    ) -> StoredSkill:
+        """Add a skill to the user's part of the library, under its own name if no other is given."""
+        name = name or read.head.name
+        self._own.check_name(name, "skill_name")
         if await asyncio.to_thread(self._offered_skill, name) or await self._own.find(owner, name):
             raise SkillExists(f"there is a skill '{name}' already", param="skill_name")
-        return _stored(await self._create(self._own, owner, name, _body(read.head, read.text), read.files))
+        body = replace(_body(read.head, read.text), title=title, metadata=dict(metadata or {}))
+        return _stored(await self._create(self._own, owner, name, body, read.files))
 
-    async def install(self, owner: str, name: str, agent_id: str) -> StoredSkill:
+    async def add_version(self, owner: str, name: str, read: SkillFolder) -> StoredSkill:
+        """Replace all files of a skill of the library; those of before stay as a version."""
+        found = await self._changeable(owner, name, None)
+        old, new = found.body, _body(read.head, read.text)
+        body = replace(new, title=old.title, metadata=old.metadata)
+        if not read.files:
+            return await self._update(owner, found, body)
+        async with self._kept_files(owner, found.resource_id, read.files) as files_id:
+            return await self._update(owner, found, replace(body, sizes=_sizes(read.files), files_id=files_id))
+
+    async def install(self, owner: str, name: str, agent_id: str, *, version: int | None = None) -> StoredSkill:
         """Give an agent a copy of a skill, switched on; the copy and the library are independent from then on."""
-        skill, agent = await self.get(owner, name), await self._agent(owner, agent_id)
+        skill, agent = await self.get(owner, name, version=version), await self._agent(owner, agent_id)
         if await self._installed.find(owner, name, agent.resource_id):
             raise SkillExists(f"agent '{agent_id}' has the skill '{name}' already", param="skill_name")
         files = await self._files(owner, skill, skill.body.sizes)
-        body = replace(skill.body, enabled=True)
+        body = replace(skill.body, enabled=True, origin=skill.version)
         return _stored(await self._create(self._installed, owner, name, body, files, agent.resource_id), agent_id)
 
     async def remove(self, owner: str, name: str, agent_id: str | None = None) -> None:
@@ -225,14 +295,19 @@ class SkillService:
         parent: str = "",
     ) -> Resource:
         """Store the files, and then the skill that names them; if the skill is refused, no file stays."""
-        body = replace(body, sizes={path: len(read) for path, read in sorted(files.items())}, files_id="")
+        body = replace(body, sizes=_sizes(files), files_id="")
         if not files:
             return await self._created(names, owner, name, body, parent)
+        async with self._kept_files(owner, names.id_of(owner, name, parent), files) as files_id:
+            return await self._created(names, owner, name, replace(body, files_id=files_id), parent)
+
+    @asynccontextmanager
+    async def _kept_files(self, owner: str, parent: str, files: Mapping[str, bytes]) -> AsyncIterator[str]:
+        """Store files for the block that stores the skill which names them."""
         packed: JsonObject = {path: b64encode(read).decode() for path, read in files.items()}
-        kept = await self._resources.create(
-            FILES_KIND, owner, {"files": packed}, parent=names.id_of(owner, name, parent))
+        kept = await self._resources.create(FILES_KIND, owner, {"files": packed}, parent=parent)
         try:
-            return await self._created(names, owner, name, replace(body, files_id=kept.resource_id), parent)
+            yield kept.resource_id
         except OutcomeUnknown:
             raise
         except BaseException:
@@ -283,11 +358,16 @@ class SkillService:
         except (GatewayError, OSError):
             return None
         return StoredSkill(
-            name=name, body=replace(_body(head, text), sizes=sizes), created_at=changed_at, folder=folder)
+            name=name, body=replace(_body(head, text), sizes=sizes), created_at=changed_at, updated_at=changed_at,
+            folder=folder)
 
 
 def _read_all(folder: Path, paths: Sequence[str]) -> dict[str, bytes]:
     return {path: (folder / path).read_bytes() for path in paths}
+
+
+def _sizes(files: Mapping[str, bytes]) -> dict[str, int]:
+    return {path: len(read) for path, read in sorted(files.items())}
 
 
 def _body(head: SkillHead, text: str) -> SkillContent:
@@ -303,4 +383,4 @@ def _written(name: str, body: SkillContent) -> JsonObject:
 def _stored(found: Resource, agent_id: str | None = None) -> StoredSkill:
     return StoredSkill(
         name=found.body["name"], body=msgspec.convert(found.body, SkillContent), created_at=found.created_at,
-        agent_id=agent_id, resource_id=found.resource_id, version=found.version)
+        updated_at=found.updated_at, agent_id=agent_id, resource_id=found.resource_id, version=found.version)

@@ -14,7 +14,7 @@ from gateway.ports import AgentDefinition, Agents, Resource, StoredAgent
 
 from .inbound import client_tools, read_tools, server_tools, tools_of_agent
 from .resource_routes import updated_metadata
-from .skills import install_named, shown_skills
+from .skills import install_named, named_skills, session_skills, shown_skills
 
 AGENT_KIND = "agent"
 PLAIN_ID = re.compile(r"[A-Za-z0-9._-]{1,100}")
@@ -65,10 +65,12 @@ class UserAgents:
     async def create(self, new: NewAgent) -> Resource:
         empty = {"description": None, "system": None, "metadata": new.metadata or {}, self.context.dialect: {}}
         definition = self.definition_of(self.changed(empty, new), AgentDefinition(name=new.name))
+        named = [one.model_dump() for one in new.skills or ()]
+        known = await named_skills(self.context, self.owner, named)
         made = await self.service.create(self.owner, definition)
-        if new.skills:
+        if known:
             async with self.context.undo_if_refused(lambda: self.service.delete(self.owner, made.agent_id)):
-                await self._install(made.agent_id, new)
+                await install_named(self.context, self.owner, made.agent_id, named, known)
         return self._resource(made)
 
     async def update(self, agent_id: str, change: AgentChange) -> Resource:
@@ -80,21 +82,28 @@ class UserAgents:
             raise Conflict(f"version: name the version that you are changing; it is {old.version}", param="version")
         metadata = updated_metadata(self.context, old.body["metadata"], change.metadata)
         body = self.changed(old.body, change) | {"metadata": metadata}
-        stored = await self.service.get(self.owner, agent_id)
+        stored, named = await self.service.get(self.owner, agent_id), [one.model_dump() for one in change.skills or ()]
+        known = await named_skills(self.context, self.owner, named)
         changed = await self.service.change(
             self.owner, agent_id, self.definition_of(body, stored.definition), expected=change.version)
         if "skills" in change.model_fields_set:
-            await self._install(changed.agent_id, change)
+            await install_named(self.context, self.owner, changed.agent_id, named, known)
         return self._resource(changed)
 
-    async def skills_of(self, found: Resource, body: Mapping[str, Any] | None = None) -> list[Any]:
+    async def skills_of(self, found: Resource) -> list[Any]:
         """The skills of an agent, as CAS spells them."""
-        own = (found.body if body is None else body)[self.context.dialect]
+        own = found.body[self.context.dialect]
         return await shown_skills(
             self.context, self.owner, self._gateway_id(found.resource_id), own.get("skills") or ())
 
-    async def _install(self, agent_id: str, said: NewAgent | AgentChange) -> None:
-        await install_named(self.context, self.owner, agent_id, [one.model_dump() for one in said.skills or ()])
+    async def session_skills(
+        self, found: Resource, said: AgentRef,
+    ) -> tuple[list[Any], tuple[m.SkillRef, ...] | None]:
+        """The skills of a new session: as clients see them, and for its agent, if the session names its own."""
+        if said.skills is None:
+            return await self.skills_of(found), None
+        named = [one.model_dump() for one in said.skills]
+        return session_skills(named, await named_skills(self.context, self.owner, named))
 
     async def changeable(self, agent_id: str) -> Resource:
         """The agent, unless it comes from the settings."""

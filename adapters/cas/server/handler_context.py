@@ -16,7 +16,7 @@ from . import inbound, views
 from .agents import agent_id_of
 from .history import EventHistory, StreamStart
 from .mounts import SessionMounts, mount_body
-from .paging import ListPage, fetch_page, page_request
+from .paging import ListPage, page_of_rows
 from .session_setup import choose_agent
 from .stream_options import session_stream_options, thread_id_of
 
@@ -91,18 +91,7 @@ class HandlerContext:
         self, request: web.Request, rows: Sequence[T], *, place_of: Callable[[T], int], id_of: Callable[[T], str],
     ) -> ListPage[T]:
         """A page of a list in memory; oldest first unless the client wants another order."""
-        async def fetch(*, after: int | None, before: int | None, limit: int, oldest_first: bool) -> Sequence[T]:
-            some = [row for row in rows if (after is None or place_of(row) > after)
-                    and (before is None or place_of(row) < before)]
-            return (some if oldest_first else some[::-1])[:limit]
-
-        async def find(name: str) -> T:
-            for row in rows:
-                if id_of(row) == name:
-                    return row
-            raise NotFound(name)
-
-        return await fetch_page(page_request(request.query, ascending=True), fetch, place_of=place_of, find=find)
+        return await page_of_rows(request.query, rows, id_of=id_of, place_of=place_of, ascending=True)
 
     async def shown(self, view: m.SessionView) -> Any:
         shown = [mount_body(self.context.table, mount) for mount in await self.mounts(view).all()]

@@ -88,6 +88,28 @@ async def fetch_page(
     return ListPage(page[::-1] if backward else page, has_more, token)
 
 
+async def page_of_rows(
+    query: Mapping[str, str], rows: Sequence[T], *, id_of: Callable[[T], str],
+    place_of: Callable[[T], int] | None = None, ascending: bool = False,
+) -> ListPage[T]:
+    """A page of a list in memory, which has the oldest row first; the place of a row is its number, if not said."""
+    places = {id_of(row): number for number, row in enumerate(rows, 1)}
+    place = place_of or (lambda row: places[id_of(row)])
+
+    async def fetch(*, after: int | None, before: int | None, limit: int, oldest_first: bool) -> Sequence[T]:
+        some = [row for row in rows if (after is None or place(row) > after)
+                and (before is None or place(row) < before)]
+        return (some if oldest_first else some[::-1])[:limit]
+
+    async def find(name: str) -> T:
+        for row in rows:
+            if id_of(row) == name:
+                return row
+        raise NotFound(name)
+
+    return await fetch_page(page_request(query, ascending=ascending), fetch, place_of=place, find=find)
+
+
 async def page_reply(table: DialectTable, page: ListPage[Any], shown: Sequence[Mapping[str, Any]]) -> web.Response:
     """The list as the table spells it; `shown` are the bodies of the page's items."""
     first, last = (shown[0]["id"], shown[-1]["id"]) if shown else (None, None)

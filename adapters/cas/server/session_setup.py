@@ -4,6 +4,8 @@ import re
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from msgspec.structs import replace
+
 import gateway.model as m
 from adapters.cas.wire import AgentRef, CasSettings, InlineEnvironment
 from gateway.errors import Conflict, Invalid
@@ -45,10 +47,11 @@ async def choose_agent(context: Context[CasSettings], owner: str, ref: str | Jso
         raise Conflict(f"Agent '{said.id}' is archived.", param="agent")
     body = agents.changed(found.body, said)
     card = agents.card_of(body)
-    snapshot = views.agent_body(context.table, found, body, card, await agents.skills_of(found, body))
+    shown, skills = await agents.session_skills(found, said)
+    snapshot = views.agent_body(context.table, found, body, card, shown)
     return AgentChoice(
         agent=card.name, snapshot=snapshot, agent_id=found.resource_id,
-        version=found.version, settings=agents.settings_of(found, body),
+        version=found.version, settings=replace(agents.settings_of(found, body), skills=skills),
     )
 
 

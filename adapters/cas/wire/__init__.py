@@ -1,6 +1,9 @@
 """Models of what CAS clients send: sessions and their events, agents, and what agents use."""
 
 from .agents import (
+    CUSTOM_SKILL,
+    LATEST,
+    OFFERED_SKILL,
     POLICIES,
     POLICY_WORDS,
     AgentChange,
@@ -17,6 +20,7 @@ from .agents import (
     NewEnvironment,
     Packages,
     PermissionPolicy,
+    SkillFields,
     Tool,
     ToolConfig,
     ToolDefaults,
@@ -51,7 +55,10 @@ from .stores import (
 )
 
 __all__ = [
+    "CUSTOM_SKILL",
     "DEFAULT_ENVIRONMENT",
+    "LATEST",
+    "OFFERED_SKILL",
     "POLICIES",
     "POLICY_WORDS",
     "PREVIEWED_TYPES",
@@ -90,6 +97,7 @@ __all__ = [
     "RepositoryMount",
     "SentEvents",
     "SessionChange",
+    "SkillFields",
     "Tool",
     "ToolConfig",
     "ToolDefaults",

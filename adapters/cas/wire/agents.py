@@ -74,6 +74,11 @@ class McpServerRef(OpenWireModel):
     url: HttpAddress
 
 
+CUSTOM_SKILL, OFFERED_SKILL = "custom", "qoder"
+"""Where a skill comes from: its user, or the server."""
+LATEST = "latest"
+
+
 class SkillReference(OpenWireModel):
     type: str
     skill_id: Name
@@ -177,6 +182,18 @@ class EnvironmentChange(WireModel):
 
 
 # -- files ------------------------------------------------------------------------------------------------------------
+class SkillFields(WireModel):
+    """The fields of a form beside the files of a skill; later clients call the title a name."""
+
+    display_title: Name | None = None
+    display_name: Name | None = None
+    metadata: Metadata | None = None
+
+    @property
+    def title(self) -> str:
+        return self.display_title or self.display_name or ""
+
+
 class FileFields(WireModel):
     """The fields of a form beside the file."""
 

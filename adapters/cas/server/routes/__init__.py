@@ -1,4 +1,4 @@
-"""All routes of CAS, one file per group: sessions, events, agents, files, vaults, memories."""
+"""All routes of CAS, one file per group: sessions, events, agents, skills, files, vaults, memories."""
 
 from collections.abc import Iterable
 

@@ -25,6 +25,7 @@ from gateway.resources import models_of
 
 from .files import FileRoutes
 from .memories import MemoryRoutes, MemoryStoreRoutes
+from .skills import routes_of_skills
 from .vaults import CredentialRoutes, VaultRoutes
 
 
@@ -42,6 +43,7 @@ def _routes(context: Context[CasSettings], at: str) -> list[web.RouteDef]:
         web.get(f"{at}/agents/{{id}}/versions", agents.versions),
         web.get(f"{at}/models", agents.models),
         web.get(f"{at}/models/{{id}}", agents.model),
+        *routes_of_skills(context, at),
         *routes_of_kind(f"{at}/environments", EnvironmentRoutes(context).handlers),
         web.post(f"{at}/files", files.create),
         web.get(f"{at}/files", files.stored.listed),

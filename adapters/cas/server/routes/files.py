@@ -1,10 +1,11 @@
 """CAS's files: clients upload them as forms and fetch them by signed links."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
 
 import orjson
 from aiohttp import web
+from pydantic import BaseModel
 
 from adapters.cas.server import resource_views as views
 from adapters.cas.server.resource_routes import ResourceKind, ResourceRoutes
@@ -13,7 +14,6 @@ from gateway.errors import GatewayError, Invalid
 from gateway.http import (
     OWNER,
     Context,
-    UploadForm,
     absolute_url,
     attachment,
     json_response,
@@ -29,6 +29,7 @@ BYTE_TYPES = ("application/binary", "application/octet-stream")
 """The `Accept` headers of a client that wants the bytes instead of a link."""
 
 
+M = TypeVar("M", bound=BaseModel)
 FILE = ResourceKind("file", "File", "file")
 
 
@@ -43,7 +44,7 @@ class FileRoutes:
         files, resources = self._context.files, self._context.resources
         form, stored = await receive_form(request, files)
         try:
-            fields = _read_fields(form)
+            fields = read_form_fields(form.fields, FileFields)
         except GatewayError:
             await files.remove(stored.file_id)
             raise
@@ -79,9 +80,9 @@ def _is_listed(request: web.Request, found: Resource) -> bool:
     return (not ids or found.resource_id in ids) and name in (None, "", found.body["name"])
 
 
-def _read_fields(form: UploadForm) -> FileFields:
-    """The other fields of the form; metadata is JSON in a text."""
-    said: dict[str, Any] = {word: text for word, text in form.fields.items() if text not in ("", "null")}
+def read_form_fields(fields: Mapping[str, str], model: type[M]) -> M:
+    """The fields of a form beside its files; metadata is JSON in a text."""
+    said: dict[str, Any] = {word: text for word, text in fields.items() if text not in ("", "null")}
     if "metadata" in said:
         try:
             said["metadata"] = read_json(said["metadata"])
@@ -90,4 +91,4 @@ def _read_fields(form: UploadForm) -> FileFields:
             raise Invalid(f"{field}: {error.words}", param=field) from None
         except orjson.JSONDecodeError:
             raise Invalid("metadata: not JSON", param="metadata") from None
-    return validate(FileFields, said)
+    return validate(model, said)

@@ -1,7 +1,5 @@
 """Skills over HTTP: the library, what agents have installed, and the files of each skill."""
 
-from collections.abc import AsyncIterator
-
 from aiohttp import web
 
 import gateway.model as m
@@ -9,8 +7,8 @@ from adapters.zenflux.server import views
 from adapters.zenflux.server.agents import skill_service
 from adapters.zenflux.server.skills import LIBRARY, detail_body, file_body, skill_agent, summary_body
 from adapters.zenflux.wire import SkillChoice, SkillSwitch, SkillText, ZenfluxSettings
-from gateway.errors import Invalid, TooLarge
-from gateway.http import OWNER, Context, read_json, receive_files
+from gateway.errors import Invalid
+from gateway.http import OWNER, Context, read_json, receive_file_contents
 from gateway.resources import MAX_SKILL_BYTES
 
 FILE_TYPES = ("scripts", "resources")
@@ -72,7 +70,7 @@ class SkillRoutes:
         return views.reply(self.context, file_body(self.context, found, kind, file, content))
 
     async def upload(self, request: web.Request) -> web.Response:
-        fields, files = await receive_files(request, _read_upload, "file", most=8)
+        fields, files = await receive_file_contents(request, "file", most=8, most_bytes=MAX_SKILL_BYTES)
         name = request.query.get("skill_name") or fields.get("skill_name", "")
         if len(files) != 1:
             raise Invalid("file: send one ZIP", param="file", reason=m.FaultReason.INVALID_ZIP)
@@ -83,15 +81,6 @@ class SkillRoutes:
         made = await self.service.upload(request[OWNER], name, content)
         return views.reply(self.context, {
             "skill_name": made.name, "description": made.body.description, "agent_id": LIBRARY})
-
-
-async def _read_upload(chunks: AsyncIterator[bytes]) -> bytes:
-    read = bytearray()
-    async for chunk in chunks:
-        read += chunk
-        if len(read) > MAX_SKILL_BYTES:
-            raise TooLarge(f"file: must have at most {MAX_SKILL_BYTES} bytes", param="file")
-    return bytes(read)
 
 
 def routes_of_skills(context: Context[ZenfluxSettings]) -> list[web.RouteDef]:
