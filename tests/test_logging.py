@@ -5,7 +5,8 @@ import io
 import json
 import logging
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
@@ -15,6 +16,7 @@ import structlog
 
 import gateway.model as m
 from gateway import logging as journal
+from tests.support.source_trees import all_nodes
 
 
 @pytest.fixture(autouse=True)
@@ -161,9 +163,9 @@ ROOT = Path(__file__).parents[1]
 LEVELS = ("debug", "info", "warning", "error", "exception", "critical")
 
 
-def event_names(source: str) -> Iterator[str]:
+def event_names(nodes: Iterable[ast.AST]) -> Iterator[str]:
     """The texts of the first argument of every call of a logger."""
-    for call in ast.walk(ast.parse(source)):
+    for call in nodes:
         if isinstance(call, ast.Call) and call.args and any(map(is_logger, ast.walk(call.func))):
             yield from (node.value for node in ast.walk(call.args[0])
                         if isinstance(node, ast.Constant) and isinstance(node.value, str))
@@ -176,9 +178,9 @@ def is_logger(node: ast.AST) -> bool:
     return name == "log" or name.endswith("sampled")
 
 
+@cache
 def all_event_names() -> set[str]:
-    files = (file for room in ("gateway", "adapters", "mappings") for file in (ROOT / room).rglob("*.py"))
-    return {name for file in files for name in event_names(file.read_text())}
+    return set(event_names(node for _, node in all_nodes("gateway", "adapters", "mappings")))
 
 
 def test_every_event_has_a_name_instead_of_a_sentence() -> None:

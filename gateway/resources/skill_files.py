@@ -22,6 +22,8 @@ MAX_BYTES = 8 * 1024 * 1024
 MAX_ENTRIES = 200
 MAX_HEAD = 16 * 1024
 """How many characters the front matter may have."""
+MAX_BRACKETS = 200
+"""How many brackets the front matter may open: time to read it grows with the square of their depth."""
 MAX_DESCRIPTION = 1024
 MAX_PREFERRED = 64
 RESERVED_WORDS = ("anthropic", "claude")
@@ -85,6 +87,8 @@ def read_head(text: str) -> SkillHead:
 def _fields(head: str) -> dict[str, object]:
     if len(head) > MAX_HEAD:
         raise InvalidSkill(f"{SKILL_FILE}: the front matter must have at most {MAX_HEAD} characters")
+    if head.count("[") + head.count("{") > MAX_BRACKETS:
+        raise InvalidSkill(f"{SKILL_FILE}: the front matter must have at most {MAX_BRACKETS} brackets")
     try:
         read = yaml.load(head, Loader=yaml.BaseLoader)  # noqa: S506  # it makes texts, lists and objects, and nothing else
     except (yaml.YAMLError, ValueError, TypeError, RecursionError):

@@ -4,6 +4,8 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
+from tests.support.source_trees import python_files, syntax_tree
+
 ROOT = Path(__file__).parents[2]
 ROOMS = ("gateway", "adapters", "mappings")
 BORDERS = {
@@ -40,8 +42,7 @@ def _raises_again(handler: ast.ExceptHandler) -> bool:
 def test_any_exception_is_caught_at_the_borders_only() -> None:
     found = {
         str(path.relative_to(ROOT)): functions
-        for room in ROOMS for path in sorted((ROOT / room).rglob("*.py"))
-        if (functions := [*catch_alls(ast.parse(path.read_text()))])
+        for path in python_files(*ROOMS) if (functions := [*catch_alls(syntax_tree(path))])
     }
     assert found == {path: [function] for path, function in BORDERS.items()}
 

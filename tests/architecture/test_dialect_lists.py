@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from adapters import known_dialects
+from tests.support.source_trees import python_files
 
 ROOT = Path(__file__).parents[2]
 NAMES = known_dialects()
@@ -32,7 +33,7 @@ OF_ONE_DIALECT = re.compile(
 
 def sources() -> Iterator[tuple[str, str]]:
     """The files that could have a list: name and text; a file without so many of the names has none."""
-    for path in sorted(path for room in ROOMS for path in (ROOT / room).rglob("*.py")):
+    for path in python_files(*ROOMS):
         name = str(path.relative_to(ROOT))
         if not HOMES.search(name) and name not in ABOUT_CERTAIN_DIALECTS:
             text = path.read_text(encoding="utf-8")

@@ -5,6 +5,8 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
+from tests.support.source_trees import python_files, syntax_tree
+
 ROOT = Path(__file__).parents[2]
 ROOMS = ("gateway", "adapters", "mappings", "conformance")
 EVERYBODY = (
@@ -65,14 +67,14 @@ MEETING_PLACES = (
 
 
 def modules(room: str) -> Iterator[tuple[str, Path]]:
-    for path in sorted((ROOT / room).rglob("*.py")):
+    for path in python_files(room):
         yield ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"), path
 
 
 def imported(module: str, path: Path) -> Iterator[str]:
     """The full names of our own modules that a module imports, wherever in it."""
     package = module if path.name == "__init__.py" else module.rpartition(".")[0]
-    for node in statements(ast.parse(path.read_text()).body):
+    for node in statements(syntax_tree(path).body):
         if isinstance(node, ast.Import):
             yield from (name.name for name in node.names if name.name.split(".")[0] in ROOMS)
         elif isinstance(node, ast.ImportFrom):
@@ -137,7 +139,7 @@ def _is_room(name: str) -> bool:
 @cache
 def _offered(room: str) -> frozenset[str]:
     """What a room says it offers, modules of the same name notwithstanding."""
-    opening = ast.parse((ROOT.joinpath(*room.split(".")) / "__init__.py").read_text()) if _is_room(room) else None
+    opening = syntax_tree(ROOT.joinpath(*room.split(".")) / "__init__.py") if _is_room(room) else None
     lists = [node.value for node in (opening.body if opening else ()) if isinstance(node, ast.Assign)
              and isinstance(node.targets[0], ast.Name) and node.targets[0].id == "__all__"]
     return frozenset(name for names in lists for name in ast.literal_eval(names))

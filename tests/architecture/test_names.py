@@ -6,10 +6,10 @@ from collections import defaultdict
 from pathlib import Path
 
 from adapters import known_dialects
+from tests.support.source_trees import all_nodes, python_files
 
 ROOT = Path(__file__).parents[2]
-SOURCES = sorted(path for room in ("gateway", "adapters", "mappings", "conformance")
-                 for path in (ROOT / room).rglob("*.py"))
+SOURCES = sorted(python_files("gateway", "adapters", "mappings", "conformance"))
 TESTS = [(path.stem, path.read_text()) for path in sorted((ROOT / "tests").rglob("test_*.py"))]
 
 TESTED_BY = {
@@ -86,10 +86,9 @@ def test_modules_tested_under_another_name_still_exist() -> None:
 def test_no_two_classes_share_a_name() -> None:
     """But parallel ones: one for each of several dialects, and the protocol of the ports that they implement."""
     places = defaultdict(list)
-    for path in (path for path in SOURCES if not name(path).startswith("conformance/")):
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.ClassDef):
-                places[node.name].append(name(path))
+    for path, node in all_nodes("gateway", "adapters", "mappings"):
+        if isinstance(node, ast.ClassDef):
+            places[node.name].append(name(path))
     assert len(places) > 700
     assert {word: found for word, found in places.items() if len(found) > 1 and not _are_parallel(found)} == {}
 

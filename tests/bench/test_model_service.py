@@ -2,7 +2,6 @@
 
 import socket
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -17,9 +16,9 @@ from bench.servers import Server
 CHAT = ChatProtocol()
 
 
-@pytest.fixture
-def service(tmp_path: Path) -> Iterator[Server]:
-    with Server(mock(), tmp_path, choose_cores().client) as server:
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    with Server(mock(), tmp_path_factory.mktemp("service"), choose_cores().client) as server:
         yield server
 
 

@@ -1,6 +1,5 @@
 """The smallest run from end to end: real servers, real sockets, every stream examined, no figure judged."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,7 +8,6 @@ from bench import load
 from bench.measure import BenchFailure, choose_cores
 from bench.protocols import burst
 from bench.scenarios import streaming
-from bench.scenarios.durable import measure_durable
 from bench.scenarios.runner import TINY, Bench
 from bench.servers import BARE, CONTENDERS, Contender, Server
 
@@ -24,12 +22,6 @@ def test_both_servers_say_word_for_word_what_the_agent_says(bench: Bench) -> Non
     assert [row.unit for row in rows] == ["deltas/s", "µs/delta", "% of core"]
     assert all(set(row.figures) == {contender.name for contender in CONTENDERS} for row in rows)
     assert all(figure.median > 0 for row in rows for figure in row.figures.values())
-
-
-def test_with_the_log_in_a_file_it_is_the_same_words(bench: Bench) -> None:
-    rows = list(measure_durable(replace(bench, effort=replace(TINY, paced=(2, 40, 1)))))
-    assert {"deltas/s", "ms", "µs/delta"} <= {row.unit for row in rows}
-    assert all("durable" in row.figures for row in rows)
 
 
 def test_a_server_that_says_something_else_is_found_out(bench: Bench) -> None:

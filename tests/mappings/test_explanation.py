@@ -1,5 +1,6 @@
 """A table in words says of every row what goes out, what comes back, and what is lost."""
 
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from mappings.language.explanation import spell
 from tests.support.dialect_tables import DIALECTS, dialect, table
 
 
+@cache
 def explained(name: str) -> Explanation:
     return table(name).explanation(*dialect(name).framings)
 

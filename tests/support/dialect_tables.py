@@ -21,8 +21,7 @@ def dialect(name: str) -> Dialect:
 
 
 def vocabulary(name: str) -> Vocabulary:
-    its = dialect(name)
-    return Vocabulary(cues=its.cues, names=its.names, messages=its.messages, objects=its.objects)
+    return Vocabulary.of(dialect(name))
 
 
 @cache
