@@ -12,6 +12,7 @@ def suite() -> Suite:
     from conformance.kit.case import collect
     from conformance.kit.requirement import read_catalogue
     from conformance.zenflux import (
+        agents,
         blocks,
         chat,
         confirmations,
@@ -36,7 +37,7 @@ def suite() -> Suite:
     from conformance.zenflux.profile import ZenfluxProfile
 
     on_the_socket = (frames, responses, connection, envelope, lifecycle, events, messages, blocks, extras, types)
-    over_http = (chat, sessions, conversations, paging, confirmations, files, models, health, management)
+    over_http = (chat, sessions, conversations, paging, confirmations, files, models, health, agents, management)
     return Suite(
         catalogue=read_catalogue(HERE / "requirements.yaml"),
         cases=collect((*on_the_socket, *over_http)),

@@ -37,6 +37,7 @@ class ZenfluxExamination:
         self._conversations: dict[str, None] = {}
         self._sessions: dict[str, None] = {}
         self._uploads: list[str] = []
+        self._made: dict[str, None] = {}
         self.is_troubled = False
 
     @property
@@ -181,19 +182,28 @@ class ZenfluxExamination:
             if isinstance(about.get(name), str):
                 kept[about[name]] = None
 
+    def made(self, path: str) -> None:
+        """Keep in mind that there is something to delete at this path."""
+        self._made[path] = None
+
+    def unmade(self, path: str) -> None:
+        """There is nothing to delete at this path."""
+        self._made.pop(path, None)
+
     async def _forgotten(self, places: list[str]) -> list[str]:
         """What this user has beside these, if something went wrong: then the server may not have said what it made."""
         found = await belongings(self.http, BASE, self.user) if self.is_troubled else []
         return [path for path in found if path not in places]
 
     async def clear_away(self) -> None:
-        """End the sessions and delete the conversations, one after the other."""
+        """End the sessions, and delete the conversations and what was made, the latest first, one after the other."""
         self.http.transcript.left += self._uploads
         paths = [f"/session/{name}" for name in self._sessions]
         paths += [f"/conversations/{name}" for name in self._conversations]
         paths += await self._forgotten(paths)
         await self._delete([path for path in paths if path.startswith("/session/")], _has_answered)
         await self._delete([path for path in paths if path.startswith("/conversations/")], _is_gone)
+        await self._delete(list(reversed(self._made)), _is_gone)
 
     async def _delete(self, paths: list[str], is_done: Callable[[Reply], bool]) -> None:
         within = self.http.timeout * (1 + len(paths) / MANY)

@@ -42,7 +42,7 @@ class Chats:
             raise Refusal(400, "VALIDATION_ERROR", f"{name} is required.")
 
     def check_agent(self, params: Body) -> None:
-        if params.get("agent_id") and params["agent_id"] not in AGENTS:
+        if params.get("agent_id") and params["agent_id"] not in (*AGENTS, *self.state.agents):
             raise Refusal(400, "AGENT_NOT_FOUND", "There is no such agent.")
 
     def begin(self, params: Body, has_rounds: bool) -> Session:

@@ -19,7 +19,7 @@ MODELS: list[Body] = [
 
 
 class Resources:
-    """Answers requests for health, models and files, and refuses the management, which is not implemented."""
+    """Answers requests for health, models and files, and refuses what is not implemented."""
 
     def __init__(self, front: Front) -> None:
         self.front = front
@@ -34,9 +34,6 @@ class Resources:
         return [item for item in MODELS if kind in (None, item["type"]) and provider in (None, item["provider"])]
 
     async def manage(self, request: web.Request) -> web.StreamResponse:
-        """One list of agents; the rest of the management is not implemented."""
-        if (request.method, request.path) == ("GET", f"{BASE}/agents"):
-            return self.front.reply({"total": 1, "agents": [{"agent_id": "reference", "name": "Reference"}]})
         raise Refusal(501, "NOT_IMPLEMENTED", "This is not implemented.")
 
     async def post_file(self, request: web.Request) -> web.StreamResponse:

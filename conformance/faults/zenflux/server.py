@@ -4,6 +4,7 @@ from typing import Any
 
 from aiohttp import web
 
+from conformance.faults.zenflux.agents import Agents
 from conformance.faults.zenflux.chats import Chats
 from conformance.faults.zenflux.confirmations import Confirmations
 from conformance.faults.zenflux.conversations import Conversations
@@ -35,6 +36,7 @@ class ZenfluxServer:
         self.conversations = Conversations(self.state, self.front, self.chats)
         self.confirmations = Confirmations(self.state, self.front, self.chats)
         self.resources = Resources(self.front)
+        self.agents = Agents(self.state, self.front)
         self.parts: dict[str, Any] = {
             "front": self.front,
             "chats": self.chats,
@@ -45,6 +47,7 @@ class ZenfluxServer:
             "conversations": self.conversations,
             "confirmations": self.confirmations,
             "resources": self.resources,
+            "agents": self.agents,
         }
 
     def app(self) -> web.Application:
@@ -85,13 +88,15 @@ class ZenfluxServer:
             web.delete("/human-confirmation/{id}", self.confirmations.delete_confirmation),
             web.post("/files/upload", self.resources.post_file),
             web.get("/models", self.resources.get_models),
+            *self.agents.routes(),
             web.route("*", MANAGED, self.resources.manage),
         ]
 
     @property
     def is_clean(self) -> bool:
         """Whether nothing is left of what clients made."""
-        return not self.state.conversations and not self.state.sessions
+        state = self.state
+        return not (state.conversations or state.sessions or state.agents)
 
 
 SERVER, REFUSAL = ZenfluxServer, Refusal

@@ -125,3 +125,5 @@ class State:
 
     conversations: dict[str, Conversation] = field(default_factory=dict)
     sessions: dict[str, Session] = field(default_factory=dict)
+    agents: dict[str, Body] = field(default_factory=dict)
+    """Those that clients made, by their ids."""

@@ -8,7 +8,7 @@ from conformance.offline.rule import Rule, rule
 from conformance.offline.tape import Exchange
 from conformance.zenflux.answer import wrapped
 from conformance.zenflux.examination import BASE, SCHEMAS
-from conformance.zenflux.management import ENDPOINTS, NOT_IMPLEMENTED, PLACEHOLDER
+from conformance.zenflux.management import ENDPOINTS, NOT_IMPLEMENTED, PLACEHOLDER, WITH_CASES
 from conformance.zenflux.offline.view import ZenfluxView
 
 Found = Iterator[Exchange | str]
@@ -88,16 +88,17 @@ def _managed(name: str, method: str, path: str, *accepted: int) -> Rule:
                 expect.that(is_right, f"a success or one of {accepted}", item.reply.told)
 
     check.__name__ = "_".join(re.findall(r"\w+", f"{method.lower()} {path}"))
-    check.__doc__ = f"{method} {path} answers in the wrapper; 501 is allowed."
+    or_not = "; 501 is allowed" if NOT_IMPLEMENTED in accepted else ", and is implemented"
+    check.__doc__ = f"{method} {path} answers in the wrapper{or_not}."
     return rule(name, needs=f"answer to {route}")(check)
 
 
 def _endpoints() -> Iterator[Rule]:
     for section, endpoints in ENDPOINTS.items():
         for number, endpoint in enumerate(endpoints.split(", "), 1):
-            method, path = endpoint.split()
-            accepted = (400, 409, 422, NOT_IMPLEMENTED, *((404,) if "{" in path else ()))
-            yield _managed(f"ZF-HTTP-{section}-{number:02}", method, path, *accepted)
+            (method, path), name = endpoint.split(), f"ZF-HTTP-{section}-{number:02}"
+            others = (401, 403, 413) if name in WITH_CASES else (NOT_IMPLEMENTED,)
+            yield _managed(name, method, path, 400, 409, 422, *others, *((404,) if "{" in path else ()))
     for name, endpoint in VOICE:
         method, path = endpoint.split()
         yield _managed(name, method, path, 404, NOT_IMPLEMENTED)

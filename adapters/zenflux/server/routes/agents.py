@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from adapters.zenflux.server import agents, views
 from adapters.zenflux.server.agents import agent_errors, detail_body, summary_body
 from adapters.zenflux.wire import AgentChange, NewAgent, ZenfluxSettings, bool_param
-from gateway.errors import Forbidden, Invalid, NotFound, Unsupported
+from gateway.errors import Forbidden, Invalid, NotFound
 from gateway.field_errors import describe_error
 from gateway.http import (
     OWNER,
@@ -144,10 +144,11 @@ class AgentRoutes:
         return [("agent_id", f"agent '{said.agent_id}' exists already", "ALREADY_EXISTS")]
 
     async def _reloaded(self, *named: str) -> Any:
-        """Read config.yaml again, and tell of these agents or of all; if it is wrong, what was in force stays."""
-        if self.context.reloads is None:
-            raise Unsupported("this server was not started from a settings file; there is nothing to read again")
-        problem = await self.context.reloads.reload()
+        """Read config.yaml again, and tell of these agents or of all; if it is wrong, what was in force stays.
+
+        A server that was started without a file has nothing to read, and nothing that could be wrong with it.
+        """
+        problem = await self.context.reloads.reload() if self.context.reloads else None
         names = named or tuple(self.context.agents)
         if problem is None:
             return {"reloaded": names, "failed": []}
