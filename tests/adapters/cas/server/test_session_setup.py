@@ -1,6 +1,7 @@
 """What a session takes from the catalog: its agent as it is now, its environment, and what must exist."""
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -88,7 +89,7 @@ async def test_an_archived_agent_starts_no_session(cas: Catalog) -> None:
 
 async def test_an_agent_whose_model_is_gone_starts_no_session(cas: Catalog) -> None:
     made = await cas.made("/agents", {"name": "a", "model": "demo"})
-    cas.context.agents = {}
+    cas.gateway.replace_components(replace(cas.gateway.components, cards={}))
     with pytest.raises(Invalid, match="no model 'demo'"):
         await choose_agent(cas.context, ANONYMOUS, made["id"])
 
