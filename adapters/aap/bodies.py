@@ -3,15 +3,8 @@
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from msgspec import Struct
-
 import gateway.model as m
-
-
-class Body(Struct, frozen=True, kw_only=True):
-    """One row of the table's objects."""
-
-    row: ClassVar[str]
+from mappings.language import Body, rows_of
 
 
 # -- agents -----------------------------------------------------------------------------------------------------------
@@ -135,11 +128,7 @@ class NewTurnBody(Body, frozen=True, kw_only=True):
     tools: Sequence[ToolBody] | None = None
 
 
-BODIES: tuple[type[Body], ...] = (
-    ToolBody, OptionBody, AgentBody, MetaBody, ServerToolBody, SessionAgentBody, SessionBody, ListedSession,
-    SessionsBody, CreatedBody, MessageBody, HistoriesBody, HistoryBody, TurnBody, NewSessionBody, NewTurnBody,
-)
 OBJECTS: dict[str, tuple[str, ...] | type[Body]] = {
-    **{body.row: body for body in BODIES},
+    **rows_of(__name__),
     "asked.call": ("call",), "asked.continuation": ("request_id", "ask"), "asked.rollback": ("request_id", "ask"),
 }

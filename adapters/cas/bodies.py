@@ -3,15 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from msgspec import Struct
-
 import gateway.model as m
+from mappings.language import Body, rows_of
 
-
-class Body(Struct, frozen=True, kw_only=True):
-    """One row of the table's objects."""
-
-    row: ClassVar[str]
+DELETED_KINDS = ("agent", "skill", "environment", "file", "vault", "credential", "memory_store", "memory")
 
 
 # -- sessions ---------------------------------------------------------------------------------------------------------
@@ -79,6 +74,7 @@ class MemoryStoreResource(Body, frozen=True, kw_only=True):
 class DeletedBody(Body, frozen=True, kw_only=True):
     """What was deleted, by its id; there is a row for each kind."""
 
+    rows: ClassVar[tuple[str, ...]] = ("resource.deleted", *(f"deleted.{kind}" for kind in DELETED_KINDS))
     id: str
 
 
@@ -345,11 +341,6 @@ class CustomToolBody(Body, frozen=True, kw_only=True):
 
 
 # -- what a client sends ----------------------------------------------------------------------------------------------
-class TextBlockBody(Body, frozen=True, kw_only=True):
-    row: ClassVar[str] = "block.text"
-    text: str
-
-
 class ImageBlockBody(Body, frozen=True, kw_only=True):
     row: ClassVar[str] = "block.image"
     source: Any
@@ -372,18 +363,5 @@ class Base64SourceBody(Body, frozen=True, kw_only=True):
     data: str
 
 
-DELETED_KINDS = ("agent", "skill", "environment", "file", "vault", "credential", "memory_store", "memory")
-OBJECTS: Mapping[str, type[Body]] = {
-    **{kind.row: kind for kind in (
-        SessionBody, DeletedSessionBody, CanceledSessionBody, FileResource, RepositoryResource, MemoryStoreResource,
-        ThreadBody, TurnStop, ArchiveStop, AskStop, SentEventsBody, PageBody, AgentBody, ModelBody, SkillBody,
-        SkillVersionBody, EnvironmentBody, FileBody, FileLinkBody, VaultBody, CredentialBody, MemoryStoreBody,
-        MemoryBody, MemoryVersionBody,
-        CredentialValidationBody, NewSessionBody, ChangedSessionBody, AgentSettingsBody, NewAgentBody,
-        UsedAgentBody, NewEnvironmentBody, NewEventsBody, ToolsetBody, ToolConfigBody, CustomToolBody,
-        TextBlockBody, ImageBlockBody, DocumentBlockBody, UrlSourceBody, Base64SourceBody,
-    )},
-    "resource.deleted": DeletedBody,
-    **{f"deleted.{kind}": DeletedBody for kind in DELETED_KINDS},
-}
+OBJECTS = rows_of(__name__)
 """The rows of the table's objects, each with the struct whose fields it spells."""

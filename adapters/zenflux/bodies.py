@@ -3,17 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from msgspec import Struct
-
 import gateway.model as m
 from gateway.json_values import JsonObject
 from gateway.ports import DialectTable
-
-
-class Body(Struct, frozen=True, kw_only=True):
-    """One row of the table's objects."""
-
-    row: ClassVar[str]
+from mappings.language import Body, rows_of
 
 
 def spell(table: DialectTable, body: Body) -> JsonObject:
@@ -37,6 +30,9 @@ class RefusalBody(Body, frozen=True, kw_only=True):
 class ListBody(Body, frozen=True, kw_only=True):
     """A list under its name; there is a row for each kind."""
 
+    rows: ClassVar[tuple[str, ...]] = tuple(f"list.{kind}" for kind in (
+        "agents", "models", "tools", "conversations", "messages", "sessions", "pending",
+    ))
     items: Any
 
 
@@ -44,6 +40,7 @@ class ListBody(Body, frozen=True, kw_only=True):
 class AgentBody(Body, frozen=True, kw_only=True):
     """An agent; there are rows for its summary, its details and the template that it is."""
 
+    rows: ClassVar[tuple[str, ...]] = ("agent.summary", "agent.detail", "agent.template")
     agent_id: str
     name: str
     description: str
@@ -382,6 +379,7 @@ class MemoryBody(Body, frozen=True, kw_only=True):
 class ShownSkillBody(Body, frozen=True, kw_only=True):
     """A skill; there are rows for its summary and its details."""
 
+    rows: ClassVar[tuple[str, ...]] = ("skill.summary", "skill.detail")
     name: str
     description: str
     priority: Any
@@ -526,23 +524,5 @@ class MetricsBody(Body, frozen=True, kw_only=True):
     at: float
 
 
-AGENT_ROWS = ("agent.summary", "agent.detail", "agent.template")
-SKILL_ROWS = ("skill.summary", "skill.detail")
-LIST_ROWS = (
-    "list.agents", "list.models", "list.tools", "list.conversations", "list.messages", "list.sessions", "list.pending",
-)
-OBJECTS: Mapping[str, type[Body]] = {
-    **{kind.row: kind for kind in (
-        ReplyBody, RefusalBody, ModelBody, ToolSchemaBody, RequestFrame, ResumeBody, ResponseFrame, AcceptedFrame,
-        ResumedFrame, StoppedFrame, RefusedFrame, PongFrame, TickFrame, PingFrame, OpeningBody, UsageBody, ImageBlock,
-        Blocks, ResultBlock, SentFile, ConfirmationBody, OpenConfirmation, QuestionBody, ChoiceBody, ConversationBody,
-        MessageBody, SessionBody, RunBody, TroubleBody, StopBody, EndBody, PreviewBody, PreloadBody, SummaryBody,
-        FoundBody, TaskBody, TaskJobBody, TaskRunBody, MemoryBody, SkillFileBody, CategoryBody, DocumentEntryBody,
-        DocumentBody, FileBody, McpServerBody, ToolBody, ToolRunBody, ToolChunkBody, ScheduledTaskBody, EmbeddingStatus,
-        HealthBody, MetricsBody,
-    )},
-    **dict.fromkeys(AGENT_ROWS, AgentBody),
-    **dict.fromkeys(SKILL_ROWS, ShownSkillBody),
-    **dict.fromkeys(LIST_ROWS, ListBody),
-}
+OBJECTS = rows_of(__name__)
 """The rows of the table's objects, each with the struct whose fields it spells."""

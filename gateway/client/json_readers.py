@@ -4,7 +4,11 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+import gateway.model as m
 from gateway.errors import BackendFailed
+
+MOST_TOKENS = 2**53
+"""A count that is larger than every JSON number is none."""
 
 
 def text(value: Any) -> str:
@@ -49,6 +53,17 @@ def require_id(value: Mapping[str, Any], what: str) -> str:
     if found is None:
         raise BackendFailed(f"the server sent {what} that has no id")
     return found
+
+
+def read_count(value: Any) -> int:
+    """A count; 0 for what is no number, is negative or is out of all bounds."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return int(value) if is_number and 0 < value < MOST_TOKENS else 0
+
+
+def read_usage(counts: Mapping[str, Any] | None) -> m.Usage:
+    """Usage by the names of the model."""
+    return m.Usage(**{name: read_count(count) for name, count in (counts or {}).items()})
 
 
 def parse_timestamp(value: Any) -> float | None:

@@ -168,6 +168,14 @@ class Settings(Struct, frozen=True, kw_only=True, omit_defaults=True):
         return {name: value} if separator else {}
 
 
+def base64_of(url: str) -> tuple[str, str] | None:
+    """The media type and the content of a `data:` address in base64; None for any other address."""
+    head, comma, content = url.partition(",")
+    if not comma or not head.startswith("data:") or not head.endswith(";base64"):
+        return None
+    return head.removeprefix("data:").removesuffix(";base64").partition(";")[0], content
+
+
 class Usage(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Tokens spent."""
 
@@ -185,6 +193,14 @@ class Usage(Struct, frozen=True, kw_only=True, omit_defaults=True):
             cache_write_tokens=self.cache_write_tokens + other.cache_write_tokens,
             thinking_tokens=self.thinking_tokens + other.thinking_tokens,
         )
+
+    def beyond(self, other: "Usage") -> "Usage":
+        """What this has more than the other, count by count."""
+        return Usage(**{name: max(0, getattr(self, name) - getattr(other, name)) for name in self.__struct_fields__})
+
+    def at_least(self, other: "Usage") -> "Usage":
+        """The larger of the two, count by count."""
+        return Usage(**{name: max(getattr(self, name), getattr(other, name)) for name in self.__struct_fields__})
 
 
 class Fault(Struct, frozen=True, kw_only=True, omit_defaults=True):

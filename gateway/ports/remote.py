@@ -82,11 +82,14 @@ class Decoder(Protocol):
     def paused(self) -> bool:
         """Whether the server waits for answers: it has sent its asks, and that it waits."""
     def on_answer(self, asked: RemoteAsk, answer: m.Answer) -> None:
-        """The server gets this answer; the frames after it show the effect."""
+        """The server gets this answer; nothing is to be done if the frames after it show the effect."""
+        return
     def configure(self, settings: m.Settings) -> None:
         """The settings of the session, for a protocol whose frames do not contain them."""
+        return
     def on_reconnect(self) -> None:
         """The stream was cut and is resumed; the next frames may repeat earlier ones."""
+        return
 
 
 class NewRemoteSession(Struct, frozen=True, kw_only=True):

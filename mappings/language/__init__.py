@@ -1,5 +1,6 @@
 """The language of the tables: it reads, checks and compiles them."""
 
+from .bodies import Body, rows_of
 from .encoder import NO_BINDINGS, FrameEncoder
 from .explanation import ExplainedCue, ExplainedEvent, ExplainedFrame, Explanation, Loss
 from .features import FEATURES, Feature, SupportLevel, feature_of
@@ -11,12 +12,15 @@ from .object_decoder import ObjectDecoder
 from .projector import ProjectorBase, Step
 from .routes import PlainTable, Route, read_plain_table
 from .scopes import Vocabulary
+from .server_table import Bindings, ServerTable
 from .shape import RouteShape
 from .table import Table
 
 __all__ = [
     "FEATURES",
     "NO_BINDINGS",
+    "Bindings",
+    "Body",
     "DecodedFrame",
     "ExplainedCue",
     "ExplainedEvent",
@@ -31,6 +35,7 @@ __all__ = [
     "ProjectorBase",
     "Route",
     "RouteShape",
+    "ServerTable",
     "Step",
     "SupportLevel",
     "Table",
@@ -43,5 +48,6 @@ __all__ = [
     "feature_of",
     "load_table",
     "read_plain_table",
+    "rows_of",
     "schema_text",
 ]

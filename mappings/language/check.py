@@ -135,7 +135,7 @@ class _TableCheck:
             if name not in enums:
                 self.add(("meanings", name), f"there are no enums '{name}'", suggest(name, enums), key=True)
                 continue
-            own = [word for word, meant in words.items() if isinstance(meant, str)]
+            own = [word for word, meant in words.items() if isinstance(meant, str) and word != ANY_OTHER]
             self._unknown("meanings", name, own, [str(word) for word in enums[name].values()], f"{name} has no word")
             members = list(MODEL_ENUMS.get(name.partition("@")[0], ()))
             for word, meant in words.items():

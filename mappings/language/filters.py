@@ -142,8 +142,10 @@ def word_filter(words: Mapping[str, Any]) -> Filter:
     return look
 
 
-def word_reader(meanings: Mapping[str, StrEnum]) -> Filter:
-    """The member that a word stands for; a word that the table does not know stays as it is."""
+def word_reader(meanings: Mapping[str, StrEnum], otherwise: StrEnum | None = None) -> Filter:
+    """The member that a word stands for; a word that the table does not know is `otherwise`, or stays as it is."""
+    if otherwise is not None:
+        return lambda word: meanings.get(word, otherwise)
     return lambda word: meanings.get(word, word)
 
 

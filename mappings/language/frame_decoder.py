@@ -410,11 +410,12 @@ class FrameDecoder:
         self,
         forms: Mapping[EnvelopeForm, Mapping[str, Sequence[Spelling]]],
         wanted: Mapping[str, Sequence[str]] | None,
+        always: Sequence[str] = (),
     ) -> None:
-        names = {cue: frozenset(asked) for cue, asked in (wanted or {}).items()}
+        names = {cue: frozenset((*asked, *always)) for cue, asked in (wanted or {}).items()}
 
         def reader(spelling: Spelling, required: frozenset[WirePath]) -> SpellingReader:
-            asked = None if wanted is None else names.get(spelling.cue, frozenset())
+            asked = None if wanted is None else names.get(spelling.cue, frozenset(always))
             return SpellingReader(spelling, required, asked)
 
         ordered = sorted(forms.items(), key=lambda item: -len(item[0].constants))

@@ -183,9 +183,11 @@ class Table:
         """A content block; None for one that the table does not have."""
         return self._content.part(block)
 
-    def decoder(self, *framings: Framing, wanted: Mapping[str, Sequence[str]] | None = None) -> FrameDecoder:
-        """The frames read back; of the cues in `wanted` only these names are bound, of other cues none."""
-        return FrameDecoder(self._spellings.forms(framings), wanted)
+    def decoder(
+        self, *framings: Framing, wanted: Mapping[str, Sequence[str]] | None = None, always: Sequence[str] = (),
+    ) -> FrameDecoder:
+        """The frames read back; of the cues in `wanted` only these names are bound, of all cues those in `always`."""
+        return FrameDecoder(self._spellings.forms(framings), wanted, always)
 
     def reader(self, *names: str) -> ObjectDecoder:
         """Rows of `objects` read back: one, or several that the same body could be."""
@@ -201,7 +203,7 @@ class Table:
 
     def _inverses(self) -> Inverses:
         """What gives back a value that the table's filters have changed."""
-        words = {name: ("text", word_reader(self._meanings(name, enum)))
+        words = {name: ("text", word_reader(self._meanings(name, enum), self._other_meaning(name, enum)))
                  for name in self._words if (enum := MODEL_ENUMS.get(name.partition("@")[0]))}
         compiler = SpellingCompiler(self._draft, self._vocabulary, {**INVERSES, **words})
         self._content = ContentDecoder([*compiler.parts()])
@@ -232,8 +234,13 @@ class Table:
     def _meanings(self, name: str, enum: type[StrEnum]) -> dict[str, StrEnum]:
         """What each word of an enum stands for, as the table says it where several members share a word."""
         named = {word: enum(meant if isinstance(meant, str) else meant.member)
-                 for word, meant in self._draft.shape.meanings.get(name, {}).items()}
+                 for word, meant in self._draft.shape.meanings.get(name, {}).items() if word != ANY_OTHER}
         return {**self.meanings(name, enum), **named}
+
+    def _other_meaning(self, name: str, enum: type[StrEnum]) -> StrEnum | None:
+        """What a word of an enum is read as that the table does not have."""
+        meant = self._draft.shape.meanings.get(name, {}).get(ANY_OTHER)
+        return enum(meant if isinstance(meant, str) else meant.member) if meant is not None else None
 
     def _getter(self, node: Node, scope: Scope) -> Getter:
         return ExpressionCompiler(scope, self._filters).value(node)

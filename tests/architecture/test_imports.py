@@ -44,7 +44,8 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "gateway.model", "gateway.ports", "gateway.client", "gateway.storage", "mappings", *EVERYBODY,
     ),
     "mappings": (
-        "gateway.model", "gateway.ports", "gateway.field_errors", "gateway.json_values", "gateway.yaml_positions",
+        "gateway.model", "gateway.ports", "gateway.errors", "gateway.field_errors", "gateway.json_values",
+        "gateway.yaml_positions",
     ),
     "conformance": (),
 }

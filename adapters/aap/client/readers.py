@@ -7,11 +7,11 @@ import msgspec
 from msgspec import Struct
 
 import gateway.model as m
-from adapters.aap.bodies import AgentBody, Body, MetaBody, OptionBody, ToolBody
+from adapters.aap.bodies import AgentBody, MetaBody, OptionBody, ToolBody
 from adapters.aap.wire import SECRET_MASK, TRUST_CAPABILITY, VERSION
 from gateway.errors import BackendFailed
 from gateway.field_errors import describe_struct_error
-from mappings.language import Table, UnreadableBody, builtin_table
+from mappings.language import Body, Table, UnreadableBody, builtin_table
 
 Read = TypeVar("Read", bound=Body)
 

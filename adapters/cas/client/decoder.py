@@ -3,33 +3,21 @@
 The table tells the cue of an event and its bindings; what is here is about time.
 """
 
-from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import gateway.model as m
-from gateway.client import NO_USAGE
+from gateway.client import NO_USAGE, cue_handlers, decodes, read_names, read_usage
 from gateway.errors import BackendFailed
 from gateway.ids import Mint
-from gateway.ports import BackendEvent, DecodedItem, ParsedFrame, RemoteAsk, RemoteTurnEnd
+from gateway.ports import BackendEvent, DecodedItem, ParsedFrame, RemoteTurnEnd
+from gateway.ports import Decoder as DecoderPort
+from mappings.language import FrameDecoder, UnreadableBody
 
-from .readers import MALFORMED, ReceivedEvent, read_event, read_fault, read_stop_reason, read_usage, usage_difference
-from .thread_decoder import STATUSES, ThreadDecoder, ThreadDecoders
-from .tool_decoder import ORIGINS, ToolDecoder
+from .readers import CAS, ReceivedEvent, read_fault
+from .thread_decoder import ThreadDecoder, ThreadDecoders
+from .tool_decoder import ToolDecoder
 
-PREVIEW_STEPS: dict[str, Callable[[ThreadDecoder, ReceivedEvent], list[BackendEvent]]] = {
-    "preview.started": ThreadDecoder.announced,
-    "preview.delta": ThreadDecoder.grown,
-    "raw.message_start": ThreadDecoder.raw_started,
-    "raw.start.text": ThreadDecoder.raw_block,
-    "raw.start.thinking": ThreadDecoder.raw_block,
-    "raw.start.tool_use": ThreadDecoder.raw_block,
-    "raw.delta.text": ThreadDecoder.raw_delta,
-    "raw.delta.thinking": ThreadDecoder.raw_delta,
-    "raw.delta.tool_use": ThreadDecoder.raw_input,
-    "raw.delta.signature": ThreadDecoder.raw_signature,
-    "raw.stop": ThreadDecoder.raw_block_ended,
-    "raw.message_delta": ThreadDecoder.raw_stop,
-}
 TURN_BEGINNINGS = ("input.accepted.send_message", "turn.started")
 """After the end of a turn, these begin the next."""
 UPDATES = ("session.updated", "session.closed.archived")
@@ -38,11 +26,14 @@ BETWEEN_TURNS = (*TURN_BEGINNINGS, *UPDATES, "stream.aborted")
 TURN_STOPS = ("turn.suspended", "turn.ended")
 WHILE_WAITING = (*TURN_STOPS, *UPDATES, "fault.raised", "fault.retried", "session.compacted")
 """The events after which a server may still wait."""
-AFTER_FAULT = (*TURN_STOPS, *UPDATES, "session.closed.terminated", "session.closed.deleted")
+SESSION_ENDS = ("session.closed.terminated", "session.closed.deleted")
+AFTER_FAULT = (*TURN_STOPS, *UPDATES, *SESSION_ENDS)
 """The events that may follow a fault that has ended the turn."""
+MALFORMED = "malformed"
+"""The cue of an event that the table has in another shape: `why` says what is wrong with it."""
 
 
-class Decoder:
+class Decoder(DecoderPort):
     """Decodes one session. An event counts once, by its id, in however many streams it comes.
 
     The text of sub-agents is in their threads, whose events are fed here as well, in their order. Previews of a
@@ -70,12 +61,6 @@ class Decoder:
         """The answers were sent: the server no longer waits."""
         self._turn.paused = False
 
-    def on_answer(self, asked: RemoteAsk, answer: m.Answer) -> None:
-        """The events of the server show what becomes of an answer."""
-
-    def configure(self, settings: m.Settings) -> None:
-        """The events of the server contain what is needed of the settings."""
-
     def on_reconnect(self) -> None:
         """The line was cut, and is taken up again after the last event that was whole."""
         for thread in self._turn.threads.by_scope.values():
@@ -89,15 +74,9 @@ class Decoder:
     def take(self, event: ReceivedEvent) -> list[DecodedItem]:
         """What an event says."""
         cue, turn = event.cue, self._turn
-        preview = PREVIEW_STEPS.get(cue)
-        if preview is not None:
-            thread = turn.threads.thread_of(event)
-            if turn.over or thread.over:
-                return []
-            turn.paused = False
-            return [*preview(thread, event)]
-        step = EVENT_STEPS.get(cue)
-        if step is None or event.id in self._had:
+        if event.is_preview:
+            return turn.preview(event)
+        if cue not in HANDLERS or event.id in self._had:
             return []
         if turn.over:
             if cue not in BETWEEN_TURNS:
@@ -108,7 +87,7 @@ class Decoder:
         if event.id:
             self._had.add(event.id)
         turn.paused = turn.paused and cue in WHILE_WAITING
-        return [*([] if cue in AFTER_FAULT else turn.mentioned()), *step(turn, event)]
+        return [*([] if cue in AFTER_FAULT else turn.mentioned()), *turn.decode(event)]
 
     def end(self) -> list[DecodedItem]:
         return [] if self._turn.over else self._turn.close(m.Outcome.COMPLETED, m.StopReason.END_TURN)
@@ -131,22 +110,41 @@ class TurnDecoder:
         self._usage = m.Usage()
         self._fault: m.Fault | None = None
 
+    def decode(self, event: ReceivedEvent) -> list[DecodedItem]:
+        """What an event says; a sub-agent that has ended says nothing more."""
+        cue = event.cue
+        if cue in OF_THREAD:
+            thread = self.threads.thread_of(event)
+            return [] if thread.over else OF_THREAD[cue](thread, event, **event.given)
+        part: Any = self if cue in OF_TURN else self._tools if cue in OF_TOOLS else self.threads
+        said: list[DecodedItem] = HANDLERS[cue](part, event, **event.given)
+        return said
+
+    def preview(self, event: ReceivedEvent) -> list[DecodedItem]:
+        """What a message in progress says."""
+        thread = self.threads.thread_of(event)
+        if self.over or thread.over or event.cue not in OF_THREAD:
+            return []
+        self.paused = False
+        said: list[DecodedItem] = OF_THREAD[event.cue](thread, event, **event.given)
+        return said
+
     # -- its end --------------------------------------------------------------------------------------------------
 
-    def _goes_on(self, event: ReceivedEvent) -> list[DecodedItem]:
+    @decodes(*TURN_BEGINNINGS, "input.accepted.decide_permission")
+    def _goes_on(self, event: ReceivedEvent, /) -> list[DecodedItem]:
         return []
 
-    def _suspended(self, event: ReceivedEvent) -> list[DecodedItem]:
-        asked = self._tools.asks.waiting(event.given["blocking"])
+    @decodes("turn.suspended")
+    def _suspended(self, event: ReceivedEvent, /, blocking: list[Any] | None, usage: Any) -> list[DecodedItem]:
+        asked = self._tools.asks.waiting(blocking)
         self.paused = True
-        return [*self.mentioned(), *self._finish_all(self._uncounted(event), m.Outcome.COMPLETED), *asked]
+        used = read_usage(usage).beyond(self._usage)
+        return [*self.mentioned(), *self._finish_all(used, m.Outcome.COMPLETED), *asked]
 
-    def _ended(self, event: ReceivedEvent) -> list[DecodedItem]:
-        return self._end(self._stop(read_stop_reason(event.given["stop_reason"])), self._uncounted(event))
-
-    def _uncounted(self, event: ReceivedEvent) -> m.Usage:
-        """What the turn has used beyond its messages."""
-        return usage_difference(read_usage(event.given["usage"]), self._usage)
+    @decodes("turn.ended")
+    def _ended(self, event: ReceivedEvent, /, stop_reason: m.StopReason | None, usage: Any) -> list[DecodedItem]:
+        return self._end(self._stop(stop_reason or m.StopReason.END_TURN), read_usage(usage).beyond(self._usage))
 
     def _stop(self, meant: m.StopReason) -> m.StopReason:
         if self._fault is not None:
@@ -162,7 +160,8 @@ class TurnDecoder:
         events = self.close(outcome, stop, usage)
         return [*events, RemoteTurnEnd(stop_reason=stop, outcome=outcome, fault=fault)]
 
-    def _gone(self, event: ReceivedEvent) -> list[DecodedItem]:
+    @decodes(*SESSION_ENDS)
+    def _gone(self, event: ReceivedEvent, /) -> list[DecodedItem]:
         """The session is no more; whatever ran in it has ended with it."""
         self._fault = m.Fault(code=m.FaultCode.BACKEND, message="The server has closed the session.")
         return self._end(m.StopReason.ERROR)
@@ -175,30 +174,43 @@ class TurnDecoder:
         self.over, self.paused, self._fault = True, False, None
         return events
 
-    def _finish_all(self, usage: m.Usage, outcome: m.Outcome) -> list[Any]:
+    def _finish_all(self, usage: m.Usage, outcome: m.Outcome) -> list[BackendEvent]:
         """End the messages that no span has ended; usage that belongs to no message goes to the agent's."""
         threads = reversed(self.threads.by_scope.items())
         return [event for scope_id, thread in threads
                 for event in thread.finish(usage if scope_id == m.ROOT else NO_USAGE, outcome)]
 
+    @decodes("message.ended")
+    def _span_ended(self, event: ReceivedEvent, /, is_error: bool | None, usage: Any) -> list[DecodedItem]:
+        thread, spent = self.threads.thread_of(event), read_usage(usage)
+        if thread.over:
+            return []
+        self._usage += spent
+        return [*thread.finish(spent, m.Outcome.FAILED if is_error else m.Outcome.COMPLETED)]
+
     # -- the session ----------------------------------------------------------------------------------------------
 
-    def _updated(self, event: ReceivedEvent) -> list[DecodedItem]:
-        title, metadata = event.given["title"], event.given["shown"]
-        return [] if title is None and metadata is None else [m.SessionUpdated(title=title, metadata=metadata)]
+    @decodes(*UPDATES)
+    def _updated(
+        self, event: ReceivedEvent, /, title: str | None, shown: dict[str, Any] | None,
+    ) -> list[DecodedItem]:
+        return [] if title is None and shown is None else [m.SessionUpdated(title=title, metadata=shown)]
 
-    def _compacted(self, event: ReceivedEvent) -> list[DecodedItem]:
+    @decodes("session.compacted")
+    def _compacted(self, event: ReceivedEvent, /, summary: str | None) -> list[DecodedItem]:
         if self.threads.scope_of(event.thread_id) != m.ROOT:
             return []
-        return [m.SessionCompacted(compaction_id=event.id or self._mint("cmp"), summary=event.text("summary"))]
+        return [m.SessionCompacted(compaction_id=event.id or self._mint("cmp"), summary=summary or "")]
 
-    def _failed(self, event: ReceivedEvent) -> list[DecodedItem]:
+    @decodes("fault.raised")
+    def _failed(self, event: ReceivedEvent, /, fault: Any) -> list[DecodedItem]:
         """An error that ends the turn comes with its end; any other comes as soon as it is known to be one."""
-        self._fault = read_fault(event)
+        self._fault = read_fault(fault)
         return []
 
-    def _retried(self, event: ReceivedEvent) -> list[DecodedItem]:
-        return [m.FaultRaised(fault=read_fault(event))]
+    @decodes("fault.retried")
+    def _retried(self, event: ReceivedEvent, /, fault: Any) -> list[DecodedItem]:
+        return [m.FaultRaised(fault=read_fault(fault, is_retried=True))]
 
     def mentioned(self) -> list[DecodedItem]:
         """A fault after which the turn went on."""
@@ -207,89 +219,37 @@ class TurnDecoder:
         fault, self._fault = self._fault, None
         return [m.FaultRaised(fault=fault)]
 
-    def _broken(self, event: ReceivedEvent) -> list[DecodedItem]:
-        raise BackendFailed(f"the upstream aborted its response: {read_fault(event).message[:500]}")
+    @decodes("stream.aborted")
+    def _broken(self, event: ReceivedEvent, /, fault: Any) -> list[DecodedItem]:
+        raise BackendFailed(f"the upstream aborted its response: {read_fault(fault).message[:500]}")
 
-    def _malformed(self, event: ReceivedEvent) -> list[DecodedItem]:
-        raise BackendFailed(event.text("why"))
-
-    # -- messages -------------------------------------------------------------------------------------------------
-
-    def _span_started(self, event: ReceivedEvent) -> list[DecodedItem]:
-        thread = self._open_thread(event)
-        return [*thread.span_started(event.text("model"))] if thread else []
-
-    def _span_ended(self, event: ReceivedEvent) -> list[DecodedItem]:
-        thread = self._open_thread(event)
-        if thread is None:
-            return []
-        usage = read_usage(event.given["usage"])
-        self._usage += usage
-        outcome = m.Outcome.FAILED if event.given["is_error"] else m.Outcome.COMPLETED
-        return [*thread.finish(usage, outcome)]
-
-    def _message(self, event: ReceivedEvent) -> list[DecodedItem]:
-        thread = self._open_thread(event)
-        return [*thread.message(event)] if thread else []
-
-    def _thinking(self, event: ReceivedEvent) -> list[DecodedItem]:
-        thread = self._open_thread(event)
-        return [*thread.thinking(event)] if thread else []
-
-    def _open_thread(self, event: ReceivedEvent) -> ThreadDecoder | None:
-        """The thread of an event; None for a sub-agent that has ended."""
-        thread = self.threads.thread_of(event)
-        return None if thread.over else thread
-
-    # -- tools ----------------------------------------------------------------------------------------------------
-
-    def _called(self, event: ReceivedEvent) -> list[DecodedItem]:
-        thread = self._open_thread(event)
-        return [*self._tools.called(event, thread)] if thread else []
-
-    def _returned(self, event: ReceivedEvent) -> list[DecodedItem]:
-        return [*self._tools.returned(event)]
-
-    def _delivered(self, event: ReceivedEvent) -> list[DecodedItem]:
-        return [*self._tools.delivered(event)]
-
-    # -- sub-agents -----------------------------------------------------------------------------------------------
-
-    def _thread_created(self, event: ReceivedEvent) -> list[DecodedItem]:
-        return [*self.threads.created(event)]
-
-    def _thread_changed(self, event: ReceivedEvent) -> list[DecodedItem]:
-        return [*self.threads.changed(event)]
-
-    def _mail(self, event: ReceivedEvent) -> list[DecodedItem]:
-        return [*self.threads.mail(event)]
+    @decodes(MALFORMED)
+    def _malformed(self, event: ReceivedEvent, /, why: str) -> list[DecodedItem]:
+        raise BackendFailed(why)
 
 
-EVENT_STEPS: dict[str, Callable[[TurnDecoder, ReceivedEvent], list[DecodedItem]]] = {
-    "input.accepted.send_message": TurnDecoder._goes_on,
-    "input.accepted.decide_permission": TurnDecoder._goes_on,
-    "input.accepted.return_result": TurnDecoder._returned,
-    "turn.started": TurnDecoder._goes_on,
-    "turn.suspended": TurnDecoder._suspended,
-    "turn.ended": TurnDecoder._ended,
-    "session.closed.terminated": TurnDecoder._gone,
-    "session.closed.deleted": TurnDecoder._gone,
-    **dict.fromkeys(UPDATES, TurnDecoder._updated),
-    "session.compacted": TurnDecoder._compacted,
-    "fault.raised": TurnDecoder._failed,
-    "fault.retried": TurnDecoder._retried,
-    "stream.aborted": TurnDecoder._broken,
-    MALFORMED: TurnDecoder._malformed,
-    "message.started": TurnDecoder._span_started,
-    "message.ended": TurnDecoder._span_ended,
-    "said.text": TurnDecoder._message,
-    "said.thinking": TurnDecoder._thinking,
-    **dict.fromkeys(ORIGINS, TurnDecoder._called),
-    "tool.returned": TurnDecoder._returned,
-    "tool.returned.mcp": TurnDecoder._returned,
-    "artifact.delivered": TurnDecoder._delivered,
-    "scope.opened": TurnDecoder._thread_created,
-    **dict.fromkeys(STATUSES, TurnDecoder._thread_changed),
-    "mail.sent": TurnDecoder._mail,
-    "mail.received": TurnDecoder._mail,
-}
+OF_TURN, OF_THREAD, OF_TOOLS = (cue_handlers(kind) for kind in (TurnDecoder, ThreadDecoder, ToolDecoder))
+HANDLERS = {**OF_TURN, **OF_THREAD, **OF_TOOLS, **cue_handlers(ThreadDecoders)}
+
+
+# -- reading ----------------------------------------------------------------------------------------------------------
+
+@cache
+def frame_decoder() -> FrameDecoder:
+    return CAS.frames(read_names(HANDLERS), ReceivedEvent.ENVELOPE)
+
+
+def read_event(frame: ParsedFrame) -> ReceivedEvent:
+    """The event of a frame; its own id, or else that of its frame."""
+    try:
+        read = frame_decoder().read(frame.name, frame.body)
+    except UnreadableBody as error:
+        found = frame_decoder().find(frame.name, frame.body)
+        why = f"the upstream sent '{found.wire if found else frame.name}' in a shape that cannot be: {error}"
+        read = MALFORMED, {"why": why}
+    return ReceivedEvent(*(read or ("", {})), frame.id)
+
+
+def listed_event(body: Any) -> ReceivedEvent:
+    """An event of a list."""
+    return read_event(ParsedFrame("", body))

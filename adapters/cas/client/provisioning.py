@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from hashlib import sha256
 from typing import Any
 from urllib.parse import quote
@@ -13,7 +14,6 @@ import gateway.model as m
 from adapters.cas.bodies import (
     AgentBody,
     AgentSettingsBody,
-    Body,
     ChangedSessionBody,
     CustomToolBody,
     EnvironmentBody,
@@ -25,10 +25,10 @@ from adapters.cas.bodies import (
     UsedAgentBody,
 )
 from adapters.cas.wire import POLICIES, POLICY_WORDS
-from gateway.client import HttpClient, SessionMemory, upstream_status
+from gateway.client import HttpClient, SessionMemory, read_pages, upstream_status
 from gateway.errors import BackendFailed
 
-from .readers import builtin_cas_table, read_body, read_page, require_id
+from .readers import CAS, read_page, require_id
 
 OWN_MARK = "dragoman"
 """The name of what is made here, and the key of its digest in its metadata."""
@@ -83,11 +83,11 @@ class AgentProvisioner:
 
     async def agent(self, settings: m.Settings) -> str | dict[str, Any]:
         """The agent as a new session names it."""
-        own = spelled(agent_settings(settings, await self.own_tools() if _needs_own_tools(settings) else []))
+        own = CAS.spell(agent_settings(settings, await self.own_tools() if _needs_own_tools(settings) else []))
         if self._named is not None:
             if not self._is_found:
                 await self._named_agent()
-            return spelled(UsedAgentBody(id=self._named, settings=own)) if own else self._named
+            return CAS.spell(UsedAgentBody(id=self._named, settings=own)) if own else self._named
         digest = sha256(orjson.dumps({"name": OWN_MARK, **own}, option=orjson.OPT_SORT_KEYS)).hexdigest()[:32]
         agent = self._made.get(digest) or await self._agent_of(digest, own, settings.model)
         self._made.put(digest, agent)
@@ -100,7 +100,7 @@ class AgentProvisioner:
                 return agent.id
         made = NewAgentBody(
             name=OWN_MARK, settings=own, model=model or await self._model(agents), metadata={OWN_MARK: digest})
-        return read_agent(await self._post("/agents", spelled(made))).id
+        return read_agent(await self._post("/agents", CAS.spell(made))).id
 
     async def _agents(self) -> list[ServerAgent]:
         return [read_agent(body) for body in await self.listed("/agents")]
@@ -109,7 +109,7 @@ class AgentProvisioner:
         own = _default_agent(agents)
         if own is not None and own.model:
             return own.model
-        models = [read_body(ModelBody.row, body, "a model") for body in await self.listed("/models")]
+        models = [CAS.read(ModelBody.row, body, "a model") for body in await self.listed("/models")]
         chosen = [model for model in models if model["enabled"] is not False]
         if not chosen:
             raise BackendFailed(f"{self._upstream.name} has neither an agent nor a model to make one of")
@@ -141,7 +141,7 @@ class AgentProvisioner:
             known = [_environment(body) for body in await self.listed("/environments")]
             found = [one for one in known if one["name"] == OWN_MARK and not one["archived"]]
             new = NewEnvironmentBody(name=OWN_MARK, metadata={OWN_MARK: "1"})
-            made = found[0] if found else _environment(await self._post("/environments", spelled(new)))
+            made = found[0] if found else _environment(await self._post("/environments", CAS.spell(new)))
             self._environment = require_id(made["id"], "an environment")
         return self._environment
 
@@ -156,18 +156,9 @@ class AgentProvisioner:
         model = await self._model(agents)
         return m.AgentCard(name=model, model=model, capabilities=CAPABILITIES)
 
-    async def listed(self, path: str, order: str = "asc", most: int | None = None) -> list[Mapping[str, Any]]:
+    async def listed(self, path: str, order: str = "asc", most: int | None = None) -> list[dict[str, Any]]:
         """All of a list or so many of it, oldest first or newest first."""
-        found: list[Mapping[str, Any]] = []
-        query = {"limit": "100", "order": order}
-        for _ in range(MAX_PAGES):
-            told = await self._upstream.json("GET", path, query=query)
-            items, next_page = read_page(told, "a list", self._upstream.name)
-            found += items
-            if next_page is None or (most is not None and len(found) >= most):
-                break
-            query = {"limit": "100", "order": order, "page": next_page}
-        return found[:most]
+        return await read_pages(partial(read_page, self._upstream, path, order=order), most=most, max_pages=MAX_PAGES)
 
 
 # -- settings → agent -------------------------------------------------------------------------------------------------
@@ -186,7 +177,7 @@ def agent_settings(settings: m.Settings, own_tools: Sequence[Any] = ()) -> Agent
         custom = [CustomToolBody(
             name=tool.name, description=tool.description, parameters=tool.parameters or ANY_PARAMETERS,
         ) for tool in settings.client_tools]
-        tools = [*(own_tools if settings.tools is None else [_toolset(settings.tools)]), *map(spelled, custom)]
+        tools = [*(own_tools if settings.tools is None else [_toolset(settings.tools)]), *map(CAS.spell, custom)]
     return AgentSettingsBody(
         model=settings.model, system=settings.system, mcp_servers=[*settings.mcp_servers] or None, tools=tools)
 
@@ -204,14 +195,9 @@ def _needs_own_tools(settings: m.Settings) -> bool:
 
 
 def _toolset(tools: Mapping[str, m.Permission]) -> Any:
-    configs = [spelled(ToolConfigBody(name=name, enabled=True, policy=POLICY_WORDS[permission]))
+    configs = [CAS.spell(ToolConfigBody(name=name, enabled=True, policy=POLICY_WORDS[permission]))
                for name, permission in tools.items()]
-    return spelled(ToolsetBody(names=[*tools], configs=configs))
-
-
-def spelled(body: Body) -> Any:
-    """The body as a server takes it."""
-    return builtin_cas_table().object(body.row, body)
+    return CAS.spell(ToolsetBody(names=[*tools], configs=configs))
 
 
 # -- agent → card -----------------------------------------------------------------------------------------------------
@@ -219,7 +205,7 @@ CAPABILITIES = m.AgentCapabilities(images=("http", "data"), client_tools=True)
 
 
 def read_agent(body: Any) -> ServerAgent:
-    told = read_body(AgentBody.row, body, "an agent")
+    told = CAS.read(AgentBody.row, body, "an agent")
     version, mark = told["version"], (told["metadata"] or {}).get(OWN_MARK)
     return ServerAgent(
         known_id=told["id"], name=told["name"], description=told["description"], model=told["model"],
@@ -238,7 +224,7 @@ def agent_card(agent: ServerAgent) -> m.AgentCard:
 
 def kind_of_tool(tool: Any) -> str | None:
     """The row of the table that a server's tool is spelled by; None for a kind that the table does not have."""
-    reader = builtin_cas_table().reader(ToolsetBody.row, CustomToolBody.row)
+    reader = CAS.table.reader(ToolsetBody.row, CustomToolBody.row)
     return reader.decode(tool).cue if reader.fits(tool) else None
 
 
@@ -246,8 +232,8 @@ def _tools(toolset: dict[str, Any]) -> list[m.AgentTool]:
     """The tools that a toolset enables by name; others that it may have are unknown here."""
     if kind_of_tool(toolset) != ToolsetBody.row:
         return []
-    told = read_body(ToolsetBody.row, toolset, "an agent")
-    found = [read_body(ToolConfigBody.row, one, "an agent") for one in told["configs"] or () if isinstance(one, dict)]
+    told = CAS.read(ToolsetBody.row, toolset, "an agent")
+    found = [CAS.read(ToolConfigBody.row, one, "an agent") for one in told["configs"] or () if isinstance(one, dict)]
     configs = {config["name"]: config for config in found}
     names = told["names"] or [name for name, config in configs.items() if config["enabled"] is not False]
     return [
@@ -263,7 +249,7 @@ def _default_agent(agents: Sequence[ServerAgent]) -> ServerAgent | None:
 
 
 def _environment(body: Any) -> dict[str, Any]:
-    return read_body(EnvironmentBody.row, body, "an environment")
+    return CAS.read(EnvironmentBody.row, body, "an environment")
 
 
 log = structlog.get_logger("dragoman.remote")
@@ -292,9 +278,9 @@ class SyncedSettings:
             if tools is not None and settings.tools is None:
                 tools = changeable_settings(settings, await self._own_tools()).tools
             servers = None if now.mcp_servers == before.mcp_servers else now.mcp_servers
-            changed = spelled(AgentSettingsBody(tools=tools, mcp_servers=servers))
+            changed = CAS.spell(AgentSettingsBody(tools=tools, mcp_servers=servers))
             try:
-                await self._post(f"/sessions/{session_id}", spelled(ChangedSessionBody(agent=changed)))
+                await self._post(f"/sessions/{session_id}", CAS.spell(ChangedSessionBody(agent=changed)))
             except BackendFailed as error:
                 if upstream_status(error) not in FIXED_AGENT_STATUSES:
                     raise

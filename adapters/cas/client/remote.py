@@ -1,32 +1,36 @@
 """Speaks CAS as a client, so that a CAS server can be an agent."""
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing
+from functools import partial
 from typing import Any
 from urllib.parse import quote
 
 import gateway.model as m
 from adapters.cas.bodies import NewEventsBody, NewSessionBody, SentEventsBody, SessionBody
-from gateway.client import HttpClient, SessionMemory, generator_turn, retry, upstream_status
+from gateway.client import GeneratorTurn, HttpClient, ItemGenerator, SessionMemory, read_pages, retry, upstream_status
 from gateway.errors import BackendFailed, Unsupported
 from gateway.ids import make_mint, random_id
 from gateway.ports import (
-    DecodedItem,
     NewRemoteSession,
     ParsedFrame,
     RemoteAddress,
     RemoteAsk,
     RemoteSession,
+    RemoteTurn,
     RemoteTurnEnd,
 )
 
-from .provisioning import AgentProvisioner, SyncedSettings, read_agent, spelled
-from .readers import ReceivedEvent, listed_event, read_body, read_page, require_id
+from .decoder import listed_event
+from .provisioning import AgentProvisioner, SyncedSettings, read_agent
+from .readers import CAS, ReceivedEvent, read_page, require_id
 from .requests import EventBody, answer_event, interrupt_event, message_event
 from .turn_stream import TurnStream
 
 OPENING_CUE = "input.accepted.send_message"
 """The event that begins a turn."""
+MAX_TURN_PAGES = 10_000
+"""So many pages of events are looked through for the beginning of a turn."""
 GONE_STATUSES = (400, 404, 409)
 """How a server refuses an agent or an environment that is no more."""
 
@@ -68,7 +72,7 @@ class Remote:
             agent=await self._provisioner.agent(opening.settings), environment_id=await self._provisioner.environment(),
             title=opening.title or None,
         )
-        session_id = _read_session(await self._post("/sessions", spelled(new))).session_id
+        session_id = _read_session(await self._post("/sessions", CAS.spell(new))).session_id
         self._settings.note(session_id, opening.settings)
         return session_id
 
@@ -78,32 +82,13 @@ class Remote:
     async def join(self, session_id: str) -> RemoteSession:
         return _read_session(await self._upstream.json("GET", f"/sessions/{quote(session_id, safe='')}"))
 
-    @generator_turn
-    async def start_turn(
+    def start_turn(
         self, session_id: str, command: m.SendMessage | m.Compact, settings: m.Settings | None = None,
-    ) -> AsyncGenerator[DecodedItem, None]:
-        if isinstance(command, m.Compact):
-            raise Unsupported("the upstream compacts by itself, and cannot be told to")
-        if settings is not None:
-            await self._settings.send_changes(session_id, settings)
-        accepted = (await self._send(session_id, [message_event(command)]))[-1]
-        cursor = require_id(accepted.id, "the event that was sent")
-        turn = TurnStream(self._upstream, session_id, accepted.turn_id, cursor, self._mint)
-        self._turns.put(session_id, turn)
-        async with aclosing(self._items_of(session_id, turn)) as items:
-            async for one in items:
-                yield one
+    ) -> RemoteTurn:
+        return GeneratorTurn(self._items(session_id, partial(self._new_turn, session_id, command, settings)))
 
-    @generator_turn
-    async def answer(
-        self, session_id: str, answers: Sequence[tuple[RemoteAsk, m.Answer]],
-    ) -> AsyncGenerator[DecodedItem, None]:
-        turn = self._turns.get(session_id) or await self._recalled(session_id)
-        await self._send(session_id, [answer_event(asked, given) for asked, given in answers])
-        turn.decoder.answered()
-        async with aclosing(self._items_of(session_id, turn)) as items:
-            async for one in items:
-                yield one
+    def answer(self, session_id: str, answers: Sequence[tuple[RemoteAsk, m.Answer]]) -> RemoteTurn:
+        return GeneratorTurn(self._items(session_id, partial(self._answered_turn, session_id, answers)))
 
     async def interrupt(self, session_id: str) -> None:
         await self._send(session_id, [interrupt_event()])
@@ -113,7 +98,27 @@ class Remote:
 
     # -- turns ----------------------------------------------------------------------------------------------------
 
-    async def _items_of(self, session_id: str, turn: TurnStream) -> AsyncGenerator[DecodedItem, None]:
+    async def _new_turn(
+        self, session_id: str, command: m.SendMessage | m.Compact, settings: m.Settings | None,
+    ) -> TurnStream:
+        if isinstance(command, m.Compact):
+            raise Unsupported("the upstream compacts by itself, and cannot be told to")
+        if settings is not None:
+            await self._settings.send_changes(session_id, settings)
+        accepted = (await self._send(session_id, [message_event(command)]))[-1]
+        cursor = require_id(accepted.id, "the event that was sent")
+        turn = TurnStream(self._upstream, session_id, accepted.turn_id, cursor, self._mint)
+        self._turns.put(session_id, turn)
+        return turn
+
+    async def _answered_turn(self, session_id: str, answers: Sequence[tuple[RemoteAsk, m.Answer]]) -> TurnStream:
+        turn = self._turns.get(session_id) or await self._recalled(session_id)
+        await self._send(session_id, [answer_event(asked, given) for asked, given in answers])
+        turn.decoder.answered()
+        return turn
+
+    async def _items(self, session_id: str, begin: Callable[[], Awaitable[TurnStream]]) -> ItemGenerator:
+        turn = await begin()
         async with aclosing(turn.items()) as items:
             async for one in items:
                 if isinstance(one, RemoteTurnEnd) and self._turns.get(session_id) is turn:
@@ -122,36 +127,24 @@ class Remote:
 
     async def _recalled(self, session_id: str) -> TurnStream:
         """The last turn of a session, decoded again from the list of its events."""
-        events = await self._last_turn(session_id)
+        events = await read_pages(
+            partial(read_page, self._upstream, f"/sessions/{session_id}/events", order="desc"),
+            is_last=lambda event: listed_event(event).cue == OPENING_CUE, max_pages=MAX_TURN_PAGES,
+        )
         if not events:
             raise BackendFailed(f"{self._upstream.name} knows of no turn in session '{session_id}'")
-        turn = TurnStream(self._upstream, session_id, listed_event(events[-1]).turn_id, "", self._mint)
-        for event in events:
-            # its events were given before
-            await turn.take(ParsedFrame("", event))
+        turn = TurnStream(self._upstream, session_id, listed_event(events[0]).turn_id, "", self._mint)
+        for event in reversed(events):
+            await turn.take(ParsedFrame("", event))  # its items were given before
         self._turns.put(session_id, turn)
         return turn
-
-    async def _last_turn(self, session_id: str) -> list[Mapping[str, Any]]:
-        found: list[Mapping[str, Any]] = []
-        query = {"limit": "100", "order": "desc"}
-        while True:
-            told = await self._upstream.json("GET", f"/sessions/{session_id}/events", query=query)
-            events, next_page = read_page(told, "events", self._upstream.name)
-            for event in events:
-                found.append(event)
-                if listed_event(event).cue == OPENING_CUE:
-                    return found[::-1]
-            if next_page is None:
-                return found[::-1]
-            query = {"limit": "100", "order": "desc", "page": next_page}
 
     # -- sending --------------------------------------------------------------------------------------------------
 
     async def _send(self, session_id: str, events: list[EventBody]) -> list[ReceivedEvent]:
         """The events as the server has taken them."""
-        told = await self._post(f"/sessions/{session_id}/events", spelled(NewEventsBody(events=events)))
-        accepted = read_body(SentEventsBody.row, told, "events")["events"]
+        told = await self._post(f"/sessions/{session_id}/events", CAS.spell(NewEventsBody(events=events)))
+        accepted = CAS.read(SentEventsBody.row, told, "events")["events"]
         if not accepted or not all(isinstance(one, dict) for one in accepted):
             raise BackendFailed(f"{self._upstream.name} does not tell which events it has taken")
         return [*map(listed_event, accepted)]
@@ -165,7 +158,7 @@ class Remote:
 
 
 def _read_session(body: Any) -> RemoteSession:
-    told = read_body(SessionBody.row, body, "a session")
+    told = CAS.read(SessionBody.row, body, "a session")
     agent = told["agent_id"] if told["agent"] is None else read_agent(told["agent"]).name
     return RemoteSession(
         session_id=require_id(told["session_id"], "a session"), agent=agent, title=told["title"],

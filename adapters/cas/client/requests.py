@@ -1,14 +1,13 @@
 """Makes the events that a CAS server takes, messages and answers of people, in the words of the dialect's table."""
 
-from collections.abc import Iterable
 from typing import Any
 
 import gateway.model as m
-from adapters.cas.bodies import Base64SourceBody, Body, DocumentBlockBody, ImageBlockBody, TextBlockBody, UrlSourceBody
+from adapters.cas.bodies import Base64SourceBody, DocumentBlockBody, ImageBlockBody, UrlSourceBody
 from gateway.errors import Unsupported
 from gateway.ports import RemoteAsk
 
-from .readers import builtin_cas_table
+from .readers import CAS
 
 EventBody = dict[str, Any]
 CANCELLED = "Nobody has answered: it was cancelled, or took too long."
@@ -33,7 +32,7 @@ def answer_event(asked: RemoteAsk, given: m.Answer) -> EventBody:
 
 
 def _event(message: str, **bindings: Any) -> EventBody:
-    made: EventBody = builtin_cas_table().message(message, **bindings)
+    made: EventBody = CAS.table.message(message, **bindings)
     return made
 
 
@@ -56,34 +55,22 @@ def _result(asked: RemoteAsk, given: m.Answer) -> tuple[m.Content, bool]:
 # -- content ----------------------------------------------------------------------------------------------------------
 
 def _blocks(said: m.Content) -> list[Any]:
-    return [*map(_spelled, _parts((m.TextPart(text=said),) if isinstance(said, str) else said))]
-
-
-def _parts(parts: Iterable[m.AnyPart]) -> Iterable[Body]:
     """Text, images and files; CAS has no other parts."""
-    for part in parts:
-        if isinstance(part, m.TextPart):
-            yield TextBlockBody(text=part.text)
-        elif isinstance(part, m.ImagePart):
-            yield ImageBlockBody(source=_source(part.url, part.media_type))
-        elif isinstance(part, m.FilePart):
-            yield _document(part)
+    return [_block(part) for part in m.parts_of(said) if isinstance(part, m.TextPart | m.ImagePart | m.FilePart)]
 
 
-def _document(file: m.FilePart) -> DocumentBlockBody:
-    if not file.url:
-        raise Unsupported(f"the file '{file.name}' is kept here, and cannot be handed to a server elsewhere")
-    return DocumentBlockBody(title=file.name, source=_source(file.url, file.media_type))
+def _block(part: m.TextPart | m.ImagePart | m.FilePart) -> Any:
+    if isinstance(part, m.TextPart):
+        return part
+    if isinstance(part, m.ImagePart):
+        return CAS.spell(ImageBlockBody(source=_source(part.url, part.media_type)))
+    if not part.url:
+        raise Unsupported(f"the file '{part.name}' is kept here, and cannot be handed to a server elsewhere")
+    return CAS.spell(DocumentBlockBody(title=part.name, source=_source(part.url, part.media_type)))
 
 
 def _source(url: str, media_type: str | None) -> Any:
     """A `data:` address is taken apart: servers that fetch addresses do not fetch those."""
-    head, comma, content = url.partition(",")
-    if not head.startswith("data:") or not comma or not head.endswith(";base64"):
-        return _spelled(UrlSourceBody(url=url))
-    told = head.removeprefix("data:").removesuffix(";base64").partition(";")[0]
-    return _spelled(Base64SourceBody(media_type=told or media_type or DEFAULT_MEDIA_TYPE, data=content))
-
-
-def _spelled(body: Body) -> Any:
-    return builtin_cas_table().object(body.row, body)
+    if (held := m.base64_of(url)) is None:
+        return CAS.spell(UrlSourceBody(url=url))
+    return CAS.spell(Base64SourceBody(media_type=held[0] or media_type or DEFAULT_MEDIA_TYPE, data=held[1]))

@@ -1,16 +1,16 @@
 """Decodes threads of CAS, which are scopes of sub-agents: their text comes whole or in previews, and counts once."""
 
+from functools import cache
 from typing import Any
 
 import gateway.model as m
-from gateway.client import NO_USAGE, StreamAssembler
+from gateway.client import NO_USAGE, StreamAssembler, decodes
 from gateway.errors import BackendFailed
 from gateway.ids import Mint
 from gateway.ports import BackendEvent
 
-from .readers import ReceivedEvent, cue_of_type, read_parts, simplified_content
+from .readers import CAS, ReceivedEvent, read_parts, simplified_content
 
-EVENT_KINDS = {"said.text": m.BlockKind.TEXT, "said.thinking": m.BlockKind.THINKING}
 RAW_KINDS = {"raw.start.text": m.BlockKind.TEXT, "raw.start.thinking": m.BlockKind.THINKING}
 
 
@@ -46,7 +46,8 @@ class ThreadDecoder:
 
     # -- messages -------------------------------------------------------------------------------------------------
 
-    def span_started(self, model: str) -> list[BackendEvent]:
+    @decodes("message.started")
+    def span_started(self, event: ReceivedEvent, /, model: str | None) -> list[BackendEvent]:
         """A message begins, unless its raw stream has begun it a moment ago."""
         if not (self._raw_id and self.assembler.writer.in_message and not self._spanned):
             return self._begin(model, spanned=True)
@@ -67,7 +68,7 @@ class ThreadDecoder:
             return m.StopReason.ERROR if outcome is m.Outcome.FAILED else m.StopReason.INTERRUPTED
         return self.stop_reason or (m.StopReason.TOOL_USE if self.assembler.writer.calls else m.StopReason.END_TURN)
 
-    def _begin(self, model: str, *, spanned: bool) -> list[BackendEvent]:
+    def _begin(self, model: str | None, *, spanned: bool) -> list[BackendEvent]:
         events = [*self.finish(), *self.assembler.begin(model=model or None)]
         self.stop_reason, self._spanned, self._raw_id = None, spanned, ""
         self._raw, self._raw_blocks = {}, 0
@@ -75,18 +76,20 @@ class ThreadDecoder:
 
     # -- words, whole ---------------------------------------------------------------------------------------------
 
-    def message(self, event: ReceivedEvent) -> list[BackendEvent]:
+    @decodes("said.text")
+    def message(self, event: ReceivedEvent, /, content: Any) -> list[BackendEvent]:
         """A whole message: its previews are decoded already."""
         events: list[BackendEvent] = []
-        for index, part in enumerate(read_parts(event.given["content"])):
+        for index, part in enumerate(read_parts(content)):
             if isinstance(part, m.TextPart):
                 events += self._whole(event.id, index, part.text, m.BlockKind.TEXT)
             elif isinstance(part, m.ImagePart):
                 events += self.assembler.image(part)
         return events
 
-    def thinking(self, event: ReceivedEvent) -> list[BackendEvent]:
-        return self._whole(event.id, 0, event.text("text"), m.BlockKind.THINKING, event.text("signature"))
+    @decodes("said.thinking")
+    def thinking(self, event: ReceivedEvent, /, text: str | None, signature: str | None) -> list[BackendEvent]:
+        return self._whole(event.id, 0, text or "", m.BlockKind.THINKING, signature or "")
 
     def _whole(
         self, event_id: str, index: int, text: str, kind: m.BlockKind, signature: str = ""
@@ -116,23 +119,23 @@ class ThreadDecoder:
 
     # -- words, event by event: `event_deltas[]` ------------------------------------------------------------------
 
-    def announced(self, event: ReceivedEvent) -> list[BackendEvent]:
-        event_id, kind = event.given["final_id"], EVENT_KINDS.get(cue_of_type(event.given["type"]))
-        if kind is not None and event_id is not None:
-            self._kinds.setdefault(event_id, kind)
+    @decodes("preview.started")
+    def announced(self, event: ReceivedEvent, /, final_id: str | None, type: str | None) -> list[BackendEvent]:
+        kind = event_kinds().get(type or "")
+        if kind is not None and final_id is not None:
+            self._kinds.setdefault(final_id, kind)
         return []
 
-    def grown(self, event: ReceivedEvent) -> list[BackendEvent]:
+    @decodes("preview.delta")
+    def grown(self, event: ReceivedEvent, /, final_id: str, index: Any, delta: str | None) -> list[BackendEvent]:
         """A delta of an event that was not announced is ignored: the event itself follows."""
-        given = event.given
-        event_id, index, text = given["final_id"], given["index"] or 0, given["delta"]
-        kind = self._kinds.get(event_id)
-        if kind is None or not isinstance(index, int) or text is None:
+        kind, index = self._kinds.get(final_id), index or 0
+        if kind is None or not isinstance(index, int) or delta is None:
             return []
-        preview = self._previews.get((event_id, index))
+        preview = self._previews.get((final_id, index))
         if preview is None:
-            preview = self._previews[event_id, index] = BlockPreview((event_id, index), kind)
-        return self._grow(preview, text)
+            preview = self._previews[final_id, index] = BlockPreview((final_id, index), kind)
+        return self._grow(preview, delta)
 
     def _grow(self, preview: BlockPreview, text: str) -> list[BackendEvent]:
         if preview.muted:
@@ -150,17 +153,19 @@ class ThreadDecoder:
 
     # -- words, block by block: `incremental_streaming_enabled` ---------------------------------------------------
 
-    def raw_started(self, event: ReceivedEvent) -> list[BackendEvent]:
-        message_id = event.given["message_id"] or event.id
+    @decodes("raw.message_start")
+    def raw_started(self, event: ReceivedEvent, /, message_id: str | None, model: str | None) -> list[BackendEvent]:
+        message_id = message_id or event.id
         if message_id == self._raw_id:
             return []
-        events = self._begin(event.text("model"), spanned=False)
+        events = self._begin(model, spanned=False)
         self._raw_id = message_id
         return events
 
-    def raw_block(self, event: ReceivedEvent) -> list[BackendEvent]:
+    @decodes(*RAW_KINDS, "raw.start.tool_use")
+    def raw_block(self, event: ReceivedEvent, /, index: Any) -> list[BackendEvent]:
         """A block after one that the raw stream leaves out waits for its event, which comes in its place."""
-        index, kind = event.given["index"], RAW_KINDS.get(event.cue)
+        kind = RAW_KINDS.get(event.cue)
         if not isinstance(index, int) or self._raw_blocks is None or index < self._raw_blocks:
             return []
         self._raw_blocks = index + 1 if index == self._raw_blocks else None
@@ -168,36 +173,32 @@ class ThreadDecoder:
             self._raw[index] = self._unseen(kind)
         return []
 
-    def raw_delta(self, event: ReceivedEvent) -> list[BackendEvent]:
-        given = event.given
-        index, text = given["index"], given["delta"]
+    @decodes("raw.delta.text", "raw.delta.thinking")
+    def raw_delta(self, event: ReceivedEvent, /, index: Any, delta: str | None) -> list[BackendEvent]:
         preview = self._raw.get(index) if isinstance(index, int) else None
-        return [] if preview is None or text is None else self._grow(preview, text)
+        return [] if preview is None or delta is None else self._grow(preview, delta)
 
-    def raw_signature(self, event: ReceivedEvent) -> list[BackendEvent]:
-        preview, signature = self._raw_preview(event), event.given["signature"]
+    @decodes("raw.delta.signature")
+    def raw_signature(self, event: ReceivedEvent, /, index: Any, signature: str | None) -> list[BackendEvent]:
+        preview = self._raw_preview(index)
         return [] if preview is None or signature is None else self.assembler.sign(preview.key, signature)
 
-    def raw_input(self, event: ReceivedEvent) -> list[BackendEvent]:
-        """The input of a call comes with the event of the call."""
-        return []
-
-    def raw_block_ended(self, event: ReceivedEvent) -> list[BackendEvent]:
-        preview = self._raw_preview(event)
+    @decodes("raw.stop")
+    def raw_block_ended(self, event: ReceivedEvent, /, index: Any) -> list[BackendEvent]:
+        preview = self._raw_preview(index)
         if preview is None:
             return []
         preview.muted = True
         return self.assembler.end(preview.key)
 
-    def _raw_preview(self, event: ReceivedEvent) -> BlockPreview | None:
+    def _raw_preview(self, index: Any) -> BlockPreview | None:
         """The block of a raw event, if it takes more."""
-        index = event.given["index"]
         preview = self._raw.get(index) if isinstance(index, int) else None
         return None if preview is None or preview.muted else preview
 
-    def raw_stop(self, event: ReceivedEvent) -> list[BackendEvent]:
-        meant = event.given["stop_reason"]
-        self.stop_reason = meant if isinstance(meant, m.StopReason) else None
+    @decodes("raw.message_delta")
+    def raw_stop(self, event: ReceivedEvent, /, stop_reason: m.StopReason | str | None) -> list[BackendEvent]:
+        self.stop_reason = stop_reason if isinstance(stop_reason, m.StopReason) else None
         return []
 
     # -- tools ----------------------------------------------------------------------------------------------------
@@ -238,6 +239,15 @@ STATUSES = {
     "scope.status.archived": m.ScopeStatus.ENDED,
 }
 """The status that each of these cues says, where the event has none of its own."""
+STOP_REASONS = {m.ScopeStatus.RUNNING: None, m.ScopeStatus.BLOCKED: m.StopReason.NEEDS_INPUT}
+"""Why a sub-agent has stopped, where its status says that."""
+
+
+@cache
+def event_kinds() -> dict[str, m.BlockKind]:
+    """The kind of text by the type of the event that has it."""
+    name = CAS.table.frame_name
+    return {name("said.text"): m.BlockKind.TEXT, name("said.thinking"): m.BlockKind.THINKING}
 
 
 class ThreadDecoders:
@@ -253,41 +263,49 @@ class ThreadDecoders:
         return self._scopes.get(thread_id, m.ROOT)
 
     def thread_of(self, event: ReceivedEvent) -> ThreadDecoder:
-        return self.by_scope[self._scopes.get(event.given["thread_id"], m.ROOT)]
+        return self.by_scope[self._scopes.get(event.thread_id, m.ROOT)]
 
     def thread_of_call(self, call_id: str) -> ThreadDecoder | None:
         return next((thread for thread in self.by_scope.values() if call_id in thread.assembler.open_calls), None)
 
-    def created(self, event: ReceivedEvent) -> list[BackendEvent]:
+    @decodes("scope.opened")
+    def created(
+        self, event: ReceivedEvent, /, parent_id: str | None, agent_id: str | None, agent_name: str | None,
+        role: str | None, caused_by: str | None,
+    ) -> list[BackendEvent]:
         thread_id = event.thread_id
         if not thread_id:
             raise BackendFailed("the upstream has made a thread, and does not name the thread")
         if thread_id in self._scopes:
             return []
-        if event.text("role") == COORDINATOR:
+        if role == COORDINATOR:
             self._scopes[thread_id] = m.ROOT
             return []
-        return self._open(thread_id, event)
-
-    def _open(self, thread_id: str, event: ReceivedEvent) -> list[BackendEvent]:
         scope_id = self._scopes[thread_id] = f"scope_{thread_id.removeprefix('sthr_')}"
         thread = self.by_scope[scope_id] = ThreadDecoder(self._mint, scope_id)
-        parent = self.scope_of(event.text("parent_id"))
+        parent = self.scope_of(parent_id or "")
         return [thread.assembler.writer.emit(m.ScopeOpened(
             parent=m.ROOT if self.by_scope[parent].over or parent == scope_id else parent,
-            call_id=event.text("caused_by") or None, title=event.text("agent_name") or None,
-            agent=event.text("agent_id").removeprefix("agent_") or None, role=event.text("role") or "child",
+            call_id=caused_by or None, title=agent_name or None,
+            agent=(agent_id or "").removeprefix("agent_") or None, role=role or "child",
         ))]
 
-    def changed(self, event: ReceivedEvent) -> list[BackendEvent]:
+    @decodes(*STATUSES)
+    def changed(
+        self, event: ReceivedEvent, /, parent_id: str | None, agent_id: str | None, agent_name: str | None,
+        role: str | None, caused_by: str | None, status: m.ScopeStatus | str | None = None,
+        why: m.StopReason | None = None,
+    ) -> list[BackendEvent]:
         """A thread that goes on from an earlier turn is opened anew: scopes live as long as a turn."""
-        thread_id, status = event.thread_id, _read_status(event)
-        if not thread_id or event.text("role") == COORDINATOR:
+        thread_id, status = event.thread_id, status if isinstance(status, m.ScopeStatus) else STATUSES[event.cue]
+        status = m.ScopeStatus.ENDED if status is m.ScopeStatus.ARCHIVED else status
+        if not thread_id or role == COORDINATOR:
             return []
         known = thread_id in self._scopes
         if not known and status is m.ScopeStatus.ENDED:
             return []  # it was archived, long after it had ended
-        events = [] if known else self._open(thread_id, event)
+        events = [] if known else self.created(
+            event, parent_id=parent_id, agent_id=agent_id, agent_name=agent_name, role=role, caused_by=caused_by)
         scope_id = self._scopes[thread_id]
         thread = self.by_scope[scope_id]
         if scope_id == m.ROOT or thread.over:
@@ -295,14 +313,19 @@ class ThreadDecoders:
         if status is not m.ScopeStatus.RUNNING:
             events += thread.finish()
         thread.over = status is m.ScopeStatus.ENDED
-        changed = m.ScopeStatusChanged(status=status, stop_reason=_read_stop_reason(event, status))
+        stop_reason = STOP_REASONS.get(status, why or m.StopReason.END_TURN)
+        changed = m.ScopeStatusChanged(status=status, stop_reason=stop_reason)
         return [*events, thread.assembler.writer.emit(changed)]
 
-    def mail(self, event: ReceivedEvent) -> list[BackendEvent]:
-        sender, recipient = self.scope_of(event.text("from_id")), self.scope_of(event.text("to_id"))
-        content, is_error = simplified_content(read_parts(event.given["content"])), bool(event.given["is_error"])
-        message = m.ScopeMessage(sender=sender, recipient=recipient, content=content, is_error=is_error)
-        return [self.by_scope[sender].assembler.writer.emit(message)]
+    @decodes("mail.sent", "mail.received")
+    def mail(
+        self, event: ReceivedEvent, /, from_id: str | None, to_id: str | None, content: Any, is_error: bool | None,
+    ) -> list[BackendEvent]:
+        sender, recipient = self.scope_of(from_id or ""), self.scope_of(to_id or "")
+        return [self.by_scope[sender].assembler.writer.emit(m.ScopeMessage(
+            sender=sender, recipient=recipient, content=simplified_content(read_parts(content)),
+            is_error=bool(is_error),
+        ))]
 
     def close(self, why: m.StopReason) -> list[BackendEvent]:
         """The ends of the threads that are still there, youngest first."""
@@ -313,19 +336,3 @@ class ThreadDecoders:
                 ended = m.ScopeStatusChanged(status=m.ScopeStatus.ENDED, stop_reason=why)
                 events.append(thread.assembler.writer.emit(ended))
         return events
-
-
-def _read_status(event: ReceivedEvent) -> m.ScopeStatus:
-    own = event.given.get("status")
-    if not isinstance(own, m.ScopeStatus):
-        return STATUSES[event.cue]
-    return m.ScopeStatus.ENDED if own is m.ScopeStatus.ARCHIVED else own
-
-
-def _read_stop_reason(event: ReceivedEvent, status: m.ScopeStatus) -> m.StopReason | None:
-    if status is m.ScopeStatus.RUNNING:
-        return None
-    if status is m.ScopeStatus.BLOCKED:
-        return m.StopReason.NEEDS_INPUT
-    why = event.given.get("why")
-    return why if isinstance(why, m.StopReason) else m.StopReason.END_TURN

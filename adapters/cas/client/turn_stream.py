@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack
+from functools import partial
 
 import orjson
 from multidict import MultiDict
@@ -13,6 +14,7 @@ from gateway.client import (
     HttpClient,
     Reconnector,
     SseEvent,
+    read_pages,
     upstream_status,
 )
 from gateway.errors import BackendFailed, ConnectionLost, GatewayError, TimedOut
@@ -20,13 +22,15 @@ from gateway.ids import Mint
 from gateway.json_values import read_exact_json
 from gateway.ports import DecodedItem, ParsedFrame
 
-from .decoder import Decoder
-from .readers import ReceivedEvent, listed_event, read_event, read_page
+from .decoder import Decoder, listed_event, read_event
+from .readers import ReceivedEvent, read_page
 from .thread_decoder import COORDINATOR, STATUSES
 
 DELTA_QUERY = MultiDict([("event_deltas[]", kind) for kind in PREVIEWED_TYPES])
 NOT_SERVED_STATUSES = (400, 404, 405, 501)
 """The statuses of a server that does not have a route."""
+MAX_THREAD_PAGES = 10_000
+"""So many pages of a thread's events are read."""
 THREAD_CUES = ("scope.opened", *STATUSES)
 """The events of a thread itself."""
 
@@ -93,8 +97,7 @@ class TurnStream:
 
     def _is_ours(self, event: ReceivedEvent) -> bool:
         """Whether an event belongs to no other turn of the session."""
-        turn_id = event.given["turn_id"]
-        return not turn_id or not self._turn_id or turn_id == self._turn_id
+        return not event.turn_id or not self._turn_id or event.turn_id == self._turn_id
 
     # -- the session's stream -------------------------------------------------------------------------------------
 
@@ -158,17 +161,9 @@ class TurnStream:
         return next((thread for thread in (sender, own) if thread and thread in self._threads), None)
 
     async def _unread_of(self, thread_id: str) -> list[ReceivedEvent]:
-        found: list[ReceivedEvent] = []
-        query = {"limit": "100", "order": "asc"}
-        after = {"after_id": self._threads[thread_id]} if self._threads[thread_id] else {}
-        while True:
-            told = await self._upstream.json(
-                "GET", f"{self._at}/threads/{thread_id}/events", query={**query, **after})
-            events, next_page = read_page(told, "the events of a thread", self._upstream.name)
-            found += map(listed_event, events)
-            if next_page is None or not events:
-                return found
-            after = {"page": next_page}
+        path, after = f"{self._at}/threads/{thread_id}/events", self._threads[thread_id]
+        events = await read_pages(partial(read_page, self._upstream, path, after=after), max_pages=MAX_THREAD_PAGES)
+        return [*map(listed_event, events)]
 
 
 def frame_of_event(event: SseEvent, before: str = "") -> ParsedFrame:

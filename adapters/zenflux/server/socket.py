@@ -10,16 +10,7 @@ from uuid import uuid4
 import orjson
 
 import gateway.model as m
-from adapters.zenflux.bodies import (
-    AcceptedFrame,
-    Body,
-    PongFrame,
-    RefusedFrame,
-    ResumedFrame,
-    StopBody,
-    StoppedFrame,
-    spell,
-)
+from adapters.zenflux.bodies import AcceptedFrame, PongFrame, RefusedFrame, ResumedFrame, StopBody, StoppedFrame, spell
 from adapters.zenflux.wire import ChatAbort, ChatSend, SessionResume
 from gateway.client import replace_lone_surrogates_in_steps
 from gateway.errors import Busy, GatewayError, Invalid
@@ -28,6 +19,7 @@ from gateway.http import ResumedSubscription, WebSocketWriter, dumps, validate
 from gateway.json_values import JsonLimitExceeded, Steps, read_json_in_steps
 from gateway.ports import StreamSlot
 from gateway.time_slices import run_in_slices
+from mappings.language import Body
 
 from .agents import AgentNotFound
 from .chat_service import ChatService, ConversationNotFound, FileNotFound, StartedRun

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace as changed
 
 import gateway.model as m
-from adapters.cas.client.decoder import Decoder
-from adapters.cas.client.readers import read_event
+from adapters.cas.client.decoder import Decoder, read_event
 from adapters.cas.server.stream_options import StreamOptions
 from gateway.errors import BackendFailed
 from gateway.ids import make_mint

@@ -1,29 +1,15 @@
 """Events as the table reads them: absent values are nothing, impossible ones are a failure in clear words."""
 
 from collections.abc import Mapping
+from inspect import signature
 from typing import Any
 
 import pytest
 
 import gateway.model as m
-from adapters.cas.client.decoder import EVENT_STEPS, PREVIEW_STEPS, Decoder
-from adapters.cas.client.readers import (
-    EVENT_BINDINGS,
-    MALFORMED,
-    PREVIEW_BINDINGS,
-    ReceivedEvent,
-    builtin_cas_table,
-    cue_of_type,
-    frame_decoder,
-    listed_event,
-    read_event,
-    read_fault,
-    read_parts,
-    read_stop_reason,
-    read_usage,
-    simplified_content,
-    usage_difference,
-)
+from adapters.cas.client.decoder import HANDLERS, MALFORMED, Decoder, frame_decoder, listed_event, read_event
+from adapters.cas.client.readers import CAS, PREVIEWS, ReceivedEvent, read_fault, read_parts, simplified_content
+from gateway.client import read_names, read_usage
 from gateway.errors import BackendFailed
 from gateway.ids import make_mint
 from gateway.ports.remote import ParsedFrame
@@ -79,24 +65,25 @@ def test_a_preview_names_its_event() -> None:
 
 
 def test_what_passes_is_not_kept() -> None:
-    assert {cue_of_type(type) for type in NEVER_KEPT} <= {*PREVIEW_BINDINGS, ""}
-    passing = {cue for cue, frames in builtin_cas_table()._draft.frames.items()
+    events = [listed_event({"type": type}) for type in NEVER_KEPT]
+    assert all(event.is_preview or not event.cue for event in events)
+    passing = {cue for cue, frames in CAS.table._draft.frames.items()
                if any(frame.envelope == "passing" for frame in frames)}
-    assert passing == PREVIEW_BINDINGS.keys()
-    assert PREVIEW_STEPS.keys() == passing - {"raw.message_stop"}, "which says nothing that the span does not"
+    assert passing == {cue for cue in CAS.table._draft.frames if cue.startswith(PREVIEWS)}
+    unread = {"raw.message_stop", "raw.delta.tool_use"}
+    assert HANDLERS.keys() & passing == passing - unread, "the span and the event of the call say the same"
     assert told("event_delta").is_preview and not told("agent.message").is_preview
 
 
 def test_every_event_that_is_read_is_known_to_the_table() -> None:
-    known = builtin_cas_table()._draft.frames
-    assert EVENT_BINDINGS.keys() <= known.keys() and EVENT_STEPS.keys() - {MALFORMED} <= EVENT_BINDINGS.keys()
-    kept = {cue for cue, frames in known.items() if any(not frame.write_only for frame in frames)}
-    assert kept == EVENT_BINDINGS.keys() | PREVIEW_BINDINGS.keys()
-    forms = builtin_cas_table()._spellings.forms(("json",)).values()
+    known = CAS.table._draft.frames
+    assert HANDLERS.keys() - {MALFORMED} <= known.keys()
+    forms = CAS.table._spellings.forms(("json",)).values()
     spellings = [one for rows in forms for spellings in rows.values() for one in spellings]
-    for cue, names in {**EVENT_BINDINGS, **PREVIEW_BINDINGS}.items():
+    for cue, names in read_names(HANDLERS).items():
         bound = [{one.name for one in spelling.readers} for spelling in spellings if spelling.cue == cue]
-        assert bound and all({*names} <= each for each in bound), cue
+        optional = {name for name, one in signature(HANDLERS[cue]).parameters.items() if one.default is None}
+        assert cue == MALFORMED or (bound and all({*names} - optional <= each for each in bound)), cue
     assert frame_decoder().find("agent.message", {}) is not None
 
 
@@ -105,7 +92,7 @@ def test_every_event_that_is_read_is_known_to_the_table() -> None:
 def test_what_is_not_there_is_nothing() -> None:
     message, thought = told("agent.message"), told("agent.thinking", thinking=None)
     call = told("agent.tool_use", name="t")
-    assert (message.given["content"], message.thread_id, thought.text("text")) == (None, "", "")
+    assert (message.given["content"], message.thread_id, thought.given["text"]) == (None, "", None)
     assert call.given["call"] == {"name": "t", "input": None, "permission": None}
     assert read_parts(message.given["content"]) == ()
     assert simplified_content(read_parts(told("agent.message", content="").given["content"])) == ""
@@ -173,7 +160,7 @@ def test_usage_is_counted(name: str) -> None:
     assert read_usage(told("span.model_request_end", **{name: body}).given["usage"]) == m.Usage(input_tokens=5)
     assert read_usage(told("span.model_request_end").given["usage"]) == m.Usage()
     total, known = m.Usage(input_tokens=5, output_tokens=1), m.Usage(input_tokens=2, output_tokens=3)
-    assert usage_difference(total, known) == m.Usage(input_tokens=3)
+    assert total.beyond(known) == m.Usage(input_tokens=3)
 
 
 @pytest.mark.parametrize(("error", "code", "retryable", "again"), [
@@ -188,10 +175,10 @@ def test_usage_is_counted(name: str) -> None:
 ])
 def test_errors_are_faults(error: dict[str, Any], code: m.FaultCode, retryable: bool, again: bool) -> None:
     event = told("session.error", error={"message": "It broke.", **error})
-    fault = read_fault(event)
+    fault = read_fault(event.given["fault"], is_retried=again)
     assert (fault.code, fault.message, fault.retryable) == (code, "It broke.", retryable)
     assert event.cue == ("fault.retried" if again else "fault.raised")
-    assert read_fault(told("session.error")).message
+    assert read_fault(told("session.error").given["fault"]).message
 
 
 @pytest.mark.parametrize(("word", "meant"), [
@@ -201,7 +188,8 @@ def test_errors_are_faults(error: dict[str, Any], code: m.FaultCode, retryable: 
     (None, m.StopReason.END_TURN),
 ])
 def test_why_a_turn_has_ended(word: str | None, meant: m.StopReason) -> None:
-    assert read_stop_reason(told("session.status_idle", stop_reason={"type": word}).given["stop_reason"]) is meant
+    [*_, ended] = Decoder(make_mint("t")).take(told("session.status_idle", stop_reason={"type": word}))
+    assert ended.stop_reason is meant
 
 
 def test_words_of_the_table_are_members() -> None:

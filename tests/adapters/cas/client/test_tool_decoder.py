@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 import gateway.model as m
-from adapters.cas.client.readers import cue_of_type
+from adapters.cas.client.decoder import listed_event
 from adapters.cas.client.tool_decoder import ORIGINS
 from gateway.ports.remote import ParsedFrame
 from tests.adapters.cas.client.test_thread_decoder import frame, heard
@@ -37,7 +37,7 @@ CALLS = {
 
 
 def test_every_call_has_an_origin() -> None:
-    assert {cue_of_type(kind): origin for kind, origin in CALLS.items()} == ORIGINS
+    assert {listed_event({"type": kind, "name": "t"}).cue: origin for kind, origin in CALLS.items()} == ORIGINS
 
 
 @pytest.mark.parametrize(("kind", "origin"), CALLS.items())

@@ -1,0 +1,63 @@
+"""The table with which a client role reads what a server says: what does not fit is a failure of the server."""
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from importlib import import_module
+from typing import Any, TypeVar
+
+import msgspec
+
+from gateway.errors import BackendFailed
+from gateway.field_errors import describe_struct_error
+from gateway.ports import Framing
+
+from .bodies import Body
+from .frame_decoder import FrameDecoder, UnreadableBody
+from .load import builtin_table
+from .table import Table
+
+Bindings = dict[str, Any]
+"""What a row of the table has read, by the names of the row."""
+
+
+Read = TypeVar("Read")
+
+
+class ServerTable:
+    """The built-in table of a dialect: a server knows nothing of the overrides of this deployment.
+
+    The dialect is imported when its table is first needed, because a dialect imports its client role.
+    """
+
+    def __init__(self, package: str, *framings: Framing) -> None:
+        self._package, self._framings = package, framings
+
+    @cached_property
+    def table(self) -> Table:
+        return builtin_table(import_module(self._package).DIALECT)
+
+    def frames(
+        self, wanted: Mapping[str, Sequence[str]] | None = None, always: Sequence[str] = ()
+    ) -> FrameDecoder:
+        """The frames as the table reads them; of each cue only what is `wanted` is bound, and `always` this."""
+        return self.table.decoder(*self._framings, wanted=wanted, always=always)
+
+    # -- bodies -------------------------------------------------------------------------------------------------------
+
+    def spell(self, body: Body) -> Any:
+        """The body as its row spells it."""
+        return self.table.object(body.row, body)
+
+    def read(self, row: str, body: Any, what: str = "") -> Bindings:
+        """The bindings of a body. Raises `BackendFailed`, which says `what` of the server does not fit."""
+        try:
+            return self.table.read_object(row, body)
+        except UnreadableBody as error:
+            raise BackendFailed(f"{what or row} of the server cannot be understood: {error}") from None
+
+    def read_as(self, kind: type[Read], row: str, body: Any, what: str) -> Read:
+        """A body as a struct whose fields have the names of the row. Raises `BackendFailed`."""
+        try:
+            return msgspec.convert(self.read(row, body, what), kind)
+        except msgspec.ValidationError as error:
+            raise BackendFailed(f"{what} of the server cannot be understood: {describe_struct_error(error)}") from None
