@@ -13,7 +13,7 @@ from bench.model_service import answer
 from bench.protocols import AapProtocol, Workload, words
 from bench.report import Row
 from gateway.backends.llm.openai import ChatCompletionsDecoder
-from gateway.backends.llm.toolbox import LlmToolbox
+from gateway.backends.toolbox import Toolbox
 from gateway.client import HttpClient, SecretFilter, StreamAssembler
 from gateway.client.transport.sse_decoder import SseDecoder
 from gateway.ports import BackendEvent, Frame, Projector
@@ -54,7 +54,7 @@ def decode_response(pieces: Sequence[bytes]) -> list[BackendEvent]:
     numbers = count(1)
     scribe = StreamAssembler(lambda prefix: f"{prefix}_{next(numbers)}", secret_filter=SecretFilter((KEY,)))
     decoder = SseDecoder()
-    reading = ChatCompletionsDecoder(scribe, LlmToolbox.empty(), set(), HttpClient("http://127.0.0.1"))
+    reading = ChatCompletionsDecoder(scribe, Toolbox.empty(), set(), HttpClient("http://127.0.0.1"))
     said = scribe.begin(model="bench")
     for piece in pieces:
         reading.feed(decoder.feed(piece), said)

@@ -1,5 +1,7 @@
 """The skills of a session for models: their names in the system text, and the tool that reads them."""
 
+from pathlib import Path
+
 import gateway.model as m
 from gateway.errors import GatewayError
 from gateway.json_values import JsonObject
@@ -21,14 +23,17 @@ READ_SKILL = m.ToolSpec(
 MAX_CHARS = 100_000
 """How much of a file one call returns."""
 HEADING = f"You have these skills. Before you do what one is for, read it with the tool {READ_SKILL.name}."
+FILES_HEADING = "You have these skills. Before you do what one is for, read its file."
 
 
-def with_skills(system: str | None, settings: m.Settings) -> str | None:
-    """A system text that names the skills of the session, if it has any."""
+def with_skills(system: str | None, settings: m.Settings, folder: Path | None = None) -> str | None:
+    """A system text that names the skills of the session, if it has any; `folder` is where their files are."""
     if not settings.skills:
         return system
-    lines = "\n".join(f"- {skill.name}: {' '.join(skill.description.split())}" for skill in settings.skills)
-    return "\n\n".join(filter(None, (system, f"{HEADING}\n{lines}")))
+    lines = [f"- {skill.name}: {' '.join(skill.description.split())}"
+             + (f" File: {folder / skill.name / m.SKILL_FILE}" if folder is not None else "")
+             for skill in settings.skills]
+    return "\n\n".join(filter(None, (system, "\n".join((HEADING if folder is None else FILES_HEADING, *lines)))))
 
 
 def skill_tools(turn: Turn) -> list[Tool]:

@@ -42,7 +42,7 @@ class ToolExecutor:
         """
         calls = [c for c in (self._writer.calls if calls is None else calls) if c.origin is not m.ToolOrigin.PROVIDER]
         refused = [call for call in calls if call.permission is m.Permission.DENY or is_planning(self._turn)]
-        waiting = [call for call in calls if call not in refused and _needs_answer(call, self._turn)]
+        waiting = [call for call in calls if call not in refused and needs_answer(call, self._turn)]
         ready = [call for call in calls if call not in refused and call not in waiting]
         for call in refused:
             yield self._return(call, f"{CALL_DENIED}: the session does not allow it", is_error=True)
@@ -55,7 +55,7 @@ class ToolExecutor:
             return
         for call in waiting:
             yield self._status(call, m.ToolStatus.AWAITING_INPUT)
-        answers = await self._turn.ask(*map(_ask_about, waiting), scope_id=self._writer.scope_id)
+        answers = await self._turn.ask(*map(ask_about, waiting), scope_id=self._writer.scope_id)
         for settled in self._settle(waiting, answers):
             yield settled
         async with _RunningCalls(self._execute, _granted(waiting, answers)) as running:
@@ -158,12 +158,13 @@ def _granted(calls: Sequence[m.ToolCall], answers: Sequence[m.Answer]) -> list[m
             if isinstance(answer, m.DecidePermission) and answer.granted]
 
 
-def _needs_answer(call: m.ToolCall, turn: Turn) -> bool:
+def needs_answer(call: m.ToolCall, turn: Turn) -> bool:
     """Whether a person or the client must answer; in a headless turn a call that would ask is allowed."""
     return call.origin is m.ToolOrigin.CLIENT or (call.permission is m.Permission.ASK and not is_headless(turn))
 
 
-def _ask_about(call: m.ToolCall) -> m.AnyAsk:
+def ask_about(call: m.ToolCall) -> m.AnyAsk:
+    """The ask for a call: for its result if the client runs it, otherwise for permission."""
     if call.origin is m.ToolOrigin.CLIENT:
         return m.ClientToolAsk(call=call)
     return m.PermissionAsk(call=call, description=f"Run {call.display_name or call.name}?")

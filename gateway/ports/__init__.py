@@ -59,6 +59,7 @@ from .remote import (
     RemoteSession,
     RemoteTurn,
     RemoteTurnEnd,
+    SessionPlaces,
     Timeouts,
 )
 from .resources import (
@@ -153,6 +154,7 @@ __all__ = [
     "ResumableBackend",
     "ScopedEvent",
     "SessionHead",
+    "SessionPlaces",
     "SessionService",
     "SettingsReload",
     "SkillReader",

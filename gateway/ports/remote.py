@@ -111,6 +111,15 @@ class RemoteSession(Struct, frozen=True, kw_only=True):
     updated_at: float | None = None
 
 
+class SessionPlaces(Struct, frozen=True, kw_only=True):
+    """What of a session a server has a place for, beside messages."""
+
+    client_tools: bool = False
+    """Tools that the server's agent calls and its client runs: those of the gateway can be among them."""
+    mcp_servers: bool = False
+    """MCP servers that the server itself connects to, without a token."""
+
+
 class RemoteTurn(Protocol):
     """A turn at the server, read as it happens; to iterate over it gives the items one by one.
 
@@ -132,6 +141,8 @@ class Remote(Protocol):
     supports_permissions: bool
     """Whether the dialect can say which tools a server may use, and for which it must ask."""
 
+    async def places(self) -> SessionPlaces:
+        """What of a session the server has a place for."""
     async def about(self) -> m.AgentCard:
         """The server's description of the agent; little more than a name if the dialect has no description."""
     async def open(self, opening: NewRemoteSession) -> str:

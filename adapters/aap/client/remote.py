@@ -28,6 +28,7 @@ from gateway.ports import (
     RemoteSession,
     RemoteTurn,
     RemoteTurnEnd,
+    SessionPlaces,
 )
 from mappings.language import DecodedFrame
 
@@ -93,6 +94,9 @@ class Remote:
         self._card: m.AgentCard | None = None
         self._memory = SessionMemory[RemoteSessionState]()
         self._streams: dict[str, TurnStream] = {}
+
+    async def places(self) -> SessionPlaces:
+        return SessionPlaces(client_tools=(await self._known_card()).capabilities.client_tools)
 
     async def about(self) -> m.AgentCard:
         self._card = read_agent_card(await self._upstream.json("GET", "/meta"), self._upstream.name, self._agent)

@@ -34,6 +34,7 @@ from gateway.ports import (
     RemoteAsk,
     RemoteSession,
     RemoteTurnEnd,
+    SessionPlaces,
 )
 from mappings.language import UnreadableBody
 
@@ -92,6 +93,9 @@ class Remote:
         self._mint = make_mint()
 
     # -- beside chats ---------------------------------------------------------------------------------------------
+
+    async def places(self) -> SessionPlaces:
+        return SessionPlaces()
 
     async def about(self) -> m.AgentCard:
         """Blade has models and a version, and nothing else."""

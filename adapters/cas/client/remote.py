@@ -19,6 +19,7 @@ from gateway.ports import (
     RemoteSession,
     RemoteTurn,
     RemoteTurnEnd,
+    SessionPlaces,
 )
 
 from .decoder import listed_event
@@ -55,6 +56,9 @@ class Remote:
         """The turns that run or wait; one that was forgotten is read again from the server."""
         self._settings = SyncedSettings(self._post, self._provisioner.own_tools)
         self._mint = make_mint()
+
+    async def places(self) -> SessionPlaces:
+        return SessionPlaces(client_tools=True, mcp_servers=True)
 
     async def about(self) -> m.AgentCard:
         return await self._provisioner.card()

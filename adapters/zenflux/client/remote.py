@@ -14,7 +14,15 @@ from adapters.zenflux.wire import DIALECT_NAME, MAX_TITLE
 from gateway.client import HttpClient, SessionMemory, WebSocketConnector, generator_turn
 from gateway.errors import BackendFailed, GatewayError, Unsupported
 from gateway.ids import make_mint
-from gateway.ports import DecodedItem, NewRemoteSession, RemoteAddress, RemoteAsk, RemoteSession, RemoteTurnEnd
+from gateway.ports import (
+    DecodedItem,
+    NewRemoteSession,
+    RemoteAddress,
+    RemoteAsk,
+    RemoteSession,
+    RemoteTurnEnd,
+    SessionPlaces,
+)
 
 from . import agent_card
 from .readers import Bindings, read_bodies, read_body, unwrap
@@ -49,6 +57,9 @@ class Remote:
         self._runs_read: dict[str, RemoteRun] = {}
         self._parked = SessionMemory[RemoteRun](MAX_OPEN_CONNECTIONS)
         self._runs = SessionMemory[str](MAX_SESSIONS)
+
+    async def places(self) -> SessionPlaces:
+        return SessionPlaces()
 
     async def about(self) -> m.AgentCard:
         return await agent_card.fetch_agent_card(self._upstream, self._agent, DIALECT_NAME)

@@ -9,10 +9,11 @@ from typing import Any, TypeVar
 import msgspec
 import structlog
 
+import gateway.model as m
 from gateway.client import SessionMemory
 from gateway.errors import BackendFailed, GatewayError, Interrupted
 
-from .json_rpc import JsonRpcPeer, result_or_raise
+from .json_rpc import JsonRpcPeer, RequestRefused, result_or_raise
 from .process import ChildProcess
 from .session_folder import SessionFolder
 from .settings import AcpSettings
@@ -22,6 +23,8 @@ from .wire import (
     INVALID,
     NOT_FOUND,
     PROTOCOL_VERSION,
+    ConfigOption,
+    ConfigResult,
     InitializeResult,
     NewSessionResult,
     PermissionParams,
@@ -46,12 +49,16 @@ Shape = TypeVar("Shape")
 
 
 class AcpSession:
-    """One session of the agent: the gateway's session id, the folder, and the queue of updates while a turn runs."""
+    """One session of the agent: the gateway's session id, the folder, its options, and the queue of a running turn."""
 
-    __slots__ = ("folder", "gateway_session_id", "session_id", "updates")
+    __slots__ = ("choices", "folder", "gateway_session_id", "session_id", "updates")
 
-    def __init__(self, session_id: str, gateway_session_id: str, folder: SessionFolder) -> None:
+    def __init__(
+        self, session_id: str, gateway_session_id: str, folder: SessionFolder, choices: Sequence[ConfigOption] = (),
+    ) -> None:
         self.session_id, self.gateway_session_id, self.folder = session_id, gateway_session_id, folder
+        self.choices = choices
+        """What the session can be set to, and is set to."""
         self.updates: UpdateQueue | None = None
 
     def end_turn(self) -> None:
@@ -124,15 +131,29 @@ class AcpAgent:
         wanted = {"cwd": str(folder.path), "mcpServers": list(mcp_servers)}
         result = await self._peer.request("session/new", wanted, self._settings.answer_seconds)
         made = decode_as("session/new", result, NewSessionResult)
-        return self._remember(AcpSession(made.session_id, gateway_session_id, folder))
+        return self._remember(AcpSession(made.session_id, gateway_session_id, folder, config_choices(result)))
 
     async def load_session(
         self, session_id: str, gateway_session_id: str, folder: SessionFolder, mcp_servers: Sequence[dict[str, Any]],
     ) -> AcpSession:
         """Load a session of an earlier process; the history that the agent repeats is ignored."""
         wanted = {"sessionId": session_id, "cwd": str(folder.path), "mcpServers": list(mcp_servers)}
-        await self._peer.request("session/load", wanted, self._settings.answer_seconds)
-        return self._remember(AcpSession(session_id, gateway_session_id, folder))
+        result = await self._peer.request("session/load", wanted, self._settings.answer_seconds)
+        return self._remember(AcpSession(session_id, gateway_session_id, folder, config_choices(result)))
+
+    async def configure(self, session: AcpSession, settings: m.Settings, model: str | None) -> None:
+        """Set the options that the agent offers to what the session has chosen, its model among them."""
+        for option in session.choices:
+            chosen = settings.options.get(option.id) or (model if option.category == "model" else None)
+            if chosen is None or chosen == option.current_value or not option.offers(chosen):
+                continue
+            wanted = {"sessionId": session.session_id, "configId": option.id, "value": chosen}
+            try:
+                result = await self._peer.request("session/set_config_option", wanted, self._settings.answer_seconds)
+            except RequestRefused as error:
+                log.warning("acp_option_refused", session=session.gateway_session_id, reason=error.message)
+            else:
+                session.choices = config_choices(result) or session.choices
 
     async def close_session(self, gateway_session_id: str) -> None:
         """The gateway's session was deleted; close the agent's session if the agent can."""
@@ -253,6 +274,14 @@ def decode_as(method: str, raw: msgspec.Raw, shape: type[Shape]) -> Shape:
         return msgspec.json.decode(raw, type=shape)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise _InvalidMessage(f"the agent said something in {method} that cannot be read: {error}") from None
+
+
+def config_choices(raw: msgspec.Raw) -> tuple[ConfigOption, ...]:
+    """The options in the result of a method; none if it has none, or none that can be read."""
+    try:
+        return msgspec.json.decode(raw, type=ConfigResult).choices
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return ()
 
 
 def _prompt_result(result: RpcMessage | GatewayError) -> PromptResult | GatewayError:

@@ -21,7 +21,7 @@ from .agent import AcpAgent, AcpSession
 from .json_rpc import RequestRefused
 from .mcp_relay import McpRelay, mcp_server_params
 from .process import ProcessSupervisor
-from .prompt import PromptOptions, addresses_in, opening_blocks, prompt_blocks
+from .prompt import PromptOptions, addresses_in, opening_blocks, prompt_blocks, write_skills
 from .session_folder import SessionFolder
 from .settings import AcpSettings
 from .turn import AcpTurn
@@ -104,13 +104,16 @@ class AcpBackend:
             place, is_new = await self._place(turn, agent)
             if is_new:
                 yield m.SessionUpdated(metadata=_with_session_id(turn.metadata, place.session_id))
+            await agent.configure(place, turn.settings, command.model or turn.settings.model)
             how = PromptOptions(
                 images=agent.capabilities.takes_images, refused=await self._refused(command),
                 trust_uploads=self._trust_uploads,
             )
             blocks = await asyncio.to_thread(prompt_blocks, command, place.folder, how)
-            prompt = [*(opening_blocks(turn) if is_new else ()), *blocks]
-            async with AcpTurn(turn, agent, place, prompt, self._settings.cancel_seconds) as acp_turn:
+            if is_new:
+                skills = await write_skills(turn, place.folder, trust_uploads=self._trust_uploads)
+                blocks = [*opening_blocks(turn, skills), *blocks]
+            async with AcpTurn(turn, agent, place, blocks, self._settings.cancel_seconds) as acp_turn:
                 while events := await acp_turn.read():
                     yield events
 

@@ -1,16 +1,18 @@
 """A message as ACP content blocks: text, images if the agent takes them, and files as links."""
 
+import asyncio
 import base64
 import binascii
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
 import msgspec
 
 import gateway.model as m
+from gateway.backends.skills import with_skills
 from gateway.errors import Invalid, Unsupported
 from gateway.ports import Turn
 
@@ -18,6 +20,8 @@ from .session_folder import SessionFolder
 
 MAX_HISTORY_CHARS = 100_000
 """At most so many characters of the earlier conversation are sent to a new session of the agent, the latest ones."""
+SKILLS_FOLDER = "skills"
+"""The skills of a session are below this folder of its own."""
 ROLE_NAMES = {m.Role.USER: "User", m.Role.ASSISTANT: "Assistant", m.Role.TOOL: "Tool result", m.Role.SYSTEM: "Summary"}
 
 ContentBlock = dict[str, Any]
@@ -49,9 +53,23 @@ def addresses_in(command: m.SendMessage) -> set[str]:
     return {url for url in urls if not url.startswith("data:")}
 
 
-def opening_blocks(turn: Turn) -> list[ContentBlock]:
-    """What a new session of the agent must know: the system prompt and the earlier conversation."""
-    system, before = turn.settings.system, _transcript(turn.history[:-1])
+async def write_skills(turn: Turn, folder: SessionFolder, *, trust_uploads: bool) -> Path:
+    """Write the text files of the session's skills to its folder, where the agent can read them; nobody runs them."""
+    for skill in turn.settings.skills or ():
+        main = await turn.read_skill(skill.name)
+        for path in (main.path, *main.files):
+            found = main if path == main.path else await turn.read_skill(skill.name, path)
+            if found.text is not None:
+                names = PurePosixPath(found.path).parts
+                names = names if trust_uploads else tuple(map(m.upload_name, names))
+                place = PurePosixPath(SKILLS_FOLDER, skill.name, *names)
+                await asyncio.to_thread(folder.write, str(place), found.text)
+    return folder.path / SKILLS_FOLDER
+
+
+def opening_blocks(turn: Turn, skills: Path) -> list[ContentBlock]:
+    """What a new session of the agent must know: the system prompt, its skills, and the earlier conversation."""
+    system, before = with_skills(turn.settings.system, turn.settings, skills), _transcript(turn.history[:-1])
     said = [_text(system)] if system else []
     return [*said, _text(f"Earlier in this conversation:\n\n{before}")] if before else said
 

@@ -1,6 +1,7 @@
 """The messages of the Agent Client Protocol as structs, and the lines that they are sent in."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -134,6 +135,41 @@ class InitializeResult(_CamelStruct, frozen=True, kw_only=True):
     def mcp_transports(self) -> frozenset[str]:
         declared = self.agent_capabilities and self.agent_capabilities.mcp_capabilities
         return frozenset(name for name in ("http", "sse") if declared and getattr(declared, name))
+
+
+class ConfigChoice(_CamelStruct, frozen=True, kw_only=True):
+    """A value of a configuration option, or a group of values."""
+
+    value: str = ""
+    options: "tuple[ConfigChoice, ...]" = ()
+
+
+class ConfigOption(_CamelStruct, frozen=True, kw_only=True):
+    """Something that a session of the agent can be set to, one of several values."""
+
+    id: str
+    current_value: str
+    options: tuple[ConfigChoice, ...]
+    category: Any = None
+
+    def offers(self, value: str) -> bool:
+        return any(value in (choice.value, *(inner.value for inner in choice.options)) for choice in self.options)
+
+
+class ConfigResult(_CamelStruct, frozen=True, kw_only=True):
+    """The part of the result of `session/new`, `session/load` and `session/set_config_option` that has the options."""
+
+    config_options: Any = None
+
+    @property
+    def choices(self) -> tuple[ConfigOption, ...]:
+        """The options that have values to choose from; those that cannot be read are left out."""
+        told = self.config_options if isinstance(self.config_options, list) else []
+        found = []
+        for one in told:
+            with suppress(msgspec.ValidationError):
+                found.append(msgspec.convert(one, ConfigOption))
+        return tuple(found)
 
 
 class NewSessionResult(_CamelStruct, frozen=True, kw_only=True):

@@ -11,7 +11,7 @@ from .settings import AguiSettings
 
 
 def _make(settings: Mapping[str, Any], context: BackendContext) -> MadeBackend:
-    return MadeBackend(AguiBackend(AguiSettings.model_validate(settings)))
+    return MadeBackend(AguiBackend(AguiSettings.model_validate(settings), context.addresses))
 
 
 KIND = BackendKind(

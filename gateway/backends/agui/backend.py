@@ -1,11 +1,13 @@
 """The agui backend: a turn is one run of an AG-UI agent, and one more after every ask of a run."""
 
 from collections.abc import Sequence
+from contextlib import aclosing
 
 import gateway.model as m
-from gateway.client import BackendOutputs, EventStream, HttpClient
+from gateway.backends.gateway_tools import GatewayTools
+from gateway.client import AddressPolicy, BackendOutputs, EventStream, HttpClient
 from gateway.errors import BackendFailed, Interrupted, Unsupported
-from gateway.ports import BackendEvent, Turn
+from gateway.ports import Addresses, BackendEvent, Turn
 
 from .messages import run_input
 from .settings import AguiSettings
@@ -16,8 +18,9 @@ from .wire import decode_frame
 class AguiBackend:
     """One URL for all sessions; each session is a thread of the agent."""
 
-    def __init__(self, settings: AguiSettings) -> None:
+    def __init__(self, settings: AguiSettings, addresses: Addresses | None = None) -> None:
         self._settings = settings
+        self._addresses: Addresses = addresses or AddressPolicy()
         self._upstream = settings.upstream
 
     async def close(self) -> None:
@@ -31,35 +34,44 @@ class AguiBackend:
         return self._events(turn, answers)
 
     async def _events(self, turn: Turn, answers: Sequence[m.Answer] | None) -> BackendOutputs:
-        """Run the agent until a run leaves no asks; `answers` are those to the asks of an earlier run."""
-        state = AguiTurn(turn, AguiSessionState.of(turn, self._settings.url))
-        if answers is not None:
-            state.take_up()
-            if results := state.settle(state.stored_asks(), answers):
-                yield results
-        elif not isinstance(turn.command, m.SendMessage):
+        """Run the agent until a run leaves nothing open; `answers` are those to the asks of an earlier run."""
+        if answers is None and not isinstance(turn.command, m.SendMessage):
             raise Unsupported("the agent is sent the whole conversation, which cannot be compacted from here")
-        for _ in range(self._settings.max_runs):
-            body = run_input(
-                turn, state.entries, thread_id=state.memory.thread_id, state=state.decoder.shared.state, ids=state.ids,
-                forward=self._settings.forward, resume=state.resume,
-            )
-            if started := state.note(state.decoder.start()):
-                yield started
-            async with self._upstream.stream("POST", "", body) as stream:
-                response = RunResponse(stream, state, self._upstream)
-                while events := await response.read():
-                    yield events
-            if state.is_cancelled:
-                raise Interrupted("the agent's run was cancelled")
-            if paused := state.pause():
-                yield paused
-            pending = state.decoder.pending
-            if not pending:
-                return
-            if results := state.settle(pending, await turn.ask(*(asked.ask for asked, _ in pending))):
-                yield results
-        yield state.give_up()
+        async with GatewayTools(turn, self._addresses) as tools:
+            for notice in tools.notices:
+                yield notice
+            state = AguiTurn(turn, AguiSessionState.of(turn, self._settings.url), tools)
+            if answers is not None:
+                state.take_up()
+            for runs_left in range(self._settings.max_runs, -1, -1):
+                if answers is not None:
+                    async with aclosing(state.calls.run(answers)) as events_of_calls:
+                        async for event in events_of_calls:
+                            yield state.ran(event)
+                    if results := state.settle():
+                        yield results
+                if not runs_left:
+                    break
+                body = run_input(
+                    turn, state.entries, state.settings, thread_id=state.memory.thread_id,
+                    state=state.decoder.shared.state, ids=state.ids, forward=self._settings.forward,
+                    resume=state.resume,
+                )
+                if started := state.note(state.decoder.start()):
+                    yield started
+                async with self._upstream.stream("POST", "", body) as stream:
+                    response = RunResponse(stream, state, self._upstream)
+                    while events := await response.read():
+                        yield events
+                if state.is_cancelled:
+                    raise Interrupted("the agent's run was cancelled")
+                if paused := state.pause():
+                    yield paused
+                if not state.decoder.pending:
+                    return
+                people = state.calls.people
+                answers = await turn.ask(*(asked.ask for asked in people)) if people else ()
+            yield state.give_up()
 
 
 class RunResponse:

@@ -137,7 +137,8 @@ class AguiDecoder:
     def _open_asks(self) -> list[PendingAsk]:
         waiting = self.waiting_calls
         asks = list[PendingAsk]()
-        asks += [(RemoteAsk(ask=m.ClientToolAsk(call=call), ref=call.call_id), None) for call in waiting]
+        asks += [(RemoteAsk(ask=m.ClientToolAsk(call=call), ref=call.call_id, scope_id=scope.scope_id), None)
+                 for scope, call in self.open_calls.values() if call in waiting]
         calls = {call_id: call for call_id, (_, call) in self.open_calls.items() if call not in waiting}
         for interrupt in self.interrupts:
             asks += [(RemoteAsk(ask=ask, ref=interrupt.id), interrupt) for ask in asks_for(interrupt, calls)]

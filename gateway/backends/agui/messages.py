@@ -15,11 +15,11 @@ from .interrupts import JsonObject, RunResume
 
 
 def run_input(
-    turn: Turn, entries: Iterable[m.HistoryEntry], *, thread_id: str, state: Any, ids: Mapping[str, str],
-    forward: Mapping[str, Any], resume: RunResume = RunResume(),  # noqa: B008  # it is frozen
+    turn: Turn, entries: Iterable[m.HistoryEntry], settings: m.Settings, *, thread_id: str, state: Any,
+    ids: Mapping[str, str], forward: Mapping[str, Any], resume: RunResume = RunResume(),  # noqa: B008  # it is frozen
 ) -> JsonObject:
-    """The body of a request; `ids` are the agent's ids of its messages."""
-    system = turn.settings.system
+    """The body of a request; `settings` name the tools that the agent may call, `ids` the agent's ids of messages."""
+    system = settings.system
     told = [{"id": "system", "role": "system", "content": system}] if system else []
     return {
         "threadId": thread_id,
@@ -28,7 +28,7 @@ def run_input(
         "messages": [*told, *(message for entry in entries for message in entry_messages(entry, ids))],
         "tools": [
             {"name": tool.name, "description": tool.description, "parameters": tool.parameters or {"type": "object"}}
-            for tool in turn.settings.client_tools
+            for tool in settings.client_tools
         ],
         "context": _context(turn.command) if isinstance(turn.command, m.SendMessage) else [],
         "forwardedProps": {**forward, **({"command": resume.command} if resume.command is not None else {})},
@@ -59,16 +59,6 @@ def entry_messages(entry: m.HistoryEntry, ids: Mapping[str, str]) -> list[JsonOb
         case m.Role.SYSTEM:
             return [{"id": known, "role": "system", "content": m.text_of(entry.content)}]
     return [{"id": known, "role": "user", "content": _parts(entry.content)}]
-
-
-def open_calls(entries: Iterable[m.HistoryEntry]) -> list[m.ToolCall]:
-    """The calls of the conversation without a result."""
-    made: dict[str, m.ToolCall] = {}
-    for entry in entries:
-        if entry.role is m.Role.TOOL:
-            made.pop(entry.call_id or "", None)
-        made |= {part.call.call_id: part.call for part in m.parts_of(entry.content) if isinstance(part, m.ToolUsePart)}
-    return list(made.values())
 
 
 def _thoughts(content: m.Content, known: str) -> list[JsonObject]:

@@ -8,14 +8,14 @@ import structlog
 from msgspec import Struct
 
 import gateway.model as m
+from gateway.backends.gateway_tools import GatewayTools, OwnCalls, open_calls
 from gateway.backends.tool_executor import CALL_CANCELLED
 from gateway.client import EventWriter
 from gateway.errors import Interrupted
 from gateway.ports import BackendEvent, DecodedItem, RemoteAsk, RemoteTurnEnd, ScopedEvent, Turn
 
-from .decoder import CANCELLED, AguiDecoder, PendingAsk
+from .decoder import CANCELLED, AguiDecoder
 from .interrupts import RunResume, SettledAsk, run_resume
-from .messages import open_calls
 from .wire import RunInterrupt
 
 log = structlog.get_logger("dragoman.agui")
@@ -68,12 +68,17 @@ class AguiSessionState(Struct, kw_only=True, omit_defaults=True):
 class AguiTurn:
     """The state of a turn across its runs."""
 
-    def __init__(self, turn: Turn, memory: AguiSessionState) -> None:
-        self.turn, self.memory = turn, memory
-        client_tools = frozenset(tool.name for tool in turn.settings.client_tools)
+    def __init__(self, turn: Turn, memory: AguiSessionState, tools: GatewayTools) -> None:
+        self.turn, self.memory, self.settings = turn, memory, tools.added_to(turn.settings)
+        self._tools = tools
+        client_tools = frozenset(tool.name for tool in self.settings.client_tools)
         self.decoder = AguiDecoder(turn.mint, client_tools, memory.state)
         self.resume = RunResume()
         """The answers that the next run is given."""
+        self.calls = OwnCalls(turn, tools, ())
+        """What the last run waits for."""
+        self._interrupts: dict[str, RunInterrupt] = {}
+        """The interrupts of the last run, by the references of their asks."""
         self._view = m.SessionView(session_id=turn.session_id)
 
     @property
@@ -87,7 +92,7 @@ class AguiTurn:
 
     def note(self, items: Iterable[DecodedItem]) -> list[BackendEvent]:
         """Add the agent's own events to the conversation, and return all events; `decoder` has the asks."""
-        told = [item for item in items if not isinstance(item, RemoteAsk | RemoteTurnEnd)]
+        told = [item for item in self._tools.shown([*items]) if not isinstance(item, RemoteAsk | RemoteTurnEnd)]
         for said in told:
             if not isinstance(said, ScopedEvent):
                 m.apply(self._view, m.Record(
@@ -103,33 +108,48 @@ class AguiTurn:
     # -- asks -----------------------------------------------------------------------------------------------------
 
     def take_up(self) -> None:
-        """Continue with the open calls of the history, after a restart."""
-        for call in open_calls(self.turn.history):
-            self.decoder.take_up(call)
-
-    def stored_asks(self) -> list[PendingAsk]:
-        """The asks of the turn with their stored interrupts."""
+        """Continue with the open calls and the asks of the turn, after a restart."""
+        for open_call in open_calls(self.turn.history):
+            self.decoder.take_up(open_call)
         if len(self.memory.waiting) != len(self.turn.asked):
             raise Interrupted("What the agent waits for was forgotten while the server was stopped.")
-        stored = zip(self.turn.asked, self.memory.waiting, strict=True)
-        return [(RemoteAsk(ask=ask, ref=interrupt.id if interrupt else ""), interrupt) for ask, interrupt in stored]
+        asked = []
+        for ask, interrupt in zip(self.turn.asked, self.memory.waiting, strict=True):
+            call = m.call_of(ask)
+            asked.append(RemoteAsk(ask=ask, ref=interrupt.id if interrupt else call.call_id if call else ""))
+            if interrupt is not None:
+                self._interrupts[interrupt.id] = interrupt
+        self.calls = OwnCalls.resumed(self.turn, self._tools, asked)
 
     def pause(self) -> list[BackendEvent]:
         """The end of a run: store the state, and show which calls wait for people."""
         pending = self.decoder.pending
+        asked = self._tools.shown([asked for asked, _ in pending])
+        self.calls = OwnCalls(self.turn, self._tools, [one for one in asked if isinstance(one, RemoteAsk)])
+        self._interrupts = {asked.ref: interrupt for asked, interrupt in pending if interrupt is not None}
+        people = self.calls.people
         self.memory.update(thread_id=self.decoder.thread_id, state=self.decoder.shared.state, ids=self.decoder.ids)
-        events: list[BackendEvent] = [*self.memory.metadata_update(self.turn, [interrupt for _, interrupt in pending])]
-        calls = [call.call_id for asked, _ in pending if (call := m.call_of(asked.ask)) is not None]
+        waiting = [self._interrupts.get(one.ref) for one in people]
+        events: list[BackendEvent] = [*self.memory.metadata_update(self.turn, waiting)]
+        calls = [call.call_id for one in people if (call := m.call_of(one.ask)) is not None]
         for call_id in dict.fromkeys(calls):
             events += self.decoder.open_calls[call_id][0].assembler.status(call_id, m.ToolStatus.AWAITING_INPUT)
         return events
 
-    def settle(self, pending: Sequence[PendingAsk], answers: Sequence[m.Answer]) -> list[BackendEvent]:
+    def ran(self, event: BackendEvent) -> list[BackendEvent]:
+        """Add an event of a call that the gateway runs; the agent gets the result with the next run."""
+        told = event.event if isinstance(event, ScopedEvent) else event
+        if isinstance(told, m.ToolReturned):
+            scope, _ = self.decoder.open_calls[told.call_id]
+            scope.assembler.open_calls.pop(told.call_id)
+        return self.note([event])
+
+    def settle(self) -> list[BackendEvent]:
         """Set `resume` to the answers for the agent; returns the results of the client's tools."""
         results, settled = list[BackendEvent](), list[SettledAsk]()
-        for (asked, interrupt), answer in zip(pending, answers, strict=True):
+        for asked, answer in self.calls.of_people:
             self.decoder.on_answer(asked, answer)
-            if interrupt is not None:
+            if (interrupt := self._interrupts.get(asked.ref)) is not None:
                 settled.append((interrupt, asked.ask, answer))
             elif isinstance(asked.ask, m.ClientToolAsk):
                 results += self.note(self._returned(asked.ask, answer))

@@ -8,8 +8,10 @@ from pathlib import Path
 from msgspec.structs import replace
 
 import gateway.model as m
+from gateway.backends.mcp import McpToolServers, check_installed
 from gateway.backends.skills import READ_SKILL, skill_tools, with_skills
 from gateway.backends.tool_executor import ToolExecutor
+from gateway.backends.toolbox import Toolbox
 from gateway.backends.tools import builtin_tools, is_planning
 from gateway.client import (
     AddressPolicy,
@@ -24,11 +26,8 @@ from gateway.errors import BackendFailed, Interrupted, Invalid
 from gateway.ports import Addresses, BackendEvent, Clock, Turn
 
 from .conversation import Conversation, ConversationMessage, InputMessage
-from .mcp_client import check_installed
-from .mcp_servers import McpToolServers
 from .service import ModelRequest, ModelResponse, ModelService, stop_reason_of
 from .settings import BUILTIN_SPECS, LlmSettings
-from .toolbox import LlmToolbox
 
 SUMMARY_PROMPT = (
     "Summarise this conversation so that it can be continued from the summary alone: what was wanted, what was found "
@@ -44,7 +43,7 @@ SKIPPED_CALL_TEXT = "This call was not carried out."
 class LlmTurn:
     """The state of one turn: the conversation, the writer of its events, and the tools that the model may use."""
 
-    def __init__(self, turn: Turn, model: str, toolbox: LlmToolbox, secrets: tuple[str, ...]) -> None:
+    def __init__(self, turn: Turn, model: str, toolbox: Toolbox, secrets: tuple[str, ...]) -> None:
         self.turn, self.model, self.toolbox = turn, model, toolbox
         self.conversation = Conversation(turn)
         self.assembler = StreamAssembler(turn.mint, secret_filter=SecretFilter(secrets) if secrets else None)
@@ -143,7 +142,7 @@ class LlmBackend:
         named, further = await servers.tools()
         for notice in (*notices, *further):
             yield notice
-        toolbox = LlmToolbox(turn, self._own, self._settings.tools, [*offers, *named], skill_tools(turn))
+        toolbox = Toolbox(turn, self._own, self._settings.tools, [*offers, *named], skill_tools(turn))
         state = LlmTurn(turn, self._model(turn), toolbox, self._secrets)
         if answers:
             async with aclosing(state.executor.resume(state.open_calls(answers), answers)) as events:
@@ -198,7 +197,7 @@ class LlmBackend:
     async def _summarise(self, turn: Turn) -> BackendEvents:
         """Let the model write the summary that replaces the history; its message is not an event of the turn."""
         assert isinstance(turn.command, m.Compact)
-        state = LlmTurn(turn, self._model(turn), LlmToolbox.empty(), self._secrets)
+        state = LlmTurn(turn, self._model(turn), Toolbox.empty(), self._secrets)
         wanted = [*state.conversation.messages, InputMessage(m.Role.USER, (m.TextPart(text=SUMMARY_PROMPT),))]
         async with self._request(state, wanted) as response:
             state.assembler.begin(model=state.model)

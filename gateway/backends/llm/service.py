@@ -8,6 +8,7 @@ from typing import Protocol
 from msgspec import Struct
 
 import gateway.model as m
+from gateway.backends.toolbox import Toolbox
 from gateway.client import EventStream, HttpClient, SseEvent, StreamAssembler, error_text
 from gateway.errors import BackendFailed, ConnectionLost, GatewayError, Overloaded, RateLimited, TimedOut
 from gateway.json_values import JsonObject
@@ -15,7 +16,6 @@ from gateway.ports import BackendEvent
 
 from .conversation import ConversationMessage
 from .settings import LlmSettings
-from .toolbox import LlmToolbox
 
 TRAILER_SECONDS, LINGER_SECONDS = 5.0, 0.2
 """Seconds to wait for the usage after a complete response, and for the end of the connection after the last event."""
@@ -27,7 +27,7 @@ class ModelRequest(Struct, frozen=True, kw_only=True):
     model: str
     system: str
     exchanges: Sequence[ConversationMessage]
-    toolbox: LlmToolbox
+    toolbox: Toolbox
     provider_tools: Sequence[JsonObject] = ()
     schema: JsonObject | None = None
 
@@ -61,7 +61,7 @@ class ModelService(Protocol):
     def headers(self, settings: LlmSettings) -> dict[str, str]: ...
     def request_body(self, asking: ModelRequest, settings: LlmSettings) -> JsonObject: ...
     def decoder(
-        self, assembler: StreamAssembler, toolbox: LlmToolbox, call_ids: set[str], upstream: HttpClient
+        self, assembler: StreamAssembler, toolbox: Toolbox, call_ids: set[str], upstream: HttpClient
     ) -> ResponseDecoder: ...
 
 

@@ -12,7 +12,9 @@ from .backend import PythonBackend
 def _make(settings: Mapping[str, object], context: BackendContext) -> MadeBackend:
     wanted = PythonSettings.model_validate(settings)
     function = load_function(wanted, context.folder)
-    backend = PythonBackend(function, threads=wanted.threads, blocked_seconds=wanted.blocked_seconds)
+    backend = PythonBackend(
+        function, threads=wanted.threads, blocked_seconds=wanted.blocked_seconds, addresses=context.addresses,
+    )
     return MadeBackend(backend, module=function.source)
 
 

@@ -12,10 +12,11 @@ from typing import Any
 import structlog
 
 import gateway.model as m
-from gateway.client import BackendEvents
+from gateway.client import AddressPolicy, BackendEvents
 from gateway.errors import GatewayError, Unsupported
-from gateway.ports import BackendEvent, Turn
+from gateway.ports import Addresses, BackendEvent, Turn
 
+from ..gateway_tools import GatewayTools
 from .agent_function import AgentFunction
 from .reply_writer import ReplyWriter, UnsupportedOutput
 from .turn import AgentTurn, BlockingTurn
@@ -38,16 +39,18 @@ class PythonBackend:
         threads: int = 64,
         blocked_seconds: float = 2.0,
         patience: float = CANCEL_SECONDS,
+        addresses: Addresses | None = None,
     ) -> None:
         self._agent, self._patience = agent, patience
+        self._addresses: Addresses = addresses or AddressPolicy()
         self._threads, self._watchdog = ThreadRunner(threads), LoopWatchdog(blocked_seconds)
         self._hanging: set[asyncio.Task[None]] = set()
 
     async def run(self, turn: Turn) -> BackendEvents:
         if isinstance(turn.command, m.Compact):
             raise Unsupported(f"The agent '{turn.agent.name}' cannot compact its history.")
-        pipe = Pipe()
-        function_run = FunctionRun(self._agent, turn, pipe, self._threads)
+        pipe, tools = Pipe(), GatewayTools(turn, self._addresses)
+        function_run = FunctionRun(self._agent, turn, pipe, self._threads, tools)
         task = asyncio.create_task(self._watched_run(function_run), name=function_run.name)
         try:
             while (batches := await pipe.take()) is not None:
@@ -59,6 +62,7 @@ class PythonBackend:
                         yield event
         finally:
             await self._cancel(task, turn)
+            await tools.close()
 
     async def close(self) -> None:
         """Cancel functions that go on after their turn; threads cannot be cancelled."""
@@ -102,11 +106,13 @@ async def _ask_people(turn: Turn, pause: AskRequest) -> None:
 class FunctionRun:
     """One run of the function."""
 
-    def __init__(self, agent: AgentFunction, turn: Turn, pipe: Pipe, threads: ThreadRunner) -> None:
+    def __init__(
+        self, agent: AgentFunction, turn: Turn, pipe: Pipe, threads: ThreadRunner, tools: GatewayTools,
+    ) -> None:
         self.agent_name, self.name = turn.agent.name, f"agent {turn.agent.name} {turn.turn_id}"
         self._agent, self._pipe, self._threads = agent, pipe, threads
         self._reply = ReplyWriter(turn)
-        self._turn = AgentTurn(turn, pipe, self._reply)
+        self._turn = AgentTurn(turn, pipe, self._reply, tools)
 
     async def run(self) -> None:
         with self._pipe:

@@ -50,12 +50,15 @@ class ReplyWriter:
             return self._writer.close(stop_reason=stop_reason)
         return self._end_block()
 
-    def call(self, name: str, input: dict[str, Any], permission: m.Permission, title: str | None) -> list[BackendEvent]:
+    def call(self, call: m.ToolCall) -> list[BackendEvent]:
         """A call at the end of the message, which is `called` afterwards, so that people can be asked about it."""
         if self._writer.in_message and not self._is_ours:
             raise m.GrammarError(f"message {self._writer.message_id} must be ended before anybody is asked")
         output = [*self._open(), *self._end_block()]
-        output += self._writer.call(name, input, permission=permission, display_name=title)
+        output += self._writer.call(
+            call.name, call.input, origin=call.origin, permission=call.permission, display_name=call.display_name,
+            server=call.server,
+        )
         return [*output, *self.close(m.StopReason.TOOL_USE)]
 
     @property

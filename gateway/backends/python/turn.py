@@ -1,14 +1,17 @@
 """The turn as a user's function sees it, with shortcuts for questions and permissions."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from msgspec.structs import replace
 
 import gateway.model as m
+from gateway.errors import NotFound
 from gateway.json_values import JsonObject
 from gateway.ports import Turn
 
+from ..gateway_tools import GatewayTools
 from ..skills import with_skills
 from ..tool_executor import CALL_CANCELLED, ToolExecutor
 from ..tools import QUESTION_TOOL, Tool, ToolCallResult, enabled_tools, question_input
@@ -63,9 +66,11 @@ class TurnView:
 class AgentTurn(TurnView):
     """The turn of an async function; an ask ends the message that strings have opened."""
 
-    def __init__(self, turn: Turn, pipe: Pipe, reply: ReplyWriter) -> None:
+    def __init__(self, turn: Turn, pipe: Pipe, reply: ReplyWriter, tools: GatewayTools) -> None:
         super().__init__(turn)
-        self._pipe, self._reply = pipe, reply
+        self._pipe, self._reply, self._tools = pipe, reply, tools
+        self._connected = asyncio.Lock()
+        self._is_connected = False
 
     async def say(self, *items: object) -> None:
         """Emit strings or events, for functions that do not yield."""
@@ -90,7 +95,7 @@ class AgentTurn(TurnView):
         choices = tuple(m.Choice(label=option) for option in options)
         asked = m.Question(question=question, options=choices, header=header, multi_select=multi_select)
         input = question_input([asked])
-        await self._pipe.put(self._reply.call(QUESTION_TOOL, input, m.Permission.ALLOW, "Ask the user"))
+        await self._pipe.put(self._reply.call(_call(QUESTION_TOOL, input, m.Permission.ALLOW, "Ask the user")))
         call = self._reply.called
         await self.say(m.ToolStatusChanged(call_id=call.call_id, status=m.ToolStatus.AWAITING_INPUT))
         ask = m.QuestionAsk(questions=(asked,), call=call)
@@ -105,12 +110,35 @@ class AgentTurn(TurnView):
     async def permission(self, name: str, input: JsonObject | None = None, *, title: str | None = None) -> bool:
         """Whether a tool of that name may be used: the session decides, or else the person."""
         permission = enabled_tools(self).get(name, m.Permission.ASK)
-        await self._pipe.put(self._reply.call(name, input or {}, permission, title))
+        await self._pipe.put(self._reply.call(_call(name, input or {}, permission, title)))
         call = self._reply.called
         executor = ToolExecutor(self, self._reply.writer, {name: Tool(m.ToolSpec(name=name), _granted)})
         async for event in executor.run([call]):
             await self.say(event)
         return not executor.results[call.call_id].is_error
+
+    async def tools(self) -> Sequence[m.ToolSpec]:
+        """The tools that `call_tool` runs: those of the session's MCP servers, and the one that reads its skills."""
+        async with self._connected:
+            if not self._is_connected:
+                self._is_connected = True
+                await self._tools.connect()
+                await self.say(*self._tools.notices)
+        return self._tools.specs
+
+    async def call_tool(self, name: str, input: JsonObject | None = None) -> ToolCallResult:
+        """Run a tool of the session; a tool of an MCP server asks the person for permission first."""
+        known = [tool.name for tool in await self.tools()]
+        offered = self._tools.offered(name)
+        if offered is None:
+            raise NotFound(f"this session has no tool '{name[:64]}'; it has: {', '.join(known) or 'none'}")
+        await self._pipe.put(self._reply.call(replace(offered, input=input or {})))
+        call = self._reply.called
+        executor = ToolExecutor(self, self._reply.writer, self._tools.tools)
+        async for event in executor.run([call]):
+            await self.say(event)
+        result = executor.results[call.call_id]
+        return ToolCallResult(content=result.content, is_error=result.is_error)
 
 
 class BlockingTurn(TurnView):
@@ -137,6 +165,16 @@ class BlockingTurn(TurnView):
 
     def permission(self, name: str, input: JsonObject | None = None, *, title: str | None = None) -> bool:
         return self._pipe.call_from_thread(self._agent_turn.permission(name, input, title=title))
+
+    def tools(self) -> Sequence[m.ToolSpec]:
+        return self._pipe.call_from_thread(self._agent_turn.tools())
+
+    def call_tool(self, name: str, input: JsonObject | None = None) -> ToolCallResult:
+        return self._pipe.call_from_thread(self._agent_turn.call_tool(name, input))
+
+
+def _call(name: str, input: JsonObject, permission: m.Permission, title: str | None) -> m.ToolCall:
+    return m.ToolCall(call_id="", name=name, input=input, permission=permission, display_name=title)
 
 
 def _answer_text(ask: m.QuestionAsk, answer: m.Answer) -> str | None:

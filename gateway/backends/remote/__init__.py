@@ -11,7 +11,8 @@ from .settings import RemoteSettings, client_dialects, find_dialect, open_remote
 
 def _make(settings: Mapping[str, object], context: BackendContext) -> MadeBackend:
     wanted = RemoteSettings.model_validate(settings)
-    return MadeBackend(RemoteBackend(open_remote(wanted.dialect, wanted.address), wanted.dialect, wanted.url))
+    return MadeBackend(RemoteBackend(
+        open_remote(wanted.dialect, wanted.address), wanted.dialect, wanted.url, context.addresses))
 
 
 KIND = BackendKind(

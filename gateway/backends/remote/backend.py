@@ -9,11 +9,13 @@ from msgspec import Struct, ValidationError, convert, to_builtins
 from msgspec.structs import replace
 
 import gateway.model as m
+from gateway.backends.gateway_tools import GatewayTools, OwnCalls
 from gateway.backends.tool_executor import CALL_CANCELLED
-from gateway.client import BackendOutputs, SessionMemory
+from gateway.client import AddressPolicy, BackendOutputs, SessionMemory
 from gateway.errors import BackendFailed, GatewayError, Interrupted
 from gateway.json_values import JsonObject, JsonValue
 from gateway.ports import (
+    Addresses,
     BackendEvent,
     DecodedItem,
     NewRemoteSession,
@@ -85,8 +87,9 @@ class SessionLink(Struct, frozen=True, kw_only=True, omit_defaults=True):
 class RemoteBackend:
     """Every session has one at the server, opened with its first turn and stored in the session's metadata."""
 
-    def __init__(self, remote: Remote, dialect: str, url: str) -> None:
+    def __init__(self, remote: Remote, dialect: str, url: str, addresses: Addresses | None = None) -> None:
         self._remote, self._dialect, self._url = remote, dialect, url
+        self._addresses: Addresses = addresses or AddressPolicy()
         self._known = SessionMemory[str](MAX_SESSIONS)
 
     async def close(self) -> None:
@@ -101,47 +104,54 @@ class RemoteBackend:
 
     async def _events(self, turn: Turn, answers: Sequence[m.Answer] | None) -> BackendOutputs:
         """Relay the server's turn and its asks, until the server has ended it."""
-        session_id = self._recall(turn)
-        if answers is None:
-            if session_id is None:
-                session_id = await self._remote.open(_opening(turn))
-                link = SessionLink(
-                    upstream_session=session_id, upstream_url=self._url, upstream_dialect=self._dialect,
-                )
-                yield m.SessionUpdated(metadata=link.stored({**turn.metadata, **link.public}))
+        async with GatewayTools(turn, self._addresses, await self._remote.places()) as tools:
+            for notice in tools.notices:
+                yield notice
+            session_id, calls = self._recall(turn), OwnCalls(turn, tools, ())
+            if answers is None:
+                if session_id is None:
+                    session_id = await self._remote.open(_opening(turn, tools))
+                    link = SessionLink(
+                        upstream_session=session_id, upstream_url=self._url, upstream_dialect=self._dialect,
+                    )
+                    yield m.SessionUpdated(metadata=link.stored({**turn.metadata, **link.public}))
+                there = self._remote.start_turn(
+                    session_id, turn.command, tools.added_to(turn_tool_settings(turn)))
+            else:
+                asked = _stored_asks(turn)
+                if session_id is None or len(asked) != len(answers):
+                    raise Interrupted(ASK_LOST)
+                calls = OwnCalls.resumed(turn, tools, asked)
             self._known.put(turn.session_id, session_id)
-            there = self._remote.start_turn(session_id, turn.command, turn_tool_settings(turn))
-        else:
-            asked = _stored_asks(turn)
-            if session_id is None or len(asked) != len(answers):
-                raise Interrupted(ASK_LOST)
-            self._known.put(turn.session_id, session_id)
-            if results := _client_tool_results(asked, answers):
-                yield results
-            there = self._remote.answer(session_id, list(zip(asked, answers, strict=True)))
-        relay = _TurnRelay(turn, has_permissions=self._remote.supports_permissions)
-        try:
-            while True:
-                async with aclosing(TurnReader(there, *relay.filters)) as reader:
-                    while items := await reader.read():
-                        if events := relay.feed(items):
-                            yield events
-                        if relay.failure is not None:
-                            raise relay.failure
-                if relay.is_over:
-                    return
-                asked = relay.take_asks()
-                if not asked:
-                    raise BackendFailed(f"the server at {self._url} stopped without ending its turn")
-                if any(one.ref != _ask_key(one.ask)[1] for one in asked):
-                    yield m.SessionUpdated(metadata=_with_asks(turn, asked))
-                answers = await _ask(turn, asked)
-                if results := _client_tool_results(asked, answers):
-                    yield results
-                there = self._remote.answer(session_id, list(zip(asked, answers, strict=True)))
-        finally:
-            if not relay.is_over:
-                await self._interrupt_server(session_id)
+            relay = _TurnRelay(turn, tools, has_permissions=self._remote.supports_permissions)
+            try:
+                while True:
+                    if answers is not None:
+                        async with aclosing(calls.run(answers)) as events_of_calls:
+                            async for event in events_of_calls:
+                                yield event
+                        if results := _client_tool_results(calls.of_people):
+                            yield results
+                        relay.ignore_results(calls.answered)
+                        there = self._remote.answer(session_id, calls.answered)
+                    async with aclosing(TurnReader(there, *relay.filters)) as reader:
+                        while items := await reader.read():
+                            if events := relay.feed(items):
+                                yield events
+                            if relay.failure is not None:
+                                raise relay.failure
+                    if relay.is_over:
+                        return
+                    calls = OwnCalls(turn, tools, relay.take_asks())
+                    if not calls:
+                        raise BackendFailed(f"the server at {self._url} stopped without ending its turn")
+                    people = calls.people
+                    if any(one.ref != _ask_key(one.ask)[1] for one in people):
+                        yield m.SessionUpdated(metadata=_with_asks(turn, people))
+                    answers = await _ask(turn, people) if people else []
+            finally:
+                if not relay.is_over:
+                    await self._interrupt_server(session_id)
 
     async def _interrupt_server(self, session_id: str) -> None:
         """End the server's turn, after ours has ended early."""
@@ -162,7 +172,8 @@ class RemoteBackend:
 class _TurnRelay:
     """Divides the items of the server's turn: events to pass on, asks, and the end."""
 
-    def __init__(self, turn: Turn, *, has_permissions: bool) -> None:
+    def __init__(self, turn: Turn, tools: GatewayTools, *, has_permissions: bool) -> None:
+        self._tools = tools
         self._guard = None if has_permissions else PermissionGuard(turn)
         stop_reason = StopReasonFilter(turn.mint)
         self.filters: tuple[ItemFilter, ...] = (stop_reason,) if has_permissions else (HeldCalls(), stop_reason)
@@ -175,7 +186,7 @@ class _TurnRelay:
     def feed(self, items: Sequence[DecodedItem]) -> list[BackendEvent]:
         events: list[BackendEvent] = []
         try:
-            for item in items:
+            for item in self._tools.shown(items):
                 if self._guard is not None:
                     self._guard.check(item)
                 if isinstance(item, RemoteAsk):
@@ -194,8 +205,11 @@ class _TurnRelay:
     def take_asks(self) -> list[RemoteAsk]:
         """The asks since the last call, which are to be answered now."""
         asks, self._asks = self._asks, []
-        self._answered_calls |= {one.ask.call.call_id for one in asks if isinstance(one.ask, m.ClientToolAsk)}
         return asks
+
+    def ignore_results(self, answered: Sequence[tuple[RemoteAsk, m.Answer]]) -> None:
+        """The server may repeat the results of these calls, which clients have already."""
+        self._answered_calls |= {one.ask.call.call_id for one, _ in answered if isinstance(one.ask, m.ClientToolAsk)}
 
     def _forwarded(self, item: BackendEvent) -> BackendEvent | None:
         """The event as it is emitted here; None for results of client tools, and for the server's own metadata."""
@@ -258,10 +272,10 @@ class _RemoteFault(GatewayError):
         return self._fault
 
 
-def _client_tool_results(asked: Sequence[RemoteAsk], answers: Sequence[m.Answer]) -> list[BackendEvent]:
+def _client_tool_results(answered: Sequence[tuple[RemoteAsk, m.Answer]]) -> list[BackendEvent]:
     """The results of the client's tools, which the server need not repeat."""
     events: list[BackendEvent] = []
-    for one, answer in zip(asked, answers, strict=True):
+    for one, answer in answered:
         if isinstance(one.ask, m.ClientToolAsk):
             call, gave = one.ask.call, answer if isinstance(answer, m.ReturnResult) else CANCELLED_RESULT
             event = m.ToolReturned(
@@ -271,11 +285,12 @@ def _client_tool_results(asked: Sequence[RemoteAsk], answers: Sequence[m.Answer]
     return events
 
 
-def _opening(turn: Turn) -> NewRemoteSession:
+def _opening(turn: Turn, tools: GatewayTools) -> NewRemoteSession:
     """The settings and the history for a new session, without the message that starts the turn."""
     started_by = len(turn.command.results) or 1 if isinstance(turn.command, m.SendMessage) else 1
     return NewRemoteSession(
-        settings=tool_settings(turn), history=tuple(_seed(entry) for entry in turn.history[:-started_by])
+        settings=tools.added_to(tool_settings(turn)),
+        history=tuple(_seed(entry) for entry in turn.history[:-started_by]),
     )
 
 

@@ -16,7 +16,7 @@ from gateway.backends.llm.conversation import (
 )
 from gateway.backends.llm.openai.request import chat_request
 from gateway.backends.llm.service import ModelRequest
-from gateway.backends.llm.toolbox import LlmToolbox
+from gateway.backends.toolbox import Toolbox
 from gateway.model.content import decode_data_url
 from tests.support.backends.model_services import turn_of
 
@@ -108,7 +108,7 @@ def test_parts_in_words() -> None:
 
 def test_a_request_has_no_more_than_it_needs() -> None:
     asking = ModelRequest(
-        model="m", system="", exchanges=[InputMessage(m.Role.USER, ())], toolbox=LlmToolbox(turn_of(), {}, {})
+        model="m", system="", exchanges=[InputMessage(m.Role.USER, ())], toolbox=Toolbox(turn_of(), {}, {})
     )
     assert chat_request(asking)["messages"] == [{"role": "user", "content": ""}]
     assert chat_request(asking)["tools"] is None

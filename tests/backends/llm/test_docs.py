@@ -12,7 +12,7 @@ from structlog.testing import capture_logs
 from gateway.backends.kinds import BackendContext, kind_of
 from gateway.backends.llm.anthropic import AnthropicSettings
 from gateway.backends.llm.openai import OpenaiSettings
-from gateway.backends.llm.settings import McpServerSettings
+from gateway.backends.mcp import McpServerSettings
 from gateway.composition import component_problems
 from gateway.config import load_config
 from tests.support.backends.messages_api import message, text

@@ -153,6 +153,7 @@ STEPS = {
     "flood": lambda session, size: raw("x" * size),
     "stderr": lambda session, words: print(words, file=sys.stderr, flush=True),
     "env": lambda session, name: say(session, os.environ.get(name, "(nothing)")),
+    "chosen": lambda session: say(session, json.dumps(CHOSEN)),
     "pid": lambda session: say(session, str(os.getpid())),
 }
 
@@ -171,10 +172,33 @@ def load(params: dict[str, Any]) -> dict[str, Any]:
 
 
 SESSIONS = iter(range(1, 10**9))
+CHOSEN = {"model": "small", "tone": "plain"}
+
+
+def options() -> dict[str, Any]:
+    """What a session can be set to, if the agent offers that."""
+    if "--options" not in FLAGS:
+        return {}
+    models = [{"group": "all", "name": "All", "options": [{"value": one, "name": one} for one in ("small", "large")]}]
+    tones = [{"value": one, "name": one} for one in ("plain", "warm")]
+    return {"configOptions": [
+        {"id": "model", "name": "Model", "category": "model", "type": "select", "currentValue": CHOSEN["model"],
+         "options": models},
+        {"id": "tone", "name": "Tone", "type": "select", "currentValue": CHOSEN["tone"], "options": tones},
+        {"id": "fast", "name": "Fast", "type": "boolean", "currentValue": False},
+    ]}
+
+
+def choose(params: dict[str, Any]) -> dict[str, Any]:
+    CHOSEN[params["configId"]] = params["value"]
+    return options()
+
+
 METHODS = {
     "initialize": initialize,
     "authenticate": lambda params: {},
-    "session/new": lambda params: {"sessionId": f"{os.getpid()}-{next(SESSIONS)}"},
+    "session/new": lambda params: {"sessionId": f"{os.getpid()}-{next(SESSIONS)}", **options()},
+    "session/set_config_option": choose,
     "session/load": load,
     "session/close": lambda params: {},
 }
@@ -193,6 +217,8 @@ def take(message: dict[str, Any]) -> None:
         threading.Thread(target=prompt, args=given, daemon=True).start()
     elif method == "session/close" and "--clings" in FLAGS:
         write(id=message["id"], error={"code": -32603, "message": "it is mine"})
+    elif method == "session/set_config_option" and "--stubborn" in FLAGS:
+        write(id=message["id"], error={"code": -32602, "message": "I stay as I am"})
     elif method == "session/new" and "--poor" in FLAGS:
         write(id=message["id"], error={"code": -32000, "message": "Authentication required"})
     else:

@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 import gateway.model as m
 from gateway.chat.terminal_input import InterruptPressed
 from gateway.errors import GatewayError
-from gateway.ports.remote import DecodedItem, NewRemoteSession, RemoteAsk, RemoteSession, RemoteTurnEnd
+from gateway.ports.remote import DecodedItem, NewRemoteSession, RemoteAsk, RemoteSession, RemoteTurnEnd, SessionPlaces
 
 Step = DecodedItem | GatewayError | Callable[[], None] | None
 
@@ -32,6 +32,9 @@ class ScriptedRemote:
         self.closed = False
         self.when_interrupted: Callable[[], None] | None = None
         self._stop = asyncio.Event()
+
+    async def places(self) -> SessionPlaces:
+        return SessionPlaces()
 
     async def about(self) -> m.AgentCard:
         return m.AgentCard(name="scripted")

@@ -10,8 +10,8 @@ from gateway.backends.kinds import BackendContext, BackendKind, MadeBackend
 from gateway.backends.llm.backend import LlmBackend
 from gateway.backends.llm.service import ModelRequest
 from gateway.backends.llm.settings import LlmSettings
-from gateway.backends.llm.toolbox import LlmToolbox
 from gateway.backends.setting_types import settings_context
+from gateway.backends.toolbox import Toolbox
 from gateway.client import HttpClient, StreamAssembler
 
 from .decoder import MessagesDecoder
@@ -40,7 +40,7 @@ class MessagesService:
         return settings.with_extra(message_request(asking) | {"max_tokens": settings.max_tokens})
 
     def decoder(
-        self, assembler: StreamAssembler, toolbox: LlmToolbox, call_ids: set[str], upstream: HttpClient
+        self, assembler: StreamAssembler, toolbox: Toolbox, call_ids: set[str], upstream: HttpClient
     ) -> MessagesDecoder:
         return MessagesDecoder(assembler, toolbox, call_ids, upstream)
 

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 import gateway.model as m
 from gateway.backends.llm.service import service_error
-from gateway.backends.llm.toolbox import LlmToolbox
+from gateway.backends.toolbox import Toolbox
 from gateway.client import HttpClient, SseEvent, StreamAssembler, replace_lone_surrogates
 from gateway.errors import BackendFailed
 from gateway.json_values import JsonObject
@@ -53,7 +53,7 @@ class MessagesDecoder:
     """See `gateway.backends.llm.service.ResponseDecoder`."""
 
     def __init__(
-        self, assembler: StreamAssembler, toolbox: LlmToolbox, call_ids: set[str], upstream: HttpClient
+        self, assembler: StreamAssembler, toolbox: Toolbox, call_ids: set[str], upstream: HttpClient
     ) -> None:
         self.stop, self.usage = m.StopReason.END_TURN, m.Usage()
         self.has_calls = self.wants_continuation = self.is_complete = self.is_closed = False

@@ -10,7 +10,7 @@ import orjson
 import gateway.model as m
 from gateway.backends.llm.conversation import InputMessage, OutputMessage, content_as_text, missing_result
 from gateway.backends.llm.service import ModelRequest
-from gateway.backends.llm.toolbox import LlmToolbox
+from gateway.backends.toolbox import Toolbox
 
 Block = dict[str, Any]
 REDACTED_PREFIX = "redacted_thinking:"
@@ -119,7 +119,7 @@ def _thought(text: str, signature: str) -> Block:
     return {"type": "thinking", "thinking": text, "signature": signature}
 
 
-def _call(call: m.ToolCall, toolbox: LlmToolbox) -> Block:
+def _call(call: m.ToolCall, toolbox: Toolbox) -> Block:
     return {"type": "tool_use", "id": _id(call), "name": toolbox.service_name(call.name), "input": call.input}
 
 

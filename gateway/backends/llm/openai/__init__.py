@@ -10,8 +10,8 @@ from gateway.backends.kinds import BackendContext, BackendKind, MadeBackend
 from gateway.backends.llm.backend import LlmBackend
 from gateway.backends.llm.service import ModelRequest
 from gateway.backends.llm.settings import LlmSettings
-from gateway.backends.llm.toolbox import LlmToolbox
 from gateway.backends.setting_types import settings_context
+from gateway.backends.toolbox import Toolbox
 from gateway.client import HttpClient, StreamAssembler
 
 from .decoder import ChatCompletionsDecoder
@@ -42,7 +42,7 @@ class ChatCompletionsService:
         return settings.with_extra({**body, length: settings.max_tokens})
 
     def decoder(
-        self, assembler: StreamAssembler, toolbox: LlmToolbox, call_ids: set[str], upstream: HttpClient
+        self, assembler: StreamAssembler, toolbox: Toolbox, call_ids: set[str], upstream: HttpClient
     ) -> ChatCompletionsDecoder:
         return ChatCompletionsDecoder(assembler, toolbox, call_ids, upstream)
 

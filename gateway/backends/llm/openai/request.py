@@ -14,7 +14,7 @@ from gateway.backends.llm.conversation import (
     missing_result,
 )
 from gateway.backends.llm.service import ModelRequest
-from gateway.backends.llm.toolbox import LlmToolbox
+from gateway.backends.toolbox import Toolbox
 
 Message = dict[str, Any]
 
@@ -49,7 +49,7 @@ def _format(schema: dict[str, Any] | None) -> dict[str, Any] | None:
     return {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema}}
 
 
-def _messages(exchange: ConversationMessage, toolbox: LlmToolbox, reasoning_field: str | None) -> Iterator[Message]:
+def _messages(exchange: ConversationMessage, toolbox: Toolbox, reasoning_field: str | None) -> Iterator[Message]:
     if isinstance(exchange, InputMessage):
         role = "system" if exchange.role is m.Role.SYSTEM else "user"
         yield {"role": role, "content": _content(exchange.parts) if role == "user" else content_as_text(exchange.parts)}
@@ -74,7 +74,7 @@ def _reasoning(spoken: OutputMessage, field: str | None, called: bool) -> dict[s
     return {field: thoughts} if field and (thoughts or called) else {}
 
 
-def _call(call: m.ToolCall, toolbox: LlmToolbox) -> dict[str, Any]:
+def _call(call: m.ToolCall, toolbox: Toolbox) -> dict[str, Any]:
     return {"id": call.call_id, "type": "function", "function": {
         "name": toolbox.service_name(call.name), "arguments": encode(call.input).decode(),
     }}

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import gateway.model as m
 from gateway.backends.llm.anthropic.decoder import MessagesDecoder, result_as_text
 from gateway.backends.llm.anthropic.request import REDACTED_PREFIX
-from gateway.backends.llm.toolbox import LlmToolbox
+from gateway.backends.toolbox import Toolbox
 from gateway.client import HttpClient, SseDecoder, StreamAssembler
 from gateway.errors import BackendFailed, GatewayError, Overloaded, RateLimited, TimedOut
 from gateway.ids import make_mint
@@ -41,7 +41,7 @@ class Read:
         mint = make_mint("t")
         self.scribe = StreamAssembler(mint)
         self.reading = MessagesDecoder(
-            self.scribe, LlmToolbox(turn_of(), {}, {}), set(), HttpClient("http://upstream.test", secrets=(KEY,)))
+            self.scribe, Toolbox(turn_of(), {}, {}), set(), HttpClient("http://upstream.test", secrets=(KEY,)))
         self.events: list[Any] = self.scribe.begin(model="m")
         decoder = SseDecoder()
         for at, until in pairwise([0, *cuts, len(stream)]):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import gateway.model as m
 from gateway.backends.llm.openai.decoder import ChatCompletionsDecoder
-from gateway.backends.llm.toolbox import LlmToolbox
+from gateway.backends.toolbox import Toolbox
 from gateway.client import HttpClient, SseDecoder, StreamAssembler
 from gateway.errors import BackendFailed, GatewayError, Overloaded, RateLimited
 from gateway.ids import make_mint
@@ -25,7 +25,7 @@ class Read:
         turn, mint = turn_of(), make_mint("t")
         self.scribe = StreamAssembler(mint)
         self.reading = ChatCompletionsDecoder(
-            self.scribe, LlmToolbox(turn, {}, {}), call_ids if call_ids is not None else set(),
+            self.scribe, Toolbox(turn, {}, {}), call_ids if call_ids is not None else set(),
             HttpClient("http://upstream.test/v1", secrets=(KEY,)),
         )
         self.events: list[Any] = self.scribe.begin(model="m")

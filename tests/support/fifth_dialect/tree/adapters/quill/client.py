@@ -10,7 +10,7 @@ from gateway.client import HttpClient, SseEvent, StreamAssembler, generator_turn
 from gateway.errors import BackendFailed, Conflict
 from gateway.ids import Mint, make_mint
 from gateway.ports import DecodedItem, NewRemoteSession, ParsedFrame, RemoteAddress, RemoteAsk, RemoteTurnEnd
-from gateway.ports.remote import RemoteSession
+from gateway.ports.remote import RemoteSession, SessionPlaces
 
 REASONS = {"end": m.StopReason.END_TURN, "stopped": m.StopReason.INTERRUPTED}
 
@@ -68,6 +68,9 @@ class Remote:
         secrets = (address.key,) if address.key else ()
         self._http = HttpClient(address.url, headers=headers, secrets=secrets, timeouts=address.patience)
         self._mint = mint or make_mint()
+
+    async def places(self) -> SessionPlaces:
+        return SessionPlaces()
 
     async def about(self) -> m.AgentCard:
         await self._http.json("GET", "/talks")

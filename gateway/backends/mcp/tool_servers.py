@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 import structlog
 
 import gateway.model as m
+from gateway.backends.toolbox import McpTool
 from gateway.backends.tools import OutputSink, Tool, ToolCallResult, ToolFailed
 from gateway.client import Redactor
 from gateway.errors import BackendFailed, GatewayError, TimedOut
 from gateway.ports import Addresses
 
-from .mcp_client import MAX_TOOL_PAGES, is_connection_lost, mcp_result_content, open_client, redact_content
+from .client import MAX_TOOL_PAGES, is_connection_lost, mcp_result_content, open_client, redact_content
 from .settings import McpServerSettings
-from .toolbox import McpTool
 
 if TYPE_CHECKING:  # the package takes a second to import, and is optional
     from mcp import Client

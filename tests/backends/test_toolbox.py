@@ -4,7 +4,7 @@ import pytest
 
 import gateway.model as m
 from gateway.backends.llm.service import service_error
-from gateway.backends.llm.toolbox import ANY_OBJECT_SCHEMA, LlmToolbox, McpTool
+from gateway.backends.toolbox import ANY_OBJECT_SCHEMA, McpTool, Toolbox
 from gateway.backends.tools import CLOCK, Tool, ToolCallResult
 from gateway.client import HttpClient
 from gateway.errors import BackendFailed, Overloaded
@@ -25,8 +25,8 @@ OWN = {"clock": Tool(CLOCK, nothing)}
 
 def box(
     settings: m.Settings | None = None, permission: m.Permission = m.Permission.ALLOW, *tools: McpTool
-) -> LlmToolbox:
-    return LlmToolbox(turn_of(settings=settings), OWN, {"clock": permission}, tools)
+) -> Toolbox:
+    return Toolbox(turn_of(settings=settings), OWN, {"clock": permission}, tools)
 
 
 def test_names_that_clash_are_told_apart_by_their_servers() -> None:
@@ -71,7 +71,7 @@ def test_who_decides(
 
 def test_what_the_card_says_counts_where_the_session_says_nothing() -> None:
     card = m.AgentCard(name="a", tools=(m.AgentTool(spec=CLOCK, permission=m.Permission.ASK),))
-    made = LlmToolbox(turn_of(agent=card), OWN, {"clock": m.Permission.ALLOW})
+    made = Toolbox(turn_of(agent=card), OWN, {"clock": m.Permission.ALLOW})
     assert made.call("clock", "x").permission is m.Permission.ASK
 
 

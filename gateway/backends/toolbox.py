@@ -28,14 +28,19 @@ class McpTool(Struct, frozen=True, kw_only=True):
     """Whether a client has named the server: no permission for another tool of the same name is its own."""
 
 
-class LlmToolbox:
+class Toolbox:
     """The tools of one turn: built-in ones, those of MCP servers and those of the client, each with a unique name."""
 
     def __init__(
         self, turn: Turn | None, own: Mapping[str, Tool], permissions: Mapping[str, m.Permission],
-        mcp: Sequence[McpTool] = (), always: Sequence[Tool] = (),
+        mcp: Sequence[McpTool] = (), always: Sequence[Tool] = (), *, are_prefixed: bool = False,
     ) -> None:
-        """`always` are tools that the session has whatever it has chosen."""
+        """`always` are tools that the session has whatever it has chosen.
+
+        If `are_prefixed` is set, tools of the session's MCP servers are called `server__tool`, since nobody here knows
+        the names of the agent's own tools.
+        """
+        self._are_prefixed = are_prefixed
         self.tools: dict[str, Tool] = {}
         """The tools that are executed here, by the names that clients see."""
         self.specs: list[m.ToolSpec] = []
@@ -48,7 +53,7 @@ class LlmToolbox:
                 self._add_always(tool)
 
     @classmethod
-    def empty(cls) -> "LlmToolbox":
+    def empty(cls) -> "Toolbox":
         """For a turn without tools."""
         return cls(None, {}, {})
 
@@ -79,7 +84,8 @@ class LlmToolbox:
             self._add_mcp(name, one, _permission(turn, name, one.permission))
         for one in named_by_client:
             name = self._free_name(one, client)
-            is_denied = (turn.settings.tools or {}).get(name) is m.Permission.DENY
+            chosen = turn.settings.tools or {}
+            is_denied = m.Permission.DENY in (chosen.get(name), chosen.get(one.spec.name))
             self._add_mcp(name, one, m.Permission.DENY if is_denied else one.permission)
         for name, spec in client.items():
             self._add(spec, m.ToolCall(call_id="", name=name, origin=m.ToolOrigin.CLIENT, display_name=spec.title))
@@ -102,7 +108,7 @@ class LlmToolbox:
 
     def _free_name(self, one: McpTool, client: Mapping[str, m.ToolSpec]) -> str:
         """A name that no other tool has, for a tool of a server that a client has named."""
-        name, number = one.spec.name, 1
+        name, number = f"{one.server}__{one.spec.name}" if self._are_prefixed else one.spec.name, 1
         while name in self.tools or name in client:
             name = f"{one.server}__{one.spec.name}" + (f"_{number}" if number > 1 else "")
             number += 1

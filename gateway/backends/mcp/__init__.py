@@ -1,0 +1,7 @@
+"""MCP servers as tools: clients of the servers, and the tools that an agent or a session has of them."""
+
+from .client import check_installed
+from .settings import McpServerSettings
+from .tool_servers import McpToolServers
+
+__all__ = ["McpServerSettings", "McpToolServers", "check_installed"]
