@@ -223,6 +223,49 @@ class KeyName(BladeModel):
     name: str = Field(min_length=1, max_length=50)
 
 
+# -- skills -----------------------------------------------------------------------------------------------------------
+class SkillFileIn(BladeModel):
+    path: str = Field(min_length=1, max_length=512)
+    content: str
+
+
+class SkillUpload(BladeModel):
+    name: str = Field(min_length=1, max_length=64)
+    files: list[SkillFileIn] = Field(min_length=1, max_length=200)
+
+
+class SkillChoice(BladeModel):
+    skill_id: str = Field(min_length=1, validation_alias=AliasChoices("skill_id", "skill_name", "name"))
+
+
+class SkillQuery(QueryModel):
+    q: str
+    limit: int = Field(10, ge=1, le=50)
+
+
+# -- what is counted --------------------------------------------------------------------------------------------------
+class PromptToCount(BladeModel):
+    prompt: str
+    model: str | None = None
+
+
+class MessageToCount(BladeModel):
+    role: str
+    content: JsonValue = None
+
+
+class MessagesToCount(BladeModel):
+    messages: list[MessageToCount] = Field(max_length=10_000)
+    model: str | None = None
+    add_generation_prompt: bool | None = True
+    enable_thinking: bool | None = None
+    tools: list[JsonValue] | None = None
+
+
+class TailQuery(QueryModel):
+    tail: int = Field(100, ge=1, le=10_000)
+
+
 # -- scheduled tasks --------------------------------------------------------------------------------------------------
 TaskTitle = Annotated[str, Field(min_length=1, max_length=200)]
 TaskPrompt = Annotated[str, Field(min_length=1, max_length=100_000)]

@@ -18,7 +18,7 @@ from .session_defaults import CombinedDefaults
 from .shares import Share, Shares
 from .skill_files import MAX_BYTES as MAX_SKILL_BYTES
 from .skill_files import MAX_ENTRIES as MAX_SKILL_FILES
-from .skill_files import SkillFolder, read_skill_files, read_skill_zip
+from .skill_files import SkillFolder, read_skill_files, read_skill_zip, with_front_matter
 from .skills import SkillService, StoredSkill
 from .tools import Invocation, KnownTool, ToolDefinition, ToolService
 from .user_settings import UserChoices, UserSettings
@@ -84,4 +84,5 @@ __all__ = [
     "read_skill_zip",
     "unpack_session",
     "unpack_session_files",
+    "with_front_matter",
 ]

@@ -104,6 +104,17 @@ def _texts(value: object) -> tuple[str, ...]:
     return tuple(one for one in value if isinstance(one, str))[:MAX_PREFERRED] if isinstance(value, list) else ()
 
 
+def with_front_matter(text: str, name: str) -> str:
+    """The text of a SKILL.md; one that has no front matter gets it, with its first line as the description."""
+    if LINE.fullmatch(next(iter(text.removeprefix("\ufeff").splitlines()), "")):
+        return text
+    line = next((found for line in text.splitlines() if (found := line.strip("# \t\ufeff"))), name)
+    head = yaml.safe_dump({
+        "name": re.sub(r"[^a-z0-9-]", "-", name.lower()), "description": TAG.sub("", line)[:MAX_DESCRIPTION]},
+        allow_unicode=True, sort_keys=False)
+    return f"---\n{head}---\n{text}"
+
+
 def check_text(text: str) -> SkillHead:
     """The front matter of a SKILL.md that may be stored."""
     if len(text.encode("utf-8", "surrogatepass")) > MAX_TEXT_BYTES:

@@ -210,13 +210,21 @@ class SkillService:
         return m.SkillFile(
             name=skill.name, path=path, size=len(content), text=text, files=tuple(found.body.sizes))
 
-    async def _of_session(self, owner: str, skill: m.SkillRef) -> StoredSkill:
+    async def newest(self, owner: str, skill: m.SkillRef) -> m.SkillRef:
+        """The newest version of a skill that a session has; the version that it has, if the skill is gone."""
+        try:
+            return (await self._of_session(owner, skill, newest=True)).ref
+        except NotFound:
+            return skill
+
+    async def _of_session(self, owner: str, skill: m.SkillRef, *, newest: bool = False) -> StoredSkill:
         """The skill that a session has: the copy of its agent, or one of the library."""
         if skill.skill_id == OFFERED:
             return await self.get(owner, skill.name)
         kind = KIND if skill.skill_id.startswith(f"{KIND}_") else INSTALLED_KIND
         try:
-            return _stored(await self._resources.get(kind, owner, skill.skill_id, skill.version))
+            return _stored(await self._resources.get(
+                kind, owner, skill.skill_id, None if newest else skill.version))
         except NotFound:
             raise SkillNotFound(f"skill '{skill.name}' was removed") from None
 
@@ -238,6 +246,14 @@ class SkillService:
             raise SkillExists(f"there is a skill '{name}' already", param="skill_name")
         body = replace(_body(read.head, read.text), title=title, metadata=dict(metadata or {}))
         return _stored(await self._create(self._own, owner, name, body, read.files))
+
+    async def put(self, owner: str, name: str, read: SkillFolder) -> tuple[StoredSkill, bool]:
+        """Add a skill to the library, or a version to the skill of this name; says whether the skill is new."""
+        try:
+            await self.get(owner, name)
+        except SkillNotFound:
+            return await self.add(owner, read, name), True
+        return await self.add_version(owner, name, read), False
 
     async def add_version(self, owner: str, name: str, read: SkillFolder) -> StoredSkill:
         """Replace all files of a skill of the library; those of before stay as a version."""

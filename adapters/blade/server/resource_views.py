@@ -6,11 +6,13 @@ from posixpath import normpath
 import gateway.model as m
 from gateway.json_values import JsonObject
 from gateway.ports import DialectTable, IssuedKey
-from gateway.resources import SessionArchive, StoredMemory, StoredRun, StoredTask, WorkspaceItem
+from gateway.resources import SessionArchive, StoredMemory, StoredRun, StoredSkill, StoredTask, WorkspaceItem
 
 from .turn_state import with_prefix
 
 _KEY = ("id", "name", "masked", "created_at", "last_used_at", "last_used_from", "plaintext")
+_SKILL = ("name", "description", "version", "is_offered", "enabled", "created_at", "updated_at")
+_TOKENS = ("count", "window", "model")
 _ITEM = ("name", "size", "path", "changed_at")
 
 RESOURCE_OBJECTS: Mapping[str, tuple[str, ...]] = {
@@ -51,6 +53,19 @@ RESOURCE_OBJECTS: Mapping[str, tuple[str, ...]] = {
     "task.run": ("id", "task_id", "session_id", "status", "error", "triggered_at", "finished_at"),
     "task.due": ("task_id", "title", "times"),
     "task.time": ("at",),
+    "skill": _SKILL,
+    "skill.full": (*_SKILL, "text", "paths"),
+    "skill.session": ("name", "description", "version"),
+    "skill.uploaded": ("name", "folder", "files", "overwritten"),
+    "skills.found": ("items",),
+    "skills.synced": ("message", "items"),
+    "tokens": _TOKENS,
+    "tokens.message": ("role", "count"),
+    "tokens.messages": (*_TOKENS, "messages", "tools"),
+    "context.statistics": ("session_id", "statistics", "model"),
+    "plan.step": ("step",),
+    "background.task": ("id", "name", "status", "created_at", "updated_at"),
+    "background.output": ("task", "output", "cut"),
 }
 
 
@@ -96,6 +111,30 @@ def item_body(table: DialectTable, found: WorkspaceItem, folder: str) -> JsonObj
         "folder" if found.is_folder else "file", name=found.name, size=found.size,
         path=normpath(f"{folder}/{found.name}").lstrip("/"), changed_at=found.changed_at,
     )
+
+
+# -- skills -----------------------------------------------------------------------------------------------------------
+
+def skill_body(table: DialectTable, skill: StoredSkill) -> JsonObject:
+    return table.object("skill", **_skill_fields(skill))
+
+
+def full_skill_body(table: DialectTable, skill: StoredSkill) -> JsonObject:
+    """A skill with its text and the paths of its files."""
+    return table.object(
+        "skill.full", **_skill_fields(skill), text=skill.body.text, paths=[m.SKILL_FILE, *skill.body.sizes])
+
+
+def session_skill_body(table: DialectTable, ref: m.SkillRef) -> JsonObject:
+    return table.object("skill.session", name=ref.name, description=ref.description, version=ref.version)
+
+
+def _skill_fields(skill: StoredSkill) -> dict[str, object]:
+    return {
+        "name": skill.name, "description": skill.body.description, "version": skill.version,
+        "is_offered": skill.folder is not None, "enabled": skill.body.enabled, "created_at": skill.created_at,
+        "updated_at": skill.updated_at,
+    }
 
 
 # -- checkpoints ------------------------------------------------------------------------------------------------------

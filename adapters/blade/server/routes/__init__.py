@@ -16,6 +16,8 @@ from .scheduled_tasks import task_routes
 from .service import service_routes
 from .sessions import HARD_LIMIT_FACTOR, SessionRoutes
 from .sharing import archive_routes, share_routes
+from .skills import skill_routes
+from .statistics import statistics_routes
 from .workspace import workspace_routes
 
 
@@ -28,7 +30,7 @@ def not_implemented_routes(context: Context[BladeSettings]) -> list[web.RouteDef
 
 ROUTE_GROUPS = (
     service_routes, memory_routes, key_routes, workspace_routes, share_routes, checkpoint_routes, archive_routes,
-    task_routes, replay_routes, not_implemented_routes,
+    task_routes, replay_routes, skill_routes, statistics_routes, not_implemented_routes,
 )
 
 
@@ -40,13 +42,17 @@ Handler = Callable[[web.Request], Awaitable[web.Response]]
 SESSION_PATH = "/sessions/{id}"
 NOT_IMPLEMENTED_PATHS: tuple[tuple[str, str, str], ...] = (
     ("POST", f"{SESSION_PATH}/switch-branch", "branches"),
-    ("POST", f"{SESSION_PATH}/tokenize", "token counts"),
-    ("GET", f"{SESSION_PATH}/context-stats", "context statistics"),
-    ("GET", f"{SESSION_PATH}/tasks", "task lists"),
-    ("*", f"{SESSION_PATH}/background-tasks{{rest:.*}}", "background tasks"),
-    ("*", f"{SESSION_PATH}/skills{{rest:.*}}", "skills"),
-    ("*", "/tokenize{rest:.*}", "token counts"),
-    ("*", "/skills{rest:.*}", "skills"),
+    ("POST", f"{SESSION_PATH}/background-tasks/{{task}}/stop", "stops of single background tasks"),
+    ("GET", f"{SESSION_PATH}/skill-stats", "statistics of skills"),
+    ("POST", f"{SESSION_PATH}/share-file", "shared folders"),
+    ("GET", "/sessions/extra_info/by_task/{id}", "searches for the session of a task"),
+    ("GET", "/skills/scenario-resources", "resources of scenarios"),
+    ("*", "/skill-store/{rest:.*}", "skill stores"),
+    ("*", "/published-apps{rest:(/.*)?}", "published apps"),
+    ("*", "/frontend_config/{rest:.*}", "settings of web pages"),
+    ("*", "/payloads/{rest:.*}", "annotations of requests"),
+    ("*", "/gis/{rest:.*}", "maps"),
+    ("*", "/users/{rest:.*}", "computers of users"),
     ("*", "/solutions{rest:.*}", "solutions"),
     ("*", "/prod_{rest:.*}", "products"),
     ("*", "/env{rest:(/.*)?}", "environments"),

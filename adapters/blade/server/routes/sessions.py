@@ -2,6 +2,7 @@
 
 
 from aiohttp import web
+from msgspec.structs import replace
 from pydantic import BaseModel
 
 import gateway.model as m
@@ -16,6 +17,8 @@ from gateway.field_errors import quote_value
 from gateway.http import OWNER, Context, json_response, parse_whole_number, pieces_response, public, read_json
 from gateway.json_values import JsonObject
 from gateway.time_slices import one_at_a_time, sliced
+
+from .skills import skills_of_new_session
 
 HARD_LIMIT_FACTOR = 3
 """A packet of so many times the largest message is not read at all; a smaller one is refused with a reason."""
@@ -40,8 +43,9 @@ class SessionRoutes:
     async def create(self, request: web.Request) -> web.Response:
         body = await read_json(request, wire.NewSession)
         agent = self._agent(body.solution_id)
+        skills = await skills_of_new_session(self.context, request[OWNER], agent, body.primary_skill_id)
         view = await self.context.sessions.create(
-            request[OWNER], agent, settings=self._settings(body, agent), title=body.intent,
+            request[OWNER], agent, settings=replace(self._settings(body, agent), skills=skills), title=body.intent,
             metadata={m.PRIVATE: {self.context.dialect: _private_fields(body)}},
         )
         return json_response(self.context.table.object("session.created", session_id=view.session_id))

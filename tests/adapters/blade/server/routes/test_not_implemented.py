@@ -8,10 +8,12 @@ from tests.support.dialects.blade.rest_server import blade
 
 
 @pytest.mark.parametrize(("method", "path"), [
-    ("POST", "/sessions/x/tokenize"), ("GET", "/skills"), ("GET", "/skills/abc/files"), ("POST", "/solutions"),
-    ("GET", "/prod_list"), ("DELETE", "/admin/users/1"), ("GET", "/sessions/x/skills"), ("PUT", "/env/x"),
-    ("POST", "/sessions/x/skills:upload"), ("POST", "/auth/refresh"), ("GET", "/user/profile"),
-    ("POST", "/sessions/x/switch-branch"), ("GET", "/sessions/x/context-stats"), ("GET", "/registry/x"),
+    ("POST", "/sessions/x/background-tasks/y/stop"), ("GET", "/skills/scenario-resources"), ("POST", "/solutions"),
+    ("GET", "/prod_list"), ("DELETE", "/admin/users/1"), ("GET", "/sessions/x/skill-stats"), ("PUT", "/env/x"),
+    ("POST", "/sessions/x/share-file"), ("POST", "/auth/refresh"), ("GET", "/user/profile"),
+    ("POST", "/sessions/x/switch-branch"), ("GET", "/skill-store/stats"), ("GET", "/registry/x"),
+    ("GET", "/sessions/extra_info/by_task/x"), ("POST", "/published-apps"), ("GET", "/gis/x/state"),
+    ("GET", "/payloads/x/annotations"), ("PUT", "/frontend_config/x"), ("POST", "/users/me/reset-computer"),
 ])
 async def test_what_is_not_here_says_so(tmp_path: Path, method: str, path: str) -> None:
     async with blade(tmp_path) as client:
