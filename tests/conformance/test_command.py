@@ -128,7 +128,7 @@ def test_reports_get_names_of_their_own(
     assert run("aap", in_background(AapServer()), "--only", "AAP-META-01", *kinds).exit_code == 0
     names = ["badge-aap.svg", "report-aap.html", "report-aap.json", "report-aap.md", "report-aap.xml"]
     assert sorted(path.name for path in tmp_path.iterdir()) == names
-    assert json.loads((tmp_path / "report-aap.json").read_text())["requirementSet"] == "2026-11"
+    assert json.loads((tmp_path / "report-aap.json").read_text())["requirementSet"] == "2026-12"
 
 
 def test_the_key_may_come_from_the_environment(in_background: Serve, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -38,7 +38,7 @@ def test_every_requirement_is_a_test(in_background: Serve, run: Run) -> None:
     result = run(in_background(AapServer(key=KEY)))
     result.assert_outcomes(passed=40)
     assert result.ret == pytest.ExitCode.OK
-    result.stdout.fnmatch_lines(["conforms: Agent Application Protocol, version 3 at http*, requirements 2026-11"])
+    result.stdout.fnmatch_lines(["conforms: Agent Application Protocol, version 3 at http*, requirements 2026-12"])
     assert KEY not in result.stdout.str()
 
 
