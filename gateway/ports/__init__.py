@@ -64,10 +64,12 @@ from .remote import (
 )
 from .resources import (
     AgentCalls,
+    Amendment,
     FileLink,
     Files,
     IdempotencyKey,
     OperatorOffers,
+    Ranking,
     Resource,
     Resources,
     ResponseStore,
@@ -101,6 +103,7 @@ __all__ = [
     "AgentCalls",
     "AgentDefinition",
     "Agents",
+    "Amendment",
     "AsyncKeyTable",
     "Audit",
     "Backend",
@@ -138,6 +141,7 @@ __all__ = [
     "OperatorOffers",
     "ParsedFrame",
     "Projector",
+    "Ranking",
     "Receipt",
     "Remote",
     "RemoteAddress",

@@ -1,6 +1,6 @@
 """The resources that dialects share beside sessions: stored objects, responses, files and token buckets."""
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -34,6 +34,17 @@ class Resource(Struct, frozen=True, kw_only=True):
         return f"Resource({self.kind} '{self.resource_id}', version {self.version}, of '{self.owner}')"
 
 
+class Ranking(Struct, frozen=True, kw_only=True):
+    """Resources that have some of the terms that were asked for, each with how many of `terms` it has, most first."""
+
+    terms: int
+    found: Sequence[tuple[Resource, int]] = ()
+
+
+Amendment = Callable[[JsonObject], JsonObject]
+"""Makes a body of a body; it may be called more than once, and in another thread."""
+
+
 class Resources(Protocol):
     """One store for all dialects. The resources of other owners are not found; old versions are kept until deletion."""
 
@@ -55,6 +66,20 @@ class Resources(Protocol):
         expected: int | None = ...,
     ) -> Resource:
         """Store a new version; `Conflict` if `expected` is not the current version."""
+    async def amend(self, kind: str, owner: str, resource_id: str, amendment: Amendment) -> Resource:
+        """Change the newest version itself, for what is no version: how often a resource was used, and when.
+
+        The resource keeps its version and its time of change; the fields by which it is found must stay as they are.
+        """
+    async def with_terms(self, kind: str, owner: str, terms: Collection[str]) -> Sequence[Resource]:
+        """The resources that have all these terms (`gateway.search_terms`), newest first; archived ones have none."""
+    async def ranked(
+        self, kind: str, owner: str, terms: Collection[str], *, common: int, limit: int, offset: int = ...,
+    ) -> Ranking:
+        """A page of the resources that have any of these terms: those with most of them first, then the newest.
+
+        A term that more than `common` resources have counts only if the resources have no other of the terms.
+        """
     async def archive(self, kind: str, owner: str, resource_id: str) -> Resource: ...
     async def delete(self, kind: str, owner: str, resource_id: str) -> None:
         """Delete the resource, its versions, and all that belongs to it."""

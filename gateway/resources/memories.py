@@ -1,8 +1,9 @@
 """Memories: short texts that a user wants an agent to know in every session, each with a number of its own."""
 
-import re
+import asyncio
 import time
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
 
@@ -13,6 +14,7 @@ from msgspec.structs import replace
 from gateway.errors import Conflict, NotFound
 from gateway.json_values import JsonObject
 from gateway.ports import Clock, Resource, Resources
+from gateway.search_terms import keyword_terms, words_of
 from gateway.time_slices import sliced
 
 KIND = "note"
@@ -20,11 +22,10 @@ MAX_MEMORIES = 10_000
 """How many memories a user may have."""
 
 
-MAX_COMPARED = 20_000
-"""How many characters of a text are compared with memories."""
-WORD = re.compile(r"\w+")
-UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u0e00-\u0eff\U00020000-\U0003ffff]+")
-"""Han, kana, Thai and Lao: scripts without spaces between words."""
+COMMON = 200
+"""A word that more memories than this have says little about any of them."""
+PAGE = 50
+"""How many of the memories that fit a text are looked at together."""
 
 MemoryType = Literal["feedback", "experience"]
 
@@ -110,37 +111,48 @@ class Memories:
     ) -> tuple[list[StoredMemory], int]:
         """A page of the memories that match, newest first, and how many match in all."""
         found, keyword, conditions = list[StoredMemory](), keyword.casefold(), wanted.conditions()
-        async for some in sliced(await self._resources.list(KIND, owner, limit=MAX_MEMORIES)):
+        async for some in sliced(await self._with_keyword(owner, keyword)):
             found += [kept for kept in map(_kept, some) if _matches(kept.memory, conditions, keyword)]
         return found[offset:offset + limit], len(found)
+
+    async def _with_keyword(self, owner: str, keyword: str) -> Sequence[Resource]:
+        """The memories among which are all that have the keyword, newest first."""
+        if terms := keyword_terms(keyword):
+            return await self._resources.with_terms(KIND, owner, terms)
+        return await self._resources.list(KIND, owner, limit=MAX_MEMORIES)
 
     async def recall(
         self, owner: str, text: str, *, fits: Callable[[Memory], bool] = lambda memory: True, limit: int = 5,
     ) -> list[RecalledMemory]:
         """The memories that share words with a text, best first; each is counted as used.
 
-        A score is the share of the words of the text that a memory has. A memory that is switched off is never found.
+        A score is the share of the words of the text that a memory has; a word that very many memories have counts only
+        if they have no other word of the text. A memory that is switched off or superseded is never found.
         """
-        terms = terms_of(text)
-        if not terms:
-            return []
-        found = list[RecalledMemory]()
-        async for some in sliced(await self._resources.list(KIND, owner, limit=MAX_MEMORIES)):
-            for kept in map(_kept, some):
-                score = len(terms & terms_of(kept.memory.content)) / len(terms)
-                if score > 0 and not kept.memory.disabled and fits(kept.memory):
-                    found.append(RecalledMemory(kept, score))
-        best = sorted(found, key=lambda one: (-one.score, -one.stored.number))[:limit]
-        return [RecalledMemory(await self._used(one.stored), one.score) for one in best]
+        words, best, offset = words_of(text), list[RecalledMemory](), 0
+        while words and len(best) < limit:
+            page = await self._resources.ranked(KIND, owner, words, common=COMMON, limit=PAGE, offset=offset)
+            if not page.found:
+                break
+            found = [RecalledMemory(_kept(one), count / page.terms) for one, count in page.found]
+            best += [one for one in found if _is_in_use(one.stored.memory) and fits(one.stored.memory)]
+            offset += PAGE
+        return await asyncio.gather(*(self._used(one) for one in best[:limit]))
 
-    async def _used(self, kept: StoredMemory) -> StoredMemory:
-        """Count a use; a memory that somebody changes or deletes just now is not counted."""
-        body = msgspec.to_builtins(replace(kept.memory, hits=kept.memory.hits + 1, last_hit_at=self._clock()))
+    async def _used(self, found: RecalledMemory) -> RecalledMemory:
+        """Count a use; a memory that somebody deletes just now is not counted."""
+        now, resource = self._clock(), found.stored.resource
+
+        def count(body: JsonObject) -> JsonObject:
+            old = msgspec.convert(body, Memory)
+            counted: JsonObject = msgspec.to_builtins(replace(old, hits=old.hits + 1, last_hit_at=now))
+            return counted
+
         try:
-            return _kept(await self._resources.update(
-                KIND, kept.resource.owner, kept.resource.resource_id, body, expected=kept.resource.version))
-        except (Conflict, NotFound):
-            return kept
+            counted = await self._resources.amend(KIND, resource.owner, resource.resource_id, count)
+        except NotFound:
+            return found
+        return RecalledMemory(_kept(counted), found.score)
 
     async def change(self, owner: str, number: int, /, **changes: object) -> StoredMemory:
         """`owner` among the changes is what the memory says of itself, not whose memory it is."""
@@ -168,24 +180,20 @@ class Memories:
         return len(found)
 
     async def _those(self, owner: str, numbers: Iterable[int]) -> list[StoredMemory]:
-        wanted = set(numbers)
-        found = await self._resources.list(KIND, owner, limit=MAX_MEMORIES)
-        return [_kept(one) for one in found if one.ordinal in wanted]
-
-
-def terms_of(text: str) -> frozenset[str]:
-    """What a text is compared by: its words, and each pair of neighbours in scripts that are written without spaces."""
-    terms: set[str] = set()
-    for word in WORD.findall(text.casefold()[:MAX_COMPARED]):
-        runs = UNSPACED.findall(word)
-        terms.update(run[at:at + 2] for run in runs for at in range(max(1, len(run) - 1)))
-        terms.update(part for part in UNSPACED.split(word) if len(part) > 1)
-    return frozenset(terms)
+        found = []
+        for number in sorted(set(numbers)):
+            with suppress(NotFound):
+                found.append(await self.find(owner, number))
+        return found
 
 
 def _kept(found: Resource) -> StoredMemory:
     changed = found.updated_at if found.version > 1 else None
     return StoredMemory(found.ordinal, msgspec.convert(found.body, Memory), found.created_at, changed, found)
+
+
+def _is_in_use(memory: Memory) -> bool:
+    return not memory.disabled and memory.superseded_by is None
 
 
 def _matches(memory: Memory, conditions: Sequence[tuple[str, object]], keyword: str) -> bool:

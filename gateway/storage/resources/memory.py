@@ -1,8 +1,8 @@
 """The store of resources in memory: every version of every resource."""
 
 from bisect import bisect_left, bisect_right
-from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import count
 
 import msgspec
@@ -11,8 +11,9 @@ from msgspec.structs import replace
 from gateway.errors import Conflict, NotFound, Overloaded
 from gateway.ids import random_id
 from gateway.json_values import JsonObject
-from gateway.ports import Clock, Resource
+from gateway.ports import Amendment, Clock, Ranking, Resource
 from gateway.quotas import Quotas
+from gateway.search_terms import terms_of
 
 Versions = list[Resource]
 Key = tuple[str, str]
@@ -38,6 +39,10 @@ class MemoryResources:
         self._versions: dict[Key, Versions] = {}
         self._order: defaultdict[ListKey, list[tuple[int, str]]] = defaultdict(list)
         self._below: defaultdict[str, set[Key]] = defaultdict(set)
+        self._in_use: Counter[ListKey] = Counter()
+        """How many resources of a list are not archived."""
+        self._places: defaultdict[tuple[str, str, str], dict[int, str]] = defaultdict(dict)
+        """By kind, owner and term: the ids of the resources that have the term, by ordinal."""
 
     async def create(
         self, kind: str, owner: str, body: JsonObject, *, secrets: dict[str, str] | None = None, parent: str = "",
@@ -47,7 +52,7 @@ class MemoryResources:
         if (kind, resource_id) in self._versions:
             raise Conflict(f"there is a {kind} '{resource_id}' already")
         for among, room in ((None, most), (parent, most_below)):
-            if room is not None and self._in_use((kind, owner, among)) >= room:
+            if room is not None and self._in_use[kind, owner, among] >= room:
                 raise too_many(kind, room)
         made = Resource(
             kind=kind, resource_id=resource_id, owner=owner, ordinal=next(self._count), version=1, created_at=now,
@@ -57,6 +62,8 @@ class MemoryResources:
         self._versions[kind, resource_id] = [made]
         for shelf in _list_keys(made):
             self._order[shelf].append((made.ordinal, resource_id))
+            self._in_use[shelf] += 1
+        self._index(None, made)
         if parent:
             self._below[parent].add((kind, resource_id))
         return made
@@ -103,11 +110,36 @@ class MemoryResources:
         )
         self._make_room(changed)
         versions.append(changed)
+        self._index(newest, changed)
         return changed
+
+    async def amend(self, kind: str, owner: str, resource_id: str, amendment: Amendment) -> Resource:
+        versions = self._find(kind, owner, resource_id)
+        old = versions[-1]
+        new = versions[-1] = replace(old, body=amendment(old.body))
+        self._tally.add(owner, stored_bytes=stored_size(new) - stored_size(old))
+        return new
+
+    async def with_terms(self, kind: str, owner: str, terms: Collection[str]) -> Sequence[Resource]:
+        rarest, *others = sorted((self._places.get((kind, owner, term), {}) for term in terms), key=len)
+        found = [row for row in rarest.items() if all(row[0] in other for other in others)]
+        return [self._versions[kind, resource_id][-1] for _, resource_id in sorted(found, reverse=True)]
+
+    async def ranked(
+        self, kind: str, owner: str, terms: Collection[str], *, common: int, limit: int, offset: int = 0,
+    ) -> Ranking:
+        places = {term: self._places.get((kind, owner, term), {}) for term in terms}
+        counting = counting_terms({term: len(has) for term, has in places.items()}, common)
+        counts = Counter(row for term in counting for row in places[term].items())
+        best = sorted(counts.items(), key=lambda row: (-row[1], -row[0][0]))[offset:offset + limit]
+        return Ranking(terms=len(counting), found=[
+            (self._versions[kind, resource_id][-1], number) for (_, resource_id), number in best])
 
     async def archive(self, kind: str, owner: str, resource_id: str) -> Resource:
         versions = self._find(kind, owner, resource_id)
         if versions[-1].archived_at is None:
+            self._index(versions[-1], None)
+            self._in_use.subtract(_list_keys(versions[-1]))
             versions[-1] = replace(versions[-1], archived_at=self._clock())
         return versions[-1]
 
@@ -117,11 +149,14 @@ class MemoryResources:
         del self._versions[kind, resource_id]
         self._kept -= len(versions)
         self._tally.add(owner, resources=-len(versions), stored_bytes=-sum(map(stored_size, versions)))
+        if gone.archived_at is None:
+            self._index(gone, None)
+            self._in_use.subtract(_list_keys(gone))
         for shelf in _list_keys(gone):
             order = self._order[shelf]
             del order[bisect_left(order, gone.ordinal, key=lambda row: row[0])]
             if not order:
-                del self._order[shelf]
+                del self._order[shelf], self._in_use[shelf]
         if gone.parent in self._below:
             self._below[gone.parent].discard((kind, resource_id))
         for child_kind, child_id in self._below.pop(resource_id, ()):
@@ -136,15 +171,35 @@ class MemoryResources:
         self._tally.add(made.owner, resources=1, stored_bytes=weight)
         self._kept += 1
 
-    def _in_use(self, shelf: ListKey) -> int:
-        return sum(self._versions[shelf[0], resource_id][-1].archived_at is None
-                   for _, resource_id in self._order.get(shelf, ()))
+    def _index(self, old: Resource | None, new: Resource | None) -> None:
+        """Take a resource from the terms that it had, and put it under those that it has."""
+        one = new or old
+        assert one is not None, "there is a resource before the change, or after it"
+        had, has = index_terms(old), index_terms(new)
+        for term in had - has:
+            places = self._places[one.kind, one.owner, term]
+            del places[one.ordinal]
+            if not places:
+                del self._places[one.kind, one.owner, term]
+        for term in has - had:
+            self._places[one.kind, one.owner, term][one.ordinal] = one.resource_id
 
     def _find(self, kind: str, owner: str, resource_id: str) -> Versions:
         versions = self._versions.get((kind, resource_id))
         if versions is None or versions[-1].owner != owner:
             raise NotFound(f"there is no {kind} '{resource_id}'")
         return versions
+
+
+def index_terms(one: Resource | None) -> frozenset[str]:
+    """The terms under which a resource is found; none if there is no resource, or an archived one."""
+    return frozenset() if one is None or one.archived_at is not None else terms_of(one.kind, one.body)
+
+
+def counting_terms(counts: Mapping[str, int], common: int) -> list[str]:
+    """Which terms count, of terms with so many resources each: all but the common ones, unless no rarer one is had."""
+    rare = [term for term, count in counts.items() if count <= common]
+    return rare if any(counts[term] for term in rare) else list(counts)
 
 
 def too_many(kind: str, most: int) -> Conflict:

@@ -1,7 +1,7 @@
 """The store of resources, responses and keys in Redis, which several servers share."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import msgspec
@@ -10,13 +10,24 @@ from msgspec.structs import replace
 from gateway.errors import Conflict, Invalid, NotFound, OutcomeUnknown, Overloaded
 from gateway.ids import random_id
 from gateway.json_values import JsonObject
-from gateway.ports import Clock, IdempotencyKey, KeyChange, Keys, KeyUse, Resource, StoredResponse, with_use
+from gateway.ports import (
+    Amendment,
+    Clock,
+    IdempotencyKey,
+    KeyChange,
+    Keys,
+    KeyUse,
+    Ranking,
+    Resource,
+    StoredResponse,
+    with_use,
+)
 from gateway.quotas import Quotas
 from gateway.storage.redis import RedisClient, RedisUnreachable
 from gateway.storage.sealing import UNSEALED, Seal
 
 from .key_tables import decode_key, encode_key
-from .memory import DEFAULT_MAX_RESOURCES, stored_size, too_many
+from .memory import DEFAULT_MAX_RESOURCES, index_terms, stored_size, too_many
 from .responses import DEFAULT_RESPONSE_LIMITS, ResponseLimits, seal_response, unseal_response
 
 T = TypeVar("T")
@@ -61,7 +72,7 @@ class RedisResources:
         record = self._written(made)
         outcome = await self._change(
             "shelve", kind, resource_id, owner, parent, self._most(), record, stored_size(made), limit_argument(most),
-            limit_argument(most_below), *self._bounds(owner),
+            limit_argument(most_below), *self._bounds(owner), *index_terms(made),
         )
         if outcome == b"taken":
             raise Conflict(f"there is a {kind} '{resource_id}' already")
@@ -107,6 +118,38 @@ class RedisResources:
             if await self._revised(seen, changed):
                 return self._read(seen.ordinal, self._written(changed))
 
+    async def amend(self, kind: str, owner: str, resource_id: str, amendment: Amendment) -> Resource:
+        while True:
+            ordinal, newest = await self._find(kind, owner, resource_id)
+            [[record]] = await self._redis.read_all([("HMGET", self._key(kind, resource_id), newest)])
+            if record is None:
+                continue  # it was deleted, or there is a later version
+            old = self._read(ordinal, record)
+            new = replace(old, body=amendment(old.body))
+            weight = stored_size(new) - stored_size(old)
+            if await self._change("amend", kind, resource_id, newest, record, self._written(new), weight) == b"ok":
+                return new
+
+    async def with_terms(self, kind: str, owner: str, terms: Collection[str]) -> Sequence[Resource]:
+        rows = await self._indexed("with_terms", kind, owner, *terms)
+        return [self._read(ordinal, record) for ordinal, record in rows]
+
+    async def ranked(
+        self, kind: str, owner: str, terms: Collection[str], *, common: int, limit: int, offset: int = 0,
+    ) -> Ranking:
+        number, rows = await self._indexed("ranked", kind, owner, common, offset, limit, *terms)
+        return Ranking(terms=number, found=[(self._read(ordinal, record), count) for ordinal, record, count in rows])
+
+    async def _indexed(self, script: str, kind: str, owner: str, *given: str | int) -> Any:
+        """The reply of a script that reads terms; resources from before there were terms get theirs first."""
+        reply = await self._redis.run_read_script(script, kind, owner, *given)
+        if reply != b"unindexed":
+            return reply
+        for one in await self.list(kind, owner, limit=DEFAULT_MAX_RESOURCES):
+            await self._change("index", kind, owner, one.resource_id, one.version, *index_terms(one))
+        await self._change("index", kind, owner)
+        return await self._redis.run_read_script(script, kind, owner, *given)
+
     async def archive(self, kind: str, owner: str, resource_id: str) -> Resource:
         while True:
             seen = await self.get(kind, owner, resource_id)
@@ -118,9 +161,10 @@ class RedisResources:
 
     async def _revised(self, seen: Resource, changed: Resource) -> bool:
         """Whether the change is stored; if not, the resource was changed meanwhile, and has to be read again."""
+        has = index_terms(changed)
         outcome, *kept = await self._change(
             "revise", seen.kind, seen.resource_id, seen.version, changed.version, self._most(), self._written(changed),
-            stored_size(changed), *self._bounds(seen.owner),
+            stored_size(changed), *self._bounds(seen.owner), *(("terms", *has) if has != index_terms(seen) else ()),
         )
         self._must_have_room(outcome)
         if kept:

@@ -2,7 +2,8 @@
 
 import asyncio
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 import msgspec
 from msgspec.structs import replace
@@ -10,12 +11,22 @@ from msgspec.structs import replace
 from gateway.errors import Conflict, Invalid, NotFound, Overloaded
 from gateway.ids import random_id
 from gateway.json_values import JsonObject
-from gateway.ports import Clock, Resource
+from gateway.ports import Amendment, Clock, Ranking, Resource
 from gateway.quotas import Quotas
 from gateway.storage.sealing import UNSEALED, Seal
-from gateway.storage.sqlite import Database, Work, add_to_counter
+from gateway.storage.sqlite import (
+    IN_USE,
+    Database,
+    Work,
+    add_terms,
+    add_to_counter,
+    ordinals_of,
+    records_with_terms,
+    remove_terms,
+    term_counts,
+)
 
-from .memory import DEFAULT_MAX_RESOURCES, stored_size, too_many
+from .memory import DEFAULT_MAX_RESOURCES, counting_terms, index_terms, stored_size, too_many
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(Resource).decode
@@ -24,7 +35,7 @@ ORDINAL, KEPT = "resources.ordinal", "resources.kept"
 """The counters of the last ordinal and of all versions."""
 
 SELECT = "SELECT record FROM resources WHERE"
-COUNT = "SELECT count(*) FROM resources WHERE newest AND archived_at IS NULL AND kind = ? AND owner = ?"
+COUNT = "SELECT count(*) FROM resources WHERE newest AND archived_at IS NULL AND kind = ? AND owner = ? AND parent = ?"
 REMOVE = """
     DELETE FROM resources WHERE (kind, resource_id) IN (
         WITH RECURSIVE gone (kind, resource_id) AS (
@@ -77,7 +88,7 @@ class SqliteResources:
                 if room is not None and _in_use(file, kind, owner, among) >= room:
                     raise too_many(kind, room)
             self._make_room(file)
-            return _put(file, replace(
+            return _put(file, None, replace(
                 made, ordinal=add_to_counter(file, ORDINAL, 1), created_at=now, updated_at=now,
                 secrets=self._closed(kind, secrets or {}),
             ))
@@ -127,7 +138,7 @@ class SqliteResources:
                 "UPDATE resources SET newest = 0 WHERE kind = ? AND resource_id = ? AND version = ?",
                 (kind, resource_id, newest.version),
             )
-            return _put(file, replace(
+            return _put(file, newest, replace(
                 newest, version=newest.version + 1, body=body, updated_at=self._clock(),
                 secrets=newest.secrets if secrets is None else self._closed(kind, secrets),
             ))
@@ -138,10 +149,46 @@ class SqliteResources:
         )
         return self._opened(await self._counted(changed, change))
 
+    async def amend(self, kind: str, owner: str, resource_id: str, amendment: Amendment) -> Resource:
+        def change(file: sqlite3.Connection) -> tuple[Resource, Resource]:
+            newest = _find(file, kind, owner, resource_id)
+            return newest, _put(file, newest, replace(newest, body=amendment(newest.body)))
+
+        old, new = await self._database.write(change)
+        self._tally.add(owner, stored_bytes=stored_size(new) - stored_size(old))
+        return self._opened(new)
+
+    async def with_terms(self, kind: str, owner: str, terms: Collection[str]) -> Sequence[Resource]:
+        if not _is_text(kind, owner, *terms):
+            return []
+        found = await self._database.read(lambda file: records_with_terms(file, kind, owner, terms))
+        return [self._opened(_decode(record)) for record in found]
+
+    async def ranked(
+        self, kind: str, owner: str, terms: Collection[str], *, common: int, limit: int, offset: int = 0,
+    ) -> Ranking:
+        known = [term for term in terms if _is_text(kind, owner, term)]
+
+        def read(file: sqlite3.Connection) -> tuple[int, list[tuple[Resource, int]]]:
+            counts = term_counts(file, kind, owner, known, most=common + 1)
+            counting, had = counting_terms(dict.fromkeys(terms, 0) | counts, common), Counter[int]()
+            for term in counting:
+                if counts.get(term):
+                    had.update(ordinals_of(file, kind, owner, term))
+            best = sorted(had.items(), key=lambda row: (-row[1], -row[0]))[offset:offset + limit]
+            return len(counting), [
+                (one, number) for ordinal, number in best
+                for one in _at(file, kind, owner, ordinal)]
+
+        number, found = await self._database.read(read)
+        return Ranking(terms=number, found=[(self._opened(one), count) for one, count in found])
+
     async def archive(self, kind: str, owner: str, resource_id: str) -> Resource:
         def put_away(file: sqlite3.Connection) -> Resource:
             newest = _find(file, kind, owner, resource_id)
-            return newest if newest.archived_at is not None else _put(file, replace(newest, archived_at=self._clock()))
+            if newest.archived_at is not None:
+                return newest
+            return _put(file, newest, replace(newest, archived_at=self._clock()))
 
         return self._opened(await self._database.write(put_away))
 
@@ -150,6 +197,9 @@ class SqliteResources:
             _find(file, kind, owner, resource_id)
             gone = [_decode(record) for (record,) in file.execute(REMOVE, (kind, resource_id))]
             add_to_counter(file, KEPT, -len(gone))
+            gone.sort(key=lambda one: one.version)
+            for newest in {(one.kind, one.resource_id): one for one in gone}.values():
+                _index(file, newest, None)
             return [(one.owner, stored_size(one)) for one in gone]
 
         for whose, weight in await self._database.write(remove):
@@ -219,6 +269,11 @@ def _rows(file: sqlite3.Connection, query: str, *given: object) -> Iterator[Reso
     return (_decode(record) for (record,) in file.execute(f"{SELECT} {query}", given))
 
 
+def _at(file: sqlite3.Connection, kind: str, owner: str, ordinal: int) -> Iterator[Resource]:
+    query, given = page(kind, owner, after=ordinal - 1, before=ordinal + 1, limit=1)
+    return _rows(file, query, *given)
+
+
 def _newest(file: sqlite3.Connection, kind: str, resource_id: str) -> Resource | None:
     query = "kind = ? AND resource_id = ? ORDER BY version DESC LIMIT 1"
     return next(_rows(file, query, kind, resource_id), None) if _is_text(kind, resource_id) else None
@@ -226,9 +281,21 @@ def _newest(file: sqlite3.Connection, kind: str, resource_id: str) -> Resource |
 
 def _in_use(file: sqlite3.Connection, kind: str, owner: str, parent: str | None) -> int:
     """How many resources there are of a kind, or with a parent, that are not archived."""
-    among = "" if parent is None else " AND parent = ?"
-    [number] = file.execute(f"{COUNT}{among}", (kind, owner, *(() if parent is None else (parent,)))).fetchone()
-    return int(number)
+    if parent is None:
+        return add_to_counter(file, f"{IN_USE}{kind}/{owner}")
+    return int(file.execute(COUNT, (kind, owner, parent)).fetchone()[0])
+
+
+def _index(file: sqlite3.Connection, old: Resource | None, new: Resource | None) -> None:
+    """Count a resource that is new, archived or gone, and keep the terms by which it is found."""
+    one = new or old
+    assert one is not None, "there is a resource before the change, or after it"
+    number = sum(change for state, change in ((old, -1), (new, 1)) if state is not None and state.archived_at is None)
+    add_to_counter(file, f"{IN_USE}{one.kind}/{one.owner}", number)
+    had, has = index_terms(old), index_terms(new)
+    if had != has:
+        remove_terms(file, one.kind, one.owner, one.ordinal, had)
+        add_terms(file, one.kind, one.owner, one.ordinal, has)
 
 
 def _find(file: sqlite3.Connection, kind: str, owner: str, resource_id: str) -> Resource:
@@ -238,8 +305,8 @@ def _find(file: sqlite3.Connection, kind: str, owner: str, resource_id: str) -> 
     return newest
 
 
-def _put(file: sqlite3.Connection, one: Resource) -> Resource:
-    """Insert the newest version; return it as it will be read."""
+def _put(file: sqlite3.Connection, old: Resource | None, one: Resource) -> Resource:
+    """Write the newest version, after or in place of the old one; return it as it will be read."""
     try:
         record = _encode(one)
     except UnicodeEncodeError:
@@ -249,6 +316,7 @@ def _put(file: sqlite3.Connection, one: Resource) -> Resource:
         "record) VALUES (?, ?, ?, ?, ?, ?, 1, ?, ?)",
         (one.kind, one.resource_id, one.version, one.ordinal, one.owner, one.parent, one.archived_at, record),
     )
+    _index(file, old, one)
     return _decode(record)
 
 

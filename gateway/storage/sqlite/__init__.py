@@ -11,12 +11,15 @@ from .connection import (
 )
 from .database import Database, Work
 from .schema import SCHEMA_VERSION, add_to_counter
+from .terms import IN_USE, add_terms, ordinals_of, records_with_terms, remove_terms, term_counts
 
 __all__ = [
+    "IN_USE",
     "SCHEMA_VERSION",
     "Database",
     "StorageUnusable",
     "Work",
+    "add_terms",
     "add_to_counter",
     "create_database",
     "explain_error",
@@ -24,4 +27,8 @@ __all__ = [
     "open_beside_server",
     "open_exclusively",
     "open_read_only",
+    "ordinals_of",
+    "records_with_terms",
+    "remove_terms",
+    "term_counts",
 ]

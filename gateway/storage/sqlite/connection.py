@@ -250,6 +250,7 @@ HINTS = {
     "malformed": "look at it with `dragoman log verify`; put a copy in its place, or name another file in `log:`",
     "not a database": "name another file in `log:`",
     "locked": "another program holds it; let that end",
+    "no such module": "use a Python whose SQLite has full-text search (FTS5)",
     "not a directory": "name another folder in `data:`",
 }
 

@@ -3,6 +3,8 @@
 import sqlite3
 from collections.abc import Callable, Sequence
 
+from .terms import add_terms_table
+
 Migration = str | Callable[[sqlite3.Connection], None]
 """SQL statements, or a function for what SQL cannot do, such as to convert records of an older model."""
 MIGRATIONS: tuple[Migration, ...] = (
@@ -72,6 +74,7 @@ MIGRATIONS: tuple[Migration, ...] = (
         used_from TEXT
     ) WITHOUT ROWID;
     """,
+    add_terms_table,
 )
 """Each migration is one released version; it is never changed, only followed by another."""
 SCHEMA_VERSION = len(MIGRATIONS)

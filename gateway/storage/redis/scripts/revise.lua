@@ -1,6 +1,7 @@
 -- Another version of a resource, or the newest one put away.
 -- ARGV: prefix, epoch, kind, id, the version that was seen, the version to write, most versions in all, the record, its
--- weight; then how many versions its owner may have and how many bytes, '' where that is not bounded.
+-- weight; then how many versions its owner may have and how many bytes, '' where that is not bounded; then 'terms' and
+-- the terms by which it is found from now on, or nothing if it is found as before.
 -- Reply: {'ok', how many its owner has, how many bytes}, {'changed'} if there is another version by now, {'gone'},
 -- {'full'}, or {'resources' or 'stored_bytes', how many its owner has}.
 local P, kind, id, seen, version = ARGV[1], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
@@ -25,6 +26,16 @@ else
   local shelf = P .. 'live:' .. kind .. '\0' .. found[2]
   redis.call('ZREM', shelf, id)
   redis.call('ZREM', shelf .. '\0' .. found[3], id)
+end
+if ARGV[12] then
+  local shelf, ordinal = P .. 'term:' .. kind .. '\0' .. found[2] .. '\0', redis.call('HGET', key, 'ordinal')
+  local had, terms = redis.call('GET', P .. 'terms:' .. kind .. '\0' .. id), {}
+  for _, term in ipairs(had and cmsgpack.unpack(had) or {}) do redis.call('SREM', shelf .. term, ordinal) end
+  for at = 13, #ARGV do
+    terms[#terms + 1] = ARGV[at]
+    redis.call('SADD', shelf .. ARGV[at], ordinal)
+  end
+  redis.call('SET', P .. 'terms:' .. kind .. '\0' .. id, cmsgpack.pack(terms))
 end
 redis.call('HSET', key, 'newest', version, version, ARGV[8])
 return {'ok', number, bytes}

@@ -1,5 +1,6 @@
 -- A new resource. ARGV: prefix, epoch, kind, id, owner, parent, most versions in all, the record, its weight; then how
--- many there may be, '' where that is not bounded: of its kind, of its kind and parent, of its owner, and bytes.
+-- many there may be, '' where that is not bounded: of its kind, of its kind and parent, of its owner, and bytes; then
+-- the terms by which it is found.
 -- Reply: {its ordinal, how many its owner has, how many bytes}, or 'taken', 'full', 'many', 'below', or
 -- {'resources' or 'stored_bytes', how many its owner has}.
 local P, kind, id, owner, parent = ARGV[1], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
@@ -20,6 +21,15 @@ redis.call('HSET', kept, 'resources', number + 1, 'bytes', bytes + weight)
 redis.call('HSET', P .. 'weights', kind .. '\0' .. id, weight)
 redis.call('INCR', P .. 'resources.kept')
 local ordinal = redis.call('INCR', P .. 'resources.ordinal')
+if #ARGV > 13 then
+  if redis.call('EXISTS', P .. 'all:' .. shelf) == 0 then redis.call('SET', P .. 'indexed:' .. shelf, '1') end
+  local terms = {}
+  for at = 14, #ARGV do
+    terms[#terms + 1] = ARGV[at]
+    redis.call('SADD', P .. 'term:' .. shelf .. '\0' .. ARGV[at], ordinal)
+  end
+  redis.call('SET', P .. 'terms:' .. kind .. '\0' .. id, cmsgpack.pack(terms))
+end
 redis.call('HSET', key, 'owner', owner, 'ordinal', ordinal, 'parent', parent, 'newest', '1', '1', ARGV[8])
 for _, state in ipairs({'all:', 'live:'}) do
   redis.call('ZADD', P .. state .. shelf, ordinal, id)

@@ -8,7 +8,7 @@ local leaving = {ARGV[3] .. '\0' .. ARGV[4]}
 while #leaving > 0 do
   local name = table.remove(leaving)
   local key = P .. 'resource:' .. name
-  local found = redis.call('HMGET', key, 'owner', 'parent')
+  local found = redis.call('HMGET', key, 'owner', 'parent', 'ordinal')
   if found[1] then
     local split = string.find(name, '\0', 1, true)
     local kind, id = string.sub(name, 1, split - 1), string.sub(name, split + 1)
@@ -26,6 +26,11 @@ while #leaving > 0 do
       redis.call('ZREM', P .. state .. shelf, id)
       redis.call('ZREM', P .. state .. shelf .. '\0' .. found[2], id)
     end
+    local terms = redis.call('GET', P .. 'terms:' .. name)
+    for _, term in ipairs(terms and cmsgpack.unpack(terms) or {}) do
+      redis.call('SREM', P .. 'term:' .. shelf .. '\0' .. term, found[3])
+    end
+    redis.call('UNLINK', P .. 'terms:' .. name)
     if found[2] ~= '' then redis.call('SREM', P .. 'below:' .. found[2], name) end
     for _, child in ipairs(redis.call('SMEMBERS', P .. 'below:' .. id)) do leaving[#leaving + 1] = child end
     redis.call('UNLINK', P .. 'below:' .. id)
