@@ -11,7 +11,8 @@ ROOT = Path(__file__).parents[2]
 ROOMS = ("gateway", "adapters", "mappings", "conformance")
 EVERYBODY = (
     "gateway.errors", "gateway.field_errors", "gateway.ids", "gateway.json_values", "gateway.old_imports",
-    "gateway.private_files", "gateway.quotas", "gateway.supervision", "gateway.time_slices", "gateway.yaml_positions",
+    "gateway.private_files", "gateway.quotas", "gateway.search_terms", "gateway.supervision",
+    "gateway.time_slices", "gateway.yaml_positions",
 )
 """Modules that every room of the gateway may use: they import at most the model and one another."""
 
@@ -24,6 +25,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "gateway.json_values": (),
     "gateway.private_files": (),
     "gateway.quotas": ("gateway.errors",),
+    "gateway.search_terms": ("gateway.json_values",),
     "gateway.supervision": (),
     "gateway.time_slices": (),
     "gateway.yaml_positions": ("gateway.field_errors",),

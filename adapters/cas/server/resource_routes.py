@@ -69,6 +69,8 @@ class ResourceKind:
     noun: str
     prefix: str
     parent: "ResourceKind | None" = None
+    most_below: int | None = None
+    """How many a parent may have."""
 
     def check_open(self, found: Resource) -> None:
         """Refuse to change an archived resource."""
@@ -199,7 +201,7 @@ class ResourceDrafts(Generic[New, Change]):
         draft = await self.draft(request, await read_json(request, self.new))
         made = await resources.create(
             kind.name, request[OWNER], draft.body, secrets=draft.secrets, parent=parent,
-            resource_id=random_id(kind.prefix),
+            resource_id=random_id(kind.prefix), most_below=kind.most_below,
         )
         return json_response(await self.routes.body(request, made), 201)
 

@@ -35,7 +35,10 @@ ORDINAL, KEPT = "resources.ordinal", "resources.kept"
 """The counters of the last ordinal and of all versions."""
 
 SELECT = "SELECT record FROM resources WHERE"
-COUNT = "SELECT count(*) FROM resources WHERE newest AND archived_at IS NULL AND kind = ? AND owner = ? AND parent = ?"
+COUNT = (
+    "SELECT count(*) FROM resources INDEXED BY resources_in_use_by_parent "
+    "WHERE newest AND archived_at IS NULL AND kind = ? AND owner = ? AND parent = ?"
+)
 REMOVE = """
     DELETE FROM resources WHERE (kind, resource_id) IN (
         WITH RECURSIVE gone (kind, resource_id) AS (

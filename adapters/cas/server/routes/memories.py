@@ -25,6 +25,7 @@ from gateway.errors import Conflict, Invalid, NotFound
 from gateway.field_errors import quote_value
 from gateway.http import OWNER, Context, json_response, parse_whole_number
 from gateway.ports import Resource
+from gateway.search_terms import path_terms
 
 MAX_MEMORIES = 2000
 """How many memories a store holds."""
@@ -37,7 +38,7 @@ STORE_LOCKS: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
 
 MEMORY_STORE = ResourceKind("memory_store", "Memory store", "memstore")
-MEMORY = ResourceKind("memory", "Memory", "mem", MEMORY_STORE)
+MEMORY = ResourceKind("memory", "Memory", "mem", MEMORY_STORE, MAX_MEMORIES)
 
 
 class MemoryStoreRoutes:
@@ -149,11 +150,9 @@ class MemoryRoutes:
         return lambda found: views.memory_version_body(self._context.table, found, whole=whole)
 
     async def _must_be_free(self, request: web.Request, path: str) -> None:
-        there = await _memories_of(self._context, request[OWNER], request.match_info["parent"])
-        if any(memory.body["path"] == path for memory in there):
+        there = await self._context.resources.with_terms(MEMORY.name, request[OWNER], path_terms(path))
+        if any(memory.parent == request.match_info["parent"] for memory in there):
             raise Conflict(f"path: there is a memory at '{path}' already", param="path")
-        if len(there) >= MAX_MEMORIES:
-            raise Conflict(f"a memory store holds {MAX_MEMORIES} memories, and this one is full")
 
 
 async def _memories_of(context: Context[CasSettings], owner: str, store: str) -> Sequence[Resource]:
