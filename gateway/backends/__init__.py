@@ -8,8 +8,7 @@ from .kinds import KINDS, BackendContext, BackendFactory, BackendKind, MadeBacke
 from .replay import SessionReplayer
 from .scripted import Scenario, ScriptedBackend, ScriptedSettings, load_scenario
 from .tool_executor import ToolExecutor
-from .tool_runner import BuiltinToolRunner
-from .tools import Tool, ToolCallResult, ToolFailed, builtin_tools, enabled_tools
+from .tools import BuiltinToolRunner, Tool, ToolCallResult, ToolFailed, builtin_tools, enabled_tools
 
 __all__ = [
     "DEMO_CARD",

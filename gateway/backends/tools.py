@@ -14,7 +14,7 @@ from msgspec import Struct
 
 import gateway.model as m
 from gateway.json_values import JsonObject, JsonValue
-from gateway.ports import Clock, Turn
+from gateway.ports import Clock, ToolOutcome, Turn
 
 PLANNING_MODE = "planning"
 QUESTION_TOOL = "AskUserQuestion"
@@ -206,3 +206,15 @@ def search(query: str) -> list[str]:
 
 def _words(text: str) -> set[str]:
     return set(re.findall(r"[a-z]{3,}", text.lower()))
+
+
+class BuiltinToolRunner:
+    """The built-in tools by name; the input is validated by each tool."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._tools = builtin_tools(clock)
+        self.specs: Mapping[str, m.ToolSpec] = {name: tool.spec for name, tool in self._tools.items()}
+
+    async def run(self, name: str, input: JsonObject, out: Callable[[str], None]) -> ToolOutcome:
+        result = await self._tools[name].run(input, out)
+        return ToolOutcome(text=m.text_of(result.content), is_error=result.is_error)

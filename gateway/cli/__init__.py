@@ -8,15 +8,13 @@ from typer.main import get_command
 
 from .chat import chat
 from .check import check
-from .help_text import CommandGroup, format_help
-from .init import init
 from .keys import keys
 from .log import log
-from .new_dialect import new_dialect
-from .options import OWN_PROCESS
+from .options import OWN_PROCESS, CommandGroup, format_help
 from .replay import replay
 from .serve import serve
 from .sessions import sessions
+from .starter_files import init, new_dialect
 from .translate import translate
 
 EXTERNAL_COMMANDS = {

@@ -4,8 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .help_text import CommandGroup
-from .options import ConfigFile, DataFolder, load_settings, report_errors, setting_overrides
+from .options import CommandGroup, ConfigFile, DataFolder, load_settings, report_errors, setting_overrides
 
 if TYPE_CHECKING:
     from gateway.config import Config

@@ -11,8 +11,7 @@ import typer
 
 from gateway.private_files import private_opener
 
-from .help_text import CommandGroup
-from .options import ConfigFile, DataFolder, fail, load_settings, report_errors, setting_overrides
+from .options import CommandGroup, ConfigFile, DataFolder, fail, load_settings, report_errors, setting_overrides
 
 if TYPE_CHECKING:
     from gateway.config import Config

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .help_text import DIALECT_NAMES
-from .options import fail, is_address
+from .options import DIALECT_NAMES, fail, is_address
 from .translate import discard_output
 
 if TYPE_CHECKING:

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated, BinaryIO
 
 import typer
 
-from .help_text import DIALECT_NAMES
-from .options import fail, report_errors
+from .options import DIALECT_NAMES, fail, report_errors
 
 if TYPE_CHECKING:
     from gateway.ports import Dialect

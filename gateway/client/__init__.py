@@ -1,32 +1,42 @@
 """The client side: HTTP to upstream servers, and the assembly of valid events from their responses."""
 
 from .address_policy import AddressPolicy, AddressRefused, GuardedResolver
-from .ask_readers import read_continuation, read_questions, read_rollback
-from .cue_handlers import CueHandler, cue_handlers, decodes, read_names
 from .event_writer import INPUT_FRAGMENT_LENGTH, NO_USAGE, BackendEvents, BackendOutputs, EventWriter, events_of
 from .json_readers import (
+    MAX_PAGES,
+    PAGE,
     members,
     objects,
     optional_text,
     parse_timestamp,
+    read_continuation,
     read_count,
+    read_offsets,
+    read_pages,
+    read_questions,
+    read_rollback,
     read_usage,
+    replace_lone_surrogates,
+    replace_lone_surrogates_in_steps,
     require_id,
     require_object,
     require_objects,
     text,
 )
-from .pages import MAX_PAGES, PAGE, read_offsets, read_pages
-from .reconnect import Reconnector, ResumableStream
-from .redaction import MIN_SECRET_LENGTH, Redactor, long_secrets, redact
-from .remote_turn import GeneratorTurn, ItemGenerator, generator_turn
-from .retry import RETRYABLE_ERRORS, retry
-from .secret_filter import SecretFilter
-from .session_memory import SessionMemory
+from .redaction import MIN_SECRET_LENGTH, Redactor, SecretFilter, long_secrets, redact
+from .retry import RETRYABLE_ERRORS, Reconnector, ResumableStream, retry
+from .role_parts import (
+    CueHandler,
+    GeneratorTurn,
+    ItemGenerator,
+    SessionMemory,
+    cue_handlers,
+    decodes,
+    generator_turn,
+    read_names,
+)
 from .socketio import Acknowledgement, SocketIOConnection, SocketIOConnector
-from .status import NOT_SERVED_STATUSES, status_error, suppress_statuses, upstream_status
 from .stream_assembler import StreamAssembler
-from .surrogates import replace_lone_surrogates, replace_lone_surrogates_in_steps
 from .transport import (
     MAX_BODY_BYTES,
     EventStream,
@@ -36,6 +46,7 @@ from .transport import (
     SseEvent,
     error_text,
 )
+from .transport.error_messages import NOT_SERVED_STATUSES, status_error, suppress_statuses, upstream_status
 from .websocket import WebSocketConnection, WebSocketConnector
 
 __all__ = [

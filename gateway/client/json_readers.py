@@ -1,11 +1,13 @@
-"""Typed readers for values in the JSON of upstream servers: lenient ones, and ones that name what is malformed."""
+"""Reads JSON of upstream servers, leniently or with an error that names what is malformed: values, asks, pages."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeVar
 
 import gateway.model as m
 from gateway.errors import BackendFailed
+from gateway.json_values import Steps, run_steps
 
 MOST_TOKENS = 2**53
 """A count that is larger than every JSON number is none."""
@@ -73,3 +75,114 @@ def parse_timestamp(value: Any) -> float | None:
         return (at if at.tzinfo else at.replace(tzinfo=UTC)).astimezone(UTC).timestamp()
     except (TypeError, ValueError, OverflowError):
         return None
+
+
+_ESCAPE = re.compile(r"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]..|(u[dD][89a-fA-F]..)|.)")
+"""A JSON escape: a surrogate pair, a lone surrogate, or any other escape."""
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+REPLACEMENT = r"\ufffd"
+ESCAPES_PER_STEP = 16_384
+"""The number of escapes that one step examines."""
+
+
+def replace_lone_surrogates(json: str) -> str:
+    """The JSON with U+FFFD instead of every lone surrogate."""
+    return run_steps(replace_lone_surrogates_in_steps(json))
+
+
+def replace_lone_surrogates_in_steps(json: str) -> Steps[str]:
+    """`replace_lone_surrogates` in steps, so that the event loop can run in between."""
+    if not _SURROGATE.search(json):
+        return json
+    pieces, start = list[str](), 0
+    for number, found in enumerate(_ESCAPE.finditer(json), 1):
+        if found[1]:
+            pieces += json[start:found.start()], REPLACEMENT
+            start = found.end()
+        if number % ESCAPES_PER_STEP == 0:
+            yield
+    return "".join((*pieces, json[start:]))
+
+
+def read_questions(given: Mapping[str, Any]) -> tuple[m.Question, ...]:
+    """The questions in the input of a call; none if the input has another shape."""
+    asked = given.get("questions")
+    if not isinstance(asked, list) or not all(map(_is_question, asked)):
+        return ()
+    return tuple(map(_read_question, asked))
+
+
+def read_rollback(given: Mapping[str, Any], task_id: str = "") -> m.RollbackAsk | None:
+    """The states to choose from; `task_id` is for a server that does not name the task that failed."""
+    options = given.get("options")
+    if not isinstance(options, list) or not all(isinstance(option, dict) for option in options):
+        return None
+    return m.RollbackAsk(
+        task_id=str(given.get("task_id") or task_id), options=tuple(options), error=optional_text(given.get("error")),
+        reason=optional_text(given.get("reason")),
+    )
+
+
+def read_continuation(given: Mapping[str, Any]) -> m.ContinuationAsk | None:
+    """The ask whether a long turn is to continue; None if there is no message for people."""
+    message, turn = given.get("message"), given.get("turn")
+    if not isinstance(message, str):
+        return None
+    return m.ContinuationAsk(message=message, turn=turn if isinstance(turn, int) else 0)
+
+
+def _is_question(asked: Any) -> bool:
+    return isinstance(asked, dict) and isinstance(asked.get("question"), str)
+
+
+def _read_question(asked: Mapping[str, Any]) -> m.Question:
+    options = asked.get("options")
+    return m.Question(
+        question=asked["question"], header=optional_text(asked.get("header")),
+        multi_select=bool(asked.get("multiSelect", asked.get("multi_select", False))),
+        options=tuple(map(_read_choice, options)) if isinstance(options, list) else (),
+    )
+
+
+def _read_choice(option: Any) -> m.Choice:
+    """A choice is known by its place, so that every one keeps its place, whatever it looks like."""
+    if isinstance(option, dict):
+        return m.Choice(label=str(option.get("label") or ""), description=optional_text(option.get("description")))
+    return m.Choice(label=str(option))
+
+
+MAX_PAGES = 100
+"""So many pages of a list are read, unless a client wants another number."""
+PAGE = 100
+"""So many items are asked for at once."""
+Item = TypeVar("Item")
+
+
+async def read_pages(
+    fetch: Callable[[str | None], Awaitable[tuple[Sequence[Item], str | None]]], *, most: int | None = None,
+    is_last: Callable[[Item], bool] | None = None, max_pages: int = MAX_PAGES,
+) -> list[Item]:
+    """The items up to so many, or up to the last one that is wanted; `fetch` gets the name of a page, first None."""
+    found: list[Item] = []
+    page: str | None = None
+    for _ in range(max_pages):
+        items, page = await fetch(page)
+        for item in items:
+            found.append(item)
+            if (most is not None and len(found) >= most) or (is_last is not None and is_last(item)):
+                return found[:most]
+        if page is None or not items:
+            break
+    return found
+
+
+async def read_offsets(fetch: Callable[[int, int], Awaitable[Sequence[Item]]], most: int) -> list[Item]:
+    """The items up to so many; `fetch` gets how many are wanted, and how many come before them."""
+    found: list[Item] = []
+    while len(found) < most:
+        wanted = min(PAGE, most - len(found))
+        items = await fetch(wanted, len(found))
+        found += items
+        if len(items) < wanted:
+            break
+    return found

@@ -10,8 +10,8 @@ import orjson
 
 from gateway.errors import BackendFailed, ConnectionLost, GatewayError, TimedOut
 
-from .status import status_error
 from .transport import HttpClient
+from .transport.error_messages import status_error
 
 MAX_PACKET_BYTES = 32 * 1024 * 1024
 """A packet may have so many bytes."""

@@ -12,7 +12,7 @@ from gateway.ids import Mint
 from gateway.ports import BackendEvent
 
 from .event_writer import NO_USAGE, EventWriter
-from .secret_filter import SecretFilter
+from .redaction import SecretFilter
 
 BlockKey = Hashable
 """How the caller identifies a block: an index, an id, or anything else that stays the same."""

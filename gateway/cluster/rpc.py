@@ -1,4 +1,4 @@
-"""Calls to other servers through Redis; a call is carried out once, however often its request arrives."""
+"""Messages between servers through Redis: calls, each carried out once, and what this server receives."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -8,7 +8,12 @@ import structlog
 from gateway.storage import UNSEALED, Seal
 from gateway.storage.redis import RedisClient, RedisUnreachable
 
-from .messages import AnyCall, RpcReply, RpcRequest, encode_message, seal_message
+from . import messages
+from .leases import HeldSessions
+from .membership import Lease
+from .messages import AnyCall, OwnerChanged, RpcReply, RpcRequest, encode_message, seal_message, unseal_message
+from .session_copies import SessionCopies
+from .stream_relay import SessionChannels
 
 log = structlog.get_logger("dragoman.cluster")
 
@@ -79,3 +84,41 @@ class RpcChannel:
         for task in list(self._serving.values()):
             task.cancel()
         await asyncio.gather(*self._serving.values(), return_exceptions=True)
+
+
+class Inbox:
+    """Passes each message on to the part of the cluster that it is for."""
+
+    def __init__(
+        self, redis: RedisClient, seal: Seal, rpc: RpcChannel, channels: SessionChannels, held: HeldSessions,
+        lease: Lease, copies: SessionCopies,
+    ) -> None:
+        self.address = redis.key("to", redis.replica)
+        """The channel on which other servers write to this one."""
+        self._seal = seal
+        self._rpc = rpc
+        self._channels = channels
+        self._held = held
+        self._lease = lease
+        self._copies = copies
+
+    def received(self, channel: str, message: bytes) -> None:
+        if channel == self.address:
+            self._read(message)
+        else:
+            self._copies.received(self._channels.session_of(channel), message)
+
+    def _read(self, message: bytes) -> None:
+        match unseal_message(messages.decode_message(message), self._seal):
+            case RpcRequest() as request:
+                if not self._lease.has_slept:  # the request may be old, and its sender has asked another server
+                    self._rpc.asked(request)
+            case RpcReply() as reply:
+                self._rpc.replied(reply)
+            case OwnerChanged(session_id=session_id, token=token):
+                self._held.lose_if_overtaken(session_id, token)
+
+    def missed(self) -> None:
+        """The connection was broken: messages and records may be lost."""
+        self._lease.doubt()
+        self._copies.read_all_again()

@@ -45,7 +45,6 @@ from gateway.ports import NO_OPTIONS, Receipt, StreamOptions, StreamSlot
 from gateway.storage.log.redis import LeaseLost, RedisLog
 from gateway.storage.redis import RedisPubSub, RedisUnreachable
 
-from .inbox import Inbox
 from .leases import Claims, HeldSessions, OwnerUnknown
 from .membership import Heartbeat, Lease
 from .messages import (
@@ -62,7 +61,7 @@ from .messages import (
     error_from_message,
     error_to_message,
 )
-from .rpc import RpcChannel
+from .rpc import Inbox, RpcChannel
 from .session_copies import ClusterCommits, SessionCopies
 from .stream_relay import SessionChannels, StreamRelay
 

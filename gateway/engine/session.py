@@ -11,9 +11,8 @@ from gateway.ports import Receipt
 
 from .recovery import TurnHistory, close_turn
 from .runtime import Runtime
-from .settings_validation import validate_settings
-from .structured_output import check_schema
 from .turn import TurnRun
+from .validation import check_schema, validate_settings
 
 log = structlog.get_logger("dragoman.session")
 

@@ -23,7 +23,7 @@ from .event_sink import (
 from .pending_asks import PendingAsks
 from .recovery import AGENT_CHANGED, TurnHistory, append_turn_end
 from .runtime import SessionWriter
-from .structured_output import parse_structured_output
+from .validation import parse_structured_output
 
 log = structlog.get_logger("dragoman.turn")
 

@@ -34,9 +34,7 @@ from .json_io import (
     validate,
 )
 from .metrics import KeyMetrics, LoopLagMonitor, Metrics, SessionMetrics, metrics_routes
-from .query import decode_cursor, encode_cursor, parse_whole_number
-from .request_body import delay_100_continue
-from .request_id import add_request_id, request_id_of
+from .request import add_request_id, decode_cursor, delay_100_continue, encode_cursor, parse_whole_number, request_id_of
 from .security import (
     CALLER,
     CONNECTION_LIMITS,

@@ -10,7 +10,7 @@ from gateway.logging import SampledLogger, get_logger
 
 from .backpressure import RETRY_SECONDS
 from .json_io import json_response
-from .request_id import request_id_of
+from .request import request_id_of
 from .security import Handler, retry_after_seconds
 
 log = get_logger("dragoman.http")

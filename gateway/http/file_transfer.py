@@ -26,7 +26,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 from gateway.errors import Invalid, TooLarge
 from gateway.ports import Files, StoredFile
 
-from .request_body import BodyDeadline, refuse_compressed
+from .request import BodyDeadline, refuse_compressed
 from .security import Handler, mark_authenticated, public
 
 for _category in (BadContentDispositionHeader, BadContentDispositionParam):

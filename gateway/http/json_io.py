@@ -17,7 +17,7 @@ from gateway.field_errors import FieldError, field_errors, quote_value
 from gateway.json_values import EncodedArray, JsonLimitExceeded, read_json_in_steps
 from gateway.time_slices import SLICE_BYTES, next_slice, run_in_slices
 
-from .request_body import read_body
+from .request import read_body
 from .security import Handler
 
 M = TypeVar("M", bound=BaseModel)

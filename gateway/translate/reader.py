@@ -14,16 +14,16 @@ from gateway.json_values import read_exact_json
 from gateway.ports import ParsedFrame
 from gateway.storage.log import EXPORT_FORMAT
 
-from .recorded_frames import (
+from .recording_format import (
     AnyRecordedItem,
     InvalidFrame,
+    RecordingParser,
     ServerFrame,
     StoredRecord,
     UnreadableRecording,
     parse_frames,
     parse_json,
 )
-from .recording_format import RecordingParser
 
 MAX_LINE_BYTES = 16 * 1024 * 1024
 """A line has at most so many bytes."""

@@ -9,10 +9,9 @@ from gateway.ids import Mint
 from gateway.ports import Clock, Dialect
 from mappings.language import Table
 
-from .loss_report import TranslationNotes
 from .reader import RecordingReader
 from .record_composer import RecordComposer, RecordCopier
-from .recorded_frames import (
+from .recording_format import (
     AnyRecordedItem,
     ClientFrame,
     RejectedRequest,
@@ -22,7 +21,7 @@ from .recorded_frames import (
     UnreadableRecording,
 )
 from .sessions import SessionFinder, SessionTranslator
-from .writer import TranslationWriter
+from .writer import TranslationNotes, TranslationWriter
 
 MAX_SESSIONS = 256
 """So many sessions are open at once; beyond that the one that was silent longest is ended."""

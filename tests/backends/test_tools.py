@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 import gateway.model as m
 from gateway.backends import Tool, ToolFailed, builtin_tools, enabled_tools
-from gateway.backends.tools import calculate, search
+from gateway.backends.tools import BuiltinToolRunner, calculate, search
+from gateway.ports import ToolOutcome
 from tests.support.backends.turn_driver import FakeTurn
 
 TOOLS = builtin_tools(lambda: 0.0)
@@ -95,3 +96,15 @@ def test_enabled_is_the_sessions_choice_or_else_the_agents_own() -> None:
     chosen = m.Settings(tools={"u": m.Permission.ALLOW})
     assert enabled_tools(FakeTurn(command, agent=agent, settings=chosen)) == {"u": m.Permission.ALLOW}
     assert enabled_tools(FakeTurn(command, agent=agent, settings=m.Settings(tools={}))) == {}
+
+
+async def test_the_built_in_tools_run() -> None:
+    runner, told = BuiltinToolRunner(lambda: 0.0), list[str]()
+    assert set(runner.specs) == {"clock", "calc", "search"}
+    assert await runner.run("clock", {}, told.append) == ToolOutcome(text="1970-01-01T00:00:00+00:00")
+    assert await runner.run("calc", {"expression": "6 * 7"}, told.append) == ToolOutcome(text="42")
+    assert (await runner.run("calc", {"expression": "1 / 0"}, told.append)).is_error
+    assert (await runner.run("calc", {}, told.append)).is_error
+    assert told == []
+    await runner.run("search", {"query": "stone"}, told.append)
+    assert told

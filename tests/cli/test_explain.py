@@ -1,6 +1,7 @@
 """`dragoman check --explain` prints two columns: what goes out in a dialect, and what comes back."""
 
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -34,7 +35,7 @@ def test_one_event_is_both_its_directions(dragoman: Run, monkeypatch: pytest.Mon
 
 
 def test_a_reason_not_to_read_is_quoted(dragoman: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gateway.cli.explain.WIDEST", 400)
+    monkeypatch.setattr(import_module("gateway.cli.check"), "WIDEST", 400)
     monkeypatch.setenv("COLUMNS", "400")
     printed = dragoman("check", "--explain", "aap", "turn.resumed").stdout
     assert "✗ not read as turn.resumed: the stream does not tell it from a new turn" in printed

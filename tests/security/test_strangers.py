@@ -13,8 +13,8 @@ import pytest
 from aiohttp import WSMsgType, http_parser
 from structlog.testing import capture_logs
 
-from gateway.http import SocketIOServer, request_body
-from gateway.http.socketio import handshakes
+from gateway.http import SocketIOServer, request
+from gateway.http.socketio.client import MAX_HANDSHAKE_PACKETS
 from tests.support.dialect_tables import ALL_DIALECTS
 from tests.support.gateway_server import Served, serving, until
 
@@ -145,7 +145,7 @@ async def test_handshakes_that_nobody_finishes_give_way_to_others(served: Served
 async def test_packets_before_the_key_are_neither_read_nor_many(served: Served) -> None:
     async with served.http.ws_connect(served.url(SOCKET)) as ws:
         await ws.receive()
-        for _ in range(handshakes.MAX_HANDSHAKE_PACKETS + 1):
+        for _ in range(MAX_HANDSHAKE_PACKETS + 1):
             await ws.send_str('451-["chat:send",{"_placeholder":true,"num":0}]')
         assert (await ws.receive()).type in (WSMsgType.CLOSED, WSMsgType.ERROR)
     assert not _server(served)._sio._binary_packet
@@ -179,7 +179,7 @@ async def test_nothing_is_inflated_before_the_key_is_checked(
         raise AssertionError("a stranger's body is inflated")
 
     monkeypatch.setattr(http_parser, "ZLibDecompressor", inflate)
-    monkeypatch.setattr(request_body, "_Inflater", inflate)
+    monkeypatch.setattr(request, "_Inflater", inflate)
     for path in ("/aap/sessions", "/api/v1/cloud/sessions", "/api/sessions", "/api/v1/conversations"):
         async with served.http.post(served.url(path), data=BOMB, headers={"Content-Encoding": "gzip"}) as response:
             assert response.status == 401, path

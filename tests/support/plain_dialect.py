@@ -8,7 +8,7 @@ from typing import Any
 import aiohttp
 import yaml
 
-from gateway.cli.new_dialect import skeleton_files
+from gateway.cli.starter_files import skeleton_files
 from tests.support.gateway_server import Served, serving
 
 NAME = "nova"

@@ -5,7 +5,7 @@ import pytest
 from gateway.ports.remote import ParsedFrame
 from gateway.translate import reader
 from gateway.translate.reader import RecordingReader
-from gateway.translate.recorded_frames import AnyRecordedItem, ServerFrame, StoredRecord, UnreadableRecording
+from gateway.translate.recording_format import AnyRecordedItem, ServerFrame, StoredRecord, UnreadableRecording
 
 EVENTS = b": open\n\nevent: a\ndata: {\"n\": 1}\nid: 7\n\nevent: b\r\ndata: {\"n\":\r\ndata: 2}\r\n\r\ndata: [DONE]\n\n"
 FRAMES = b'\xef\xbb\xbf{"event":"a","data":{"n":1}}\n\n42["b",{"n":2}]\n2\n'

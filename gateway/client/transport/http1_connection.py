@@ -10,8 +10,7 @@ from typing import cast
 
 from gateway.errors import BackendFailed, ConnectionLost, GatewayError, TimedOut
 
-from .decompress import Decompressor, decompressor_for
-from .http1_messages import PARSE_ERRORS, ResponseParser
+from .http1_messages import PARSE_ERRORS, Decompressor, ResponseParser, decompressor_for
 
 MAX_UNREAD_BYTES = 256 * 1024
 """If so many bytes wait to be taken, reading from the socket pauses."""

@@ -1,6 +1,5 @@
 """Who may connect, from where, as whom, and how often."""
 
-from .allow_list import AllowList
 from .auth import (
     CALLER,
     OPEN_REQUEST,
@@ -10,8 +9,13 @@ from .auth import (
     Handler,
     OpenRequest,
     OpenRequests,
+    accepts_any_content_type,
+    admins_only,
     bearer_token,
     current_caller,
+    mark,
+    policy_of,
+    public,
     set_current_caller,
 )
 from .connection_limits import (
@@ -23,9 +27,8 @@ from .connection_limits import (
     connection_of,
     mark_authenticated,
 )
-from .origin_policy import OriginPolicy, add_cors_headers
+from .origin_policy import AllowList, OriginPolicy, add_cors_headers
 from .rate_limits import WRONG_KEY_LIMITER, RateLimiter, WrongKeyLimiter, retry_after_seconds
-from .route_policy import accepts_any_content_type, admins_only, mark, policy_of, public
 from .trusted_proxies import TrustedProxies
 
 __all__ = [

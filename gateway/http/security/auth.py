@@ -1,12 +1,12 @@
-"""Authenticates requests: a route needs a credential unless it is public; a revoked one ends its open requests."""
+"""Authenticates requests as the policy of each route demands; a revoked credential ends its open requests."""
 
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Collection, Iterable
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from aiohttp import web
 
@@ -14,7 +14,53 @@ from gateway.errors import Forbidden, Unauthenticated
 from gateway.ports import ANONYMOUS, Caller, Clock
 
 from .connection_limits import mark_authenticated
-from .route_policy import policy_of
+
+H = TypeVar("H")
+_ATTRIBUTE = "route_policy"
+
+
+@dataclass(frozen=True)
+class RoutePolicy:
+    """What a route demands of its requests; a handler without a policy demands a credential and JSON."""
+
+    is_public: bool = False
+    """No credential is needed."""
+    for_admins: bool = False
+    """Only admins may call the route: it shows or changes data of all users."""
+    any_content_type: bool = False
+    """Browsers may send a body of any content type."""
+    is_idempotent: bool = False
+    """The handler executes requests with an Idempotency-Key once."""
+
+
+DEFAULT_POLICY = RoutePolicy()
+
+
+def policy_of(handler: object) -> RoutePolicy:
+    policy: RoutePolicy = getattr(handler, _ATTRIBUTE, DEFAULT_POLICY)
+    return policy
+
+
+def mark(handler: H, **changes: bool) -> H:
+    """Change the policy of a handler; `functools.wraps` carries the policy over to a wrapper."""
+    setattr(handler, _ATTRIBUTE, replace(policy_of(handler), **changes))
+    return handler
+
+
+def public(handler: H) -> H:
+    """Mark a handler that needs no credential."""
+    return mark(handler, is_public=True)
+
+
+def admins_only(handler: H) -> H:
+    """Mark a handler that shows or changes data of all users: only admins may call it."""
+    return mark(handler, for_admins=True)
+
+
+def accepts_any_content_type(handler: H) -> H:
+    """Mark a handler that accepts a body of any content type."""
+    return mark(handler, any_content_type=True)
+
 
 __all__ = [
     "ANONYMOUS",

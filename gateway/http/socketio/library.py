@@ -10,7 +10,7 @@ import structlog
 from aiohttp import WSCloseCode, web
 from engineio.async_drivers.aiohttp import WebSocket, translate_request  # type: ignore[import-untyped]
 
-from gateway.http.request_body import REQUEST_BODY
+from gateway.http.request import REQUEST_BODY
 from gateway.json_values import JsonValue, Steps, run_steps
 from gateway.logging import SampledLogger
 from gateway.time_slices import SLICE_BYTES, run_in_slices

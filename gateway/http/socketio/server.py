@@ -14,7 +14,7 @@ from engineio.exceptions import EngineIOError  # type: ignore[import-untyped]
 from socketio.exceptions import ConnectionRefusedError as Refused  # type: ignore[import-untyped]
 
 from gateway.errors import GatewayError, Invalid, TooLarge, Unauthenticated
-from gateway.http.request_body import read_body
+from gateway.http.request import read_body
 from gateway.http.security import (
     CONNECTION_LIMITS,
     WRONG_KEY_LIMITER,
@@ -33,8 +33,7 @@ from gateway.logging import SampledLogger
 from gateway.quotas import QuotaSlot
 from gateway.time_slices import SLICE_BYTES
 
-from .client import SocketIOClient
-from .handshakes import MAX_HANDSHAKE_BYTES, PendingHandshakes
+from .client import MAX_HANDSHAKE_BYTES, PendingHandshakes, SocketIOClient
 from .library import JsonReader, SocketIOJson, SocketIOLibraryLogger, SocketIOWebSocket, translate_with_body
 
 log = structlog.get_logger("dragoman.socketio")

@@ -1,8 +1,7 @@
 """Event logs behind the EventLog port, in memory, SQLite or Redis; export, import, compaction and verification."""
 
-from .compaction import compact_log
 from .export_import import EXPORT_FORMAT, ExportHeader, export_sessions, import_sessions
-from .log_file import LogFile, open_log_file
+from .log_file import LogFile, compact_log, open_log_file
 from .memory import MemoryLog
 from .sqlite import SqliteLog
 from .verification import verify_log

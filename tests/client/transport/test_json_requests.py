@@ -8,7 +8,7 @@ import pytest
 
 from gateway.client import HttpClient
 from gateway.client.transport import http_client
-from gateway.client.transport.decompress import MAX_STEP_BYTES, Decompressor
+from gateway.client.transport.http1_messages import MAX_STEP_BYTES, Decompressor
 from gateway.errors import BackendFailed, ConnectionLost, GatewayError, Overloaded, RateLimited
 from gateway.ports.remote import Timeouts
 from tests.support.client.byte_server import chunk, head, raw, says, serving

@@ -4,7 +4,7 @@ from functools import wraps
 
 from aiohttp import web
 
-from gateway.http.security.route_policy import (
+from gateway.http.security.auth import (
     DEFAULT_POLICY,
     RoutePolicy,
     accepts_any_content_type,

@@ -7,8 +7,7 @@ import pytest
 
 from gateway.storage import Database, StorageUnusable
 from gateway.storage.log import SqliteLog, open_log_file
-from gateway.storage.log.compaction import MAX_SEGMENT_BYTES, compact_log, merge_segments
-from gateway.storage.log.log_file import Segment
+from gateway.storage.log.log_file import MAX_SEGMENT_BYTES, Segment, compact_log, merge_segments
 from gateway.storage.log.verification import verify_log
 from tests.support.storage.stored_sessions import SESSIONS, kept, segments, session, store
 

@@ -9,7 +9,7 @@ import gateway.model as m
 from adapters.cas.client.provisioning import FIXED_AGENT_STATUSES, SyncedSettings, changeable_settings
 from adapters.cas.client.remote import Remote
 from gateway.backends.demo.backend import DEMO_CARD
-from gateway.client.session_memory import MAX_SESSIONS
+from gateway.client.role_parts import MAX_SESSIONS
 from gateway.errors import BackendFailed
 from gateway.ports.remote import NewRemoteSession, RemoteAddress, Timeouts
 from tests.support.gateway_server import serving

@@ -1,4 +1,4 @@
-"""`dragoman new-dialect`: writes the files of a dialect that serves text turns at once, to be edited."""
+"""Commands that write files to begin with: `dragoman init` and `dragoman new-dialect`."""
 
 import keyword
 import re
@@ -8,7 +8,29 @@ from typing import Annotated
 
 import typer
 
-from .options import fail
+from .options import CONFIG, fail
+
+
+def init(
+    file: Annotated[Path, typer.Argument(help="The file to write.")] = CONFIG,
+) -> None:
+    """Write a config.yaml that serves the demo agent and explains every setting.
+
+    Example: [b]dragoman init && dragoman serve[/b]
+
+    A file that exists is never overwritten.
+    """
+    from gateway.config import TEMPLATE
+
+    try:
+        with file.open("x", encoding="utf-8") as written:
+            written.write(TEMPLATE.read_text(encoding="utf-8"))
+    except FileExistsError:
+        fail(f"{file} exists and was left as it is; name another file, or edit this one")
+    except OSError as error:
+        fail(f"{file} cannot be written: {error.strerror}")
+    typer.echo(f"{file} is written; edit it, then: dragoman serve" + ("" if file == CONFIG else f" --config {file}"))
+
 
 HERE = Path(__file__).parent
 SKELETON, CODE = HERE / "skeleton", HERE / "skeleton_code"

@@ -17,7 +17,7 @@ import mappings
 from conformance.faults.fault import load_faults
 from conformance.kit.suite import add_folder, load_suite
 from conformance.kit.verdict import Outcome
-from gateway.cli.new_dialect import skeleton_files
+from gateway.cli.starter_files import skeleton_files
 from tests.support.conformance.examinations import examine_server, made
 from tests.support.fork_server import for_shells
 from tests.support.gateway_server import serving

@@ -1,7 +1,9 @@
-"""Reads bodies of requests within limits of size, time and compression ratio."""
+"""What is read of a request: its body within limits, the numbers and cursors of its query, and its id."""
 
 import asyncio
+import re
 import zlib
+from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import AsyncIterator, Awaitable, Iterable
 from typing import TypeVar
 
@@ -10,6 +12,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.web_protocol import RequestPayloadError
 
 from gateway.errors import Invalid, TooLarge
+from gateway.ids import random_id
 
 from .security import CONNECTION_LIMITS
 
@@ -160,3 +163,47 @@ def _too_large(most: int) -> TooLarge:
 def _unsupported_encoding(encoding: str, known: str) -> web.HTTPUnsupportedMediaType:
     shown = encoding.encode("ascii", "replace").decode()[:40]
     return web.HTTPUnsupportedMediaType(reason=f"Content-Encoding: '{shown}' is not supported; {known} is")
+
+
+def parse_whole_number(given: str, max_digits: int = 9) -> int | None:
+    """The number that these ASCII digits are; None for anything else, and for more digits than allowed."""
+    return int(given) if given.isascii() and given.isdigit() and len(given) <= max_digits else None
+
+
+MAX_ORDINAL = 2**63 - 1
+"""The largest position that every log supports."""
+
+
+def encode_cursor(ordinal: int | None) -> str | None:
+    return None if ordinal is None else urlsafe_b64encode(f"o{ordinal}".encode()).decode().rstrip("=")
+
+
+def decode_cursor(cursor: str | None) -> int | None:
+    """Return the position of a cursor; raises an error if the cursor is not ours."""
+    if cursor is None:
+        return None
+    try:
+        text = urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode()
+        if not text.startswith("o") or not 0 <= int(text[1:]) <= MAX_ORDINAL:
+            raise ValueError(text)
+        return int(text[1:])
+    except ValueError:
+        raise Invalid(f"'{cursor}' is not a cursor of this list") from None
+
+
+REQUEST_ID_HEADER = "X-Request-Id"
+REQUEST_ID = web.RequestKey("request_id", str)
+_SAFE_ID = re.compile(r"[\x21-\x7e]{1,128}")
+
+
+def request_id_of(request: web.BaseRequest) -> str:
+    found = request.get(REQUEST_ID)
+    if found is None:
+        given = request.headers.get(REQUEST_ID_HEADER, "")
+        found = request[REQUEST_ID] = given if _SAFE_ID.fullmatch(given) else random_id("req")
+    return found
+
+
+async def add_request_id(request: web.BaseRequest, response: web.StreamResponse) -> None:
+    """Add the id to a response; called before the response is sent."""
+    response.headers.setdefault(REQUEST_ID_HEADER, request_id_of(request))

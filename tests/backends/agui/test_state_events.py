@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.backends.agui.json_patch import PatchError, apply_patch
+from gateway.backends.agui.state_events import PatchError, apply_patch
 
 DOCUMENT = {"a": 1, "list": [1, 2], "": "empty", "x/y": 3, "m~n": 4, "deep": {"er": {}}}
 
