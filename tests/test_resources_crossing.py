@@ -1,4 +1,4 @@
-"""A resource that is made in one dialect is seen, changed and deleted in the others."""
+"""A resource that is made in one dialect is seen, changed and deleted in the others: every kind, and every pair."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -8,8 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
+import pytest
+import pytest_asyncio
 
 from adapters import known_dialects
+from gateway.ports import SharedKind
+from tests.support import shared_resources as shared
+from tests.support.dialect_tables import DIALECTS
+from tests.support.dialect_tables import dialect as dialect_of
 from tests.support.gateway_server import Served, serving
 from tests.support.skill_zips import zipped
 
@@ -23,10 +29,7 @@ class Caller:
     served: Served
 
     async def call(self, method: str, path: str, body: Any = None, *, status: int = 200) -> Any:
-        async with self.served.http.request(method, self.served.url(path), json=body) as answer:
-            said = await answer.json()
-            assert answer.status == status, said
-            return said
+        return await shared.Caller(self.served.http, self.served.address).call(method, path, body, status=status)
 
 
 @asynccontextmanager
@@ -34,6 +37,80 @@ async def calling(folder: Path) -> AsyncIterator[Caller]:
     async with serving(folder, log="memory", dialects={name: {} for name in known_dialects()}) as served:
         yield Caller(served)
 
+
+# -- every kind, and every pair of dialects ---------------------------------------------------------------------------
+
+HANDS = shared.all_hands()
+PAIRS = [
+    pytest.param(kind, maker, other, id=f"{kind.name.lower()}-{maker}-{other}")
+    for kind, by_dialect in HANDS.items()
+    for maker, making in by_dialect.items() if making.make is not None
+    for other in by_dialect if other != maker
+]
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def one_gateway(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[shared.Caller]:
+    async with calling(tmp_path_factory.mktemp("crossing")) as caller:
+        yield shared.Caller(caller.served.http, caller.served.address)
+
+
+@pytest.mark.asyncio(loop_scope="module")
+@pytest.mark.parametrize(("kind", "maker", "other"), PAIRS)
+async def test_what_one_dialect_makes_another_sees_changes_and_deletes(
+    one_gateway: shared.Caller, kind: SharedKind, maker: str, other: str,
+) -> None:
+    """What the other dialect cannot do, the maker does, and the other sees."""
+    caller, (making, others) = one_gateway, (HANDS[kind][maker], HANDS[kind][other])
+    first, second = shared.VALUES[kind]
+    assert making.make is not None
+    name = await making.make(caller, first)
+    assert [await hands.see(caller, name) for hands in (making, others)] == [first, first]
+    if change := others.change or making.change:
+        await change(caller, name, second)
+        assert [await hands.see(caller, name) for hands in (making, others)] == [second, second]
+    delete = others.delete or making.delete
+    assert delete is not None, f"neither {maker} nor {other} deletes a resource of the kind '{kind}'"
+    await delete(caller, name)
+    assert [await hands.see(caller, name) for hands in (making, others)] == [None, None]
+
+
+def test_every_dialect_that_shows_a_kind_is_tried() -> None:
+    """A dialect, a path or a kind that is added is missed here until it has hands."""
+    shown = {(kind, name) for name in DIALECTS for kind, places in dialect_of(name).resources.items() if places.paths}
+    tried = {(kind, name) for kind, by_dialect in HANDS.items() for name in by_dialect}
+    declared = {(kind, name) for name in DIALECTS for kind in dialect_of(name).resources}
+    alone = {kind for kind in SharedKind if len({name for other, name in declared if other is kind}) < 2}
+    missing = {one for one in shown - tried if one[0] not in alone and one[0] not in shared.ELSEWHERE}
+    assert missing == set()
+    assert tried <= declared
+
+
+def test_every_verb_of_every_kind_is_tried() -> None:
+    for kind, by_dialect in HANDS.items():
+        verbs = {verb for hands in by_dialect.values() for verb in ("make", "change", "delete") if getattr(hands, verb)}
+        assert verbs >= {"make", "delete"}, kind
+        assert "change" in verbs or len(set(shared.VALUES[kind])) == 1, kind
+
+
+async def test_what_dialects_declare_is_what_they_serve(tmp_path: Path) -> None:
+    """A declared path has a route; a path that one dialect declares, and another serves, is declared by both."""
+    async with calling(tmp_path) as caller:
+        routes = {route.resource.canonical for route in caller.served.gateway.web.router.routes() if route.resource}
+    for name in DIALECTS:
+        dialect = dialect_of(name)
+        for kind, places in dialect.resources.items():
+            for path in places.paths:
+                assert any(route.startswith(f"{dialect.mount}{path}") for route in routes), (name, kind, path)
+    words = {path for name in DIALECTS for places in dialect_of(name).resources.values() for path in places.paths}
+    for name in DIALECTS:
+        dialect = dialect_of(name)
+        own = {path for places in dialect.resources.values() for path in places.paths}
+        served = {word for word in words if f"{dialect.mount}{word}" in routes}
+        assert served <= own, (name, served - own)
+
+
+# -- in detail --------------------------------------------------------------------------------------------------------
 
 TUTOR = {"agent_id": "tutor", "name": "Tutor", "prompt": "You teach.", "enabled_capabilities": {"clock": False}}
 

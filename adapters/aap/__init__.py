@@ -5,7 +5,7 @@ from gateway.ports import Dialect
 from .bodies import OBJECTS
 from .client import Decoder, Remote
 from .server import CUES, MESSAGES, StreamOptions, make_projector, recorded_commands
-from .server.routes import routes
+from .server.routes import RESOURCES, routes
 from .wire import AapSettings
 
 EXAMPLE_TURN = '{"stream":"delta","messages":[{"role":"user","content":"hello"}]}'
@@ -26,6 +26,7 @@ DIALECT = Dialect(
     mount="/aap",
     projector=make_projector,
     routes=routes,
+    resources=RESOURCES,
     settings=AapSettings,
     examples=examples,
     framings=("sse",),

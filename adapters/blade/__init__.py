@@ -4,7 +4,7 @@ from gateway.ports import Dialect
 
 from .client import Decoder, Remote
 from .server import CUES, MESSAGES, NAMES, StreamOptions, make_projector, recorded_commands, resource_views, views
-from .server.routes import routes
+from .server.routes import RESOURCES, routes
 from .wire import BladeSettings
 
 
@@ -20,6 +20,7 @@ DIALECT = Dialect(
     mount="/api",
     projector=make_projector,
     routes=routes,
+    resources=RESOURCES,
     settings=BladeSettings,
     examples=examples,
     framings=("socketio",),

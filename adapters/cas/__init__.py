@@ -5,7 +5,7 @@ from gateway.ports import Dialect
 from .bodies import OBJECTS
 from .client import Decoder, Remote
 from .server import CUES, MESSAGES, NAMES, StreamOptions, make_projector, recorded_commands
-from .server.routes import routes
+from .server.routes import RESOURCES, routes
 from .wire import CasSettings
 
 
@@ -26,6 +26,7 @@ DIALECT = Dialect(
     mount="/api/v1/cloud",
     projector=make_projector,
     routes=routes,
+    resources=RESOURCES,
     settings=CasSettings,
     examples=examples,
     framings=("sse", "json"),

@@ -5,7 +5,7 @@ from gateway.ports import Dialect
 from .bodies import OBJECTS
 from .client import Decoder, Remote
 from .server import CUES, MESSAGES, NAMES, StreamOptions, make_projector, recorded_commands
-from .server.routes import routes
+from .server.routes import RESOURCES, routes
 from .wire import DIALECT_NAME, ZenfluxSettings
 
 EXAMPLE_CHAT = '{"message":"/think /tool clock hello","userId":"local"}'
@@ -24,6 +24,7 @@ DIALECT = Dialect(
     mount="/api/v1",
     projector=make_projector,
     routes=routes,
+    resources=RESOURCES,
     settings=ZenfluxSettings,
     examples=examples,
     framings=("json", "sse"),

@@ -23,6 +23,8 @@ def check(
     matrix: Annotated[bool, typer.Option("--matrix", help="Show which features each dialect cannot express.")] = False,
     pairs: Annotated[bool, typer.Option(
         "--pairs", help="Show what is lost between an agent behind one dialect and a client of another.")] = False,
+    resources: Annotated[bool, typer.Option(
+        "--resources", help="Show where each dialect shows agents, skills, memories and other resources.")] = False,
     explain: Annotated[str | None, typer.Option(
         "--explain", metavar="DIALECT",
         help="Show what goes out in a dialect for each event, what comes back, and what is lost: {dialects}.")] = None,
@@ -48,6 +50,13 @@ def check(
         chosen = load_checked_settings(config)
         if explain is not None:
             for line in explanation_lines(chosen, explain, event):
+                typer.echo(line)
+            return
+
+        if resources:
+            from gateway import resource_table
+
+            for line in resource_table.markdown_table(resource_table.resource_rows(chosen)):
                 typer.echo(line)
             return
 

@@ -13,6 +13,7 @@ from gateway.ids import Mint
 from gateway.json_values import JsonObject, JsonValue
 
 from .remote import Decoder, ParsedFrame, Remote, RemoteAddress
+from .resources import SharedKind, ShownResource
 
 if TYPE_CHECKING:
     from aiohttp import web
@@ -162,6 +163,8 @@ class Dialect:
     """Client messages that become commands; with the names its inbound binds where the table has no `wire` for it."""
     objects: Mapping[str, tuple[str, ...] | type[Any]] = field(default_factory=dict)
     """REST bodies the table spells, each with the names its views bind, or with the struct whose fields they are."""
+    resources: Mapping[SharedKind, ShownResource] = field(default_factory=dict)
+    """Where it shows the resources that dialects share."""
     settings: type[BaseModel] | None = None
     """What config.yaml may say under the dialect's name, beside `mount`."""
     examples: Callable[[str, str, str], list[str]] | None = None

@@ -1,6 +1,7 @@
 """The resources that dialects share beside sessions: stored objects, responses, files and token buckets."""
 
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from enum import StrEnum
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -83,6 +84,28 @@ class Resources(Protocol):
     async def archive(self, kind: str, owner: str, resource_id: str) -> Resource: ...
     async def delete(self, kind: str, owner: str, resource_id: str) -> None:
         """Delete the resource, its versions, and all that belongs to it."""
+
+
+class SharedKind(StrEnum):
+    """The kinds of resources that dialects may show beside sessions."""
+
+    AGENT = "agent"
+    TOOL = "tool of an agent"
+    MCP_SERVER = "MCP server"
+    SKILL = "skill"
+    MEMORY = "memory"
+    SCHEDULE = "schedule"
+    SETTINGS = "settings of a user"
+    FILE = "file"
+    KEY = "key"
+    DOCUMENT = "document"
+
+
+class ShownResource(Struct, frozen=True):
+    """Where a dialect shows a kind: the paths below its mount, and in words what else it has of the kind."""
+
+    paths: tuple[str, ...] = ()
+    words: str = ""
 
 
 class OperatorOffers(Struct, frozen=True, kw_only=True):

@@ -143,7 +143,7 @@ class McpServerService:
             return _stored(found)
         changed = _stored(await self._servers.update(found, _written(new)))
         if new.url != old.url:
-            for agent in await self._made_agents_with(owner, name):
+            for agent in await self._made_agents_with(owner, name, old.url):
                 await self._set_servers(owner, agent, [
                     {**one, "url": new.url} if one.get("name") == name else one
                     for one in agent.definition.mcp_servers
@@ -153,7 +153,7 @@ class McpServerService:
     async def delete(self, owner: str, name: str) -> None:
         """Delete a registration, and take the server from the user's agents."""
         found = await self._own(owner, name)
-        for agent in await self._made_agents_with(owner, name):
+        for agent in await self._made_agents_with(owner, name, _definition(found).url):
             await self._set_servers(owner, agent, _without(agent, name))
         for choice in await self._choices.all(owner):
             if choice.body["name"] == name:
@@ -311,7 +311,8 @@ class McpServerService:
     async def _enabled(self, owner: str, agent: StoredAgent) -> Sequence[StoredMcpServer]:
         """The servers of an agent that are not of the settings.
 
-        An agent that a user made has the servers that its definition names, and those that are switched off.
+        An agent that a user made has the servers that its definition names, and those that are switched off. If the
+        definition has another address under the name of a registered server, that server is the agent's own.
         """
         choices = {str(one.body["name"]): one for one in await self._choices.all(owner, agent.resource_id)}
         named = {str(one.get("name")): one for one in agent.definition.mcp_servers}
@@ -321,7 +322,12 @@ class McpServerService:
         found = []
         for name, choice in choices.items():
             chosen = msgspec.convert(choice.body, McpServerChoice)
-            if name in registered and (agent.configured is not None or name in named or not chosen.is_active):
+            if name not in registered:
+                continue
+            own = named.get(name)
+            if own is not None and own.get("url") != _url(registered[name]):
+                continue
+            if agent.configured is not None or own is not None or not chosen.is_active:
                 found.append(_chosen(registered[name], agent.agent_id, choice))
         linked = {one.name for one in found}
         return [*found, *(
@@ -340,13 +346,14 @@ class McpServerService:
             raise McpServerNotFound(f"agent '{agent.agent_id}' has no MCP server '{name[:128]}'")
         return found
 
-    async def _made_agents_with(self, owner: str, name: str) -> list[StoredAgent]:
-        """The agents of the user whose definition has this registered server."""
+    async def _made_agents_with(self, owner: str, name: str, url: str) -> list[StoredAgent]:
+        """The agents of the user whose definition has this registered server, at its address."""
         parents = {choice.parent for choice in await self._choices.all(owner) if choice.body["name"] == name}
         if not parents:
             return []
         return [agent for agent in await self._agents.page(owner)
-                if agent.resource_id in parents and agent.configured is None]
+                if agent.resource_id in parents and agent.configured is None
+                and any((one.get("name"), one.get("url")) == (name, url) for one in agent.definition.mcp_servers)]
 
     async def _set_servers(self, owner: str, agent: StoredAgent, servers: Iterable[Mapping[str, object]]) -> None:
         changed = agent.definition.changed("", mcp_servers=tuple(dict(one) for one in servers))
@@ -384,6 +391,10 @@ def _entry(name: str, definition: McpServerDefinition, *, with_tools: bool = Fal
     """A server as settings of sessions have it."""
     tools: JsonObject = {"tools": list(definition.tools)} if with_tools and definition.tools is not None else {}
     return {"type": "url", "name": name, "url": definition.url, **tools}
+
+
+def _url(server: StoredMcpServer) -> str | None:
+    return server.definition.url if server.definition is not None else None
 
 
 def _without(agent: StoredAgent, name: str) -> list[JsonObject]:

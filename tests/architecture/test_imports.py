@@ -62,6 +62,7 @@ MEETING_PLACES = (
     "gateway.engine_parts",
     "gateway.storage_factory",
     "gateway.loss_matrix",
+    "gateway.resource_table",
     "gateway.server",
     "gateway.reload",
     "gateway.cli",

@@ -28,6 +28,7 @@ PARTS = {
     "message_ways": "ways to send a message that wait for a place on a stream",
     "pair_client": "says one thing and answers what it is asked",
     "rest_requests": "plain requests: create, say, read",
+    "shared_resources": "makes, sees, changes and deletes the resources that dialects share",
     "translation": "what is known of translated streams and of recordings",
     "watched_frames": "what a client reads that watches a whole session",
 }

@@ -6,8 +6,18 @@ from aiohttp import web
 
 from adapters.aap.wire import AapSettings
 from gateway.http import Context
+from gateway.ports import SharedKind, ShownResource
 
 from .sessions import SessionRoutes
+
+RESOURCES = {
+    SharedKind.AGENT: ShownResource(("/meta",), "for a client with a key; `agent.name` of a new session"),
+    SharedKind.TOOL: ShownResource(("/meta",), "`agent.tools` of a new session"),
+    SharedKind.MCP_SERVER: ShownResource(words="new sessions have those of their agent"),
+    SharedKind.SKILL: ShownResource(words="new sessions have those of their agent"),
+    SharedKind.SETTINGS: ShownResource(words="fill in new sessions"),
+}
+"""Where the routes show the resources that dialects share; `dragoman check --resources` prints it."""
 
 
 def routes(context: Context[AapSettings]) -> Iterable[web.RouteDef]:

@@ -8,6 +8,7 @@ import gateway.model as m
 from adapters.blade.server.socket import ChatSocket, decode_packet
 from adapters.blade.wire import BladeSettings
 from gateway.http import Context, SocketIOServer, json_response
+from gateway.ports import SharedKind, ShownResource
 
 from .checkpoints import checkpoint_routes, replay_routes
 from .keys import key_routes
@@ -71,6 +72,19 @@ def _not_implemented(context: Context[BladeSettings], what: str) -> Handler:
         return json_response(body, 501)
 
     return absent
+
+
+RESOURCES = {
+    SharedKind.TOOL: ShownResource(words="`disable_tools` of a new session"),
+    SharedKind.MCP_SERVER: ShownResource(words="new sessions have those of their agent"),
+    SharedKind.SKILL: ShownResource(("/skills", "/sessions/{id}/skills"), "`primary_skill_id` of a new session"),
+    SharedKind.MEMORY: ShownResource(("/memories",)),
+    SharedKind.SCHEDULE: ShownResource(("/scheduled-tasks",)),
+    SharedKind.SETTINGS: ShownResource(words="fill in new sessions"),
+    SharedKind.FILE: ShownResource(words="a session has files of its own, in its workspace"),
+    SharedKind.KEY: ShownResource(("/user/api-keys",)),
+}
+"""Where the routes show the resources that dialects share; `dragoman check --resources` prints it."""
 
 
 def routes(context: Context[BladeSettings]) -> Iterable[web.RouteDef]:

@@ -7,6 +7,7 @@ from aiohttp import web
 from adapters.cas.server.handler_context import HandlerContext
 from adapters.cas.wire import CasSettings
 from gateway.http import Context, Idempotency, limit_body_size
+from gateway.ports import SharedKind, ShownResource
 
 from .agents import routes_of_resources
 from .events import event_routes
@@ -15,6 +16,17 @@ from .sessions import SessionRoutes, _session_routes
 __all__ = [
     "routes_of_resources",
 ]
+
+
+RESOURCES = {
+    SharedKind.AGENT: ShownResource(("/agents",), "with versions; `agent` of a session"),
+    SharedKind.TOOL: ShownResource(("/agents",), "`tools` of an agent or a session"),
+    SharedKind.MCP_SERVER: ShownResource(("/agents",), "`mcp_servers` of an agent or a session"),
+    SharedKind.SKILL: ShownResource(("/skills",), "with versions; `skills` of an agent or a session"),
+    SharedKind.SETTINGS: ShownResource(words="fill in new sessions"),
+    SharedKind.FILE: ShownResource(("/files",)),
+}
+"""Where the routes show the resources that dialects share; `dragoman check --resources` prints it."""
 
 
 def routes(context: Context[CasSettings]) -> Iterable[web.RouteDef]:

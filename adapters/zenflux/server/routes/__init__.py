@@ -7,6 +7,7 @@ from aiohttp import web
 from adapters.zenflux.bodies import RefusalBody, spell
 from adapters.zenflux.wire import ZenfluxSettings
 from gateway.http import Context, json_response
+from gateway.ports import SharedKind, ShownResource
 
 from .agents import routes_of_agents
 from .conversations import ConversationRoutes
@@ -20,6 +21,20 @@ from .settings import routes_of_settings
 from .skills import routes_of_skills
 from .tasks import routes_of_tasks
 from .tools import routes_of_tools
+
+RESOURCES = {
+    SharedKind.AGENT: ShownResource(
+        ("/agents",), "`chat.send.agent_id`, `POST /conversations?agent_id=`"),
+    SharedKind.TOOL: ShownResource(("/agents", "/tools"), "`enabled_capabilities` of an agent"),
+    SharedKind.MCP_SERVER: ShownResource(("/tools/mcp", "/agents/{id}/mcp")),
+    SharedKind.SKILL: ShownResource(("/skills",)),
+    SharedKind.MEMORY: ShownResource(("/mem0",)),
+    SharedKind.SCHEDULE: ShownResource(("/scheduled-tasks", "/tasks")),
+    SharedKind.SETTINGS: ShownResource(("/settings",)),
+    SharedKind.FILE: ShownResource(("/files",)),
+    SharedKind.DOCUMENT: ShownResource(("/docs",)),
+}
+"""Where the routes show the resources that dialects share; `dragoman check --resources` prints it."""
 
 
 def routes(context: Context[ZenfluxSettings]) -> Iterable[web.RouteDef]:
