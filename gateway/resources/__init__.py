@@ -19,7 +19,8 @@ from .shares import Share, Shares
 from .skill_files import MAX_BYTES as MAX_SKILL_BYTES
 from .skill_files import MAX_ENTRIES as MAX_SKILL_FILES
 from .skill_files import SkillFolder, read_skill_files, read_skill_zip, with_front_matter
-from .skills import SkillService, StoredSkill
+from .skill_records import StoredSkill
+from .skills import SkillService
 from .tools import Invocation, KnownTool, ToolDefinition, ToolService
 from .user_settings import UserChoices, UserSettings
 from .workspaces import Workspace, WorkspaceItem, Workspaces

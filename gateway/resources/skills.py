@@ -5,11 +5,9 @@ import re
 from base64 import b64decode, b64encode
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-import msgspec
 from msgspec.structs import replace
 
 import gateway.model as m
@@ -21,7 +19,6 @@ from .named_resources import AlreadyExists, NamedResources
 from .skill_files import (
     SKILL_FILE,
     SkillFolder,
-    SkillHead,
     check_path,
     check_text,
     folder_sizes,
@@ -31,61 +28,21 @@ from .skill_files import (
     skill_names,
     write_skill_zip,
 )
+from .skill_records import (
+    OFFERED,
+    SkillContent,
+    StoredSkill,
+    file_sizes,
+    skill_content,
+    stored_skill,
+    written_skill,
+)
 
 KIND, INSTALLED_KIND, FILES_KIND = "skill", "installed_skill", "skill_files"
 SKILL_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 MAX_SKILLS = 100
 """How many skills a user may have in the library."""
 MAX_INSTALLED = 1000
-OFFERED = "offered"
-"""Stands for the id of a skill of the operator, which is in no store."""
-
-
-class SkillContent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A stored skill; its files stand apart, in the resource `files_id`, and `sizes` has their paths.
-
-    `origin` is the version of the library that a copy was made of; `title` and `metadata` are labels of its owner's.
-    """
-
-    description: str
-    text: str
-    title: str = ""
-    metadata: dict[str, str] = {}
-    priority: str = "medium"
-    preferred_for: tuple[str, ...] = ()
-    sizes: dict[str, int] = {}
-    files_id: str = ""
-    enabled: bool = True
-    origin: int = 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredSkill:
-    """A skill of the library, or the copy of an agent.
-
-    `resource_id` and `version` name it in the store. A skill of the operator is in no store, and cannot be changed.
-    """
-
-    name: str
-    body: SkillContent
-    created_at: float
-    updated_at: float
-    agent_id: str | None = None
-    resource_id: str = ""
-    version: int = 1
-    folder: Path | None = None
-
-    @property
-    def ref(self) -> m.SkillRef:
-        """The skill for a session."""
-        return m.SkillRef(
-            name=self.name, description=self.body.description, skill_id=self.resource_id or OFFERED,
-            version=self.version)
-
-    def paths(self, below: str) -> list[str]:
-        """The files below one folder of the skill, as paths inside that folder."""
-        return [path.removeprefix(f"{below}/") for path in self.body.sizes if path.startswith(f"{below}/")]
-
 
 class SkillNotFound(NotFound):
     """There is no such skill."""
@@ -127,13 +84,13 @@ class SkillService:
     async def library(self, owner: str) -> Sequence[StoredSkill]:
         """The skills of the operator, then those of the user, oldest first."""
         offered = await asyncio.to_thread(self._offered)
-        own = [_stored(one) for one in await self._own.all(owner)]
+        own = [stored_skill(one) for one in await self._own.all(owner)]
         return [*offered.values(), *(one for one in own if one.name not in offered)]
 
     async def installed(self, owner: str, agent_id: str) -> Sequence[StoredSkill]:
         """What an agent has, oldest first; skills that are switched off too."""
         agent = await self._agent(owner, agent_id)
-        return [_stored(one, agent_id) for one in await self._installed.all(owner, agent.resource_id)]
+        return [stored_skill(one, agent_id) for one in await self._installed.all(owner, agent.resource_id)]
 
     async def get(
         self, owner: str, name: str, agent_id: str | None = None, *, version: int | None = None,
@@ -146,7 +103,7 @@ class SkillService:
             raise SkillNotFound(f"skill '{name}' has no version {version}; it has 1")
         kind = KIND if agent_id is None else INSTALLED_KIND
         try:
-            return _stored(await self._resources.get(kind, owner, found.resource_id, version), agent_id)
+            return stored_skill(await self._resources.get(kind, owner, found.resource_id, version), agent_id)
         except NotFound:
             raise SkillNotFound(f"skill '{name}' has no version {version}; it has {found.version}") from None
 
@@ -155,7 +112,7 @@ class SkillService:
         found = await self.get(owner, name)
         if found.folder is not None:
             return [found]
-        return [_stored(one) for one in await self._resources.versions(KIND, owner, found.resource_id)]
+        return [stored_skill(one) for one in await self._resources.versions(KIND, owner, found.resource_id)]
 
     async def _newest(self, owner: str, name: str, agent_id: str | None) -> StoredSkill:
         if agent_id is not None:
@@ -163,14 +120,14 @@ class SkillService:
             found = await self._installed.find(owner, name, agent.resource_id)
             if found is None:
                 raise SkillNotFound(f"agent '{agent_id}' has no skill '{name[:128]}'")
-            return _stored(found, agent_id)
+            return stored_skill(found, agent_id)
         offered = await asyncio.to_thread(self._offered_skill, name)
         if offered is not None:
             return offered
         own = await self._own.find(owner, name)
         if own is None:
             raise SkillNotFound(f"there is no skill '{name[:128]}'")
-        return _stored(own)
+        return stored_skill(own)
 
     async def read(self, owner: str, skill: StoredSkill, path: str) -> bytes:
         """A file of a skill: SKILL.md, or one of the others."""
@@ -223,7 +180,7 @@ class SkillService:
             return await self.get(owner, skill.name)
         kind = KIND if skill.skill_id.startswith(f"{KIND}_") else INSTALLED_KIND
         try:
-            return _stored(await self._resources.get(
+            return stored_skill(await self._resources.get(
                 kind, owner, skill.skill_id, None if newest else skill.version))
         except NotFound:
             raise SkillNotFound(f"skill '{skill.name}' was removed") from None
@@ -244,8 +201,8 @@ class SkillService:
         self._own.check_name(name, "skill_name")
         if await asyncio.to_thread(self._offered_skill, name) or await self._own.find(owner, name):
             raise SkillExists(f"there is a skill '{name}' already", param="skill_name")
-        body = replace(_body(read.head, read.text), title=title, metadata=dict(metadata or {}))
-        return _stored(await self._create(self._own, owner, name, body, read.files))
+        body = replace(skill_content(read.head, read.text), title=title, metadata=dict(metadata or {}))
+        return stored_skill(await self._create(self._own, owner, name, body, read.files))
 
     async def put(self, owner: str, name: str, read: SkillFolder) -> tuple[StoredSkill, bool]:
         """Add a skill to the library, or a version to the skill of this name; says whether the skill is new."""
@@ -258,12 +215,12 @@ class SkillService:
     async def add_version(self, owner: str, name: str, read: SkillFolder) -> StoredSkill:
         """Replace all files of a skill of the library; those of before stay as a version."""
         found = await self._changeable(owner, name, None)
-        old, new = found.body, _body(read.head, read.text)
+        old, new = found.body, skill_content(read.head, read.text)
         body = replace(new, title=old.title, metadata=old.metadata)
         if not read.files:
             return await self._update(owner, found, body)
         async with self._kept_files(owner, found.resource_id, read.files) as files_id:
-            return await self._update(owner, found, replace(body, sizes=_sizes(read.files), files_id=files_id))
+            return await self._update(owner, found, replace(body, sizes=file_sizes(read.files), files_id=files_id))
 
     async def install(self, owner: str, name: str, agent_id: str, *, version: int | None = None) -> StoredSkill:
         """Give an agent a copy of a skill, switched on; the copy and the library are independent from then on."""
@@ -272,7 +229,7 @@ class SkillService:
             raise SkillExists(f"agent '{agent_id}' has the skill '{name}' already", param="skill_name")
         files = await self._files(owner, skill, skill.body.sizes)
         body = replace(skill.body, enabled=True, origin=skill.version)
-        return _stored(await self._create(self._installed, owner, name, body, files, agent.resource_id), agent_id)
+        return stored_skill(await self._create(self._installed, owner, name, body, files, agent.resource_id), agent_id)
 
     async def remove(self, owner: str, name: str, agent_id: str | None = None) -> None:
         """Remove a skill from an agent; from the user's part of the library, if no agent is named."""
@@ -303,15 +260,15 @@ class SkillService:
         if body == found.body:
             return found
         kind = KIND if found.agent_id is None else INSTALLED_KIND
-        return _stored(await self._resources.update(
-            kind, owner, found.resource_id, _written(found.name, body), expected=found.version), found.agent_id)
+        return stored_skill(await self._resources.update(
+            kind, owner, found.resource_id, written_skill(found.name, body), expected=found.version), found.agent_id)
 
     async def _create(
         self, names: NamedResources, owner: str, name: str, body: SkillContent, files: Mapping[str, bytes],
         parent: str = "",
     ) -> Resource:
         """Store the files, and then the skill that names them; if the skill is refused, no file stays."""
-        body = replace(body, sizes=_sizes(files), files_id="")
+        body = replace(body, sizes=file_sizes(files), files_id="")
         if not files:
             return await self._created(names, owner, name, body, parent)
         async with self._kept_files(owner, names.id_of(owner, name, parent), files) as files_id:
@@ -334,7 +291,7 @@ class SkillService:
         self, names: NamedResources, owner: str, name: str, body: SkillContent, parent: str,
     ) -> Resource:
         try:
-            return await names.create(owner, name, _written(name, body), parent=parent)
+            return await names.create(owner, name, written_skill(name, body), parent=parent)
         except AlreadyExists as error:
             raise SkillExists(error.message, param="skill_name") from None
 
@@ -374,29 +331,9 @@ class SkillService:
         except (GatewayError, OSError):
             return None
         return StoredSkill(
-            name=name, body=replace(_body(head, text), sizes=sizes), created_at=changed_at, updated_at=changed_at,
-            folder=folder)
+            name=name, body=replace(skill_content(head, text), sizes=sizes), created_at=changed_at,
+            updated_at=changed_at, folder=folder)
 
 
 def _read_all(folder: Path, paths: Sequence[str]) -> dict[str, bytes]:
     return {path: (folder / path).read_bytes() for path in paths}
-
-
-def _sizes(files: Mapping[str, bytes]) -> dict[str, int]:
-    return {path: len(read) for path, read in sorted(files.items())}
-
-
-def _body(head: SkillHead, text: str) -> SkillContent:
-    return SkillContent(
-        description=head.description, text=text, priority=head.priority, preferred_for=head.preferred_for)
-
-
-def _written(name: str, body: SkillContent) -> JsonObject:
-    written: JsonObject = {**msgspec.to_builtins(body), "name": name}
-    return written
-
-
-def _stored(found: Resource, agent_id: str | None = None) -> StoredSkill:
-    return StoredSkill(
-        name=found.body["name"], body=msgspec.convert(found.body, SkillContent), created_at=found.created_at,
-        updated_at=found.updated_at, agent_id=agent_id, resource_id=found.resource_id, version=found.version)

@@ -8,7 +8,9 @@ import gateway.model as m
 from gateway.errors import Conflict, Forbidden, GatewayError, Invalid, NotFound, OutcomeUnknown
 from gateway.ports import AgentDefinition
 from gateway.resources.agents import AgentService
-from gateway.resources.skills import FILES_KIND, INSTALLED_KIND, KIND, SkillService, StoredSkill
+from gateway.resources.skill_files import read_skill_files, read_skill_zip
+from gateway.resources.skill_records import StoredSkill
+from gateway.resources.skills import FILES_KIND, INSTALLED_KIND, KIND, SkillService
 from gateway.storage.resources.memory import MemoryResources
 from tests.support.skill_zips import FILES, SKILL, skill_text, zipped
 
@@ -232,3 +234,66 @@ async def test_a_session_reads_the_files_of_the_version_that_it_has(skills: Skil
     await skills.remove("ann", "offered", "demo")
     with pytest.raises(NotFound, match="was removed"):
         await skills.read_file("ann", ref, "SKILL.md")
+
+
+# -- versions ---------------------------------------------------------------------------------------------------------
+
+NEWER = {"SKILL.md": skill_text(description="Newer.").encode(), "scripts/new.py": b"new"}
+
+
+async def test_a_version_keeps_its_text_and_its_files(skills: SkillService, resources: MemoryResources) -> None:
+    await skills.upload("ann", "tidy", zipped())
+    made, is_new = await skills.put("ann", "tidy", read_skill_files(NEWER))
+    assert (made.version, made.body.description, is_new) == (2, "Newer.", False)
+    first = await skills.get("ann", "tidy", version=1)
+    assert await skills.read("ann", first, "scripts/tidy.py") == FILES["scripts/tidy.py"]
+    assert await skills.read("ann", made, "scripts/new.py") == b"new"
+    with pytest.raises(NotFound, match="has no file"):
+        await skills.read("ann", made, "scripts/tidy.py")
+    assert [one.version for one in await skills.versions("ann", "tidy")] == [1, 2]
+    with pytest.raises(NotFound, match="has no version 3"):
+        await skills.get("ann", "tidy", version=3)
+    for skill, files in ((first, FILES), (made, NEWER)):
+        read = read_skill_zip(await skills.packed("ann", skill))
+        assert {"SKILL.md": read.text.encode(), **read.files} == files
+    await skills.remove("ann", "tidy")
+    assert await files_kept(resources) == 0
+
+
+async def test_a_skill_of_the_operator_has_one_version(skills: SkillService) -> None:
+    assert [one.version for one in await skills.versions("ann", "offered")] == [1]
+    with pytest.raises(NotFound):
+        await skills.get("ann", "offered", version=2)
+    with pytest.raises(Forbidden):
+        await skills.put("ann", "offered", read_skill_files(NEWER))
+
+
+async def test_a_copy_remembers_the_version_that_it_was_made_of(skills: SkillService, agents: AgentService) -> None:
+    await agents.create("ann", AgentDefinition(name="A", model="demo-1"), "a")
+    await skills.upload("ann", "tidy", zipped())
+    await skills.put("ann", "tidy", read_skill_files(NEWER))
+    copy = await skills.install("ann", "tidy", "a", version=1)
+    assert (copy.version, copy.body.origin, copy.body.description) == (1, 1, "Cleans tables.")
+
+
+async def test_a_session_reads_the_version_that_it_has(skills: SkillService) -> None:
+    first = (await skills.upload("ann", "tidy", zipped())).ref
+    await skills.put("ann", "tidy", read_skill_files(NEWER))
+    assert (await skills.read_file("ann", first, "SKILL.md")).text == SKILL
+    newest = await skills.newest("ann", first)
+    assert (newest.version, newest.description) == (2, "Newer.")
+    offered = (await skills.get("ann", "offered")).ref
+    assert (await skills.read_file("ann", offered, "SKILL.md")).text == SKILL
+    await skills.remove("ann", "tidy")
+    with pytest.raises(NotFound, match="was removed"):
+        await skills.read_file("ann", first, "SKILL.md")
+    assert await skills.newest("ann", first) == first
+
+
+async def test_an_empty_choice_of_skills_is_a_choice(skills: SkillService, agents: AgentService) -> None:
+    await agents.create("ann", AgentDefinition(name="A", model="demo-1"), "a")
+    await skills.upload("ann", "tidy", zipped())
+    await skills.install("ann", "tidy", "a")
+    assert (await skills.filled("ann", "demo", m.Settings(agent_id="a", skills=()))).skills == ()
+    filled = await skills.filled("ann", "demo", m.Settings(agent_id="a"))
+    assert [one.name for one in filled.skills or ()] == ["tidy"]
