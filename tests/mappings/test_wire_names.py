@@ -16,10 +16,6 @@ from mappings.language import Table, builtin_table
 from mappings.language.expressions import SPLICE, Array, Constant, Node, Object, slots
 
 ADAPTERS = Path(adapters.__file__).parent
-ALLOWED: dict[str, int] = {"zenflux/client/run_decoder.py": 1}
-"""By file: how many such literals it still has. A number only goes down."""
-
-
 def canonical_names() -> set[str]:
     """The words of the model, which are everybody's: fields, values of enums, kinds, and names of events."""
     kinds = [one for one in vars(m).values() if isinstance(one, type)]
@@ -71,12 +67,7 @@ def test_the_client_role_has_no_names_that_the_table_owns(name: str) -> None:
     owned = owned_names(builtin_table(import_module(f"adapters.{name}").DIALECT))
     for file in sorted((ADAPTERS / name / "client").glob("*.py")):
         found = [one for one in literals(file.read_text("utf-8")) if one in owned]
-        allowed = ALLOWED.get(str(file.relative_to(ADAPTERS)), 0)
-        assert len(found) == allowed, f"{file.name} spells {sorted(set(found))}: its table has a row for them"
-
-
-def test_every_allowance_is_of_a_file() -> None:
-    assert [file for file in ALLOWED if not (ADAPTERS / file).is_file()] == []
+        assert found == [], f"{file.name} spells {sorted(set(found))}: its table has a row for them"
 
 
 def test_what_a_table_owns() -> None:

@@ -5,8 +5,9 @@ from typing import Any
 import gateway.model as m
 from adapters.zenflux.bodies import ModelBody, ToolSchemaBody
 from gateway.client import NOT_SERVED_STATUSES, HttpClient, suppress_statuses
+from mappings.language import Bindings
 
-from .readers import Bindings, read_bodies, unwrap
+from .readers import read_bodies, unwrap
 
 CAPABILITIES = m.AgentCapabilities(images=("http", "data"), client_tools=False)
 

@@ -10,8 +10,9 @@ import gateway.model as m
 from adapters.zenflux.asks import APPROVE, REJECT, AskRef
 from adapters.zenflux.bodies import ChoiceBody, ConfirmationBody, OpenConfirmation, QuestionBody
 from gateway.json_values import JsonObject
+from mappings.language import Bindings
 
-from .readers import Bindings, builtin_zenflux_table, read_body
+from .readers import ZENFLUX, read_body
 
 MULTIPLE_CHOICE_TYPES = ("multiple_choice", "multi_choice", "multi_select", "checkbox")
 CHOICE_TYPES = (*MULTIPLE_CHOICE_TYPES, "single_choice", "text_input", "text", "form")
@@ -26,7 +27,7 @@ def read_confirmation(body: JsonObject | None, calls: Calls, run: str, seq: int)
 
     If the call of a permission is unknown, the request is a question like any other.
     """
-    if not builtin_zenflux_table().is_object(OpenConfirmation.row, body or {}):
+    if not ZENFLUX.table.is_object(OpenConfirmation.row, body or {}):
         return None
     asked = read_body(ConfirmationBody.row, body)
     kind, call = asked["kind"] or "", _call_of(asked, calls)
@@ -85,18 +86,17 @@ def _choice(option: Any) -> m.Choice:
 
 # -- long and failed runs ---------------------------------------------------------------------------------------------
 
-def read_continuation(given: Bindings, run: str) -> tuple[m.AnyAsk, AskRef]:
-    ask = m.ContinuationAsk(turn=given["ask"]["turn"] or 0, message=given["ask"]["message"] or "")
-    return ask, AskRef(run=run, kind=ask.kind, seq=given["out_seq"] or 0)
+def read_continuation(told: Bindings, run: str, seq: int) -> tuple[m.AnyAsk, AskRef]:
+    ask = m.ContinuationAsk(turn=told["turn"] or 0, message=told["message"] or "")
+    return ask, AskRef(run=run, kind=ask.kind, seq=seq)
 
 
-def read_rollback(given: Bindings, run: str) -> tuple[m.AnyAsk, AskRef]:
+def read_rollback(told: Bindings, options: list[Any] | None, run: str, seq: int) -> tuple[m.AnyAsk, AskRef]:
     """An option that is a text has the text as its id."""
-    told = given["ask"]
     ask = m.RollbackAsk(
         task_id=told["task_id"] or "",
         options=tuple(one if isinstance(one, dict) else {"id": str(one), "label": str(one)}
-                      for one in given["options"] or ()),
+                      for one in options or ()),
         error=told["error"], reason=told["reason"],
     )
-    return ask, AskRef(run=run, kind=ask.kind, seq=given["out_seq"] or 0)
+    return ask, AskRef(run=run, kind=ask.kind, seq=seq)

@@ -8,10 +8,11 @@ import msgspec
 import gateway.model as m
 from adapters.zenflux.bodies import ImageBlock
 from adapters.zenflux.wire import ANY_IMAGE
-from gateway.client import StreamAssembler
+from gateway.client import StreamAssembler, decodes
 from gateway.ports import BackendEvent
+from mappings.language import Bindings
 
-from .readers import Bindings, builtin_zenflux_table
+from .readers import ZENFLUX
 
 WORDS = (m.BlockKind.TEXT, m.BlockKind.THINKING)
 BASE64 = "base64"
@@ -27,7 +28,8 @@ class StartedBlock:
 
     kind: m.BlockKind | None = None
     input: dict[str, Any] | None = None
-    result: Bindings | None = None
+    result: tuple[str, Any, bool] | None = None
+    """The id of the call, what it returned, and whether that is an error."""
     said: list[str] = field(default_factory=list)
 
 
@@ -39,28 +41,37 @@ class BlockDecoder:
         self._open: dict[int, StartedBlock] = {}
         self._over: set[int] = set()
 
-    def start_words(self, given: Bindings, kind: m.BlockKind) -> list[BackendEvent]:
-        said = self._start(given, StartedBlock(kind))
-        return [*said, *self._say(given["index"], kind, given["begun"] or "", given["signature"])]
+    @decodes("block.started.text")
+    def start_text(
+        self, index: int, begun: str | None, signature: str | None, kind: m.BlockKind = m.BlockKind.TEXT,
+    ) -> list[BackendEvent]:
+        return [*self._start(index, StartedBlock(kind)), *self._say(index, kind, begun or "", signature)]
 
-    def start_call(self, given: Bindings) -> list[BackendEvent]:
-        index, call = given["index"], given["call"]
-        said = self._start(given, StartedBlock(m.BlockKind.TOOL_USE, input=call["input"]))
+    @decodes("block.started.thinking")
+    def start_thinking(self, index: int, begun: str | None, signature: str | None) -> list[BackendEvent]:
+        return self.start_text(index, begun, signature, m.BlockKind.THINKING)
+
+    @decodes("block.started.tool_use")
+    def start_call(self, index: int, call: Bindings) -> list[BackendEvent]:
+        said = self._start(index, StartedBlock(m.BlockKind.TOOL_USE, input=call["input"]))
         made = m.ToolCall(call_id=call["call_id"] or "", name=call["name"], origin=call["origin"])
         return [*said, *self._assembler.call(index, made)]
 
-    def start_image(self, given: Bindings) -> list[BackendEvent]:
-        said, image = self._start(given, StartedBlock()), read_image(given)
+    @decodes("picture")
+    def start_image(
+        self, index: int, image_source: str | None, media_type: str | None, image_data: str | None,
+    ) -> list[BackendEvent]:
+        said, image = self._start(index, StartedBlock()), read_image(image_source, media_type, image_data)
         return [*said, *self._assembler.image(image)] if image else said
 
-    def start_result(self, given: Bindings) -> list[BackendEvent]:
-        return self._start(given, StartedBlock(result=given))
+    @decodes("block.started.other")
+    def start_unknown(self, index: int, block_type: str) -> list[BackendEvent]:
+        return self._start(index, StartedBlock())
 
-    def start_unknown(self, given: Bindings) -> list[BackendEvent]:
-        return self._start(given, StartedBlock())
+    def start_result(self, index: int, call_id: str, content: Any, *, is_error: bool) -> list[BackendEvent]:
+        return self._start(index, StartedBlock(result=(call_id, content, is_error)))
 
-    def _start(self, given: Bindings, block: StartedBlock) -> list[BackendEvent]:
-        index = given["index"]
+    def _start(self, index: int, block: StartedBlock) -> list[BackendEvent]:
         said = self._end(index)
         self._over.discard(index)
         self._open[index] = block
@@ -87,11 +98,10 @@ class BlockDecoder:
 
     # -- ends -----------------------------------------------------------------------------------------------------
 
-    def stop(self, given: Bindings) -> list[BackendEvent]:
-        index, signature = given["index"], given["signature"]
+    def stop(self, index: int, signature: str | None) -> list[BackendEvent]:
         opened = self._open.get(index)
-        is_signed = signature and opened and opened.kind is m.BlockKind.THINKING
-        return [*(self._assembler.sign(index, signature) if is_signed else ()), *self._end(index)]
+        is_thinking = opened is not None and opened.kind is m.BlockKind.THINKING
+        return [*(self._assembler.sign(index, signature) if signature and is_thinking else ()), *self._end(index)]
 
     def finish(self) -> list[BackendEvent]:
         """Whatever is open has all it will have."""
@@ -103,25 +113,22 @@ class BlockDecoder:
             return []
         self._over.add(index)
         if opened.result is not None:
-            return self._returned(opened.result, "".join(opened.said))
+            call_id, told, is_error = opened.result
+            content = _with_text(read_content(told), "".join(opened.said))
+            return self._assembler.returned(call_id, content, is_error=is_error)
         written = []
         if opened.input and not opened.said:
             written = self._assembler.input_delta(index, msgspec.json.encode(opened.input).decode())
         return [*written, *self._assembler.end(index)]
 
-    def _returned(self, result: Bindings, more: str) -> list[BackendEvent]:
-        content = _with_text(read_content(result["content"]), more)
-        return self._assembler.returned(result["call_id"] or "", content, is_error=result["is_error"] is True)
 
-
-def read_image(given: Bindings) -> m.ImagePart | None:
-    where, told = given["image_data"], given["media_type"]
-    media_type = told if told and told != ANY_IMAGE else None
-    if not where:
+def read_image(image_source: str | None, media_type: str | None, image_data: str | None) -> m.ImagePart | None:
+    media_type = media_type if media_type and media_type != ANY_IMAGE else None
+    if not image_data:
         return None
-    if given["image_source"] == BASE64:
-        return m.ImagePart(url=f"data:{media_type or DEFAULT_MEDIA_TYPE};base64,{where}", media_type=media_type)
-    return m.ImagePart(url=where, media_type=media_type)
+    if image_source == BASE64:
+        return m.ImagePart(url=f"data:{media_type or DEFAULT_MEDIA_TYPE};base64,{image_data}", media_type=media_type)
+    return m.ImagePart(url=image_data, media_type=media_type)
 
 
 def read_content(said: Any) -> m.Content:
@@ -135,8 +142,8 @@ def read_content(said: Any) -> m.Content:
 
 def _part(block: dict[str, Any]) -> m.AnyPart:
     """An image or a text; a block that is neither is shown as it is."""
-    table = builtin_zenflux_table()
-    image = read_image(table.read_object(ImageBlock.row, block)) if table.is_object(ImageBlock.row, block) else None
+    is_image = ZENFLUX.table.is_object(ImageBlock.row, block)
+    image = read_image(**ZENFLUX.table.read_object(ImageBlock.row, block)) if is_image else None
     if image is not None:
         return image
     words = block.get("text")

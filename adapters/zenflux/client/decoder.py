@@ -2,37 +2,24 @@
 
 from collections.abc import Sequence
 from functools import cache
-from typing import NamedTuple
 
-import gateway.model as m
+from gateway.client import read_names
 from gateway.errors import BackendFailed
 from gateway.ids import Mint
-from gateway.ports import DecodedItem, ParsedFrame, RemoteAsk
-from mappings.language import DecodedFrame, FrameDecoder, UnreadableBody
+from gateway.ports import DecodedItem, ParsedFrame
+from gateway.ports import Decoder as DecoderPort
+from mappings.language import FrameDecoder, UnreadableBody
 
-from .readers import Bindings, builtin_zenflux_table
-from .run_decoder import READ_NAMES, RunDecoder
+from .readers import ZENFLUX, RunEvent
+from .run_decoder import HANDLERS, RunDecoder
 
-ENVELOPE_NAMES = ("run_id", "session_id", "out_seq")
 RUN_STARTED = "turn.started"
 
 
-class UnreadableEvent(NamedTuple):
-    """A frame that cannot be understood, with what stands around its body, as far as that can be read."""
-
-    cue: str
-    bindings: Bindings
-    error: BackendFailed
-
-
-ReadFrame = DecodedFrame | UnreadableEvent
-"""A frame that the table knows, with what stands in it."""
-
-
-class Decoder:
+class Decoder(DecoderPort):
     """The reverse of the projector, for frames of a socket and for the data of server-sent events.
 
-    Runs follow one another; a frame of a run that has ended is ignored.
+    Runs follow one another; a frame of a run that has ended is ignored. Repeated frames are left out by their numbers.
     """
 
     def __init__(self, mint: Mint) -> None:
@@ -40,20 +27,20 @@ class Decoder:
         self._run = RunDecoder(mint, "")
 
     def feed(self, frame: ParsedFrame) -> Sequence[DecodedItem]:
-        read = read_frame(frame)
-        return [] if read is None else self.take(read)
+        event = read_event(frame)
+        return [] if event is None else self.take(event)
 
-    def take(self, read: ReadFrame) -> Sequence[DecodedItem]:
+    def take(self, event: RunEvent) -> Sequence[DecodedItem]:
         """A frame that was read; one that cannot be understood changes nothing, so open blocks can still be ended."""
-        run_id = read.bindings.get("run_id") or ""
-        if isinstance(read, UnreadableEvent):
+        run_id = event.run_id
+        if event.error is not None:
             if self._run.over and run_id in ("", self._run.run_id):
                 return []
-            raise read.error
+            raise event.error
         if run_id == self._run.run_id:
-            return self._run.feed(read.cue, read.bindings)
-        changed = self._change_run(read.cue, run_id)
-        return [*changed, *self._run.feed(read.cue, read.bindings)]
+            return self._run.feed(event)
+        changed = self._change_run(event.cue, run_id)
+        return [*changed, *self._run.feed(event)]
 
     def end(self) -> Sequence[DecodedItem]:
         return self._run.end()
@@ -61,15 +48,6 @@ class Decoder:
     @property
     def paused(self) -> bool:
         return self._run.paused
-
-    def on_answer(self, asked: RemoteAsk, answer: m.Answer) -> None:
-        """The frames of the server show what becomes of an answer."""
-
-    def configure(self, settings: m.Settings) -> None:
-        """ZenFlux has no settings of a session."""
-
-    def on_reconnect(self) -> None:
-        """Repeated frames are left out by their numbers."""
 
     @property
     def closing(self) -> bool:
@@ -103,34 +81,34 @@ class Decoder:
         return ends
 
 
-def read_frame(frame: ParsedFrame) -> ReadFrame | None:
+def read_event(frame: ParsedFrame) -> RunEvent | None:
     """What a frame says; None for a frame that the table does not have. Raises `BackendFailed` for no frame at all."""
     if not isinstance(frame.body, dict):
         raise BackendFailed("the server sent a frame that is no object")
     try:
-        return frame_decoder().decode(frame.name, frame.body)
+        read = frame_decoder().read(frame.name, frame.body)
     except UnreadableBody as error:
         return _unreadable(frame, error)
+    return None if read is None else RunEvent(*read)
 
 
-def _unreadable(frame: ParsedFrame, error: UnreadableBody) -> UnreadableEvent:
+def _unreadable(frame: ParsedFrame, error: UnreadableBody) -> RunEvent:
     found = envelope_decoder().find(frame.name, frame.body)
     assert found is not None, "a frame that has no row is not read"
     failed = BackendFailed(f"a {found.wire} of the server cannot be understood: {error}")
     try:
-        return UnreadableEvent(found.cue, found.bindings(), failed)
+        return RunEvent(found.cue, found.bindings(), failed)
     except UnreadableBody:
-        return UnreadableEvent(found.cue, {}, failed)
+        return RunEvent(found.cue, {}, failed)
 
 
 @cache
 def frame_decoder() -> FrameDecoder:
     """The frames of ZenFlux as the table reads them; what a deployment has changed of it is not what others write."""
-    wanted = {cue: (*ENVELOPE_NAMES, *names) for cue, names in READ_NAMES.items()}
-    return builtin_zenflux_table().decoder("json", "sse", wanted={RUN_STARTED: ENVELOPE_NAMES, **wanted})
+    return ZENFLUX.frames(read_names(HANDLERS), RunEvent.ENVELOPE)
 
 
 @cache
 def envelope_decoder() -> FrameDecoder:
     """What stands around the bodies of frames."""
-    return builtin_zenflux_table().decoder("json", "sse", wanted=dict.fromkeys(READ_NAMES, ENVELOPE_NAMES))
+    return ZENFLUX.frames({}, RunEvent.ENVELOPE)

@@ -1,6 +1,6 @@
 """Speaks ZenFlux as a client, so that a ZenFlux server can be an agent."""
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing
 from functools import partial
 from urllib.parse import quote
@@ -11,31 +11,32 @@ import gateway.model as m
 from adapters.zenflux.asks import AskRef, decode_ref
 from adapters.zenflux.bodies import ConversationBody
 from adapters.zenflux.wire import DIALECT_NAME, MAX_TITLE
-from gateway.client import HttpClient, SessionMemory, WebSocketConnector, generator_turn
+from gateway.client import GeneratorTurn, HttpClient, ItemGenerator, SessionMemory, WebSocketConnector, read_offsets
 from gateway.errors import BackendFailed, GatewayError, Unsupported
 from gateway.ids import make_mint
 from gateway.ports import (
-    DecodedItem,
     NewRemoteSession,
     RemoteAddress,
     RemoteAsk,
     RemoteSession,
+    RemoteTurn,
     RemoteTurnEnd,
     SessionPlaces,
 )
+from mappings.language import Bindings
 
 from . import agent_card
-from .readers import Bindings, read_bodies, read_body, unwrap
+from .readers import read_bodies, read_body, unwrap
 from .requests import CLIENT_USER, CONFIRMATION, HttpCall, deliver_answer, message_body, send_call
 from .turn_stream import RemoteRun, TurnStream
 
 MAX_OPEN_CONNECTIONS = 256
 """How many connections stay open while people are asked; the oldest are closed, and opened again when needed."""
 SOCKET_PATH = "/ws/chat"
-PAGE = 100
-"""So many conversations are asked for at once."""
 MAX_SESSIONS = 10_000
 """Of so many sessions the last run is remembered."""
+BegunRun = tuple[RemoteRun, Callable[[], Awaitable[None]]]
+"""A run, and what sends to it what it begins or goes on with."""
 
 
 class Remote:
@@ -78,15 +79,12 @@ class Remote:
         return session_id
 
     async def sessions(self, most: int) -> Sequence[RemoteSession]:
-        found: list[RemoteSession] = []
-        while len(found) < most:
-            query = {"user_id": CLIENT_USER, "limit": str(min(PAGE, most - len(found))), "offset": str(len(found))}
-            told = unwrap(await self._upstream.json("GET", "/conversations", query=query))
-            page = read_bodies(ConversationBody.row, "list.conversations", told)
-            found += map(_remote_session, page)
-            if len(page) < int(query["limit"]):
-                break
-        return found
+        return await read_offsets(self._conversations, most)
+
+    async def _conversations(self, limit: int, offset: int) -> Sequence[RemoteSession]:
+        query = {"user_id": CLIENT_USER, "limit": str(limit), "offset": str(offset)}
+        told = unwrap(await self._upstream.json("GET", "/conversations", query=query))
+        return [*map(_remote_session, read_bodies(ConversationBody.row, "list.conversations", told))]
 
     async def join(self, session_id: str) -> RemoteSession:
         told = unwrap(await self._upstream.json("GET", f"/conversations/{quote(session_id, safe='')}"))
@@ -100,24 +98,24 @@ class Remote:
 
     # -- turns ----------------------------------------------------------------------------------------------------
 
-    @generator_turn
-    async def start_turn(
+    def start_turn(
         self, session_id: str, command: m.SendMessage | m.Compact, settings: m.Settings | None = None,
-    ) -> AsyncGenerator[DecodedItem, None]:
+    ) -> RemoteTurn:
+        return GeneratorTurn(self._items(session_id, partial(self._new_run, session_id, command)))
+
+    def answer(self, session_id: str, answers: Sequence[tuple[RemoteAsk, m.Answer]]) -> RemoteTurn:
+        return GeneratorTurn(self._items(session_id, partial(self._answered_run, session_id, answers)))
+
+    async def _new_run(self, session_id: str, command: m.SendMessage | m.Compact) -> BegunRun:
         if isinstance(command, m.Compact):
             raise Unsupported("a ZenFlux server compacts by itself, and cannot be told to")
         params = message_body(session_id, command, self._agent)
         await self._leave(session_id)
         run = RemoteRun(session_id, self._mint, self._upstream, await self._sockets.open())
         run.before = self._runs.get(session_id)
-        async with aclosing(self._items_of(run, partial(run.request, "chat.send", params))) as items:
-            async for one in items:
-                yield one
+        return run, partial(run.request, "chat.send", params)
 
-    @generator_turn
-    async def answer(
-        self, session_id: str, answers: Sequence[tuple[RemoteAsk, m.Answer]],
-    ) -> AsyncGenerator[DecodedItem, None]:
+    async def _answered_run(self, session_id: str, answers: Sequence[tuple[RemoteAsk, m.Answer]]) -> BegunRun:
         refs = await self._refs(session_id, [asked for asked, _ in answers])
         run = await self._run_of(session_id, refs)
 
@@ -128,9 +126,7 @@ class Remote:
                           for (asked, answer), ref in zip(answers, refs, strict=True)]
             run.undelivered = [deliver for deliver in deliveries if not await deliver()]
 
-        async with aclosing(self._items_of(run, deliver_all)) as items:
-            async for one in items:
-                yield one
+        return run, deliver_all
 
     async def interrupt(self, session_id: str) -> None:
         run = self._runs_read.get(session_id) or self._parked.get(session_id)
@@ -144,11 +140,9 @@ class Remote:
             if ref.request_id and not ref.precise:  # the stop may not reach a run that waits for an answer
                 await send_call(self._upstream, HttpCall("DELETE", f"{CONFIRMATION}/{ref.request_id}"))
 
-    async def _items_of(
-        self, run: RemoteRun, begin: Callable[[], Awaitable[None]],
-    ) -> AsyncGenerator[DecodedItem, None]:
+    async def _items(self, session_id: str, prepare: Callable[[], Awaitable[BegunRun]]) -> ItemGenerator:
         """The items of the run from there on; its connection stays open only while people are asked."""
-        waits, session_id = False, run.session_id
+        (run, begin), waits = await prepare(), False
         self._runs_read[session_id] = run
         try:
             await begin()

@@ -12,7 +12,7 @@ from adapters.zenflux.wire import ANY_IMAGE
 from gateway.client import HttpClient, upstream_status
 from gateway.errors import GatewayError, Invalid, Unsupported
 
-from .readers import builtin_zenflux_table
+from .readers import ZENFLUX
 
 CLIENT_USER = "local"
 CONFIRMATION = "/human-confirmation"
@@ -59,7 +59,7 @@ def answer_call(ask: m.AnyAsk, ref: AskRef, answer: m.Answer) -> HttpCall:
     confirmation, run = f"{CONFIRMATION}/{ref.request_id or ref.run}", f"/session/{ref.run}"
     match answer:
         case m.RollBack(option=str()):
-            return HttpCall("POST", f"{run}/rollback", builtin_zenflux_table().message("confirm.rollback", answer))
+            return HttpCall("POST", f"{run}/rollback", ZENFLUX.table.message("confirm.rollback", answer))
         case m.ContinueTurn(proceed=True) if not ref.request_id:
             return HttpCall("POST", f"{run}/confirm_continue")
         case m.Withdraw() | m.RollBack() if ref.request_id:
@@ -70,7 +70,7 @@ def answer_call(ask: m.AnyAsk, ref: AskRef, answer: m.Answer) -> HttpCall:
 
 
 def answer_body(ask: m.AnyAsk, ref: AskRef, answer: m.Answer) -> Any:
-    table = builtin_zenflux_table()
+    table = ZENFLUX.table
     match answer:
         case m.DecidePermission() if _is_read_as_no(ask, ref, answer):
             return table.message("confirm.question", response=answer.reason)
@@ -92,7 +92,7 @@ def _is_read_as_no(ask: m.AnyAsk, ref: AskRef, answer: m.DecidePermission) -> bo
         return False
     asked = m.OpenAsk(request_id=ref.request_id, ask=ask, seq=0, at=0.0, turn_id=ref.run, scope_id="")
     try:
-        meant = answer_of(asked, answer.reason, builtin_zenflux_table())
+        meant = answer_of(asked, answer.reason, ZENFLUX.table)
     except Invalid:
         return False
     return isinstance(meant, m.DecidePermission) and not meant.granted
@@ -126,7 +126,7 @@ def _value(said: Sequence[str], *, several: bool) -> Any:
 # -- messages ---------------------------------------------------------------------------------------------------------
 
 def message_body(session_id: str, command: m.SendMessage, agent: str | None) -> Any:
-    return builtin_zenflux_table().message(
+    return ZENFLUX.table.message(
         "chat.send", text=m.text_of(command.content), user_id=CLIENT_USER, session_id=session_id, stream=True,
         message_id=None, files=_files(command.content) or None, variables=command.variables or None,
         agent=agent or None,

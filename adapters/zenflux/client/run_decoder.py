@@ -1,21 +1,22 @@
 """Decodes one run: its messages, which may be several of ours, its usage, which counts once, and its end."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
-
-from msgspec.structs import asdict
 
 import gateway.model as m
 from adapters.zenflux import asks as asks_module
-from gateway.client import NO_USAGE, StreamAssembler
+from gateway.client import NO_USAGE, StreamAssembler, cue_handlers, decodes, read_count, read_usage
 from gateway.ids import Mint
 from gateway.ports import BackendEvent, DecodedItem, RemoteAsk, RemoteTurnEnd
+from mappings.language import Bindings
 
 from . import ask_readers as asks
 from .block_decoder import BlockDecoder
-from .readers import Bindings, read_fault, read_usage, tokens
+from .readers import ZENFLUX, RunEvent, read_fault
 
-DEFAULT_NOTICE = "notification"
+NOTICE = "notice.posted"
+ANY_TIME = ("conversation.titled", NOTICE)
+"""Events that may come at any time, whether or not the server waits."""
 TOPICS = {topic.value: topic for topic in m.AnnotationTopic if topic is not m.AnnotationTopic.MEMORY_REFS}
 
 
@@ -40,14 +41,20 @@ class RunDecoder:
         self._model: str | None = None
         self._round_over = False
         self._remarks: list[tuple[m.AnnotationTopic, Any]] = []
+        self._seq = 0
 
-    def feed(self, cue: str, given: Bindings) -> Sequence[DecodedItem]:
-        handle = _HANDLERS.get(cue)
+    def feed(self, event: RunEvent) -> Sequence[DecodedItem]:
+        cue = event.cue
+        handle = HANDLERS.get(cue)
         if handle is None or self.over:
             return []
-        if cue not in _ANY_TIME:
+        if cue not in ANY_TIME:
             self.paused = self.closing = False
-        return handle(self, given)
+        if cue in BLOCK_STARTS:
+            return [*self._speak(), *handle(self._blocks, **event.given)]
+        self._seq = event.seq
+        said: Sequence[DecodedItem] = handle(self, **event.given)
+        return said
 
     @property
     def decided(self) -> bool:
@@ -60,9 +67,10 @@ class RunDecoder:
 
     # -- messages -------------------------------------------------------------------------------------------------
 
-    def _message_start(self, given: Bindings) -> list[DecodedItem]:
+    @decodes("message.opened")
+    def _message_start(self, opening: Bindings | None) -> list[DecodedItem]:
         """If calls are open, their results come first, and the message begins after them."""
-        self._model = (given["opening"] and given["opening"]["model"]) or self._model
+        self._model = (opening and opening["model"]) or self._model
         ends = self._finish(self._ending.stop)
         self._ending.stop = m.StopReason.END_TURN
         out = any(call.origin is not m.ToolOrigin.PROVIDER for call in self.assembler.open_calls.values())
@@ -81,72 +89,63 @@ class RunDecoder:
             return said
         return [*said, *self.assembler.finish(stop, self._costs.take(), outcome)]
 
-    def _message_stop(self, given: Bindings) -> list[DecodedItem]:
+    @decodes("message.closed")
+    def _message_stop(self) -> list[DecodedItem]:
         ends = self._finish(self._ending.stop)
         self.closing = self.decided or (self._ending.stop not in NOT_FINAL and not self.assembler.open_calls)
         return [*ends]
 
     # -- blocks ---------------------------------------------------------------------------------------------------
 
-    def _text_start(self, given: Bindings) -> list[DecodedItem]:
-        return [*self._speak(), *self._blocks.start_words(given, m.BlockKind.TEXT)]
-
-    def _thinking_start(self, given: Bindings) -> list[DecodedItem]:
-        return [*self._speak(), *self._blocks.start_words(given, m.BlockKind.THINKING)]
-
-    def _call_start(self, given: Bindings) -> list[DecodedItem]:
-        return [*self._speak(), *self._blocks.start_call(given)]
-
-    def _image_start(self, given: Bindings) -> list[DecodedItem]:
-        return [*self._speak(), *self._blocks.start_image(given)]
-
-    def _unknown_start(self, given: Bindings) -> list[DecodedItem]:
-        return [*self._speak(), *self._blocks.start_unknown(given)]
-
-    def _result_start(self, given: Bindings) -> list[DecodedItem]:
-        call = self.assembler.open_calls.get(given["call_id"] or "")
+    @decodes("result.opened")
+    def _result_start(
+        self, index: int, call_id: str | None, content: Any, is_error: bool | None,
+    ) -> list[DecodedItem]:
+        call = self.assembler.open_calls.get(call_id or "")
         inside = self.assembler.writer.in_message and call is not None and call.origin is not m.ToolOrigin.PROVIDER
         self._round_over = self._round_over or inside
-        return [*self._blocks.start_result(given)]
+        return [*self._blocks.start_result(index, call_id or "", content, is_error=is_error is True)]
 
-    def _words(self, given: Bindings) -> Sequence[DecodedItem]:
-        return self._delta(given["index"], given["text"])
+    @decodes("words")
+    def _words(self, index: int, text: str) -> Sequence[DecodedItem]:
+        return self._delta(index, text)
 
-    def _keyed_words(self, given: Bindings) -> Sequence[DecodedItem]:
-        return self._delta(given["index"], given["piece"] or "", given["signature"])
-
-    def _delta(self, index: int, words: str, signature: str | None = None) -> Sequence[DecodedItem]:
+    @decodes("words.keyed")
+    def _delta(self, index: int, piece: str | None, signature: str | None = None) -> Sequence[DecodedItem]:
         if self._blocks.is_new(index):
-            return [*self._speak(), *self._blocks.delta(index, words, signature)]
-        return self._blocks.delta(index, words, signature)
+            return [*self._speak(), *self._blocks.delta(index, piece or "", signature)]
+        return self._blocks.delta(index, piece or "", signature)
 
-    def _content_stop(self, given: Bindings) -> list[DecodedItem]:
-        return [*self._blocks.stop(given), *self._remark()]
+    @decodes("block.ended")
+    def _content_stop(self, index: int, signature: str | None) -> list[DecodedItem]:
+        return [*self._blocks.stop(index, signature), *self._remark()]
 
     # -- what is said about a message -----------------------------------------------------------------------------
 
-    def _annotated(self, given: Bindings) -> list[DecodedItem]:
-        topic = TOPICS.get(given["topic"])
-        return [] if topic is None else self._annotate(topic, given["content"])
+    @decodes("message.annotated")
+    def _annotated(self, topic: str | None, content: Any) -> list[DecodedItem]:
+        known = TOPICS.get(topic or "")
+        return [] if known is None else self._annotate(known, content)
 
-    def _recommended(self, given: Bindings) -> list[DecodedItem]:
-        return self._annotate(m.AnnotationTopic.RECOMMENDED, given["content"])
+    @decodes("message.annotated.recommended")
+    def _recommended(self, content: Any) -> list[DecodedItem]:
+        return self._annotate(m.AnnotationTopic.RECOMMENDED, content)
 
     def _annotate(self, topic: m.AnnotationTopic, content: Any) -> list[DecodedItem]:
         self._remarks.append((topic, content))
         return [*self._remark()]
 
-    def _billed(self, given: Bindings) -> list[DecodedItem]:
-        content, was_told = given["content"], self._costs.told
+    @decodes("message.billing")
+    def _billed(self, usage: Bindings, content: Any) -> list[DecodedItem]:
+        was_told = self._costs.told
         if isinstance(content, dict):
-            self._costs.billed(read_usage(given["usage"]))
+            self._costs.billed(read_usage(usage))
         return [] if was_told else self._annotate(m.AnnotationTopic.BILLING, content)
 
-    def _spent(self, given: Bindings) -> list[DecodedItem]:
-        """A word that is no stop reason is an ordinary end."""
-        stop = given["stop_reason"]
-        self._ending.stop = stop if isinstance(stop, m.StopReason) else m.StopReason.END_TURN
-        self._costs.spent(read_usage(given["usage"]))
+    @decodes("message.usage")
+    def _spent(self, stop_reason: m.StopReason | None, usage: Bindings) -> list[DecodedItem]:
+        self._ending.stop = stop_reason or m.StopReason.END_TURN
+        self._costs.spent(read_usage(usage))
         return []
 
     def _remark(self) -> list[BackendEvent]:
@@ -161,62 +160,69 @@ class RunDecoder:
 
     # -- asks -----------------------------------------------------------------------------------------------------
 
-    def _confirmation(self, given: Bindings) -> list[DecodedItem]:
-        asked = asks.read_confirmation(given["request"], self.assembler.open_calls, self.run_id, given["out_seq"] or 0)
+    @decodes("input.requested.permission")
+    def _confirmation(self, request: Bindings | None) -> list[DecodedItem]:
+        asked = asks.read_confirmation(request, self.assembler.open_calls, self.run_id, self._seq)
         if asked is None:
             return []
         ends = self._finish(m.StopReason.TOOL_USE if self.assembler.open_calls else m.StopReason.NEEDS_INPUT)
         return [*ends, self._asked(*asked)]
 
-    def _long_running(self, given: Bindings) -> list[DecodedItem]:
+    @decodes("input.requested.continuation")
+    def _long_running(self, ask: Bindings) -> list[DecodedItem]:
         ends = self._finish(m.StopReason.NEEDS_INPUT)
-        return [*ends, self._asked(*asks.read_continuation(given, self.run_id))]
+        return [*ends, self._asked(*asks.read_continuation(ask, self.run_id, self._seq))]
 
-    def _rollback(self, given: Bindings) -> list[DecodedItem]:
+    @decodes("input.requested.rollback")
+    def _rollback(self, ask: Bindings, options: list[Any] | None) -> list[DecodedItem]:
         ends = self._finish(m.StopReason.NEEDS_INPUT)
-        return [*ends, self._asked(*asks.read_rollback(given, self.run_id))]
+        return [*ends, self._asked(*asks.read_rollback(ask, options, self.run_id, self._seq))]
 
     def _asked(self, ask: Any, ref: asks_module.AskRef) -> RemoteAsk:
         self.paused = True
         return RemoteAsk(ask=ask, ref=asks_module.encode_ref(ref))
 
-    def _nothing(self, given: Bindings) -> list[DecodedItem]:
+    @decodes("rollback.done")
+    def _nothing(self) -> list[DecodedItem]:
         return []
 
     # -- beside the messages --------------------------------------------------------------------------------------
 
-    def _conversation(self, given: Bindings) -> list[DecodedItem]:
-        title, metadata, summary, count = (given[name] for name in ("title", "metadata", "summary", "count"))
+    @decodes("conversation.titled")
+    def _conversation(
+        self, title: str | None, metadata: dict[str, Any] | None, summary: str | None, count: int | None,
+    ) -> list[DecodedItem]:
         said: list[DecodedItem] = []
         if title is not None or metadata is not None:
             said.append(m.SessionUpdated(title=title, metadata=metadata))
         if summary is not None or count is not None:
             said.append(m.SessionCompacted(
-                compaction_id=self._mint("cmp"), summary=summary or "", archived=tokens(count)))
+                compaction_id=self._mint("cmp"), summary=summary or "", archived=read_count(count)))
         return said
 
-    def _notification(self, given: Bindings) -> list[DecodedItem]:
-        title, topic = given["notice_title"], given["notice_type"] or DEFAULT_NOTICE
-        return [m.NoticePosted(topic=topic, title=title, detail=given["detail"])] if title else []
+    @decodes(NOTICE)
+    def _notification(
+        self, notice_type: str | None, notice_title: str | None, detail: dict[str, Any] | None,
+    ) -> list[DecodedItem]:
+        """One of no kind is called as its frame is."""
+        topic = notice_type or ZENFLUX.table.frame_name(NOTICE)
+        return [m.NoticePosted(topic=topic, title=notice_title, detail=detail)] if notice_title else []
 
     # -- the end --------------------------------------------------------------------------------------------------
 
-    def _error(self, given: Bindings) -> list[DecodedItem]:
-        self._ending.fault, self.closing = read_fault(given), True
+    @decodes("run.failed")
+    def _error(self, code: m.FaultCode | None, fault: Bindings) -> list[DecodedItem]:
+        self._ending.fault, self.closing = read_fault(code, fault), True
         return [*self._finish(m.StopReason.ERROR, m.Outcome.FAILED)]
 
-    def _session_stopped(self, given: Bindings) -> list[DecodedItem]:
-        """A word that is no reason is somebody's wish."""
-        cause = given["reason"] if isinstance(given["reason"], m.StopReason) else m.StopReason.INTERRUPTED
-        self._ending.stopped, self.closing = cause, True
+    @decodes("run.stopped")
+    def _session_stopped(self, reason: m.StopReason | None) -> list[DecodedItem]:
+        self._ending.stopped, self.closing = reason or m.StopReason.INTERRUPTED, True
         return [*self._finish(m.StopReason.INTERRUPTED, m.Outcome.INTERRUPTED)]
 
-    def _session_end(self, given: Bindings) -> list[DecodedItem]:
-        outcome = given["outcome"]
+    @decodes("run.ended", "run.done")
+    def _session_end(self, outcome: m.Outcome | str | None = None) -> list[DecodedItem]:
         return self.conclude(outcome if isinstance(outcome, m.Outcome) else None)
-
-    def _done(self, given: Bindings) -> list[DecodedItem]:
-        return self.conclude()
 
     def conclude(self, outcome: m.Outcome | None = None) -> list[DecodedItem]:
         """End the run; its outcome follows from its status, or from earlier frames."""
@@ -230,39 +236,8 @@ class RunDecoder:
         return [*said, RemoteTurnEnd(stop_reason=stop, outcome=outcome, fault=self._ending.fault)]
 
 
-Handle = Callable[[RunDecoder, Bindings], Sequence[DecodedItem]]
-_READ: dict[str, tuple[Handle, tuple[str, ...]]] = {
-    "conversation.titled": (RunDecoder._conversation, ("title", "metadata", "summary", "count")),
-    "message.opened": (RunDecoder._message_start, ("opening",)),
-    "message.annotated": (RunDecoder._annotated, ("topic", "content")),
-    "message.annotated.recommended": (RunDecoder._recommended, ("content",)),
-    "message.usage": (RunDecoder._spent, ("stop_reason", "usage")),
-    "message.billing": (RunDecoder._billed, ("usage", "content")),
-    "message.closed": (RunDecoder._message_stop, ()),
-    "block.started.text": (RunDecoder._text_start, ("index", "begun", "signature")),
-    "block.started.thinking": (RunDecoder._thinking_start, ("index", "begun", "signature")),
-    "block.started.tool_use": (RunDecoder._call_start, ("index", "call")),
-    "block.started.other": (RunDecoder._unknown_start, ("index", "block_type")),
-    "picture": (RunDecoder._image_start, ("index", "image_source", "media_type", "image_data")),
-    "result.opened": (RunDecoder._result_start, ("index", "call_id", "content", "is_error")),
-    "words": (RunDecoder._words, ("index", "text")),
-    "words.keyed": (RunDecoder._keyed_words, ("index", "piece", "signature")),
-    "block.ended": (RunDecoder._content_stop, ("index", "signature")),
-    "input.requested.permission": (RunDecoder._confirmation, ("request",)),
-    "input.requested.continuation": (RunDecoder._long_running, ("ask",)),
-    "input.requested.rollback": (RunDecoder._rollback, ("ask", "options")),
-    "rollback.done": (RunDecoder._nothing, ()),
-    "notice.posted": (RunDecoder._notification, ("notice_type", "notice_title", "detail")),
-    "run.failed": (RunDecoder._error, ("code", "fault")),
-    "run.stopped": (RunDecoder._session_stopped, ("reason",)),
-    "run.ended": (RunDecoder._session_end, ("outcome",)),
-    "run.done": (RunDecoder._done, ()),
-}
-"""By cue: what is done with it, and the names that are read for that."""
-_HANDLERS = {cue: handle for cue, (handle, _) in _READ.items()}
-READ_NAMES = {cue: names for cue, (_, names) in _READ.items()}
-_ANY_TIME = frozenset({"conversation.titled", "notice.posted"})
-"""Events that may come at any time, whether or not the server waits."""
+BLOCK_STARTS = cue_handlers(BlockDecoder)
+HANDLERS = {**cue_handlers(RunDecoder), **BLOCK_STARTS}
 
 
 class UsageCounter:
@@ -286,29 +261,19 @@ class UsageCounter:
         A bill before the usage of its message may be an agent's annotation, and counts only if no usage follows.
         """
         if self.told:
-            self._owed = _larger(self._owed, _less(usage, self._taken))
+            self._owed = self._owed.at_least(usage.beyond(self._taken))
         else:
             self._bill = usage
 
     def message_over(self) -> None:
         if not self.told and self._bill is not None:
-            self._owed = _larger(self._owed, _less(self._bill, self._taken))
+            self._owed = self._owed.at_least(self._bill.beyond(self._taken))
         self.told, self._bill = False, None
 
     def take(self) -> m.Usage:
         taken, self._owed = self._owed, m.Usage()
         self._taken += taken
         return taken
-
-
-def _less(one: m.Usage, other: m.Usage) -> m.Usage:
-    taken = asdict(other)
-    return m.Usage(**{name: max(0, count - taken[name]) for name, count in asdict(one).items()})
-
-
-def _larger(one: m.Usage, other: m.Usage) -> m.Usage:
-    counts = asdict(other)
-    return m.Usage(**{name: max(count, counts[name]) for name, count in asdict(one).items()})
 
 
 NOT_FINAL = (m.StopReason.TOOL_USE, m.StopReason.NEEDS_INPUT)

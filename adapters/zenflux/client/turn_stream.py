@@ -6,14 +6,7 @@ from typing import Any
 from uuid import uuid4
 
 from adapters.zenflux.asks import AskRef, decode_ref
-from adapters.zenflux.bodies import (
-    ConfirmationBody,
-    MessageBody,
-    RequestFrame,
-    ResponseFrame,
-    ResumeBody,
-    SessionBody,
-)
+from adapters.zenflux.bodies import ConfirmationBody, MessageBody, RequestFrame, ResponseFrame, ResumeBody, SessionBody
 from gateway.client import (
     RETRYABLE_ERRORS,
     HttpClient,
@@ -26,10 +19,11 @@ from gateway.errors import BackendFailed, GatewayError, Overloaded, TimedOut
 from gateway.ids import Mint
 from gateway.json_values import JsonObject
 from gateway.ports import DecodedItem, ParsedFrame, RemoteAsk, RemoteTurnEnd
+from mappings.language import Bindings
 
 from .agent_card import fetch_data
-from .decoder import Decoder, ReadFrame, read_frame
-from .readers import Bindings, builtin_zenflux_table, read_bodies, read_body, unwrap
+from .decoder import Decoder, read_event
+from .readers import ZENFLUX, RunEvent, read_bodies, read_body, unwrap
 
 PENDING = "/human-confirmation/pending"
 MAX_MESSAGES_SEARCHED = 5
@@ -84,8 +78,7 @@ class RemoteRun:
         """Send a request; its response will have the same id."""
         assert self.connection is not None, "the run is connected"
         self.request_id = str(uuid4())
-        await self.connection.send(builtin_zenflux_table().object(
-            RequestFrame.row, RequestFrame(id=self.request_id, method=method, params=params)))
+        await self.connection.send(ZENFLUX.spell(RequestFrame(id=self.request_id, method=method, params=params)))
 
     async def disconnect(self) -> None:
         connection, self.connection = self.connection, None
@@ -95,7 +88,7 @@ class RemoteRun:
     async def resume(self) -> None:
         """Resume after the last event that was read."""
         position = ResumeBody(run_id=self.run_id, after_seq=self.seq)
-        await self.request(ResumeBody.row, builtin_zenflux_table().object(ResumeBody.row, position))
+        await self.request(ResumeBody.row, ZENFLUX.spell(position))
 
     def rest(self) -> None:
         """Start the measure of silence again, because a frame came."""
@@ -108,26 +101,21 @@ class RemoteRun:
     def decode(self, body: Any) -> list[DecodedItem]:
         if not isinstance(body, dict):
             raise BackendFailed(f"{self._upstream.name} sent a frame that is no object")
-        read = read_frame(ParsedFrame("", body))
-        if read is None:
+        event = read_event(ParsedFrame("", body))
+        if event is None:
             self._take_response(body)
             return []
-        if not self._is_ours(read):
-            return []
-        seq = max(0, read.bindings.get("out_seq") or 0)
-        if seq and seq <= self.seq:
-            return []  # read before the connection broke
-        if seq:
-            self.seq, self.broken = seq, None
-        return self._news(self.decoder.take(read), seq)
+        if not self._is_ours(event) or 0 < event.seq <= self.seq:
+            return []  # it was read before the connection broke
+        if event.seq:
+            self.seq, self.broken = event.seq, None
+        return self._news(self.decoder.take(event), event.seq)
 
-    def _is_ours(self, read: ReadFrame) -> bool:
-        given = read.bindings
-        if given.get("session_id") not in (None, "", self.session_id):
+    def _is_ours(self, event: RunEvent) -> bool:
+        if event.session_id not in ("", self.session_id):
             return False
-        run = given.get("run_id")
-        self.run_id = self.run_id or run or ""
-        return not run or run == self.run_id
+        self.run_id = self.run_id or event.run_id
+        return event.run_id in ("", self.run_id)
 
     def conclude(self) -> list[DecodedItem]:
         return self._news(self.decoder.conclude(), 0)
@@ -147,8 +135,7 @@ class RemoteRun:
 
     def _take_response(self, body: JsonObject) -> None:
         """Raises the refusal of the last request; another frame that the table does not have means nothing."""
-        table = builtin_zenflux_table()
-        if not table.is_object(ResponseFrame.row, body):
+        if not ZENFLUX.table.is_object(ResponseFrame.row, body):
             return
         response = read_body(ResponseFrame.row, body)
         if response["id"] != self.request_id:

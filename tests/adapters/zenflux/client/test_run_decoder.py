@@ -10,8 +10,9 @@ import gateway.model as m
 from adapters.zenflux.asks import AskRef, decode_ref, encode_ref
 from adapters.zenflux.client.block_decoder import read_content
 from adapters.zenflux.client.decoder import Decoder
-from adapters.zenflux.client.readers import read_fault, read_usage
+from adapters.zenflux.client.readers import read_fault
 from adapters.zenflux.client.run_decoder import UsageCounter
+from gateway.client import read_usage
 from gateway.errors import BackendFailed
 from gateway.ports.remote import DecodedItem, ParsedFrame, RemoteAsk, RemoteTurnEnd
 from tests.support.dialects.zenflux.facts import facts, lawful
@@ -449,7 +450,7 @@ def test_an_error_may_be_told_in_other_shapes(ears: Ears, data: Any, words: str)
 
 
 def test_an_unknown_code_is_the_servers_own_failure() -> None:
-    fault = read_fault({"code": "new_error", "fault": {"message": "why", "retryable": None}})
+    fault = read_fault(None, {"message": "why", "retryable": None})
     assert fault == m.Fault(code=m.FaultCode.BACKEND, message="why")
 
 
