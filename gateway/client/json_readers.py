@@ -63,6 +63,11 @@ def read_count(value: Any) -> int:
     return int(value) if is_number and 0 < value < MOST_TOKENS else 0
 
 
+def optional_count(value: Any) -> int | None:
+    """A count; None for what is no number."""
+    return read_count(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
 def read_usage(counts: Mapping[str, Any] | None) -> m.Usage:
     """Usage by the names of the model."""
     return m.Usage(**{name: read_count(count) for name, count in (counts or {}).items()})

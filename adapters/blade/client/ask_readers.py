@@ -7,18 +7,18 @@ import gateway.model as m
 from adapters.blade import asks
 from gateway.client import text
 
-from .readers import rows
+from .readers import read
 
 
 def read_questions(arguments: dict[str, Any], call_name: str) -> tuple[m.Question, ...]:
     """The questions of a call; a call without questions waits for an answer all the same."""
-    listed = rows().asked.read(arguments)["questions"] or ()
+    listed = read("arguments.asked", arguments)["questions"] or ()
     found = [_read_question(one) for one in listed if isinstance(one, dict)]
     return tuple(found) or (m.Question(question=f"{call_name} waits for an answer."),)
 
 
 def _read_question(asked: dict[str, Any]) -> m.Question:
-    told = rows().question.read(asked)
+    told = read("question", asked)
     question = told["question"]
     return m.Question(
         question=question["question"] or "", header=question["header"],
@@ -31,7 +31,7 @@ def _read_choice(option: Any) -> m.Choice:
     """Picks go by number, so that every choice keeps its place, whatever it looks like."""
     if not isinstance(option, dict):
         return m.Choice(label=text(option))
-    told = rows().choice.read(option)["choice"]
+    told = read("choice", option)["choice"]
     return m.Choice(label=told["label"] or "", description=told["description"])
 
 

@@ -6,13 +6,15 @@ import orjson
 
 import gateway.model as m
 from adapters.blade.asks import ASK_TOOL
+from gateway.client import optional_count
 from gateway.ids import Mint
 from gateway.json_values import read_exact_json
 from gateway.ports import BackendEvent, DecodedItem, RemoteAsk
+from mappings.language import Bindings
 
 from .ask_readers import guess_ask, read_questions
 from .loops import DecodedCall, DecodedTurn, Loops, LoopState
-from .readers import Bindings, optional_number, read_result, rows
+from .readers import read, read_result
 
 CANCELLED = "Tool call cancelled"
 UNKNOWN_RESULT = "The server ended the chat and did not say what became of this call."
@@ -42,8 +44,7 @@ class CallDecoder:
         facts = {name: given.get(name) for name in _FACTS}
         facts |= {"status": told.get("status"), "duration_ms": told.get("duration_ms")}
         call.facts |= {name: value for name, value in facts.items() if value is not None}
-        found = call.facts.get("status")
-        status = found if isinstance(found, m.ToolStatus) else m.ToolStatus.RUNNING
+        status: m.ToolStatus = call.facts.get("status", m.ToolStatus.RUNNING)
         items: list[DecodedItem] = [] if call.made else self._make(call, status, final)
         return [*items, *self._changed(call, status)] if call.made and not call.is_over else items
 
@@ -109,7 +110,7 @@ class CallDecoder:
         made, assembler = call.made, call.turn.loop.assembler
         if call.is_ask_only or made is None:
             return items
-        duration = optional_number(call.facts.get("duration_ms"))
+        duration = optional_count(call.facts.get("duration_ms"))
         return [*items, *assembler.returned(made.call_id, duration_ms=duration, **result)]
 
     def _status(self, call: DecodedCall, status: m.ToolStatus) -> list[BackendEvent]:
@@ -180,6 +181,6 @@ def _read_arguments(given: Any) -> dict[str, Any] | None:
 
 def _without_source_loop(name: str, given: dict[str, Any]) -> dict[str, Any]:
     """The server adds to a question which loop it comes from."""
-    inner: dict[str, Any] = rows().given.read(given)["input"] if name == ASK_TOOL else given
+    inner: dict[str, Any] = read("arguments.given", given)["input"] if name == ASK_TOOL else given
     return inner
 

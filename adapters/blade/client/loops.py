@@ -5,13 +5,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import gateway.model as m
-from gateway.client import StreamAssembler, optional_text
+from gateway.client import NO_USAGE, StreamAssembler, optional_count, optional_text
 from gateway.ids import Mint
 from gateway.ports import BackendEvent, ScopedEvent
-
-from .readers import Bindings, optional_number
-
-NO_USAGE = m.Usage()
+from mappings.language import Bindings
 
 
 @dataclass(slots=True)
@@ -152,9 +149,9 @@ class Loops:
         before = self.turns.get(loop.turn_id)
         events = self.end_message(loop, stop_reason_of(before) if before else m.StopReason.END_TURN)
         loop.turn_id, loop.assembler.broken_calls = turn.turn_id, []
-        role, window = told.get("role"), optional_number(told.get("context_window"))
         return [*events, loop.assembler.writer.start_message(
-            role=role if isinstance(role, m.Role) else m.Role.ASSISTANT, model=told.get("model"), context_window=window,
+            role=told.get("role") or m.Role.ASSISTANT, model=told.get("model"),
+            context_window=optional_count(told.get("context_window")),
         )]
 
     def end_message(

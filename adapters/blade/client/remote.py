@@ -1,8 +1,9 @@
 """Speaks Blade as a client: REST for sessions, a Socket.IO connection of its own for each chat."""
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 from urllib.parse import quote
 
@@ -13,14 +14,16 @@ import gateway.model as m
 from gateway.client import (
     NOT_SERVED_STATUSES,
     Acknowledgement,
+    GeneratorTurn,
     HttpClient,
+    ItemGenerator,
     Redactor,
     SessionMemory,
     SocketIOConnection,
     SocketIOConnector,
-    generator_turn,
     members,
     objects,
+    read_offsets,
     require_objects,
     retry,
     suppress_statuses,
@@ -33,21 +36,22 @@ from gateway.ports import (
     RemoteAddress,
     RemoteAsk,
     RemoteSession,
+    RemoteTurn,
     RemoteTurnEnd,
     SessionPlaces,
 )
 from mappings.language import UnreadableBody
 
 from .decoder import Decoder
-from .readers import COMPACTION, frame_names, meanings, rows
+from .readers import COMPACTION, frame_name, read, status_word, turn_reader
 from .requests import answer_body, compact_body, message_body, session_body, stop_body
 from .turn_stream import ACKNOWLEDGED, ReadPosition, RestQueries, TurnStream
 
 API_PATH, SOCKET_PATH = "/api", "/socket.io/"
-PAGE = 100
-"""So many sessions are asked for at once."""
 DEFAULT_AGENT = "blade"
 DEFAULT_SETTINGS = m.Settings()
+SentEvent = tuple[str, dict[str, Any]]
+"""The name of what is sent over the socket, and its body."""
 
 
 @dataclass(slots=True)
@@ -99,9 +103,9 @@ class Remote:
 
     async def about(self) -> m.AgentCard:
         """Blade has models and a version, and nothing else."""
-        config = rows().models.read(await self._described("/config/models"))
-        version = rows().version.read(await self._described("/version"))["version"]
-        listed = [rows().model.read(one) for one in objects(config["models"])]
+        config = read("models", await self._described("/config/models"))
+        version = read("version", await self._described("/version"))["version"]
+        listed = [read("model", one) for one in objects(config["models"])]
         return m.AgentCard(
             name=self._agent or DEFAULT_AGENT,
             model=config["default"],
@@ -119,23 +123,19 @@ class Remote:
 
     async def open(self, opening: NewRemoteSession) -> str:
         made = await self._api.json("POST", "/sessions", session_body(opening, self._agent))
-        session_id: str | None = rows().session_created.read(members(made))["session_id"]
+        session_id: str | None = read("session.created", members(made))["session_id"]
         if session_id is None:
             raise BackendFailed(f"{self._api.name} made a session and did not say which")
         self._session(session_id).position = ReadPosition(number=0, turn=-1)
         return session_id
 
     async def sessions(self, most: int) -> Sequence[RemoteSession]:
-        found: list[RemoteSession] = []
-        while len(found) < most:
-            query = {"limit": str(min(PAGE, most - len(found))), "offset": str(len(found))}
-            response = await self._api.json("GET", "/sessions", query=query)
-            listed = rows().sessions.read(response)["items"] if isinstance(response, dict) else response
-            page = require_objects(listed, "sessions")
-            found += map(_remote_session, page)
-            if len(page) < int(query["limit"]):
-                break
-        return found
+        return await read_offsets(self._page, most)
+
+    async def _page(self, limit: int, offset: int) -> Sequence[RemoteSession]:
+        response = await self._api.json("GET", "/sessions", query={"limit": str(limit), "offset": str(offset)})
+        listed = read("sessions", response)["items"] if isinstance(response, dict) else response
+        return [*map(_remote_session, require_objects(listed, "sessions"))]
 
     async def join(self, session_id: str) -> RemoteSession:
         response = await self._api.json("GET", f"/sessions/{_quoted(session_id)}")
@@ -147,7 +147,7 @@ class Remote:
 
     async def status(self, session_id: str) -> str:
         response = await self._api.json("GET", f"/sessions/{_quoted(session_id)}")
-        return rows().session.read(members(response))["status"] or ""
+        return read("session", members(response))["status"] or ""
 
     async def close(self) -> None:
         await self._sockets.close()
@@ -155,30 +155,35 @@ class Remote:
 
     # -- chats ----------------------------------------------------------------------------------------------------
 
-    @generator_turn
-    async def start_turn(
+    def start_turn(
         self, session_id: str, command: m.SendMessage | m.Compact, settings: m.Settings = DEFAULT_SETTINGS,
-    ) -> AsyncGenerator[DecodedItem, None]:
+    ) -> RemoteTurn:
+        return GeneratorTurn(self._items(session_id, partial(self._new_turn, session_id, command, settings)))
+
+    def answer(self, session_id: str, answers: Sequence[tuple[RemoteAsk, m.Answer]]) -> RemoteTurn:
+        """Send one answer after the other, each in a chat of its own; the last one continues the turn."""
+        return GeneratorTurn(self._items(session_id, partial(self._answers, session_id, answers)))
+
+    async def _new_turn(
+        self, session_id: str, command: m.SendMessage | m.Compact, settings: m.Settings,
+    ) -> list[SentEvent]:
         known = self._session(session_id)
-        known.decoder = Decoder(self._mint)
         sent = (("chat:compact", compact_body(session_id)) if isinstance(command, m.Compact)
                 else ("chat:send", message_body(session_id, command, settings)))
-        known.since = known.position.turn
+        known.decoder, known.since = Decoder(self._mint), known.position.turn
         known.redactor = Redactor((self._key, *settings.secrets.values()))
-        async with aclosing(self._chat(session_id, known, known.decoder, *sent)) as chat:
-            async for item in chat:
-                yield item
+        return [sent]
 
-    @generator_turn
-    async def answer(
-        self, session_id: str, answers: Sequence[tuple[RemoteAsk, m.Answer]],
-    ) -> AsyncGenerator[DecodedItem, None]:
-        """Send one answer after the other, each in a chat of its own; the last one continues the turn."""
+    async def _answers(self, session_id: str, answers: Sequence[tuple[RemoteAsk, m.Answer]]) -> list[SentEvent]:
         known = self._session(session_id)
-        decoder = known.decoder = known.decoder or await self._recalled(session_id)
-        for asked, answer in answers:
-            body = answer_body(session_id, asked, answer)
-            async with aclosing(self._chat(session_id, known, decoder, "chat:send", body)) as chat:
+        known.decoder = known.decoder or await self._recalled(session_id)
+        return [("chat:send", answer_body(session_id, asked, answer)) for asked, answer in answers]
+
+    async def _items(self, session_id: str, prepare: Callable[[], Awaitable[list[SentEvent]]]) -> ItemGenerator:
+        sent, known = await prepare(), self._session(session_id)
+        decoder = known.decoder or Decoder(self._mint)
+        for event, body in sent:
+            async with aclosing(self._chat(session_id, known, decoder, event, body)) as chat:
                 async for item in chat:
                     yield item
                     if isinstance(item, RemoteTurnEnd):
@@ -204,7 +209,7 @@ class Remote:
                         yield redactor.turn_end(one)
                         return
                     yield one
-                if frame.name == frame_names().chat_ended and decoder.paused:
+                if frame.name == frame_name("chat.ended") and decoder.paused:
                     return
 
     async def _compacted(
@@ -224,7 +229,7 @@ class Remote:
             decoder.feed_turn(turn)
         known = self._session(session_id)
         known.since = -1
-        places = [rows().turn.read(turn)["sequence"] for turn in turns]
+        places = [turn_reader().read(turn)["sequence"] for turn in turns]
         known.position.turn = max((place for place in places if place is not None), default=-1)
         return decoder
 
@@ -239,16 +244,16 @@ class Remote:
 
 
 def _remote_session(session: dict[str, Any]) -> RemoteSession:
-    read = rows().session.read(session)
-    session_id = read["id"] or rows().session_created.read(session)["session_id"] or ""  # either name, by server
+    told = read("session", session)
+    session_id = told["id"] or read("session.created", session)["session_id"] or ""  # either name, by server
     return RemoteSession(
-        session_id=session_id, title=read["intent"], status=read["status"], updated_at=read["updated_at"],
+        session_id=session_id, title=told["intent"], status=told["status"], updated_at=told["updated_at"],
     )
 
 
 def _is_summary(turn: dict[str, Any]) -> bool:
     try:
-        return rows().turn.decode(turn).cue == COMPACTION
+        return turn_reader().decode(turn).cue == COMPACTION
     except UnreadableBody as error:
         raise BackendFailed(f"a turn of the server cannot be understood: {error}") from None
 
@@ -279,10 +284,10 @@ async def _send_stop(
         while not isinstance(
             packet := await connection.receive(min(STOP_SECONDS, upstream.timeouts.first_byte)), Acknowledgement
         ):
-            if packet.name == frame_names().fault:
+            if packet.name == frame_name("fault.fatal"):
                 raise _stop_refused(upstream, packet.body)
     except TimedOut:
-        if await queries.status(session_id) in (meanings().session_running, meanings().session_waiting):
+        if await queries.status(session_id) in map(status_word, (m.SessionStatus.RUNNING, m.SessionStatus.SUSPENDED)):
             raise
         return
     if packet.number == sent and isinstance(packet.body, dict) and packet.body.get("status") == "error":
@@ -290,5 +295,5 @@ async def _send_stop(
 
 
 def _stop_refused(upstream: HttpClient, body: Any) -> GatewayError:
-    reason = rows().refusal.read(members(body))["message"] or "no reason given"
+    reason = read("refusal", members(body))["message"] or "no reason given"
     return BackendFailed(f"{upstream.name} refused to stop: {upstream.redactor.quote(reason)}")

@@ -8,7 +8,7 @@ import gateway.model as m
 from adapters.blade import asks
 from gateway.ports import NewRemoteSession, RemoteAsk
 
-from .readers import builtin_blade_table
+from .readers import BLADE
 
 UNTITLED = "New conversation"
 MODES = ("planning", "executing")
@@ -21,7 +21,7 @@ NO_ANSWER, NO_OUTPUT = "No answer was given.", "(no output)"
 def session_body(opening: NewRemoteSession, agent: str | None) -> Any:
     """A new session. Blade has no system prompt, no history, no tools of clients and no permissions that ask."""
     settings = opening.settings
-    return builtin_blade_table().object(
+    return BLADE.table.object(
         "session.new", intent=opening.title or UNTITLED, model=settings.model, agent=agent,
         disabled=None if settings.tools is None else _disabled(settings.tools),
     )
@@ -37,7 +37,7 @@ def _disabled(tools: dict[str, m.Permission]) -> list[str] | bool:
 def message_body(session_id: str, command: m.SendMessage, settings: m.Settings) -> Any:
     """Options and secrets are the environment of a chat: the server stores none of them with the session."""
     env = {**settings.options, **settings.secrets, **command.variables}
-    return builtin_blade_table().message(
+    return BLADE.table.message(
         "chat.message", command, session_id=session_id, content=_content(command.content),
         model=command.model or settings.model, mode=command.mode if command.mode in MODES else None,
         variables={name: value if isinstance(value, str) else orjson.dumps(value).decode()
@@ -60,9 +60,9 @@ def _part(part: m.AnyPart) -> m.AnyPart | dict[str, Any] | None:
             is_taken = url.startswith(("http:", "https:", "data:"))
             return part if is_taken else m.TextPart(text=m.image_markdown(part))
         case m.FilePart(name=name, url=url):
-            head, _, data = (url or "").partition(";base64,")
-            if head.startswith("data:") and data:
-                sent: dict[str, Any] = builtin_blade_table().object("file.sent", name=name, data=data)
+            _, data = m.base64_of(url or "") or ("", "")
+            if data:
+                sent: dict[str, Any] = BLADE.table.object("file.sent", name=name, data=data)
                 return sent
             return m.TextPart(text=f"[{name}]({url})" if url else f"[{name}]")
         case m.DataPart(content=content):
@@ -73,15 +73,15 @@ def _part(part: m.AnyPart) -> m.AnyPart | dict[str, Any] | None:
 def subscription_body(session_id: str, after: int | None) -> Any:
     """From now on, or what follows the event of that number."""
     resume = None if after is None else True
-    return builtin_blade_table().object("subscription", session_id=session_id, number=after, resume=resume)
+    return BLADE.table.object("subscription", session_id=session_id, number=after, resume=resume)
 
 
 def compact_body(session_id: str) -> Any:
-    return builtin_blade_table().message("chat.compact", session_id=session_id)
+    return BLADE.table.message("chat.compact", session_id=session_id)
 
 
 def stop_body(session_id: str) -> Any:
-    return builtin_blade_table().message("chat.stop", session_id=session_id)
+    return BLADE.table.message("chat.stop", session_id=session_id)
 
 
 # -- answers ----------------------------------------------------------------------------------------------------------
@@ -92,7 +92,7 @@ def answer_body(session_id: str, asked: RemoteAsk, answer: m.Answer) -> Any:
     for number in range(len(asks.questions_of(asked.ask))):
         if not selections.get(str(number)) and not custom.get(str(number)):
             custom[str(number)] = _words_for(answer)
-    return builtin_blade_table().message(
+    return BLADE.table.message(
         "answer.question", session_id=session_id, request_id=asked.ref, selections=selections, custom=custom,
         message=answer.message if isinstance(answer, m.AnswerQuestion) else "",
     )

@@ -1,17 +1,18 @@
 """Decodes turns from their patches and snapshots; no fact becomes an event twice."""
 
 from collections import Counter
-from collections.abc import Callable
 from typing import Any
 
 import gateway.model as m
 from adapters.blade.wire import BlockType
+from gateway.client import cue_handlers, decodes, read_count, read_usage
 from gateway.errors import BackendFailed
 from gateway.ports import BackendEvent, DecodedItem
+from mappings.language import Bindings
 
 from .call_decoder import CallDecoder
 from .loops import DecodedTurn, Loops, stop_reason_of
-from .readers import COMPACTION, PAGE_BLOCKS, Bindings, meanings, number, read_usage, rows
+from .readers import COMPACTION, PAGE_BLOCKS, outcomes, status_word, turn_reader
 
 TEXT_BLOCKS = {str(BlockType.TEXT): m.BlockKind.TEXT, str(BlockType.THINKING): m.BlockKind.THINKING}
 CALL_BLOCKS = (BlockType.TOOL_USE, BlockType.TOOL_RESULT)
@@ -32,9 +33,8 @@ class TurnDecoder:
 
     # -- beginnings and ends --------------------------------------------------------------------------------------
 
-    def start(self, given: Bindings) -> list[DecodedItem]:
-        row, told = rows().turn.decode(given["turn"])
-        return self._started(row, told)
+    def start(self, body: Any) -> list[DecodedItem]:
+        return self._started(*turn_reader().decode(body))
 
     def _started(self, row: str, told: Bindings) -> list[DecodedItem]:
         turn_id = _name_of(told, "a turn")
@@ -56,9 +56,9 @@ class TurnDecoder:
         turn = self._loops.turns[turn_id] = DecodedTurn(turn_id, loop)
         return turn, [*opened, *self._loops.begin_message(turn, told)]
 
-    def end(self, given: Bindings) -> list[DecodedItem]:
+    def end(self, body: Any) -> list[DecodedItem]:
         """Decode what is missing of a turn from its end, and its outcome."""
-        row, told = rows().turn.decode(given["turn"])
+        row, told = turn_reader().decode(body)
         if row == COMPACTION:
             return self._compacted(told)
         items = self._started(row, told)
@@ -74,8 +74,8 @@ class TurnDecoder:
         if told["memory_refs"] and loop.assembler.writer.in_message:
             items += loop.assembler.end_texts()
             items.append(loop.assembler.writer.annotate(m.AnnotationTopic.MEMORY_REFS, told["memory_refs"]))
-        outcome = meanings().outcome.get(status, m.Outcome.COMPLETED)
-        stop_reason, duration = _stop_reason(turn, status, outcome), number(told["duration_ms"])
+        outcome = outcomes().get(status, m.Outcome.COMPLETED)
+        stop_reason, duration = _stop_reason(turn, status, outcome), read_count(told["duration_ms"])
         return [*items, *self._loops.end_message(loop, stop_reason, usage, outcome, duration)]
 
     def _compacted(self, told: Bindings) -> list[DecodedItem]:
@@ -83,59 +83,86 @@ class TurnDecoder:
         if turn_id in self._summaries:
             return []
         self._summaries.add(turn_id)
-        trigger = told["trigger"]
         return [m.SessionCompacted(
             compaction_id=told["compaction_id"] or turn_id, summary=told["summary"] or told["preview"] or "",
-            preview=told["preview"], archived=number(told["archived"]), tokens_before=number(told["tokens_before"]),
-            tokens_after=number(told["tokens_after"]),
-            trigger=trigger if isinstance(trigger, m.CompactionTrigger) else m.CompactionTrigger.AUTO,
+            preview=told["preview"], archived=read_count(told["archived"]),
+            tokens_before=read_count(told["tokens_before"]), tokens_after=read_count(told["tokens_after"]),
+            trigger=told["trigger"] or m.CompactionTrigger.AUTO,
         )]
 
     # -- patches --------------------------------------------------------------------------------------------------
 
     def patch(self, cue: str, given: Bindings) -> list[DecodedItem]:
-        turn_id = given["turn_id"]
+        """A change of a turn, which may come with the whole turn; `PATCH_NAMES` are read of each."""
+        turn_id, loop_id, body = (given.pop(name) for name in PATCH_NAMES)
         turn = self._loops.turns.get(turn_id)
         if turn is not None and turn_id not in self._ignored:
-            return PATCHES[cue](self, turn, given)
-        whole = rows().turn.decode(given["turn"]) if given["turn"] else None
-        turn_id = _name_of(given if turn_id or whole is None else whole.bindings, "a patch")
+            return [*PATCHES[cue](self, turn, body, **given)]
+        whole = turn_reader().decode(body) if body else None
+        turn_id = _name_of({"turn_id": turn_id} if turn_id or whole is None else whole.bindings, "a patch")
         if turn_id in self._ignored or (whole is not None and self._is_ignored(turn_id, *whole)):
             return []
         turn, items = self._loops.turns.get(turn_id), list[DecodedItem]()
         if turn is None:
-            known = self._loops.by_scope.get(given["loop_id"] or "")
-            told = {"fork": known and known.fork, "loop_id": given["loop_id"]}
+            known = self._loops.by_scope.get(loop_id or "")
+            told = {"fork": known and known.fork, "loop_id": loop_id}
             turn, items = self.open(turn_id, told if whole is None else whole.bindings)
-        return [*items, *PATCHES[cue](self, turn, given)]
+        return [*items, *PATCHES[cue](self, turn, body, **given)]
 
-    def text(self, turn: DecodedTurn, given: Bindings) -> list[DecodedItem]:
-        return [] if turn.is_over else self._grow(turn, m.BlockKind.TEXT, given)
+    @decodes("patch.text")
+    def text(
+        self, turn: DecodedTurn, body: Any, /, content: str | None, delta: str | None, index: Any,
+    ) -> list[DecodedItem]:
+        return [] if turn.is_over else self._grow(turn, m.BlockKind.TEXT, content, delta, index)
 
-    def thinking(self, turn: DecodedTurn, given: Bindings) -> list[DecodedItem]:
-        return [] if turn.is_over else self._grow(turn, m.BlockKind.THINKING, given)
+    @decodes("patch.thinking")
+    def thinking(
+        self, turn: DecodedTurn, body: Any, /, content: str | None, delta: str | None, index: Any,
+    ) -> list[DecodedItem]:
+        return [] if turn.is_over else self._grow(turn, m.BlockKind.THINKING, content, delta, index)
 
-    def block(self, turn: DecodedTurn, given: Bindings) -> list[DecodedItem]:
-        return self._other_block(turn, given)
+    @decodes("patch.block")
+    def block(
+        self, turn: DecodedTurn, body: Any, /, type: str | None, content: Any, call: Bindings,
+    ) -> list[DecodedItem]:
+        """A block that is no text; one that only repeats a call or its result has no event."""
+        kind, wire_id = type or "", call["id"]
+        turn.growing = None
+        turn.pieces[kind] += 1
+        known = self._loops.find_call(wire_id or "")
+        if known is not None and (kind in CALL_BLOCKS or PAGE_BLOCKS.get(kind) in (known.meta or {})):
+            return []
+        turn.is_calling = False
+        about = known.made.call_id if known is not None and known.made is not None else wire_id
+        return [*turn.loop.assembler.data(m.DataPart(type=kind, content=content, call_id=about))]
 
-    def called(self, turn: DecodedTurn, given: Bindings) -> list[DecodedItem]:
+    @decodes("patch.call", "patch.result", "patch.call_status")
+    def called(
+        self, turn: DecodedTurn, body: Any, /, call: Bindings, name: str | None = None, title: str | None = None,
+        arguments: Any = None, result: Any = None, reference: Any = None,
+    ) -> list[DecodedItem]:
         """The change, and what else the turn tells of the call."""
         turn.growing = None
-        listed = rows().turn.read(given["turn"])["tool_calls"] if given["turn"] else None
-        known = next((call for call in listed or () if call["call"]["id"] == given["call"]["id"]), None)
+        given = {"call": call, "name": name, "title": title, "arguments": arguments, "result": result,
+                 "reference": reference}
+        listed = turn_reader().read(body)["tool_calls"] if body else None
+        known = next((one for one in listed or () if one["call"]["id"] == call["id"]), None)
         return self._calls.decode(turn, given if known is None else _merged(known, given))
 
-    def status(self, turn: DecodedTurn, given: Bindings) -> list[DecodedItem]:
+    @decodes("patch.status")
+    def status(self, turn: DecodedTurn, body: Any, /) -> list[DecodedItem]:
         """The status of a turn is known from its end."""
         turn.growing = None
         return []
 
-    def snapshot(self, turn: DecodedTurn, given: Bindings) -> list[DecodedItem]:
-        return self.catch_up(turn, rows().turn.read(given["turn"])) if given["turn"] else []
+    @decodes("patch.other")
+    def snapshot(self, turn: DecodedTurn, body: Any, /) -> list[DecodedItem]:
+        return self.catch_up(turn, turn_reader().read(body)) if body else []
 
-    def _grow(self, turn: DecodedTurn, kind: m.BlockKind, given: Bindings) -> list[DecodedItem]:
+    def _grow(
+        self, turn: DecodedTurn, kind: m.BlockKind, content: str | None, delta: str | None, place: Any,
+    ) -> list[DecodedItem]:
         """Text by its delta; by the whole block if that shows that a delta was missed."""
-        content, delta, place = given["content"], given["delta"], given["index"]
         before = len(content) - len(delta) if content is not None and delta is not None else 0
         if content is None or (delta is not None and before <= 0):
             is_new = turn.growing != (kind, place)
@@ -158,18 +185,6 @@ class TurnDecoder:
         turn.growing, turn.is_calling = (kind, place), False
         return [*ends, *assembler.text_delta((turn.turn_id, turn.blocks), delta, kind)]
 
-    def _other_block(self, turn: DecodedTurn, given: Bindings) -> list[DecodedItem]:
-        """A block that is no text; one that only repeats a call or its result has no event."""
-        kind, wire_id = given["type"] or "", given["call"]["id"]
-        turn.growing = None
-        turn.pieces[kind] += 1
-        call = self._loops.find_call(wire_id or "")
-        if call is not None and (kind in CALL_BLOCKS or PAGE_BLOCKS.get(kind) in (call.meta or {})):
-            return []
-        turn.is_calling = False
-        about = call.made.call_id if call is not None and call.made is not None else wire_id
-        return [*turn.loop.assembler.data(m.DataPart(type=kind, content=given["content"], call_id=about))]
-
     # -- snapshots ------------------------------------------------------------------------------------------------
 
     def catch_up(self, turn: DecodedTurn, told: Bindings, *, final: bool = False) -> list[DecodedItem]:
@@ -185,7 +200,7 @@ class TurnDecoder:
                 continue
             if name not in TEXT_BLOCKS:
                 seen[name] += 1
-                items += self._other_block(turn, block) if seen[name] > turn.pieces[name] else []
+                items += self.block(turn, None, **block) if seen[name] > turn.pieces[name] else []
                 continue
             kind, content = TEXT_BLOCKS[name], block["content"] if isinstance(block["content"], str) else ""
             had = max(0, turn.progress(kind).decoded - before[kind])
@@ -198,17 +213,8 @@ class TurnDecoder:
         return [*self._loops.open(turn.loop), *items] if items else []
 
 
-PATCHES: dict[str, Callable[[TurnDecoder, DecodedTurn, Bindings], list[DecodedItem]]] = {
-    "patch.text": TurnDecoder.text,
-    "patch.thinking": TurnDecoder.thinking,
-    "patch.block": TurnDecoder.block,
-    "patch.call": TurnDecoder.called,
-    "patch.result": TurnDecoder.called,
-    "patch.call_status": TurnDecoder.called,
-    "patch.status": TurnDecoder.status,
-    "patch.other": TurnDecoder.snapshot,
-}
-"""What is done with each cue that changes a turn."""
+PATCHES = cue_handlers(TurnDecoder)
+PATCH_NAMES = ("turn_id", "loop_id", "turn")
 
 
 def _name_of(told: Bindings, what: str) -> str:
@@ -227,4 +233,5 @@ def _merged(known: Bindings, given: Bindings) -> Bindings:
 def _stop_reason(turn: DecodedTurn, status: str, outcome: m.Outcome) -> m.StopReason:
     if outcome is not m.Outcome.COMPLETED:
         return m.StopReason.ERROR if outcome is m.Outcome.FAILED else m.StopReason.INTERRUPTED
-    return m.StopReason.NEEDS_INPUT if status == meanings().paused and not turn.is_calling else stop_reason_of(turn)
+    is_paused = status == status_word(m.SessionStatus.SUSPENDED, "session_status@turn") and not turn.is_calling
+    return m.StopReason.NEEDS_INPUT if is_paused else stop_reason_of(turn)

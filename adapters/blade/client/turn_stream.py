@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import gateway.model as m
-from gateway.client import Acknowledgement, Reconnector, Redactor, SocketIOConnection, SocketIOConnector
+from gateway.client import Acknowledgement, Reconnector, Redactor, SocketIOConnection, SocketIOConnector, read_count
 from gateway.errors import (
     BackendFailed,
     ConnectionLost,
@@ -18,8 +18,9 @@ from gateway.errors import (
     TimedOut,
 )
 from gateway.ports import ParsedFrame
+from mappings.language import Bindings
 
-from .readers import Bindings, already_accepted_codes, frame_names, meanings, number, rows
+from .readers import BLADE, already_accepted_codes, frame_name, outcomes, read, status_word
 from .requests import subscription_body
 
 ACKNOWLEDGED = "acknowledged"
@@ -152,18 +153,18 @@ class TurnStream:
 
     async def _turns(self, last: int | None) -> list[dict[str, Any]]:
         """The turns after that one."""
-        last = -1 if last is None else last
-        return [turn for turn in await self._queries.messages(self._session_id) if number(turn.get("sequence")) > last]
+        last, turns = -1 if last is None else last, await self._queries.messages(self._session_id)
+        return [turn for turn in turns if read_count(turn.get("sequence")) > last]
 
     async def _missed(self) -> list[ParsedFrame]:
         """What the server does not repeat, from its messages: the turns as they are, and the end if it has come."""
         status = await self._queries.status(self._session_id)
-        opened, closed = frame_names().turn_opened, frame_names().turn_closed
-        frames = [ParsedFrame(opened if turn.get("status") == meanings().streaming else closed, turn)
+        running = status_word(m.SessionStatus.RUNNING, "session_status@turn")
+        frames = [ParsedFrame(frame_name("turn.opened" if turn.get("status") == running else "turn.closed"), turn)
                   for turn in await self._turns(self._since)]
-        if status != meanings().session_running:
-            outcome = status if status in meanings().outcome else None
-            frames.append(ParsedFrame(frame_names().chat_ended, {"status": outcome}))
+        if status != status_word(m.SessionStatus.RUNNING):
+            outcome = status if status in outcomes() else None
+            frames.append(ParsedFrame(frame_name("chat.ended"), {"status": outcome}))
         return frames
 
     # -- one packet -----------------------------------------------------------------------------------------------
@@ -174,7 +175,8 @@ class TurnStream:
             packet = await connection.receive(self._seconds)
         except TimedOut:
             if self.is_broken:
-                return [ParsedFrame(frame_names().chat_ended, {"status": meanings().failed})]
+                failed = BLADE.table.word("outcome", m.Outcome.FAILED)
+                return [ParsedFrame(frame_name("chat.ended"), {"status": failed})]
             if not self._is_in_doubt:
                 raise
             self._is_in_doubt = False
@@ -182,22 +184,22 @@ class TurnStream:
         if isinstance(packet, Acknowledgement):
             return self._acknowledged(packet, sent)
         body = packet.body if isinstance(packet.body, dict) else {}
-        place = rows().position.read(body)
+        place = read("position", body)
         if place["session_id"] not in (None, self._session_id) or self._is_stale(packet.name, place):
             return []
-        if packet.name == frame_names().fault and not self._is_taken:
+        if packet.name == frame_name("fault.fatal") and not self._is_taken:
             self._refused(body)
             return []
         self._note(packet.name, place)
         return [packet]
 
     def _note(self, name: str, place: Bindings) -> None:
-        if self._before is None and name == frame_names().turn_opened and place["turn"] is not None:
+        if self._before is None and name == frame_name("turn.opened") and place["turn"] is not None:
             self._before = place["turn"] - 1
             self._since = self._before if self._since is None else self._since
         self._position.advance(place)
         self._has_numbers = self._has_numbers or place["number"] is not None
-        self._is_taken = self._is_taken or name == frame_names().chat_started
+        self._is_taken = self._is_taken or name == frame_name("chat.started")
         self._has_begun, self._is_in_doubt = self._has_begun or self._is_taken, False
 
     def _is_stale(self, name: str, place: Bindings) -> bool:
@@ -207,7 +209,7 @@ class TurnStream:
             return True
         if not self._is_in_doubt or not self._run_id:
             return False
-        return name != frame_names().chat_started or place["run_id"] not in (None, self._run_id)
+        return name != frame_name("chat.started") or place["run_id"] not in (None, self._run_id)
 
     def _acknowledged(self, ack: Acknowledgement, sent: int) -> list[ParsedFrame]:
         """A server may acknowledge nothing; an acknowledgement says whether it accepts our event."""
@@ -217,7 +219,7 @@ class TurnStream:
                 self._refused(body)
         elif ack.number == sent:
             self._is_taken = True
-            self._run_id = rows().acknowledged.read(body)["run_id"] or ""
+            self._run_id = read("ack.chat", body)["run_id"] or ""
             return [ParsedFrame(ACKNOWLEDGED, body)]
         return []
 
@@ -226,7 +228,7 @@ class TurnStream:
         if code in already_accepted_codes() and self._sends > 1:
             self._is_taken = True
             return
-        kind = _ERRORS.get(meanings().fault.get(code, m.FaultCode.BACKEND), BackendFailed)
+        kind = _ERRORS.get(BLADE.table.meanings("fault", m.FaultCode).get(code, m.FaultCode.BACKEND), BackendFailed)
         raise kind(f"{self._name} refused: {reason}")
 
     @property

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import gateway.model as m
-from adapters.blade.client.readers import number, optional_number, read_usage
+from gateway.client import optional_count, read_count, read_usage
 from tests.support.dialect_tables import table
 
 
@@ -35,8 +35,8 @@ def test_words_come_back(enum_map: str, kind: type[StrEnum], lost: set[Any]) -> 
 
 
 def test_numbers_are_counts() -> None:
-    assert [number(value) for value in (3, 3.9, -1, True, "3", None)] == [3, 3, 0, 0, 0, 0]
-    assert [optional_number(value) for value in (0, None, "x")] == [0, None, None]
+    assert [read_count(value) for value in (3, 3.9, -1, True, "3", None)] == [3, 3, 0, 0, 0, 0]
+    assert [optional_count(value) for value in (0, None, "x")] == [0, None, None]
     told = partial(table("blade").read_object, "usage")
     assert read_usage(told({"input_tokens": 3, "output_tokens": None})) == m.Usage(input_tokens=3)
     assert read_usage(told({"input_tokens": "3", "output_tokens": -1})) == m.Usage()
