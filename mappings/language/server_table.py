@@ -20,7 +20,7 @@ Bindings = dict[str, Any]
 """What a row of the table has read, by the names of the row."""
 
 
-Read = TypeVar("Read")
+Read = TypeVar("Read", bound=Body)
 
 
 class ServerTable:
@@ -55,9 +55,9 @@ class ServerTable:
         except UnreadableBody as error:
             raise BackendFailed(f"{what or row} of the server cannot be understood: {error}") from None
 
-    def read_as(self, kind: type[Read], row: str, body: Any, what: str) -> Read:
-        """A body as a struct whose fields have the names of the row. Raises `BackendFailed`."""
+    def read_as(self, kind: type[Read], body: Any, what: str) -> Read:
+        """A body as the struct of its row. Raises `BackendFailed`."""
         try:
-            return msgspec.convert(self.read(row, body, what), kind)
+            return msgspec.convert(self.read(kind.row, body, what), kind)
         except msgspec.ValidationError as error:
             raise BackendFailed(f"{what} of the server cannot be understood: {describe_struct_error(error)}") from None

@@ -8,7 +8,7 @@ import gateway.model as m
 from adapters.aap.bodies import MessageBody, SessionBody
 from gateway.client import read_continuation, read_questions, read_rollback
 
-from .readers import CallFrame, builtin_aap_table, read_tool_spec
+from .readers import AAP, CallFrame, read_tool_spec
 
 
 class SessionTools(Struct, frozen=True, kw_only=True):
@@ -31,7 +31,7 @@ class SessionTools(Struct, frozen=True, kw_only=True):
         """The ask that such a call stands for; a declared tool of such a name is that tool."""
         if said.name in self.client or said.name in self.server:
             return None
-        table, given = builtin_aap_table(), said.input or {}
+        table, given = AAP.table, said.input or {}
         block = table.object("asked.call", call=m.ToolCall(call_id=said.tool_call_id, name=said.name, input=given))
         if table.is_object("asked.continuation", block):
             return read_continuation(given)

@@ -1,29 +1,29 @@
 """Frames of an AAP server in, canonical events out. No clock, no socket."""
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from functools import cache
-from typing import Any
 
 import gateway.model as m
 from adapters.aap.asks import WireAnswer, wire_answer
-from gateway.client import StreamAssembler
+from gateway.client import StreamAssembler, cue_handlers, decodes, read_names
 from gateway.errors import BackendFailed
 from gateway.ids import Mint
 from gateway.ports import BackendEvent, DecodedItem, ParsedFrame, RemoteAsk, RemoteTurnEnd
-from mappings.language import DecodedFrame, FrameDecoder, UnreadableBody
+from gateway.ports import Decoder as DecoderPort
+from mappings.language import Bindings, DecodedFrame, FrameDecoder, UnreadableBody
 
 from .ask_readers import NO_TOOLS_KNOWN, SessionTools, session_tools_of
-from .readers import CallFrame, builtin_aap_table, media_type_of, with_media_types
+from .readers import AAP, CallFrame, media_type_of, with_media_types
 
-Bindings = dict[str, Any]
 TurnFrame = ParsedFrame | DecodedFrame
 """A frame as a server sent it, or what a frame would say that was not sent as one."""
 IMAGE_MARKDOWN = re.compile(r"!\[image\]\((https?://[^\s()]+|data:image/[^\s()]+)\)")
 """How an image is written; a block of text that is nothing else is an image."""
+STARTED = "turn.started"
 
 
-class Decoder:
+class Decoder(DecoderPort):
     """Decodes the stream of one session. AAP does not frame messages: one lasts until a result, or the turn's end.
 
     An answer (`settle`) becomes the result of its call: at once if the client ran the call, because the server sends
@@ -45,21 +45,14 @@ class Decoder:
 
     def feed(self, frame: TurnFrame) -> list[DecodedItem]:
         if isinstance(frame, DecodedFrame):
-            if frame.cue == "turn.started":
-                return [*self._start()]
-            return [] if self._over else HANDLERS[frame.cue](self, frame.bindings)
+            return [] if self._over and frame.cue != STARTED else [*HANDLERS[frame.cue](self, **frame.bindings)]
         found = frame_decoder().find(frame.name, frame.body)
-        if found is None:
+        if found is None or (self._over and found.cue != STARTED):
             return []
         try:
-            return self._take(found.cue, found.bindings)
+            return [*HANDLERS[found.cue](self, **found.bindings())]
         except UnreadableBody as error:
             raise BackendFailed(f"a {found.wire} of the server cannot be understood: {error}") from None
-
-    def _take(self, cue: str, bindings: Callable[[], Bindings]) -> list[DecodedItem]:
-        if cue == "turn.started":
-            return [*self._start()]
-        return [] if self._over else HANDLERS[cue](self, bindings())
 
     def end(
         self, stop_reason: m.StopReason = m.StopReason.ERROR, outcome: m.Outcome = m.Outcome.FAILED,
@@ -81,9 +74,6 @@ class Decoder:
             for name, permission in (settings.tools or {}).items()
         )), settings)
 
-    def on_reconnect(self) -> None:
-        """`TurnStream` leaves out repeated frames."""
-
     def recall(self, calls: Iterable[m.ToolCall]) -> None:
         """Calls that were made before this decoder began, and have not returned."""
         for call in calls:
@@ -91,6 +81,7 @@ class Decoder:
 
     # -- the turn -------------------------------------------------------------------------------------------------
 
+    @decodes(STARTED)
     def _start(self) -> list[BackendEvent]:
         self._over = self._paused = False
         self._loose.clear()
@@ -99,15 +90,15 @@ class Decoder:
             call_id for call_id in self._given if call_id in calls and calls[call_id].origin is m.ToolOrigin.CLIENT
         )
 
-    def _stop(self, given: Bindings) -> list[DecodedItem]:
-        reason = given["stop_reason"]
-        if not isinstance(reason, m.StopReason) or reason is m.StopReason.ERROR:
-            is_known = isinstance(reason, m.StopReason)
-            unknown = "" if is_known else f" ({reason[:40]!r} is no reason that AAP knows)"
+    @decodes("turn.ended")
+    def _stop(self, stop_reason: m.StopReason | str) -> list[DecodedItem]:
+        if not isinstance(stop_reason, m.StopReason) or stop_reason is m.StopReason.ERROR:
+            is_known = isinstance(stop_reason, m.StopReason)
+            unknown = "" if is_known else f" ({stop_reason[:40]!r} is no reason that AAP knows)"
             return self._fail(f"The server ended the turn with an error and did not say which{unknown}; its log may.")
-        said = [*self._go_on(), *self._end_words(), *self._assembler.finish(reason)]
+        said = [*self._go_on(), *self._end_words(), *self._assembler.finish(stop_reason)]
         self._forget()
-        return [*said, RemoteTurnEnd(stop_reason=reason)]
+        return [*said, RemoteTurnEnd(stop_reason=stop_reason)]
 
     def _fail(self, why: str) -> list[DecodedItem]:
         said = [*self._go_on(), *self._end_words()]
@@ -116,7 +107,8 @@ class Decoder:
         fault = m.Fault(code=m.FaultCode.BACKEND, message=why)
         return [*said, RemoteTurnEnd(stop_reason=m.StopReason.ERROR, outcome=m.Outcome.FAILED, fault=fault)]
 
-    def _wait(self, given: Bindings) -> list[DecodedItem]:
+    @decodes("turn.suspended")
+    def _wait(self) -> list[DecodedItem]:
         """The server waits for the calls it left open, and was not answered yet."""
         said = self._go_on()
         left = [call for call in self._assembler.open_calls.values() if call.call_id not in self._given]
@@ -143,26 +135,27 @@ class Decoder:
 
     # -- words ----------------------------------------------------------------------------------------------------
 
-    def _text_delta(self, given: Bindings) -> list[DecodedItem]:
-        return self._text(given["delta"])
-
-    def _thinking_delta(self, given: Bindings) -> list[DecodedItem]:
-        return self._grow(m.BlockKind.THINKING, given["delta"])
-
-    def _whole_text(self, given: Bindings) -> list[DecodedItem]:
-        return [*self._end_words(), *self._text(given["text"]), *self._end_words()]
-
-    def _whole_thinking(self, given: Bindings) -> list[DecodedItem]:
-        return [*self._end_words(), *self._grow(m.BlockKind.THINKING, given["text"]), *self._end_words()]
-
+    @decodes("block.delta.text")
     def _text(self, delta: str) -> list[DecodedItem]:
         found = IMAGE_MARKDOWN.fullmatch(delta)
         if found is None:
-            return self._grow(m.BlockKind.TEXT, delta)
+            return self._grow(delta, m.BlockKind.TEXT)
         image = m.ImagePart(url=found[1], media_type=media_type_of(found[1]))
         return [*self._go_on(), *self._end_words(), *self._assembler.image(image)]
 
-    def _grow(self, kind: m.BlockKind, delta: str) -> list[DecodedItem]:
+    @decodes("block.delta.thinking")
+    def _thinking(self, delta: str) -> list[DecodedItem]:
+        return self._grow(delta, m.BlockKind.THINKING)
+
+    @decodes("whole.text")
+    def _whole_text(self, text: str) -> list[DecodedItem]:
+        return [*self._end_words(), *self._text(text), *self._end_words()]
+
+    @decodes("whole.thinking")
+    def _whole_thinking(self, text: str) -> list[DecodedItem]:
+        return [*self._end_words(), *self._thinking(text), *self._end_words()]
+
+    def _grow(self, delta: str, kind: m.BlockKind) -> list[DecodedItem]:
         if not delta:
             return []
         said = [*self._go_on(), *(self._end_words() if self._words is not kind else [])]
@@ -175,8 +168,8 @@ class Decoder:
 
     # -- calls ----------------------------------------------------------------------------------------------------
 
-    def _call(self, given: Bindings) -> list[DecodedItem]:
-        call = given["call"]
+    @decodes("block.ended.tool_use")
+    def _call(self, call: Bindings) -> list[DecodedItem]:
         said = CallFrame(tool_call_id=call["call_id"], name=call["name"], input=call["input"])
         if said.tool_call_id in self._assembler.open_calls or said.tool_call_id in self._loose:
             return self._fail("The server made two calls with one id, and answers could not be told apart.")
@@ -187,8 +180,9 @@ class Decoder:
         before = [*self._go_on(), *self._end_words()]
         return [*before, *self._assembler.whole_call(said.tool_call_id, self._toolbox.call(said))]
 
-    def _result(self, given: Bindings) -> list[DecodedItem]:
-        call_id, content = given["call_id"], with_media_types(given["content"] or "")
+    @decodes("tool.returned")
+    def _result(self, call_id: str, content: m.Content | None) -> list[DecodedItem]:
+        content = with_media_types(content or "")
         self._loose.pop(call_id, None)
         if call_id not in self._assembler.open_calls:
             return []
@@ -219,21 +213,10 @@ class Decoder:
         return said
 
 
-HANDLERS: dict[str, Callable[[Decoder, Bindings], list[DecodedItem]]] = {
-    "block.delta.text": Decoder._text_delta,
-    "block.delta.thinking": Decoder._thinking_delta,
-    "whole.text": Decoder._whole_text,
-    "whole.thinking": Decoder._whole_thinking,
-    "block.ended.tool_use": Decoder._call,
-    "tool.returned": Decoder._result,
-    "turn.suspended": Decoder._wait,
-    "turn.ended": Decoder._stop,
-}
-"""What is done with each cue that the table reads, beside the start of a turn."""
+HANDLERS = cue_handlers(Decoder)
 
 
 @cache
 def frame_decoder() -> FrameDecoder:
     """The frames of AAP as the table reads them; what a deployment has changed of it is not what others write."""
-    return builtin_aap_table().decoder("sse")
-
+    return AAP.frames(read_names(HANDLERS))

@@ -1,19 +1,16 @@
 """Reads what AAP servers send: unknown members are ignored, and the table's maps are read in reverse."""
 
-from functools import cache
-from typing import Any, TypeVar
+from typing import Any
 
-import msgspec
 from msgspec import Struct
 
 import gateway.model as m
 from adapters.aap.bodies import AgentBody, MetaBody, OptionBody, ToolBody
 from adapters.aap.wire import SECRET_MASK, TRUST_CAPABILITY, VERSION
 from gateway.errors import BackendFailed
-from gateway.field_errors import describe_struct_error
-from mappings.language import Body, Table, UnreadableBody, builtin_table
+from mappings.language import ServerTable
 
-Read = TypeVar("Read", bound=Body)
+AAP = ServerTable("adapters.aap", "sse")
 
 
 class CallFrame(Struct, frozen=True, kw_only=True):
@@ -22,16 +19,6 @@ class CallFrame(Struct, frozen=True, kw_only=True):
     tool_call_id: str
     name: str
     input: dict[str, Any] | None = None
-
-
-def read_body(kind: type[Read], body: Any, what: str) -> Read:
-    """The body as this model, read by its row of the table; `what` names it in the error if it does not fit."""
-    try:
-        return msgspec.convert(builtin_aap_table().read_object(kind.row, body), kind)
-    except UnreadableBody as error:
-        raise BackendFailed(f"{what} of the server cannot be understood: {error}") from None
-    except msgspec.ValidationError as error:
-        raise BackendFailed(f"{what} of the server cannot be understood: {describe_struct_error(error)}") from None
 
 
 def with_media_types(content: m.Content) -> m.Content:
@@ -49,20 +36,13 @@ def media_type_of(url: str) -> str | None:
     return head.removeprefix("data:") or None if url.startswith("data:") else None
 
 
-@cache
-def builtin_aap_table() -> Table:
-    """The table that comes with the gateway; a server knows nothing of this deployment's overrides."""
-    from adapters.aap import DIALECT  # the dialect imports its decoder, so it cannot be imported at the top
-    return builtin_table(DIALECT)
-
-
 STREAM_MODES = ("delta", "message", "none")
 """The stream modes, the best first."""
 
 
 def read_agent_card(body: Any, server: str, wanted: str | None) -> m.AgentCard:
     """The card of the agent wanted, or of the first there is."""
-    meta = read_body(MetaBody, body, "the description")
+    meta = AAP.read_as(MetaBody, body, "the description")
     if meta.version != VERSION:
         raise BackendFailed(f"{server} speaks version {meta.version} of AAP; version {VERSION} is understood here")
     agent = next((agent for agent in meta.agents if wanted in (None, agent.name)), None)

@@ -15,6 +15,7 @@ from gateway.client import (
     ItemGenerator,
     Redactor,
     SessionMemory,
+    read_pages,
     retry,
     suppress_statuses,
 )
@@ -35,7 +36,7 @@ from mappings.language import DecodedFrame
 from .ask_readers import SessionTools, _open_calls, _session_tools, session_tools_of
 from .decoder import Decoder, TurnFrame
 from .missing_frames import missing_frames
-from .readers import best_stream_mode, builtin_aap_table, read_agent_card, read_body
+from .readers import AAP, best_stream_mode, read_agent_card
 from .requests import (
     SentSettings,
     answer_messages,
@@ -50,8 +51,6 @@ from .turn_stream import StreamInterrupted, TurnPost, TurnStream
 log = structlog.get_logger("dragoman.remote")
 NO_TURN_STATUSES = (404, 405, 409, 501)
 """The statuses of a server that has no such route, no such session, or no open turn."""
-MAX_PAGES = 100
-"""So many pages of a list are looked through."""
 TURN_START = DecodedFrame("turn.started", {})
 BUSY_RETRY_DELAYS = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
 """After how many seconds a server is asked once more that may not have noticed yet that we hung up."""
@@ -106,7 +105,7 @@ class Remote:
         card = await self._known_card()
         with Redactor(opening.settings.secrets.values()).errors():
             body = new_session(card, opening)
-            session_id = read_body(CreatedBody, await self._create(body), "the answer to a new session").session_id
+            session_id = AAP.read_as(CreatedBody, await self._create(body), "the answer to a new session").session_id
         known = self._session(session_id)
         known.sent_settings, known.tools = (
             settings_to_send(card, opening.settings),
@@ -116,20 +115,16 @@ class Remote:
         return session_id
 
     async def sessions(self, most: int) -> Sequence[RemoteSession]:
-        found: list[RemoteSession] = []
-        query: dict[str, str] | None = None
-        for _ in range(MAX_PAGES):
-            page = read_body(SessionsBody, await self._upstream.json("GET", "/sessions", query=query), "the sessions")
-            found += (RemoteSession(session_id=one.session_id, agent=one.agent.name) for one in page.sessions)
-            if page.next is None or len(found) >= most:
-                break
-            query = {"after": page.next}
-        return found[:most]
+        return await read_pages(self._page, most=most)
+
+    async def _page(self, name: str | None) -> tuple[Sequence[RemoteSession], str | None]:
+        query = None if name is None else {"after": name}
+        page = AAP.read_as(SessionsBody, await self._upstream.json("GET", "/sessions", query=query), "the sessions")
+        return [RemoteSession(session_id=one.session_id, agent=one.agent.name) for one in page.sessions], page.next
 
     async def join(self, session_id: str) -> RemoteSession:
         """The session keeps its agent, which need not be the server's first."""
-        body = await self._upstream.json("GET", f"/sessions/{quote(session_id, safe='')}")
-        session = read_body(SessionBody, body, "the session")
+        session = await self._session_body(session_id)
         self._agent, self._card = session.agent.name, None
         self._session(session_id).tools = _session_tools(await self._known_card(), session)
         return RemoteSession(session_id=session_id, agent=session.agent.name)
@@ -243,7 +238,7 @@ class Remote:
             history = await self._history(session_id, "full", "compacted")
         except GatewayError:
             return []
-        sent = [read_body(MessageBody, message, "the message") for message in post.messages]
+        sent = [AAP.read_as(MessageBody, message, "the message") for message in post.messages]
         answered = [message.call_id for message in sent if message.call_id is not None]
         if history is None or not (answered or self._has_message(history, post)):
             return []
@@ -253,7 +248,7 @@ class Remote:
         """Whether the last message of a person is the one that was sent now, not an equal one of an earlier turn."""
         people = [message for message in history if message.role == m.Role.USER]
         is_counted = bool(post.received.pieces) if post.before is None else len(people) == post.before + 1
-        sent = builtin_aap_table().read_message("message.user", post.messages[-1])
+        sent = AAP.table.read_message("message.user", post.messages[-1])
         return is_counted and bool(people) and people[-1].content == sent["content"]
 
     async def _create(self, body: dict[str, object]) -> object:
@@ -274,9 +269,12 @@ class Remote:
     async def _toolbox(self, card: m.AgentCard, session_id: str, known: RemoteSessionState) -> SessionTools:
         """The tools of the session, from the server if they are not remembered here."""
         if known.tools is None:
-            session = read_body(SessionBody, await self._upstream.json("GET", f"/sessions/{session_id}"), "the session")
-            known.tools = _session_tools(card, session)
+            known.tools = _session_tools(card, await self._session_body(session_id))
         return known.tools
+
+    async def _session_body(self, session_id: str) -> SessionBody:
+        body = await self._upstream.json("GET", f"/sessions/{quote(session_id, safe='')}")
+        return AAP.read_as(SessionBody, body, "the session")
 
     async def _returning(self, card: m.AgentCard, session_id: str, known: RemoteSessionState) -> Decoder:
         """A decoder for a turn that waited before this process began: the history has its open calls."""
@@ -301,7 +299,7 @@ class Remote:
         if kind is None:
             return None
         body = await self._upstream.json("GET", f"/sessions/{session_id}/history", query={"type": kind})
-        histories = read_body(HistoryBody, body, "the history").history
+        histories = AAP.read_as(HistoryBody, body, "the history").history
         return (histories.full if kind == "full" else histories.compacted) or ()
 
 

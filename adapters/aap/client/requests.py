@@ -17,7 +17,7 @@ from adapters.aap.bodies import (
 from adapters.aap.wire import ANY_PARAMETERS
 from gateway.ports import NewRemoteSession, RemoteAsk
 
-from .readers import builtin_aap_table
+from .readers import AAP
 
 IMAGE_SCHEMES = ("https://", "data:")
 """The schemes of image addresses that AAP can carry."""
@@ -56,7 +56,7 @@ def new_session(card: m.AgentCard, opening: NewRemoteSession) -> Any:
     settings = settings_to_send(card, opening.settings)
     options = _changed_options(card, {}, settings.options)
     seed = [*_system(opening.settings), *opening.history]
-    return builtin_aap_table().object(NewSessionBody.row, NewSessionBody(
+    return AAP.spell(NewSessionBody(
         agent=SessionAgentBody(name=card.name, tools=settings.tools, options=options or None),
         messages=[_message(card, message) for message in seed] or None,
         tools=settings.client_tools or None,
@@ -77,7 +77,7 @@ def _message(card: m.AgentCard, message: m.SeedMessage) -> MessageBody:
 # -- turns ------------------------------------------------------------------------------------------------------------
 
 def new_turn(messages: Sequence[Any], mode: str, changes: Mapping[str, Any]) -> Any:
-    return builtin_aap_table().object(NewTurnBody.row, NewTurnBody(messages=messages, stream=mode, **changes))
+    return AAP.spell(NewTurnBody(messages=messages, stream=mode, **changes))
 
 
 def changed_settings(card: m.AgentCard, before: SentSettings | None, now: SentSettings) -> dict[str, Any]:
@@ -102,7 +102,7 @@ def _changed_options(card: m.AgentCard, before: dict[str, str], now: dict[str, s
 
 def turn_messages(card: m.AgentCard, command: m.SendMessage) -> list[Any]:
     """One message of a person, or the results of calls of the history that the session began with."""
-    table = builtin_aap_table()
+    table = AAP.table
     if command.results:
         return [
             table.message("message.tool", request_id=result.call_id or "",
@@ -117,7 +117,7 @@ def answer_messages(card: m.AgentCard, answers: Iterable[tuple[RemoteAsk, m.Answ
 
 
 def _answer_message(card: m.AgentCard, asked: RemoteAsk, answer: m.Answer) -> Any:
-    table, given = builtin_aap_table(), wire_answer(asked.ask, answer)
+    table, given = AAP.table, wire_answer(asked.ask, answer)
     if isinstance(asked.ask, m.PermissionAsk):
         return table.message("message.tool_permission", request_id=asked.ref, granted=bool(given.granted),
                              reason=given.reason or None)

@@ -19,7 +19,7 @@ from mappings.language import DecodedFrame
 
 from .decoder import Decoder, TurnFrame, frame_decoder
 from .missing_frames import WAITS, ReceivedPieces, call_frame, result_frame
-from .readers import read_body
+from .readers import AAP
 from .requests import SentSettings
 
 EVENT_ID = re.compile(r"[0-9]{1,15}\.([0-9]{1,9})", re.ASCII)
@@ -231,7 +231,7 @@ SSE_HEADERS = {"Accept": "text/event-stream"}
 # -- a turn that is told when it is done ------------------------------------------------------------------------------
 def frames_of_body(body: Any) -> list[TurnFrame]:
     """The frames that a turn would have had, had it been streamed."""
-    exchange = read_body(TurnBody, body, "the answer")
+    exchange = AAP.read_as(TurnBody, body, "the answer")
     said = [frame for message in exchange.messages for frame in _message_frames(message)]
     is_waiting = exchange.stop_reason is m.StopReason.TOOL_USE
     return [START, *said, WAITS if is_waiting else DecodedFrame("turn.ended", {"stop_reason": exchange.stop_reason})]

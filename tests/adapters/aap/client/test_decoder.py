@@ -11,7 +11,7 @@ from hypothesis import given
 import adapters.aap.client.decoder
 import gateway.model as m
 from adapters.aap.client.decoder import Decoder, frame_decoder
-from adapters.aap.client.readers import builtin_aap_table
+from adapters.aap.client.readers import AAP
 from adapters.aap.client.turn_stream import frames_of_body
 from adapters.aap.server.stream_options import StreamMode, StreamOptions
 from gateway.client import SseDecoder
@@ -88,7 +88,7 @@ def test_the_words_of_the_table_are_read_backwards() -> None:
     assert frame_decoder().decode("turn_stop", {"stopReason": "tool_use"}) == ("turn.suspended", {})
     result = frame_decoder().decode("tool_result", {"toolCallId": "c"})
     assert result == ("tool.returned", {"call_id": "c", "content": None})
-    assert builtin_aap_table() is builtin_aap_table(), "loaded once"
+    assert AAP.table is AAP.table, "loaded once"
 
 
 def test_a_hearing_knows_no_socket_and_no_clock() -> None:

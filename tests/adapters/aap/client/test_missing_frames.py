@@ -11,7 +11,7 @@ import gateway.model as m
 from adapters.aap.bodies import MessageBody
 from adapters.aap.client.decoder import frame_decoder
 from adapters.aap.client.missing_frames import ReceivedPieces, missing_frames
-from adapters.aap.client.readers import read_body
+from adapters.aap.client.readers import AAP
 from gateway.errors import GatewayError
 from gateway.ports.remote import DecodedItem, ParsedFrame, RemoteTurnEnd
 from mappings.language import DecodedFrame
@@ -108,7 +108,7 @@ def transcript(*frames: ParsedFrame) -> ReceivedPieces:
 
 
 def messages(*said: Any) -> list[MessageBody]:
-    return [read_body(MessageBody, one, "a message") for one in said]
+    return [AAP.read_as(MessageBody, one, "a message") for one in said]
 
 
 def words_of(delta: str) -> DecodedFrame:

@@ -6,12 +6,12 @@ import pytest
 
 import gateway.model as m
 from adapters.aap.bodies import AgentBody, CreatedBody, MessageBody, MetaBody, ToolBody
-from adapters.aap.client.readers import media_type_of, read_body
+from adapters.aap.client.readers import AAP, media_type_of
 from gateway.errors import BackendFailed
 
 
 def test_names_are_aaps_and_members_nobody_knows_are_passed_over() -> None:
-    assert read_body(MessageBody, {"role": "tool", "toolCallId": "c", "extra": [1]}, "a message") == MessageBody(
+    assert AAP.read_as(MessageBody, {"role": "tool", "toolCallId": "c", "extra": [1]}, "a message") == MessageBody(
         role="tool", call_id="c", content=None)
 
 
@@ -23,33 +23,33 @@ def test_names_are_aaps_and_members_nobody_knows_are_passed_over() -> None:
 ])
 def test_what_cannot_be_is_refused_in_clear_words(body: Any, words: str) -> None:
     with pytest.raises(BackendFailed, match=f"a tool of the server cannot be understood: {words}"):
-        read_body(ToolBody, body, "a tool")
+        AAP.read_as(ToolBody, body, "a tool")
 
 
 def test_what_is_wrong_within_a_list_is_named_with_its_place() -> None:
     body = {"version": 3, "agents": [{"name": "a"}, {"name": "b", "tools": [{"name": "t"}, {}]}]}
     with pytest.raises(BackendFailed, match=r"'agents\.1\.tools\.1\.name' is missing"):
-        read_body(MetaBody, body, "the description")
+        AAP.read_as(MetaBody, body, "the description")
     body["agents"] = [{"name": "a", "capabilities": {"stream": 5}}]
     with pytest.raises(BackendFailed, match=r"the description of the server cannot be understood: .*capabilities"):
-        read_body(MetaBody, body, "the description")
+        AAP.read_as(MetaBody, body, "the description")
 
 
 def test_what_is_refused_is_not_repeated() -> None:
     with pytest.raises(BackendFailed) as refused:
-        read_body(AgentBody, {"name": {"secret": "sk-12345678"}}, "an agent")
+        AAP.read_as(AgentBody, {"name": {"secret": "sk-12345678"}}, "an agent")
     assert "sk-12345678" not in str(refused.value)
 
 
 @pytest.mark.parametrize("id", ["", "..", ".", "a/b", "a?b", "a#b", "a b", "%2e%2e"])
 def test_a_session_has_an_id_that_can_be_part_of_an_address(id: str) -> None:
     with pytest.raises(BackendFailed):
-        read_body(CreatedBody, {"sessionId": id}, "the answer")
-    assert read_body(CreatedBody, {"sessionId": "sess_1.2-ü"}, "the answer").session_id == "sess_1.2-ü"
+        AAP.read_as(CreatedBody, {"sessionId": id}, "the answer")
+    assert AAP.read_as(CreatedBody, {"sessionId": "sess_1.2-ü"}, "the answer").session_id == "sess_1.2-ü"
 
 
 def content_of(said: Any) -> Any:
-    return read_body(MessageBody, {"role": "assistant", "content": said}, "a message").content
+    return AAP.read_as(MessageBody, {"role": "assistant", "content": said}, "a message").content
 
 
 def test_content_is_words_or_parts() -> None:
@@ -67,7 +67,7 @@ def test_content_is_words_or_parts() -> None:
 
 
 def test_optional_members_may_be_absent_or_null() -> None:
-    meta = read_body(MetaBody, {"version": 3, "agents": [{"name": "a", "title": None, "tools": None}]}, "it")
+    meta = AAP.read_as(MetaBody, {"version": 3, "agents": [{"name": "a", "title": None, "tools": None}]}, "it")
     assert (meta.agents[0].version, meta.agents[0].tools, meta.agents[0].capabilities) == (None, None, None)
 
 
