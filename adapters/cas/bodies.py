@@ -330,7 +330,7 @@ class ToolConfigBody(Body, frozen=True, kw_only=True):
 class ToolsetBody(Body, frozen=True, kw_only=True):
     row: ClassVar[str] = "toolset"
     names: Sequence[str] | None = None
-    configs: Sequence[Any] | None = None
+    configs: Sequence[ToolConfigBody] | None = None
 
 
 class CustomToolBody(Body, frozen=True, kw_only=True):

@@ -17,14 +17,17 @@ APPROVE, REJECT = "approve", "reject"
 
 
 def confirmation_body(table: DialectTable, ask: m.OpenAsk, session_id: str) -> object:
+    return spell(table, confirmation(ask, session_id))
+
+
+def confirmation(ask: m.OpenAsk, session_id: str) -> ConfirmationBody:
     call = m.call_of(ask.ask)
     kind, question, options = _form_of(ask.ask)
-    return spell(table, ConfirmationBody(
+    return ConfirmationBody(
         request_id=ask.request_id, run_id=ask.turn_id, session_id=session_id, type=kind,
         tool_name=call.name if call else ask.ask.kind, question=question, description=_description(ask.ask, question),
-        options=options, questions=_questions(table, ask.ask), timeout=_timeout(ask), at=ask.at,
-        kind=ask.ask.kind, call=call,
-    ))
+        options=options, questions=_questions(ask.ask), timeout=_timeout(ask), at=ask.at, kind=ask.ask.kind, call=call,
+    )
 
 
 def rollback_options(ask: m.RollbackAsk, *, objects: bool) -> list[JsonValue]:
@@ -70,19 +73,19 @@ def _call_text(call: m.ToolCall) -> str:
     return f"{call.name} {orjson.dumps(call.input).decode()}"
 
 
-def _questions(table: DialectTable, ask: m.AnyAsk) -> list[object] | None:
+def _questions(ask: m.AnyAsk) -> list[QuestionBody] | None:
     if not isinstance(ask, m.QuestionAsk):
         return None
-    return [_question(table, number, question) for number, question in enumerate(ask.questions)]
+    return [_question(number, question) for number, question in enumerate(ask.questions)]
 
 
-def _question(table: DialectTable, number: int, question: m.Question) -> object:
+def _question(number: int, question: m.Question) -> QuestionBody:
     kind = "text_input" if not question.options else "multiple_choice" if question.multi_select else "single_choice"
-    return spell(table, QuestionBody(
+    return QuestionBody(
         id=str(number), question=question.question, header=question.header, type=kind,
         options=[choice.label for choice in question.options],
         descriptions=[choice.description or "" for choice in question.options],
-    ))
+    )
 
 
 def _timeout(ask: m.OpenAsk) -> int | None:

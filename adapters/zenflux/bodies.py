@@ -195,7 +195,7 @@ class ConfirmationBody(Body, frozen=True, kw_only=True):
     question: str
     description: str
     options: Sequence[Any]
-    questions: Sequence[Any] | None
+    questions: Sequence["QuestionBody"] | None
     timeout: int | None
     kind: str
     call: m.ToolCall | None
@@ -279,7 +279,7 @@ class RunBody(Body, frozen=True, kw_only=True):
     status: str
     error: TroubleBody | None
     usage: UsageBody
-    pending: Sequence[Any]
+    pending: Sequence[ConfirmationBody]
 
 
 class StopBody(Body, frozen=True, kw_only=True):

@@ -10,9 +10,12 @@ from gateway.yaml_positions import NodePath
 SPLICE, MERGE = "...", "<<"
 """`...: $name` puts the members of a value here; `<<: *anchor` is YAML's own way to repeat what is written."""
 WIRE, BODY = "wire", "body"
-EACH, AS = "each", "as"
-"""Filters that name a row of `objects`: `each agent` is a list of such objects, `as agent` is one."""
-_NAME, _STEPS, _ROW = r"\$([a-z_]\w*)", r"((?:\.\w+)*)", rf"(?:{EACH}|{AS})\s+[\w.@]+"
+EACH, FITTING, AS = "each", "fitting", "as"
+"""Filters that name a row of `objects`: `each agent` is a list of such objects, `as agent` is one.
+
+Of the list of `fitting agent`, what is no such object is passed over when it is read.
+"""
+_NAME, _STEPS, _ROW = r"\$([a-z_]\w*)", r"((?:\.\w+)*)", rf"(?:{EACH}|{FITTING}|{AS})\s+[\w.@]+"
 _SLOT = re.compile(rf"{_NAME}{_STEPS}((?:\s*\|\s*(?:{_ROW}|[\w@]+))*)\s*")
 
 ReportProblem = Callable[[NodePath, str], None]

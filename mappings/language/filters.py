@@ -14,7 +14,7 @@ import orjson
 import gateway.model as m
 from gateway.json_values import EncodedArray, read_exact_json
 
-from .expressions import AS, EACH
+from .expressions import AS, EACH, FITTING
 
 Filter = Callable[[Any], Any]
 ANY_OTHER = "*"
@@ -193,7 +193,7 @@ def write_word(words: Mapping[str, Any]) -> Filter:
 
 
 def row_filters(rows: Mapping[str, Callable[[Any, Any, Any], Any]], names: Iterable[str]) -> dict[str, Filter]:
-    """`each row` and `as row` for every row of `objects`; what is encoded already stays as it is."""
+    """`each row`, `fitting row` and `as row` for every row of `objects`; what is encoded already stays as it is."""
 
     def write(name: str) -> tuple[Filter, Filter]:
         def as_row(value: Any) -> Any:
@@ -207,6 +207,7 @@ def row_filters(rows: Mapping[str, Callable[[Any, Any, Any], Any]], names: Itera
     found: dict[str, Filter] = {}
     for name in names:
         found[f"{EACH} {name}"], found[f"{AS} {name}"] = write(name)
+        found[f"{FITTING} {name}"] = found[f"{EACH} {name}"]
     return found
 
 

@@ -30,12 +30,16 @@ class ObjectDecoder:
         return self._choose({DATA: body}) is not None
 
 
-def read_each(read: Callable[[Any], Any], bodies: Any) -> list[Any]:
-    """The bindings of each body of a list. Raises `UnreadableBody` with the number of the body that is wrong."""
+def read_each(read: Callable[[Any], Any], bodies: Any, *, is_lenient: bool = False) -> list[Any]:
+    """The bindings of each body of a list. Raises `UnreadableBody` with the number of the body that is wrong.
+
+    If the list is read leniently, a body that is wrong is passed over.
+    """
     found: list[Any] = []
     for number, body in enumerate(bodies):
         try:
             found.append(read(body))
         except UnreadableBody as error:
-            raise error.within((DATA, number)) from None
+            if not is_lenient:
+                raise error.within((DATA, number)) from None
     return found

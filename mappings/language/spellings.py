@@ -93,7 +93,8 @@ class SpellingCompiler:
         node, scope = self._draft.objects[name], object_reading_scope(name, self._vocabulary, self._draft)
         found = [*_body_places(node), *_slots_among(self._draft.other_objects.get(name, ()))]
         readers = self._readers(name, found, scope, is_frame=False)
-        return Spelling(name, "", _constants(found), None, readers, _object_at(node))
+        is_bare = any(isinstance(other, Slot) for other in self._draft.other_objects.get(name, ()))
+        return Spelling(name, "", _constants(found), None, readers, None if is_bare else _object_at(node))
 
     def message_spelling(self, name: str, row: InputTemplate, wire: Node) -> Spelling:
         """What a client sends; the fields that its command cannot do without must be there."""

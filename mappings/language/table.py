@@ -15,7 +15,7 @@ from .compile import ExpressionCompiler, Getter
 from .content_decoder import ContentDecoder
 from .encoder import FrameEncoder, compile_cue, frame_segments, framing_problem
 from .explanation import Explainer, Explanation
-from .expressions import AS, EACH, Node, wrap_in_envelope
+from .expressions import AS, EACH, FITTING, Node, wrap_in_envelope
 from .features import SupportLevel
 from .filters import (
     ANY_OTHER,
@@ -207,14 +207,15 @@ class Table:
                  for name in self._words if (enum := MODEL_ENUMS.get(name.partition("@")[0]))}
         compiler = SpellingCompiler(self._draft, self._vocabulary, {**INVERSES, **words})
         self._content = ContentDecoder([*compiler.parts()])
-        rows = {f"{EACH} {name}": ("list", self._reader_of_each(name)) for name in self._draft.objects}
+        rows = {f"{word} {name}": ("list", self._reader_of_each(name, is_lenient=word == FITTING))
+                for name in self._draft.objects for word in (EACH, FITTING)}
         rows |= {f"{AS} {name}": ("object", partial(self.read_object, name)) for name in self._draft.objects}
         return {**INVERSES, **words, **rows, CONTENT_FILTER: ("content", self._content.content),
                 PARTS_FILTER: ("content", self._content.parts)}
 
-    def _reader_of_each(self, name: str) -> Filter:
+    def _reader_of_each(self, name: str, *, is_lenient: bool) -> Filter:
         def read(bodies: Any) -> Any:
-            return read_each(partial(self.read_object, name), bodies)
+            return read_each(partial(self.read_object, name), bodies, is_lenient=is_lenient)
 
         return read
 

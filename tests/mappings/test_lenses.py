@@ -16,7 +16,7 @@ from mappings.language import Table, builtin_table
 from mappings.language.check import COMMANDS_BY_KIND
 from mappings.language.compile import ExpressionCompiler
 from mappings.language.encoder import Framing
-from mappings.language.expressions import EACH, Node, Slot, nested_row, slots, wrap_in_envelope
+from mappings.language.expressions import AS, Node, Slot, nested_row, slots, wrap_in_envelope
 from mappings.language.filters import to_builtins, to_json
 from mappings.language.frame_decoder import BindingReader, Spelling
 from mappings.language.scopes import MODEL_ENUMS, extra_scope
@@ -50,7 +50,7 @@ def values_of(slot: Slot, reader: BindingReader, table: Table) -> st.SearchStrat
     for name in slot.filters:
         if (inner := nested_row(name)) is not None:
             rows = st.deferred(lambda row=inner[1]: object_values(table, row).map(nested))
-            return st.lists(rows, max_size=2) if inner[0] == EACH else rows
+            return st.lists(rows, max_size=2) if inner[0] != AS else rows
         if name in ("iso", "naive", "ms"):
             return MOMENTS
         if name == "json":
@@ -187,10 +187,25 @@ def test_every_body_is_read_as_it_was_written(dialect: Dialect) -> None:
         readers, body = table._spellings.object_spelling(name).readers, plain(table.object(name, **nested(flat)))
         found = table.read_object(name, body)
         of_others = {key: bound(found, key) for one in readers if (key := (one.name, *one.steps)) not in flat}
-        assert plain(found) == plain(read_bindings({**flat, **of_others}, readers))
+        assert says(plain(found), plain(read_bindings({**flat, **of_others}, readers)), body)
         assert all(is_written(value, body) for value in of_others.values()), "nothing is made up"
 
     check()
+
+
+def says(found: Any, told: Any, body: Any) -> bool:
+    """Whether what was read is what was told; rows in lists may bind further names, of what is written in the body."""
+    if isinstance(found, list) and isinstance(told, list) and len(found) == len(told):
+        return all(says(_without_others(one, other, body), other, body) for one, other in zip(found, told, strict=True))
+    if isinstance(found, dict) and isinstance(told, dict) and found.keys() == told.keys():
+        return all(says(found[key], told[key], body) for key in found)
+    return bool(found == told)
+
+
+def _without_others(found: Any, told: Any, body: Any) -> Any:
+    if not isinstance(found, dict) or not isinstance(told, dict):
+        return found
+    return {key: value for key, value in found.items() if key in told or not is_written(value, body)}
 
 
 @pytest.mark.parametrize("dialect", EVERY_DIALECT, ids=lambda dialect: dialect.name)

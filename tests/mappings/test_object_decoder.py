@@ -10,14 +10,14 @@ from mappings.language import FEATURES, ObjectDecoder, UnreadableFrame, Vocabula
 
 OBJECTS = {
     "letter": ("id", "at", "role", "rest"), "letter.sealed": ("id", "seal"), "wrapped": ("inner", "note"),
-    "answer": ("content",),
+    "answer": ("content",), "mail": ("letters", "labels"), "mail.strict": ("letters",), "label": ("word",),
 }
 TABLE = """
 dialect: small
 spec: "1"
 enums:
   role: { user: person, "*": machine }
-types: { id: id!, letter: { role: text? } }
+types: { id: id!, letter: { role: text? }, label: { word: "text?" } }
 parts:
   text: { type: text, text: $text }
   thinking: []
@@ -33,6 +33,9 @@ objects:
   letter.sealed: { kind: sealed, id: $id, seal: $seal }
   wrapped: { ...: $inner, _note: $note }
   answer: $content | content
+  mail: { letters: $letters | fitting letter.sealed, labels: $labels | each label }
+  mail.strict: { letters: $letters | each letter.sealed }
+  label: { word: $word, also: [ { wire: $word, of: those who write it alone } ] }
 """
 
 
@@ -75,3 +78,23 @@ def test_constants_tell_rows_apart_and_otherwise_the_first_is_read(tmp_path: Pat
 def test_what_cannot_be_read_is_refused(tmp_path: Path, body: Any, words: str) -> None:
     with pytest.raises(UnreadableFrame, match=words):
         reader(tmp_path, "letter").read(body)
+
+
+# -- lists ------------------------------------------------------------------------------------------------------------
+
+LETTERS = [{"id": "a", "seal": 1}, {"id": 5}, "no letter", {"id": "b"}]
+
+
+def test_of_a_list_that_may_have_others_those_that_fit_are_read(tmp_path: Path) -> None:
+    read = reader(tmp_path, "mail").read({"letters": LETTERS})
+    assert read["letters"] == [{"id": "a", "seal": 1}, {"id": "b", "seal": None}]
+
+
+def test_of_any_other_list_each_must_fit(tmp_path: Path) -> None:
+    with pytest.raises(UnreadableFrame, match=r"'letters\.1\.id' should be a text that is not empty"):
+        reader(tmp_path, "mail.strict").read({"letters": LETTERS})
+
+
+def test_a_row_that_others_write_as_a_bare_value_is_read_from_one(tmp_path: Path) -> None:
+    read = reader(tmp_path, "mail").read({"labels": [{"word": "x"}, "y", 5, None, {}]})
+    assert [one["word"] for one in read["labels"]] == ["x", "y", None, None, None]

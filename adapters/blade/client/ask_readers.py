@@ -5,34 +5,24 @@ from typing import Any
 
 import gateway.model as m
 from adapters.blade import asks
-from gateway.client import text
+from mappings.language import Bindings
 
 from .readers import read
 
 
 def read_questions(arguments: dict[str, Any], call_name: str) -> tuple[m.Question, ...]:
     """The questions of a call; a call without questions waits for an answer all the same."""
-    listed = read("arguments.asked", arguments)["questions"] or ()
-    found = [_read_question(one) for one in listed if isinstance(one, dict)]
+    found = [_question(told) for told in read("arguments.asked", arguments)["questions"] or ()]
     return tuple(found) or (m.Question(question=f"{call_name} waits for an answer."),)
 
 
-def _read_question(asked: dict[str, Any]) -> m.Question:
-    told = read("question", asked)
-    question = told["question"]
-    return m.Question(
-        question=question["question"] or "", header=question["header"],
-        options=tuple(_read_choice(one) for one in told["options"] or ()),
-        multi_select=question["multi_select"] is True,
-    )
-
-
-def _read_choice(option: Any) -> m.Choice:
+def _question(told: Bindings) -> m.Question:
     """Picks go by number, so that every choice keeps its place, whatever it looks like."""
-    if not isinstance(option, dict):
-        return m.Choice(label=text(option))
-    told = read("choice", option)["choice"]
-    return m.Choice(label=told["label"] or "", description=told["description"])
+    return m.Question(
+        question=told["question"] or "", header=told["header"], multi_select=told["multi_select"] is True,
+        options=tuple(m.Choice(label=one["label"] or "", description=one["description"])
+                      for one in told["options"] or ()),
+    )
 
 
 def guess_ask(questions: tuple[m.Question, ...], call: m.ToolCall, waiting: Sequence[m.ToolCall]) -> m.AnyAsk:

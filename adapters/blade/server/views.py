@@ -40,12 +40,12 @@ OBJECTS: dict[str, tuple[str, ...] | type[object]] = {
     "file.sent": ("name", "data"),
     "result.meta": ("result", "meta"),
     "result.content": ("content",),
-    "memory_ref": ("id", "preview", "skill"),
-    "question": ("question", "options"),
-    "choice": ("choice",),
+    "memory_ref": ("id", "content_preview", "skill_name"),
+    "question": m.Question,
+    "choice": m.Choice,
     "arguments.asked": ("questions", "source"),
     "arguments.given": ("input", "source"),
-    "source": ("loop",),
+    "source": ("loop_id", "title"),
     "pause": ("call", "arguments"),
     "answer.text": ("text",),
     "answer.schema": ("value", "fields", "schema"),
@@ -91,7 +91,7 @@ def turn_body(table: DialectTable, turn: TurnEntry) -> Any:
         "started_at": turn.started_at,
         "context_window": turn.context_window,
         "fork": turn.loop.fork,
-        "memory_refs": None if turn.memory_refs is None else memory_refs(table, turn.memory_refs),
+        "memory_refs": memory_refs(turn.memory_refs),
     }
     summed = turn.compaction
     if summed is None:
@@ -123,11 +123,11 @@ def _call_names(call: TurnCall) -> dict[str, Any]:
     return {"id": call.id, "name": call.name, "title": call.title or call.name}
 
 
-def memory_refs(table: DialectTable, refs: Any) -> list[Any] | None:
+def memory_refs(refs: Any) -> list[dict[str, Any]] | None:
     """Blade's memories have numbers; a memory with another id gets a stable number."""
     if not isinstance(refs, list):
         return None
-    return [table.object("memory_ref", id=_number(ref.get("id")), preview=_preview(ref), skill=ref.get("skill_name"))
+    return [{"id": _number(ref.get("id")), "content_preview": _preview(ref), "skill_name": ref.get("skill_name")}
             for ref in refs if isinstance(ref, dict)]
 
 
@@ -151,18 +151,11 @@ def call_fields(table: DialectTable, call: TurnCall) -> dict[str, Any]:
 
 def arguments(table: DialectTable, call: TurnCall) -> Any:
     """The input of a call; a call that asks a person names its loop."""
-    source = table.object("source", loop=call.loop) if call.loop else None
     if call.questions is not None:
-        asked = [question_body(table, one) for one in call.questions]
-        return table.object("arguments.asked", questions=asked, source=source)
+        return table.object("arguments.asked", questions=call.questions, source=call.loop or None)
     if call.name == ASK_TOOL:
-        return table.object("arguments.given", input=call.input, source=source)
+        return table.object("arguments.given", input=call.input, source=call.loop or None)
     return call.input
-
-
-def question_body(table: DialectTable, asked: m.Question) -> Any:
-    options = [table.object("choice", choice=choice) for choice in asked.options]
-    return table.object("question", question=asked, options=options)
 
 
 def result(table: DialectTable, call: TurnCall) -> Any:

@@ -195,7 +195,7 @@ def _needs_own_tools(settings: m.Settings) -> bool:
 
 
 def _toolset(tools: Mapping[str, m.Permission]) -> Any:
-    configs = [CAS.spell(ToolConfigBody(name=name, enabled=True, policy=POLICY_WORDS[permission]))
+    configs = [ToolConfigBody(name=name, enabled=True, policy=POLICY_WORDS[permission])
                for name, permission in tools.items()]
     return CAS.spell(ToolsetBody(names=[*tools], configs=configs))
 
@@ -233,8 +233,7 @@ def _tools(toolset: dict[str, Any]) -> list[m.AgentTool]:
     if kind_of_tool(toolset) != ToolsetBody.row:
         return []
     told = CAS.read(ToolsetBody.row, toolset, "an agent")
-    found = [CAS.read(ToolConfigBody.row, one, "an agent") for one in told["configs"] or () if isinstance(one, dict)]
-    configs = {config["name"]: config for config in found}
+    configs = {config["name"]: config for config in told["configs"] or ()}
     names = told["names"] or [name for name, config in configs.items() if config["enabled"] is not False]
     return [
         m.AgentTool(spec=m.ToolSpec(name=name), permission=POLICIES.get(

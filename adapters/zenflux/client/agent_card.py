@@ -3,19 +3,18 @@
 from typing import Any
 
 import gateway.model as m
-from adapters.zenflux.bodies import ModelBody, ToolSchemaBody
 from gateway.client import NOT_SERVED_STATUSES, HttpClient, suppress_statuses
 from mappings.language import Bindings
 
-from .readers import read_bodies, unwrap
+from .readers import read_list, unwrap
 
 CAPABILITIES = m.AgentCapabilities(images=("http", "data"), client_tools=False)
 
 
 async def fetch_agent_card(upstream: HttpClient, agent: str | None, otherwise: str) -> m.AgentCard:
     """The chosen agent, or else the first one."""
-    agents = read_bodies("agent.summary", "list.agents", await fetch_data(upstream, "/agents"))
-    models = read_bodies(ModelBody.row, "list.models", await fetch_data(upstream, "/models"))
+    agents = read_list("list.agents", await fetch_data(upstream, "/agents"))
+    models = read_list("list.models", await fetch_data(upstream, "/models"))
     chosen = next((one for one in agents if agent in (None, *_names(one))), None)
     name = agent or next(iter(_names(chosen)), "") or next((n for one in models for n in _agents(one)), "")
     model = chosen["model"] if chosen else None
@@ -36,7 +35,7 @@ async def fetch_data(upstream: HttpClient, path: str) -> Any:
 
 async def _tools(upstream: HttpClient) -> list[m.AgentTool]:
     """As they are declared to a model."""
-    told = read_bodies(ToolSchemaBody.row, "list.tools", await fetch_data(upstream, "/tools/schemas"))
+    told = read_list("list.tools", await fetch_data(upstream, "/tools/schemas"))
     return [
         m.AgentTool(spec=m.ToolSpec(
             name=one["name"], description=one["description"] or "", parameters=one["parameters"] or {}))

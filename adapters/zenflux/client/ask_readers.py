@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 import gateway.model as m
 from adapters.zenflux.asks import APPROVE, REJECT, AskRef
-from adapters.zenflux.bodies import ChoiceBody, ConfirmationBody, OpenConfirmation, QuestionBody
+from adapters.zenflux.bodies import ConfirmationBody, OpenConfirmation, QuestionBody
 from gateway.json_values import JsonObject
 from mappings.language import Bindings
 
@@ -58,30 +58,26 @@ def _call_of(asked: Bindings, calls: Calls) -> m.ToolCall | None:
     return named[-1] if named else None
 
 
-def _questions(body: Any, forms: list[Any] | None) -> tuple[tuple[m.Question, ...], tuple[str, ...]]:
+def _questions(body: Any, forms: list[Bindings] | None) -> tuple[tuple[m.Question, ...], tuple[str, ...]]:
     """A request without a list of questions is a question itself."""
-    told = [read_body(QuestionBody.row, one) for one in forms or [body]]
+    told = forms or [read_body(QuestionBody.row, body)]
     ids = tuple(one["id"] or str(number) for number, one in enumerate(told)) if forms else ()
     return tuple(map(_question, told)), ids
 
 
 def _question(form: Bindings) -> m.Question:
-    choices, about = [_choice(one) for one in form["options"] or ()], form["descriptions"] or ()
-    described = [
-        replace(choice, description=words) if isinstance(words, str) and words else choice
-        for choice, words in zip(choices, [*about, *[None] * len(choices)], strict=False)
-    ]
+    options, about = form["options"] or (), form["descriptions"] or ()
+    choices = zip(options, form["choices"] or (), [*about, *[None] * len(options)], strict=False)
     return m.Question(
-        question=form["question"] or "?", options=tuple(described), header=form["header"],
+        question=form["question"] or "?", options=tuple(_choice(*one) for one in choices), header=form["header"],
         multi_select=any(said in MULTIPLE_CHOICE_TYPES for said in (form["type"], form["form"])),
     )
 
 
-def _choice(option: Any) -> m.Choice:
-    if isinstance(option, str):
-        return m.Choice(label=option)
-    told = read_body(ChoiceBody.row, option)
-    return m.Choice(label=told["label"] or msgspec.json.encode(option).decode(), description=told["description"])
+def _choice(option: Any, told: Bindings, about: Any) -> m.Choice:
+    """An option that has no label is shown as it is."""
+    label = option if isinstance(option, str) else told["label"] or msgspec.json.encode(option).decode()
+    return m.Choice(label=label, description=about if isinstance(about, str) and about else told["description"])
 
 
 # -- long and failed runs ---------------------------------------------------------------------------------------------

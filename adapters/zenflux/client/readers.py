@@ -4,9 +4,8 @@ from typing import Any
 
 import gateway.model as m
 from adapters.zenflux.bodies import ReplyBody
-from gateway.client import members, objects
+from gateway.client import members
 from gateway.errors import BackendFailed
-from gateway.json_values import JsonObject
 from mappings.language import Bindings, ServerTable
 
 ZENFLUX = ServerTable("adapters.zenflux", "json", "sse")
@@ -46,15 +45,12 @@ def unwrap(body: Any) -> Any:
     return reply["flat"] if reply["data"] is None else reply["data"]
 
 
-def read_list(row: str, data: Any) -> list[JsonObject]:
-    """The objects of a list, which may be bare or under its name."""
-    return objects(ZENFLUX.read(row, data)["items"] if isinstance(data, dict) else data)
+def read_list(row: str, data: Any) -> list[Bindings]:
+    """The bindings of the bodies of a list, which may be bare or under its name; empty for what is no list."""
+    found: list[Bindings] | None = ZENFLUX.read(row, data)["items"]
+    return found or []
 
 
 def read_body(row: str, body: Any) -> Bindings:
     """The bindings of a body; what is no object has none of its members."""
     return ZENFLUX.read(row, members(body))
-
-
-def read_bodies(row: str, listed: str, data: Any) -> list[Bindings]:
-    return [read_body(row, one) for one in read_list(listed, data)]

@@ -26,7 +26,7 @@ from gateway.ports import (
 from mappings.language import Bindings
 
 from . import agent_card
-from .readers import read_bodies, read_body, unwrap
+from .readers import read_body, read_list, unwrap
 from .requests import CLIENT_USER, CONFIRMATION, HttpCall, deliver_answer, message_body, send_call
 from .turn_stream import RemoteRun, TurnStream
 
@@ -84,7 +84,7 @@ class Remote:
     async def _conversations(self, limit: int, offset: int) -> Sequence[RemoteSession]:
         query = {"user_id": CLIENT_USER, "limit": str(limit), "offset": str(offset)}
         told = unwrap(await self._upstream.json("GET", "/conversations", query=query))
-        return [*map(_remote_session, read_bodies(ConversationBody.row, "list.conversations", told))]
+        return [*map(_remote_session, read_list("list.conversations", told))]
 
     async def join(self, session_id: str) -> RemoteSession:
         told = unwrap(await self._upstream.json("GET", f"/conversations/{quote(session_id, safe='')}"))

@@ -6,7 +6,7 @@ from typing import Any
 from uuid import uuid4
 
 from adapters.zenflux.asks import AskRef, decode_ref
-from adapters.zenflux.bodies import ConfirmationBody, MessageBody, RequestFrame, ResponseFrame, ResumeBody, SessionBody
+from adapters.zenflux.bodies import RequestFrame, ResponseFrame, ResumeBody, SessionBody
 from gateway.client import (
     RETRYABLE_ERRORS,
     HttpClient,
@@ -23,7 +23,7 @@ from mappings.language import Bindings
 
 from .agent_card import fetch_data
 from .decoder import Decoder, read_event
-from .readers import ZENFLUX, RunEvent, read_bodies, read_body, unwrap
+from .readers import ZENFLUX, RunEvent, read_body, read_list, unwrap
 
 PENDING = "/human-confirmation/pending"
 MAX_MESSAGES_SEARCHED = 5
@@ -226,7 +226,7 @@ class TurnStream:
         """The open asks, of a run or of all."""
         query = {"session_id": run_id} if run_id else None
         told = unwrap(await self._upstream.json("GET", PENDING, query=query))
-        found = read_bodies(ConfirmationBody.row, "list.pending", told)
+        found = read_list("list.pending", told)
         return [one for one in found if run_id in ("", one["run_id"] or run_id)]
 
     async def _find(self, run: RemoteRun) -> str | None:
@@ -237,7 +237,7 @@ class TurnStream:
         path = f"/conversations/{run.session_id}/messages"
         query = {"limit": str(MAX_MESSAGES_SEARCHED), "order": "desc"}
         told = unwrap(await self._upstream.json("GET", path, query=query))
-        found = read_bodies(MessageBody.row, "list.messages", told)
+        found = read_list("list.messages", told)
         messages = sorted(found, key=lambda one: one["at"] or 0.0)  # servers differ in what desc means
         runs = [one["run_id"] for one in messages]
         newest = next((run for run in reversed(runs) if run), "")
@@ -245,7 +245,7 @@ class TurnStream:
 
     async def running(self, session_id: str) -> str | None:
         """The running run of a conversation, if the server names it."""
-        active = read_bodies(SessionBody.row, "list.sessions", await fetch_data(self._upstream, "/sessions"))
+        active = read_list("list.sessions", await fetch_data(self._upstream, "/sessions"))
         return next((one["run_id"] for one in active if one["session_id"] == session_id), None)
 
 

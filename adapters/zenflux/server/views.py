@@ -9,7 +9,7 @@ import orjson
 from aiohttp import web
 
 import gateway.model as m
-from adapters.zenflux.asks import confirmation_body
+from adapters.zenflux.asks import confirmation
 from adapters.zenflux.bodies import (
     ConversationBody,
     FileBody,
@@ -108,7 +108,7 @@ def run_body(table: DialectTable, view: m.SessionView, run_id: str) -> Any:
         usage=UsageBody(**usage_names(
             usage, llm_calls=len(said), model=(said[-1].model or "") if said else "", latency=latency,
         )),
-        pending=[confirmation_body(table, ask, view.session_id) for ask in view.asks.values() if ask.turn_id == run_id],
+        pending=[confirmation(ask, view.session_id) for ask in view.asks.values() if ask.turn_id == run_id],
     ))
 
 
