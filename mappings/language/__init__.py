@@ -1,11 +1,12 @@
 """The language of the tables: it reads, checks and compiles them."""
 
+from .binding_reader import UnreadableBody
 from .bodies import Body, rows_of
 from .encoder import NO_BINDINGS, FrameEncoder
 from .explanation import ExplainedCue, ExplainedEvent, ExplainedFrame, Explanation, Loss
 from .features import FEATURES, Feature, SupportLevel, feature_of
 from .filters import UnknownWord
-from .frame_decoder import DecodedFrame, FrameDecoder, UnreadableBody, UnreadableFrame
+from .frame_decoder import DecodedFrame, FrameDecoder, UnreadableFrame
 from .json_schema import schema_text
 from .load import builtin_path, builtin_table, load_table
 from .object_decoder import ObjectDecoder

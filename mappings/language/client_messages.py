@@ -7,12 +7,13 @@ import msgspec
 
 import gateway.model as m
 
+from .binding_reader import DATA, UnreadableBody
 from .check import COMMANDS_BY_KIND
 from .compile import ExpressionCompiler, Getter
 from .content_decoder import make_struct
 from .expressions import Constant, slots
 from .filters import Filter
-from .frame_decoder import DATA, Spelling, SpellingReader, UnreadableBody, has_constants
+from .frame_decoder import Spelling, SpellingReader, has_constants
 from .reader_code import compile_check
 from .scopes import command_scope
 from .shape import InputTemplate

@@ -11,7 +11,8 @@ from msgspec import Struct
 
 import gateway.model as m
 
-from .frame_decoder import DATA, Spelling, SpellingReader, UnreadableBody
+from .binding_reader import DATA, UnreadableBody
+from .frame_decoder import Spelling, SpellingReader
 from .scopes import BASE64, PART_TYPES, union_members
 
 FILE = m.FilePart.__struct_config__.tag

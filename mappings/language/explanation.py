@@ -17,10 +17,11 @@ import gateway.model as m
 from gateway.ports import Framing
 from gateway.yaml_positions import NodePath, YamlDocument
 
+from .binding_reader import WirePath, dotted
 from .expressions import Constant, Node, Object, Slot, slots
 from .features import FEATURES
 from .filters import ANY_OTHER
-from .frame_decoder import Spelling, WirePath, dotted
+from .frame_decoder import Spelling
 from .scopes import EVENT_CUES, MODEL_ENUMS
 from .shape import FrameTemplate, ParsedTable
 from .spellings import SpellingCompiler

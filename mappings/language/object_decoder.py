@@ -3,7 +3,8 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .frame_decoder import DATA, DecodedFrame, Spelling, SpellingReader, UnreadableBody, choose_row, told_apart
+from .binding_reader import DATA, UnreadableBody
+from .frame_decoder import DecodedFrame, Spelling, SpellingReader, choose_row, told_apart
 
 
 class ObjectDecoder:

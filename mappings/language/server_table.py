@@ -11,8 +11,9 @@ from gateway.errors import BackendFailed
 from gateway.field_errors import describe_struct_error
 from gateway.ports import Framing
 
+from .binding_reader import UnreadableBody
 from .bodies import Body
-from .frame_decoder import FrameDecoder, UnreadableBody
+from .frame_decoder import FrameDecoder
 from .load import builtin_table
 from .table import Table
 

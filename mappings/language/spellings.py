@@ -12,26 +12,21 @@ from gateway.field_errors import describe_struct_error
 from gateway.ports import Framing
 from gateway.yaml_positions import NodePath
 
-from .check import COMMANDS_BY_KIND, SSE_SUFFIX, object_reading_scope, reading_scope
-from .expressions import BODY, WIRE, Constant, Node, Object, Slot
-from .filters import Filter
-from .frame_decoder import (
+from .binding_reader import (
     DATA,
     NAME,
     BindingReader,
-    BodyPlace,
-    EnvelopeForm,
-    Mark,
-    Marks,
     Place,
     Source,
-    Spelling,
     UnfitValue,
     WirePath,
-    confusable,
     is_placeholder,
     places,
 )
+from .check import COMMANDS_BY_KIND, SSE_SUFFIX, object_reading_scope, reading_scope
+from .expressions import BODY, WIRE, Constant, Node, Object, Slot
+from .filters import Filter
+from .frame_decoder import BodyPlace, EnvelopeForm, Mark, Marks, Spelling, confusable
 from .scopes import (
     PART_TYPES,
     Scope,

@@ -94,10 +94,11 @@ class TurnDecoder:
 
     def patch(self, cue: str, given: Bindings) -> list[DecodedItem]:
         """A change of a turn, which may come with the whole turn; `PATCH_NAMES` are read of each."""
-        turn_id, loop_id, body = (given.pop(name) for name in PATCH_NAMES)
+        turn_id, loop_id, body = given.pop("turn_id"), given.pop("loop_id"), given.pop("turn")
         turn = self._loops.turns.get(turn_id)
         if turn is not None and turn_id not in self._ignored:
-            return [*PATCHES[cue](self, turn, body, **given)]
+            changed: list[DecodedItem] = PATCHES[cue](self, turn, body, **given)
+            return changed
         whole = turn_reader().decode(body) if body else None
         turn_id = _name_of({"turn_id": turn_id} if turn_id or whole is None else whole.bindings, "a patch")
         if turn_id in self._ignored or (whole is not None and self._is_ignored(turn_id, *whole)):
