@@ -26,21 +26,27 @@ def suite() -> Suite:
         health,
         lifecycle,
         management,
+        memories,
         messages,
         models,
         paging,
         responses,
         sessions,
+        settings,
+        skill_details,
+        skills,
+        tasks,
         types,
     )
     from conformance.zenflux.examination import opening
     from conformance.zenflux.profile import ZenfluxProfile
 
     on_the_socket = (frames, responses, connection, envelope, lifecycle, events, messages, blocks, extras, types)
-    over_http = (chat, sessions, conversations, paging, confirmations, files, models, health, agents, management)
+    over_http = (chat, sessions, conversations, paging, confirmations, files, models, health)
+    managed = (agents, skills, skill_details, settings, memories, tasks, management)
     return Suite(
         catalogue=read_catalogue(HERE / "requirements.yaml"),
-        cases=collect((*on_the_socket, *over_http)),
+        cases=collect((*on_the_socket, *over_http, *managed)),
         profile_model=ZenfluxProfile,
         default_profile=HERE / "profile.yaml",
         opening=opening,

@@ -1,9 +1,11 @@
 """What a server lists of one user's, so that it can be cleared away even where the server did not say what it made."""
 
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from conformance.kit.expect import Failed
-from conformance.kit.http import HttpClient
+from conformance.kit.http import HttpClient, Reply
 from conformance.zenflux.answer import listed
 
 MOST = "100"
@@ -25,3 +27,24 @@ async def _items(http: HttpClient, path: str, query: dict[str, str], name: str) 
         return listed(body.get("data") if isinstance(body, dict) else body, name)
     except Failed:
         return []
+
+
+@dataclass(frozen=True)
+class Undo:
+    """A request after which something that a case has made is gone."""
+
+    what: str
+    method: str
+    path: str
+    json: Any = ...
+
+
+async def undo_all(http: HttpClient, base: str, undos: Sequence[Undo], is_done: Callable[[Reply], bool]) -> None:
+    """Undo one thing after the other; whatever cannot be undone is told in the transcript as left behind."""
+    http.transcript.left += [undo.what for undo in undos]
+    for undo in undos:
+        try:
+            if is_done(await http.ask(undo.method, base + undo.path, undo.json)):
+                http.transcript.left.remove(undo.what)
+        except Failed as error:
+            http.transcript.remark(f"clearing away: {error}")

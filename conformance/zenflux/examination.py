@@ -14,7 +14,7 @@ from conformance.kit.schemas import Schemas
 from conformance.kit.sse import ServerEvent
 from conformance.kit.websocket import connect
 from conformance.zenflux.answer import Answer, wrapped
-from conformance.zenflux.clearing import belongings
+from conformance.zenflux.clearing import Undo, belongings, undo_all
 from conformance.zenflux.line import ENDPOINT, Line
 from conformance.zenflux.profile import ZenfluxProfile
 from conformance.zenflux.run import Run
@@ -38,6 +38,7 @@ class ZenfluxExamination:
         self._sessions: dict[str, None] = {}
         self._uploads: list[str] = []
         self._made: dict[str, None] = {}
+        self.undos: dict[str, Undo] = {}
         self.is_troubled = False
 
     @property
@@ -83,10 +84,10 @@ class ZenfluxExamination:
         self._conversations[made["id"]] = None
         return made
 
-    async def post_form(self, path: str, fields: Mapping[str, str | Upload]) -> Answer:
+    async def post_form(self, path: str, fields: Mapping[str, str | Upload], **query: str) -> Answer:
         """The answer to a form."""
         filled = form(fields)
-        answer = await self.ask("POST", path, body=filled.body, content_type=filled.content_type)
+        answer = await self.ask("POST", path, body=filled.body, content_type=filled.content_type, query=query)
         if path == UPLOADS and answer.is_done:
             data = answer.body["data"]
             self._uploads.append(f"the upload {data.get('file_id')}" if isinstance(data, dict) else "an upload")
@@ -190,6 +191,10 @@ class ZenfluxExamination:
         """There is nothing to delete at this path."""
         self._made.pop(path, None)
 
+    def undo(self, what: str, method: str, path: str, json: Any = ...) -> None:
+        """Keep in mind a request that undoes what is about to be done."""
+        self.undos[what] = Undo(what, method, path, json)
+
     async def _forgotten(self, places: list[str]) -> list[str]:
         """What this user has beside these, if something went wrong: then the server may not have said what it made."""
         found = await belongings(self.http, BASE, self.user) if self.is_troubled else []
@@ -198,6 +203,7 @@ class ZenfluxExamination:
     async def clear_away(self) -> None:
         """End the sessions, and delete the conversations and what was made, the latest first, one after the other."""
         self.http.transcript.left += self._uploads
+        await undo_all(self.http, BASE, [*self.undos.values()][::-1], _is_gone)
         paths = [f"/session/{name}" for name in self._sessions]
         paths += [f"/conversations/{name}" for name in self._conversations]
         paths += await self._forgotten(paths)

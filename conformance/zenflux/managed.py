@@ -3,13 +3,17 @@
 from typing import Any
 from uuid import uuid4
 
-from conformance.kit.expect import NotTestable
+from conformance.kit import expect
+from conformance.kit.expect import Failed, NotTestable, Unanswered
 from conformance.kit.http import Reply
-from conformance.zenflux.answer import Answer
+from conformance.zenflux.answer import Answer, listed
 from conformance.zenflux.examination import BASE, ZenfluxExamination
 
 FORBIDDEN = (401, 403)
 ABSENT = (404, 405, 501)
+BAD = (400, 422)
+"""A bad body; the specification says 400, and frameworks say 422 of all bodies alike."""
+UNKNOWN, TAKEN, TOO_LARGE = 404, 409, 413
 
 
 def own_name() -> str:
@@ -17,10 +21,15 @@ def own_name() -> str:
     return f"examined-{uuid4().hex[:12]}"
 
 
-async def manage(exam: ZenfluxExamination, method: str, path: str, json: Any = ..., **query: str) -> Answer:
-    """The wrapped answer to one call of the management, if the profile allows to call it."""
+def allowed(exam: ZenfluxExamination) -> None:
+    """NotTestable unless the profile allows to call the management."""
     if not exam.profile.management:
         raise NotTestable("the profile does not allow to call the management endpoints")
+
+
+async def manage(exam: ZenfluxExamination, method: str, path: str, json: Any = ..., **query: str) -> Answer:
+    """The wrapped answer to one call of the management, if the profile allows to call it."""
+    allowed(exam)
     return await exam.ask(method, path, json, query=query or None)
 
 
@@ -43,8 +52,7 @@ def granted(answer: Answer) -> bool:
 
 async def offered(exam: ZenfluxExamination, path: str) -> None:
     """NotTestable unless the server has the list that a group of calls is about."""
-    if not exam.profile.management:
-        raise NotTestable("the profile does not allow to call the management endpoints")
+    allowed(exam)
     reply = await exam.http.ask("GET", BASE + path)
     if reply.status in ABSENT or _code(reply) in ABSENT:
         raise NotTestable(f"the server does not offer {path} ({reply.status})")
@@ -67,3 +75,53 @@ def mentions(value: Any, word: str) -> bool:
 
 def _code(reply: Reply) -> Any:
     return reply.object().get("code") if reply.has() else reply.status
+
+# -- rows and their witnesses ------------------------------------------------------------------------------------------
+
+
+def is_taken(answer: Answer, *accepted: int) -> bool:
+    """Whether a call that must be there was carried out; failing unless it was, or was refused with one of these."""
+    codes = f" or to be one of {', '.join(map(str, accepted))}" if accepted else ""
+    is_there = answer.is_done or answer.code in accepted
+    expect.that(is_there, f"{answer.reply.asked} to succeed with code 200{codes}", answer.reply.told)
+    return answer.is_done
+
+
+def coded(answer: Answer, why: str, *codes: int) -> None:
+    """Expect a refusal with one of these codes; a call that is not there refuses everything alike."""
+    if answer.code in ABSENT and answer.code not in codes:
+        raise NotTestable(f"the server does not offer {answer.reply.asked} ({answer.code})")
+    wanted = " or ".join(map(str, codes))
+    expect.that(answer.code in codes, f"{answer.reply.asked} to be a {wanted}, because {why}", answer.reply.told)
+
+
+async def obtained(exam: ZenfluxExamination, method: str, path: str, json: Any = ..., **query: str) -> Any:
+    """The data of a call that succeeds; what it looks like cannot be examined if it does not."""
+    with expect.preparing(f"{method} {path}"):
+        return (await manage(exam, method, path, json, **query)).done()
+
+
+async def heard(exam: ZenfluxExamination, path: str, **query: str) -> Answer | None:
+    """What a witness says: the answer to a GET, if it is a success."""
+    allowed(exam)
+    try:
+        reply = await exam.http.ask("GET", BASE + path, query=query or None)
+    except Unanswered:
+        raise
+    except Failed:
+        return None
+    body = reply.object() if reply.has("code", "data") else {}
+    return Answer(reply, body) if isinstance(body.get("code"), int) and Answer(reply, body).is_done else None
+
+
+async def some_agent(exam: ZenfluxExamination) -> str | None:
+    """An agent that the server has: the one of the profile, or the first that it lists, if it can be read."""
+    if exam.profile.agent:
+        return exam.profile.agent
+    answer = await heard(exam, "/agents")
+    try:
+        agents = listed(answer.body["data"], "agents") if answer else []
+    except Failed:
+        return None
+    names = [agent.get("agent_id", agent.get("id")) for agent in agents]
+    return next((name for name in names if isinstance(name, str) and name), None)

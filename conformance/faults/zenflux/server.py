@@ -9,15 +9,19 @@ from conformance.faults.zenflux.chats import Chats
 from conformance.faults.zenflux.confirmations import Confirmations
 from conformance.faults.zenflux.conversations import Conversations
 from conformance.faults.zenflux.front import Front, Handler
+from conformance.faults.zenflux.memories import Memories
 from conformance.faults.zenflux.player import Player
 from conformance.faults.zenflux.resources import BASE, Resources
+from conformance.faults.zenflux.settings import Settings
+from conformance.faults.zenflux.skills import Skills
 from conformance.faults.zenflux.socket import Socket
 from conformance.faults.zenflux.state import Refusal, State
 from conformance.faults.zenflux.streams import Streams
+from conformance.faults.zenflux.tasks import Tasks
 from conformance.faults.zenflux.writer import Writer
 
 LARGEST = 4 * 1024 * 1024
-MANAGED = "/{kind:agents|skills|tools|settings|mem0|tasks|docs|realtime}{rest:.*}"
+MANAGED = "/{kind:agents|tools|docs|realtime}{rest:.*}"
 
 
 class ZenfluxServer:
@@ -37,6 +41,10 @@ class ZenfluxServer:
         self.confirmations = Confirmations(self.state, self.front, self.chats)
         self.resources = Resources(self.front)
         self.agents = Agents(self.state, self.front)
+        self.skills = Skills(self.state, self.front)
+        self.settings = Settings(self.state, self.front)
+        self.memories = Memories(self.state, self.front)
+        self.tasks = Tasks(self.front, self.chats, self.memories)
         self.parts: dict[str, Any] = {
             "front": self.front,
             "chats": self.chats,
@@ -48,6 +56,10 @@ class ZenfluxServer:
             "confirmations": self.confirmations,
             "resources": self.resources,
             "agents": self.agents,
+            "skills": self.skills,
+            "settings": self.settings,
+            "memories": self.memories,
+            "tasks": self.tasks,
         }
 
     def app(self) -> web.Application:
@@ -89,14 +101,17 @@ class ZenfluxServer:
             web.post("/files/upload", self.resources.post_file),
             web.get("/models", self.resources.get_models),
             *self.agents.routes(),
+            *self.skills.routes(),
+            *self.settings.routes(),
+            *self.memories.routes(),
+            *self.tasks.routes(),
             web.route("*", MANAGED, self.resources.manage),
         ]
 
     @property
     def is_clean(self) -> bool:
         """Whether nothing is left of what clients made."""
-        state = self.state
-        return not (state.conversations or state.sessions or state.agents)
+        return not any(vars(self.state).values())
 
 
 SERVER, REFUSAL = ZenfluxServer, Refusal

@@ -120,6 +120,29 @@ class Session:
 
 
 @dataclass
+class Skill:
+    """A skill of the library, or the copy of it that an agent has."""
+
+    name: str
+    owner: str
+    content: str
+    files: dict[str, bytes]
+    is_enabled: bool = True
+    created_at: str = field(default_factory=object_time)
+
+
+@dataclass
+class Memory:
+    """What is kept of a user."""
+
+    id: str
+    user_id: str
+    text: str
+    metadata: Body
+    created_at: str = field(default_factory=object_time)
+
+
+@dataclass
 class State:
     """All that the server keeps, by id."""
 
@@ -127,3 +150,8 @@ class State:
     sessions: dict[str, Session] = field(default_factory=dict)
     agents: dict[str, Body] = field(default_factory=dict)
     """Those that clients made, by their ids."""
+    skills: dict[tuple[str, str], Skill] = field(default_factory=dict)
+    """By owner and name."""
+    memories: dict[str, Memory] = field(default_factory=dict)
+    settings: dict[tuple[str, str], str] = field(default_factory=dict)
+    """By group and key, what is set."""

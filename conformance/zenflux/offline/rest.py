@@ -15,6 +15,8 @@ Found = Iterator[Exchange | str]
 FIXED = ("search", "pending", "templates", "schemas", "mcp", "validate", "reload", "register", "execute")
 VOICE = (("ZF-RT-05", "GET /realtime/sessions"), ("ZF-RT-06", "DELETE /realtime/sessions/{id}"))
 PLACES = ("/conversations/search", "/human-confirmation/pending", "/agents/templates", "/tools/schemas", "/tools/mcp")
+BY_NAME = ("/skills/install", "/skills/uninstall", "/skills/toggle", "/skills/update_content")
+"""Places where the body names something, which may not exist."""
 WELL = ("/health", "/health/live", "/health/metrics")
 
 
@@ -98,7 +100,8 @@ def _endpoints() -> Iterator[Rule]:
         for number, endpoint in enumerate(endpoints.split(", "), 1):
             (method, path), name = endpoint.split(), f"ZF-HTTP-{section}-{number:02}"
             others = (401, 403, 413) if name in WITH_CASES else (NOT_IMPLEMENTED,)
-            yield _managed(name, method, path, 400, 409, 422, *others, *((404,) if "{" in path else ()))
+            unknown = (404,) if "{" in path or path in BY_NAME else ()
+            yield _managed(name, method, path, 400, 409, 422, *others, *unknown)
     for name, endpoint in VOICE:
         method, path = endpoint.split()
         yield _managed(name, method, path, 404, NOT_IMPLEMENTED)

@@ -7,7 +7,7 @@ import aiohttp
 from tests.support.conformance.examination_facts import KEY, examination_facts
 
 Lists = dict[str, Any]
-HELD = ("sessions", "talks", "agents", "memories", "keys", "tasks", "conversations")
+HELD = ("sessions", "talks", "agents", "memories", "keys", "tasks", "conversations", "skills", "settings")
 
 
 class OtherUser:
