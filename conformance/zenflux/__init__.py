@@ -12,12 +12,14 @@ def suite() -> Suite:
     from conformance.kit.case import collect
     from conformance.kit.requirement import read_catalogue
     from conformance.zenflux import (
+        agent_servers,
         agents,
         blocks,
         chat,
         confirmations,
         connection,
         conversations,
+        documents,
         envelope,
         events,
         extras,
@@ -26,6 +28,7 @@ def suite() -> Suite:
         health,
         lifecycle,
         management,
+        mcp_servers,
         memories,
         messages,
         models,
@@ -36,6 +39,7 @@ def suite() -> Suite:
         skill_details,
         skills,
         tasks,
+        tools,
         types,
     )
     from conformance.zenflux.examination import opening
@@ -43,10 +47,10 @@ def suite() -> Suite:
 
     on_the_socket = (frames, responses, connection, envelope, lifecycle, events, messages, blocks, extras, types)
     over_http = (chat, sessions, conversations, paging, confirmations, files, models, health)
-    managed = (agents, skills, skill_details, settings, memories, tasks, management)
+    managed = (agents, agent_servers, skills, skill_details, tools, mcp_servers, settings, memories, tasks, documents)
     return Suite(
         catalogue=read_catalogue(HERE / "requirements.yaml"),
-        cases=collect((*on_the_socket, *over_http, *managed)),
+        cases=collect((*on_the_socket, *over_http, *managed, management)),
         profile_model=ZenfluxProfile,
         default_profile=HERE / "profile.yaml",
         opening=opening,

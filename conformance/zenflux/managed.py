@@ -1,6 +1,7 @@
 """What the cases of the management share: what is allowed and offered, names of one's own, and what an answer shows."""
 
-from typing import Any
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
 from uuid import uuid4
 
 from conformance.kit import expect
@@ -10,10 +11,12 @@ from conformance.zenflux.answer import Answer, listed
 from conformance.zenflux.examination import BASE, ZenfluxExamination
 
 FORBIDDEN = (401, 403)
-ABSENT = (404, 405, 501)
+UNKNOWN_CALL = (405, 501)
+ABSENT = (404, *UNKNOWN_CALL)
 BAD = (400, 422)
 """A bad body; the specification says 400, and frameworks say 422 of all bodies alike."""
 UNKNOWN, TAKEN, TOO_LARGE = 404, 409, 413
+T = TypeVar("T")
 
 
 def own_name() -> str:
@@ -33,6 +36,14 @@ async def manage(exam: ZenfluxExamination, method: str, path: str, json: Any = .
     return await exam.ask(method, path, json, query=query or None)
 
 
+async def call(exam: ZenfluxExamination, method: str, path: str, json: Any = ..., **query: str) -> Answer:
+    """The same where it is another requirement that the server has the call: NotTestable if it says that it has not."""
+    answer = await manage(exam, method, path, json, **query)
+    if answer.code in UNKNOWN_CALL:
+        raise NotTestable(f"the server does not offer {method} {path} ({answer.code})")
+    return answer
+
+
 async def make(exam: ZenfluxExamination, path: str, json: Any, at: str) -> Answer:
     """The answer to a POST after which there may be something at another path, to be deleted after the case."""
     exam.made(at)
@@ -48,6 +59,32 @@ def granted(answer: Answer) -> bool:
         return False
     answer.done()
     return True
+
+
+def refused(answer: Answer, *codes: int) -> Answer:
+    """Expect a refusal with one of these codes, of what is not there, is not allowed or makes no sense."""
+    coded(answer, "it is not there, is not allowed or makes no sense", *codes)
+    return answer
+
+
+async def own_unless_forbidden(
+    exam: ZenfluxExamination, own: Callable[[ZenfluxExamination], Awaitable[T]], method: str, path: str, json: Any = ...
+) -> T | None:
+    """Something of one's own to change; None if nothing can be made, and changing what nobody has is forbidden too."""
+    try:
+        return await own(exam)
+    except NotTestable:
+        if (await manage(exam, method, path, json)).code not in FORBIDDEN:
+            raise
+        return None
+
+
+async def perhaps(exam: ZenfluxExamination, own: Callable[[ZenfluxExamination], Awaitable[T]]) -> T | None:
+    """Something of one's own, if it can be made."""
+    try:
+        return await own(exam)
+    except NotTestable:
+        return None
 
 
 async def offered(exam: ZenfluxExamination, path: str) -> None:
@@ -75,6 +112,7 @@ def mentions(value: Any, word: str) -> bool:
 
 def _code(reply: Reply) -> Any:
     return reply.object().get("code") if reply.has() else reply.status
+
 
 # -- rows and their witnesses ------------------------------------------------------------------------------------------
 

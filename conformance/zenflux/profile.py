@@ -1,6 +1,6 @@
 """The profile of a ZenFlux server: which prompt brings about which situation."""
 
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -32,6 +32,13 @@ class Prompts(_Part):
     image: str | None = None
 
 
+class Execution(_Part):
+    """A tool that the server carries out for anybody, and what to give it."""
+
+    tool: str
+    input: dict[str, Any] = {}
+
+
 class ZenfluxProfile(_Part):
     """Everything the examiners must be told about a server and its agent."""
 
@@ -39,6 +46,7 @@ class ZenfluxProfile(_Part):
     repeatable: bool = False
     heartbeat: float | None = Field(default=None, gt=0)
     management: bool = False
+    execute: Execution | None = None
     prompts: Prompts = Prompts()
     annotations: tuple[Topic, ...] = ()
 

@@ -1,9 +1,16 @@
 """The correct ZenFlux server with other profiles; see `test_reference` and `test_variations` for whole examinations."""
 
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from aiohttp import web
 
 from conformance.faults.fault import load_faults
+from conformance.faults.steps import AsyncStep, replace_steps
 from conformance.faults.zenflux.server import ZenfluxServer
+from conformance.kit.requirement import Level
 from conformance.kit.suite import Suite
 from conformance.kit.verdict import Outcome, Report, Verdict
 from conformance.zenflux.profile import ZenfluxProfile
@@ -49,3 +56,31 @@ async def test_what_was_expected_of_listed_messages_is_what_was_said(examine_zen
     report = await examine_zenflux(load_faults("zenflux")["one-message"].server(), "ZF-HTTP-3.2-06")
     failed = [(result.expected, result.seen) for result in report.results if result.outcome is Outcome.FAILED]
     assert ('what the user said: ["Message 0","Message 1"]', "[]") in failed
+
+
+@dataclass
+class WithoutManagement:
+    """Has none of the calls that manage agents, tools, MCP servers and documents."""
+
+    server: ZenfluxServer
+    status: int
+
+    async def answer(self, step: AsyncStep[Any], request: web.Request, handler: Any) -> Any:
+        if request.path.startswith(("/api/v1/agents", "/api/v1/tools", "/api/v1/docs")):
+            return self.server.front.refusal(self.status, "There is nothing here.")
+        return await step(request, handler)
+
+
+@pytest.mark.parametrize("status", [404, 501])
+async def test_a_server_without_management_fails_its_rows_and_is_not_asked_for_more(
+    examine_zenflux: Examine, zenflux: Suite, status: int
+) -> None:
+    sections = ("agents", "agent_servers", "tools", "mcp_servers", "documents")
+    asked = {item.id: item.level for item in zenflux.catalogue.requirements if item.section in sections}
+    server = ZenfluxServer()
+    replace_steps(server, WithoutManagement(server, status))
+    report = await examine_zenflux(server, *asked)
+    failed = {item.requirement.id for item in report.of(Outcome.FAILED)}
+    assert {asked[name] for name in failed} == {Level.MUST}
+    assert {"ZF-HTTP-3.5-01", "ZF-HTTP-3.5-02", "ZF-HTTP-3.7-01", "ZF-HTTP-3.7-08", "ZF-HTTP-3.12-01"} <= failed
+    assert report.of(Outcome.PASSED) == ()

@@ -155,7 +155,9 @@ class Agents:
         agent |= rest | {"revision": agent["revision"] + 1, "updated_at": object_time()}
 
     def remove_agent(self, agent: Body) -> None:
-        self.state.agents.pop(agent["agent_id"], None)
+        name = agent["agent_id"]
+        self.state.agents.pop(name, None)
+        self.state.enabled = {key: item for key, item in self.state.enabled.items() if item["agent_id"] != name}
 
     def reloaded(self, *names: str) -> Body:
         return {"reloaded": list(names), "failed": []}

@@ -8,7 +8,9 @@ from conformance.faults.zenflux.agents import Agents
 from conformance.faults.zenflux.chats import Chats
 from conformance.faults.zenflux.confirmations import Confirmations
 from conformance.faults.zenflux.conversations import Conversations
+from conformance.faults.zenflux.documents import Documents
 from conformance.faults.zenflux.front import Front, Handler
+from conformance.faults.zenflux.mcp_servers import McpServers
 from conformance.faults.zenflux.memories import Memories
 from conformance.faults.zenflux.player import Player
 from conformance.faults.zenflux.resources import BASE, Resources
@@ -18,10 +20,11 @@ from conformance.faults.zenflux.socket import Socket
 from conformance.faults.zenflux.state import Refusal, State
 from conformance.faults.zenflux.streams import Streams
 from conformance.faults.zenflux.tasks import Tasks
+from conformance.faults.zenflux.tools import Tools
 from conformance.faults.zenflux.writer import Writer
 
 LARGEST = 4 * 1024 * 1024
-MANAGED = "/{kind:agents|tools|docs|realtime}{rest:.*}"
+MANAGED = "/{kind:realtime}{rest:.*}"
 
 
 class ZenfluxServer:
@@ -45,6 +48,9 @@ class ZenfluxServer:
         self.settings = Settings(self.state, self.front)
         self.memories = Memories(self.state, self.front)
         self.tasks = Tasks(self.front, self.chats, self.memories)
+        self.mcp_servers = McpServers(self.state, self.front, self.agents)
+        self.tools = Tools(self.state, self.front)
+        self.documents = Documents(self.front)
         self.parts: dict[str, Any] = {
             "front": self.front,
             "chats": self.chats,
@@ -60,6 +66,9 @@ class ZenfluxServer:
             "settings": self.settings,
             "memories": self.memories,
             "tasks": self.tasks,
+            "mcp_servers": self.mcp_servers,
+            "tools": self.tools,
+            "documents": self.documents,
         }
 
     def app(self) -> web.Application:
@@ -105,6 +114,9 @@ class ZenfluxServer:
             *self.settings.routes(),
             *self.memories.routes(),
             *self.tasks.routes(),
+            *self.mcp_servers.routes(),
+            *self.tools.routes(),
+            *self.documents.routes(),
             web.route("*", MANAGED, self.resources.manage),
         ]
 

@@ -155,3 +155,8 @@ class State:
     memories: dict[str, Memory] = field(default_factory=dict)
     settings: dict[tuple[str, str], str] = field(default_factory=dict)
     """By group and key, what is set."""
+    tools: dict[str, Body] = field(default_factory=dict)
+    """Those that clients registered, by their names."""
+    mcp_servers: dict[str, Body] = field(default_factory=dict)
+    enabled: dict[str, Body] = field(default_factory=dict)
+    """The MCP servers that agents have, by the ids of the agents and the names of the servers."""

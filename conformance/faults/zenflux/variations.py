@@ -6,7 +6,7 @@ message_delta mirrors; contents as objects or as JSON in strings; server_tool_us
 broken runs and of streams without session_end; known conversations without conversation_start; unknown members, events
 and notifications; comments, pings, event names and ids in streams, ticks at once; times with zones; bare lists; codes
 of errors in the body only, and 201 for 200; busy lines that refuse, stop or tell both runs; chats that run on in the
-background; management that answers everything.
+background; management that answers everything; agents, tools and MCP servers that nobody may change.
 """
 
 import asyncio
@@ -302,6 +302,22 @@ def _plain(content: Any) -> Any:
     return "".join(block["text"] for block in content)
 
 
+@dataclass
+class ReadOnly:
+    """Nobody may change agents, tools and MCP servers, or carry out tools; there is one MCP server."""
+
+    server: ZenfluxServer
+
+    def __post_init__(self) -> None:
+        self.server.mcp_servers.register_server({"server_name": "fixed", "server_url": "https://example.com/mcp"})
+
+    async def answer(self, step: AsyncStep[web.StreamResponse], request: web.Request, handler: Any) -> Any:
+        is_managed = request.path.startswith(("/api/v1/agents", "/api/v1/tools"))
+        if is_managed and request.method != "GET" and not request.path.endswith("/validate"):
+            return self.server.front.refusal(403, "You may look.")
+        return await step(request, handler)
+
+
 VARIATIONS = variants(
     ZenfluxServer,
     OneMessage,
@@ -311,4 +327,5 @@ VARIATIONS = variants(
     InTheBackground,
     OtherBytes,
     OtherWords,
+    ReadOnly,
 )

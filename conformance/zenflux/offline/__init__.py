@@ -12,6 +12,24 @@ ACTING = {
     "G-ZF-32": "it takes uploads without a user, without content and with odd names",
     "G-ZF-34": "it takes requests with and without a key",
 }
+MANAGED = {
+    "it takes calls that are alike but for what they ask for": "AG-02.in AG-04.in MCP-05.in MCP-07.in MCP-09.in "
+    "TL-01.in TL-03.in TL-07.in MG-08 MG-09 "
+    "SK-07.in SK-08.in SK-09.in SET-02.in MEM-01.in MEM-02.in TASK-01.in TASK-03.in",
+    "it takes a call for what is not there, is not allowed or makes no sense": "AG-01.err AG-02.err AG-03.err "
+    "AG-04.err AG-05.err AG-07.err AG-09.err AG-10.err MCP-01.err MCP-02.err MCP-03.err MCP-04.err MCP-05.err "
+    "MCP-06.err MCP-08.err MCP-09.err MCP-10.err TL-01.err TL-02.err TL-03.err TL-04.err TL-05.err TL-06.err "
+    "DOC-02.err MG-01 MG-04 MG-05 MG-07 MG-11 MG-14 "
+    "SK-02.err SK-03.err SK-04.err SK-05.err SK-06.err SK-07.err SK-08.err SK-09.err SET-02.err "
+    "MEM-01.err MEM-02.err MEM-03.err MEM-04.err MEM-05.err TASK-02.err TASK-03.err TASK-04.err",
+    "it takes a look at what came of a call": "AG-02.does AG-05.does AG-11.out MCP-03.does MCP-04.does MCP-06.does "
+    "MCP-10.does TL-05.does MG-02 MG-03 MG-06 MG-12 MG-13 "
+    "SK-01.out SK-02.out SK-03.out SK-03.does SK-04.out SK-05.out SK-05.does SK-06.out SK-06.does "
+    "SK-07.out SK-08.out SK-09.out SET-01.out SET-01.does SET-02.out SET-03.out SET-04.out MEM-01.out "
+    "MEM-02.out MEM-03.out MEM-03.does MEM-04.out MEM-05.out MEM-06.out MEM-06.does TASK-01.out "
+    "TASK-02.out TASK-03.out TASK-04.out TASK-05.out TASK-06.out",
+}
+ACTING |= {f"ZF-{name}": reason for reason, names in MANAGED.items() for name in names.split()}
 
 
 def offline() -> Offline:

@@ -40,10 +40,38 @@ GET    /human-confirmation/{}              -                 ZF-HTTP-3.3-03
 DELETE /human-confirmation/{}              -                 ZF-HTTP-3.3-04
 POST   /files/upload                       upload            ZF-HTTP-3.4-01
 GET    /models                             -                 ZF-HTTP-3.8-01
+GET    /agents                             agent_page        ZF-AG-01.out
+POST   /agents                             agent_made        ZF-AG-02.out
+GET    /agents/{}                          agent_detail      ZF-AG-03.out
+PUT    /agents/{}                          agent_changed     ZF-AG-04.out
+DELETE /agents/{}                          agent_named       ZF-AG-05.out
+GET    /agents/templates                   template_page     ZF-AG-06.out
+POST   /agents/validate                    agent_verdict     ZF-AG-07.out
+POST   /agents/reload                      agents_reloaded   ZF-AG-08.out
+POST   /agents/{}/reload                   agents_reloaded   ZF-AG-09.out
+GET    /agents/{}/prompt                   agent_prompt      ZF-AG-10.out
+GET    /agents/{}/mcp                      agent_mcp_page    ZF-MCP-01.out
+POST   /agents/{}/mcp/{}                   mcp_server        ZF-MCP-02.out
+PUT    /agents/{}/mcp/{}                   mcp_server        ZF-MCP-03.out
+DELETE /agents/{}/mcp/{}                   agent_mcp_removed ZF-MCP-04.out
+GET    /agents/{}/mcp/available            agent_mcp_choice  ZF-MCP-05.out
+POST   /tools/mcp/register                 mcp_registered    ZF-MCP-06.out
+GET    /tools/mcp                          mcp_server_page   ZF-MCP-07.out
+GET    /tools/mcp/{}                       mcp_server_detail ZF-MCP-08.out
+PUT    /tools/mcp/{}                       mcp_server        ZF-MCP-09.out
+DELETE /tools/mcp/{}                       mcp_removed       ZF-MCP-10.out
+GET    /tools                              tool_page         ZF-TL-01.out
+GET    /tools/{}                           tool_detail       ZF-TL-02.out
+POST   /tools/register                     tool_registered   ZF-TL-03.out
+DELETE /tools/{}                           tool_removed      ZF-TL-04.out
+POST   /tools/execute                      tool_outcome      ZF-TL-05.out
+POST   /tools/{}/invoke                    tool_outcome      ZF-TL-06.out
+GET    /docs/structure                     document_tree     ZF-DOC-01.out
+GET    /docs/content/{}                    document          ZF-DOC-02.out
 """
 SPEAKING = ("content_start", "content_delta")
 REFUSED = 400  # a code that may come with any status
-FIXED = ("search", "pending", "upload")
+FIXED = ("search", "pending", "upload", "templates", "schemas", "mcp")
 
 
 def _asked(view: ZenfluxView, route: str) -> Iterator[tuple[Exchange, tuple[str, ...], Answer]]:

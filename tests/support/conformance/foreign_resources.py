@@ -8,6 +8,7 @@ from tests.support.conformance.examination_facts import KEY, examination_facts
 
 Lists = dict[str, Any]
 HELD = ("sessions", "talks", "agents", "memories", "keys", "tasks", "conversations", "skills", "settings")
+HELD += ("tools", "mcp_servers", "enabled")
 
 
 class OtherUser:

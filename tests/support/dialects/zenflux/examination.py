@@ -64,7 +64,7 @@ FACTS = ExaminationFacts(
     variations={
         "wordy": "Generous InTheBackground",
         "sparse": "OneMessage OtherBytes RefusesWhenBusy OtherWords",
-        "terse": "Terse",
+        "terse": "Terse ReadOnly",
     },
     variations_keep_shoulds=False,
     passed_offline=194,
