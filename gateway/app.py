@@ -11,7 +11,7 @@ from aiohttp import web
 from pydantic import BaseModel
 
 import gateway.model as m
-from gateway.backends import BuiltinToolRunner, SessionReplayer
+from gateway.backends import BuiltinToolRunner, McpToolLists, SessionReplayer
 from gateway.client import AddressPolicy
 from gateway.config import Config
 from gateway.engine import Hub, Runtime, SessionTable
@@ -102,6 +102,7 @@ class Gateway:
         self.quotas = Quotas(lambda: self.quota, refusals)
         kept = make_storage(config, clock, lambda: self.components.config.limits, self.quotas)
         self._recount = kept.recount
+        self.mcp_tools = McpToolLists(lambda: self.components.backends, lambda: self.addresses, clock)
         self.runtime = Runtime(
             log=kept.log, clock=clock, mint=make_mint(), limits=config.limits, agents=components.cards,
             backends=components.backends, observer=TurnCounters(self.metrics, self.usage), tally=self.quotas,
@@ -163,6 +164,7 @@ class Gateway:
         )
         self._dialects.reload(parts)
         self.addresses = AddressPolicy(parts.config.outbound.allow)
+        self.mcp_tools.forget()
         self.origin_policy.allowed, self.origin_policy.proxies = _network_access(parts.config)
         for name, context in self.contexts.items():
             context.table, context.agents = parts.tables[name], parts.cards
@@ -182,6 +184,7 @@ class Gateway:
         if self.tokens is not None:
             await self.tokens.close()
         await self.replays.close()
+        await self.mcp_tools.close()
         await self.retirement.close()
         for backend in self.components.backends.values():
             await backend.close()
@@ -210,7 +213,7 @@ class Gateway:
             dialect=name, mount=config.dialects[name].mount or self.components.dialects[name].mount,
             sessions=self._audited,
             resources=self._managed, files=self.files, answers=self.answers, agents=self.components.cards,
-            agent_service=self._agents, reloads=self._reloads,
+            agent_service=self._agents, mcp_tools=self.mcp_tools, reloads=self._reloads,
             table=self.components.tables[name], settings=self.components.settings[name], guard=self.authenticator,
             addresses=self.addresses, trust_uploads=config.workspace.trust,
             heartbeat=config.limits.heartbeat_seconds, send_timeout=config.limits.send_seconds, data=config.data,

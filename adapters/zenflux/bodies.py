@@ -457,6 +457,7 @@ class McpServerBody(Body, frozen=True, kw_only=True):
     description: str | None
     created_at: float
     updated_at: float
+    connected_at: float | None
     metadata: Mapping[str, Any]
 
 

@@ -5,6 +5,7 @@ from gateway.old_imports import renamed
 
 from .demo import DEMO_CARD, DemoBackend, DemoSettings
 from .kinds import KINDS, BackendContext, BackendFactory, BackendKind, MadeBackend, kind_of, known_kinds
+from .mcp import McpToolLists
 from .replay import SessionReplayer
 from .scripted import Scenario, ScriptedBackend, ScriptedSettings, load_scenario
 from .tool_executor import ToolExecutor
@@ -21,6 +22,7 @@ __all__ = [
     "DemoSettings",
     "EventWriter",
     "MadeBackend",
+    "McpToolLists",
     "Scenario",
     "ScriptedBackend",
     "ScriptedSettings",

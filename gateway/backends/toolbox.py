@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 import gateway.model as m
 from gateway.backends.tools import Tool, enabled_tools, is_planning
-from gateway.ports import Turn
+from gateway.ports import ServerTool, Turn
 
 MAX_NAME_CHARS = 64
 ANY_OBJECT_SCHEMA = {"type": "object", "properties": {}}
@@ -26,6 +26,10 @@ class McpTool(Struct, frozen=True, kw_only=True):
     permission: m.Permission
     of_session: bool = False
     """Whether a client has named the server: no permission for another tool of the same name is its own."""
+
+    @property
+    def as_server_tool(self) -> ServerTool:
+        return ServerTool(spec=self.spec, permission=self.permission)
 
 
 class Toolbox:

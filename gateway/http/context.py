@@ -23,6 +23,7 @@ from gateway.ports import (
     DialectTable,
     Files,
     KeyRing,
+    McpTools,
     OperatorOffers,
     Receipt,
     Replays,
@@ -75,6 +76,8 @@ class Context(Generic[SettingsT]):
     agents: Mapping[str, m.AgentCard]
     agent_service: Agents
     """The agents of the settings, and those that users make."""
+    mcp_tools: McpTools
+    """Connects to MCP servers for their tools."""
     table: DialectTable
     settings: SettingsT
     guard: Authenticator

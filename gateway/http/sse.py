@@ -1,7 +1,7 @@
 """Writes a subscription as server-sent events, with as few writes as possible."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from aiohttp import hdrs, web
 from aiohttp_sse import EventSourceResponse
@@ -22,8 +22,11 @@ class SseResponse(EventSourceResponse):
 
     _send_headers_immediately = False  # the headers leave with the first frames, which follow at once
 
-    def __init__(self, *, heartbeat: float, patience: float, hello: str | bytes, ping: str | bytes) -> None:
-        super().__init__(sep="\n", allow_all_methods=True, ping_interval=heartbeat, send_timeout=None)
+    def __init__(
+        self, *, heartbeat: float, patience: float, hello: str | bytes, ping: str | bytes,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(sep="\n", headers=headers, allow_all_methods=True, ping_interval=heartbeat, send_timeout=None)
         self._hello, self._ping_line = comment_line(hello), comment_line(ping)
         self._patience = patience
         self.is_stalled = False
@@ -71,18 +74,18 @@ def comment_line(words: str | bytes) -> bytes:
 async def stream_sse(
     request: web.Request, subscription: Subscription, *, heartbeat: float, patience: float, until_yield: bool = False,
     until_end: bool = False, hello: str | bytes = OPEN_COMMENT, ping: str | bytes = PING_COMMENT,
-    on_write: Callable[[int], None] | None = None,
+    on_write: Callable[[int], None] | None = None, headers: Mapping[str, str] | None = None,
 ) -> web.StreamResponse:
     """Stream until the subscription ends or, if wanted, until the turn yields or ends.
 
     A comment is sent at once, so that the client and every proxy know that the stream is open, and another every
     `heartbeat` seconds. Comments that are bytes are sent unchanged. The connection of a client that does not read for
     `patience` seconds is aborted. If the subscription ends early, the client is told to reconnect. The response to HEAD
-    has no body. `on_write` gets the number of the last record of each write.
+    has no body. `on_write` gets the number of the last record of each write. `headers` are sent, too.
     """
     if request.method == hdrs.METH_HEAD:
         return web.Response(content_type="text/event-stream", headers={hdrs.CACHE_CONTROL: "no-cache"})
-    response = SseResponse(heartbeat=heartbeat, patience=patience, hello=hello, ping=ping)
+    response = SseResponse(heartbeat=heartbeat, patience=patience, hello=hello, ping=ping, headers=headers)
     await response.prepare(request)
     async with response:
         try:

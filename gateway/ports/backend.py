@@ -7,6 +7,9 @@ from typing import Any, Protocol, runtime_checkable
 from msgspec import Struct
 
 import gateway.model as m
+from gateway.json_values import JsonObject
+
+from .resources import ServerTool, ToolOutcome
 
 
 class ScopedEvent(Struct, frozen=True):
@@ -90,6 +93,17 @@ class StatefulBackend(Backend, Protocol):
     """An agent that keeps something for a session, and forgets it when the session is deleted."""
 
     async def forget(self, session_id: str) -> None: ...
+
+
+@runtime_checkable
+class ToolServingBackend(Backend, Protocol):
+    """An agent with MCP servers of its own, whose tools can be listed, and called outside of a turn."""
+
+    async def list_server_tools(self, server: str) -> Sequence[ServerTool]:
+        """The tools of a server; raises a `GatewayError` if the server cannot be used."""
+    async def call_server_tool(
+        self, server: str, tool: str, input: JsonObject, out: Callable[[str], None],
+    ) -> ToolOutcome: ...
 
 
 class Addresses(Protocol):

@@ -134,6 +134,37 @@ class ToolRunner(Protocol):
         """Run a tool; `out` gets what it tells of its progress."""
 
 
+class ServerTool(Struct, frozen=True, kw_only=True):
+    """A tool of an MCP server, and what a call of it needs."""
+
+    spec: m.ToolSpec
+    permission: m.Permission = m.Permission.ASK
+
+
+class ServerTools(Struct, frozen=True, kw_only=True):
+    """The tools of an MCP server as it listed them last; `is_connected` says whether it answers now."""
+
+    tools: tuple[ServerTool, ...] = ()
+    is_connected: bool = False
+    connected_at: float | None = None
+
+
+class McpTools(Protocol):
+    """Connects to MCP servers in order to list their tools, and to call those of the operator's servers.
+
+    A server that does not answer within a few seconds is not connected. Answers are remembered for a while.
+    """
+
+    async def of_agent(self, agent: str, server: str) -> ServerTools:
+        """The tools of a server that config.yaml gives to an agent."""
+    async def of_user(self, owner: str, settings: m.Settings) -> ServerTools:
+        """The tools of the one server that these settings of a session name."""
+    async def call(
+        self, agent: str, server: str, tool: str, input: JsonObject, out: Callable[[str], None],
+    ) -> ToolOutcome:
+        """Call a tool of a server that config.yaml gives to an agent; `out` gets what it tells of its progress."""
+
+
 class TaskStarter(Protocol):
     """Starts scheduled tasks by hand."""
 

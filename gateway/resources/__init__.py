@@ -8,6 +8,7 @@ from .documents import Document, DocumentEntry, DocumentFolder
 from .files import FileStore, create_file_resource
 from .key_service import KeyService
 from .keys import KeyStore
+from .mcp_connections import McpConnections
 from .mcp_servers import McpServerChoice, McpServerDefinition, McpServerNotFound, McpServerService, StoredMcpServer
 from .memories import MAX_MEMORIES, Memories, Memory, MemoryFilter, RecalledMemory, StoredMemory
 from .named_resources import AlreadyExists, NamedResources
@@ -21,6 +22,7 @@ from .skill_files import MAX_ENTRIES as MAX_SKILL_FILES
 from .skill_files import SkillFolder, read_skill_files, read_skill_zip, with_front_matter
 from .skill_records import StoredSkill
 from .skills import SkillService
+from .tools import MAX_SECONDS as MAX_TOOL_SECONDS
 from .tools import Invocation, KnownTool, ToolDefinition, ToolService
 from .user_settings import UserChoices, UserSettings
 from .workspaces import Workspace, WorkspaceItem, Workspaces
@@ -30,6 +32,7 @@ __all__ = [
     "MAX_MEMORIES",
     "MAX_SKILL_BYTES",
     "MAX_SKILL_FILES",
+    "MAX_TOOL_SECONDS",
     "AgentService",
     "AgentUsage",
     "AlreadyExists",
@@ -45,6 +48,7 @@ __all__ = [
     "KeyService",
     "KeyStore",
     "KnownTool",
+    "McpConnections",
     "McpServerChoice",
     "McpServerDefinition",
     "McpServerNotFound",

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 import gateway.model as m
 from gateway.errors import Conflict, Forbidden, Invalid, NotFound
-from gateway.json_values import JsonObject
+from gateway.json_values import JsonObject, JsonValue
 from gateway.ports import Addresses, Agents, Resource, Resources, StoredAgent
 
 from .agents import UnknownModel
@@ -250,6 +250,25 @@ class McpServerService:
             mcp_servers=(_entry(name, stored.definition, with_tools=True),),
             mcp_headers=await self._headers(owner, [stored]),
         )
+
+    async def with_tools(
+        self, owner: str, settings: m.Settings, wanted: Mapping[str, Sequence[str]],
+    ) -> m.Settings:
+        """The settings with registered servers that the session has not, each with the tools that are wanted of it."""
+        taken = {str(one.get("name")) for one in settings.mcp_servers}
+        added, chosen = list[JsonObject](), list[StoredMcpServer]()
+        for one in await self.all(owner) if wanted else ():
+            definition, tools = one.definition, wanted.get(one.name, ())
+            if definition is None or not one.is_active or one.name in taken:
+                continue
+            named: list[JsonValue] = [tool for tool in tools if definition.tools is None or tool in definition.tools]
+            if named:
+                added.append({**_entry(one.name, definition), "tools": named})
+                chosen.append(one)
+        if not added:
+            return settings
+        headers = {**settings.mcp_headers, **await self._headers(owner, chosen)}
+        return replace(settings, mcp_servers=(*settings.mcp_servers, *added), mcp_headers=headers)
 
     async def _headers(self, owner: str, servers: Iterable[StoredMcpServer]) -> dict[str, str]:
         """The header of each server that has a token, by the server's URL."""

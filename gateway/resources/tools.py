@@ -1,21 +1,26 @@
 """Tools: those of agents and of the server, and those that users register; some may run outside of a conversation."""
 
 import asyncio
+import dataclasses
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 import jsonschema_rs
 import msgspec
 import structlog
+from msgspec.structs import replace
 
 import gateway.model as m
-from gateway.errors import Forbidden, Invalid, NotFound, TooLarge
+from gateway.errors import Forbidden, Invalid, NotFound, RateLimited, TooLarge
 from gateway.ids import random_id
 from gateway.json_values import JsonObject
-from gateway.ports import Clock, OperatorOffers, Resource, Resources, ToolRunner
+from gateway.ports import Clock, OperatorOffers, Resource, Resources, ServerTools, ToolOutcome, ToolRunner
 
-from .mcp_servers import McpServerService
+from .mcp_connections import Cards, McpConnections, strictest
 from .named_resources import NamedResources
 
 log = structlog.get_logger("dragoman.tools")
@@ -27,9 +32,11 @@ MAX_TOOLS = 128
 MAX_SCHEMA_BYTES = 64 * 1024
 MAX_OUTPUT_BYTES = 1024 * 1024
 MAX_SECONDS = 30.0
-STRICTNESS = (m.Permission.ALLOW, m.Permission.ASK, m.Permission.DENY)
-
-Cards = Callable[[], Mapping[str, m.AgentCard]]
+MAX_CONCURRENT_RUNS = 4
+"""How many tools a user may run at a time."""
+RETRY_SECONDS = 5.0
+REGEX_LIMITS = jsonschema_rs.FancyRegexOptions(backtrack_limit=10_000)
+"""Patterns of schemas are written by users and by their MCP servers: no pattern may take long."""
 
 
 class ToolDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -47,12 +54,27 @@ class ToolDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownTool:
-    """A tool that a user sees: of agents or of the server, or registered by the user."""
+    """A tool that a user sees: of agents or of the server, of an MCP server, or registered by the user.
+
+    `server` is the MCP server that has the tool; if the tool is not there now, it is not available.
+    """
 
     spec: m.ToolSpec
     permission: m.Permission = m.Permission.ALLOW
     agents: tuple[str, ...] = ()
     registered: ToolDefinition | None = None
+    server: str | None = None
+    is_available: bool = True
+
+    @property
+    def name_at_server(self) -> str:
+        """What the MCP server calls the tool."""
+        return self.spec.name.removeprefix(f"{self.server}:")
+
+    @property
+    def qualified_name(self) -> str:
+        """The name with that of its MCP server: what the operator lists."""
+        return self.spec.name if self.server is None else f"{self.server}:{self.name_at_server}"
 
     @property
     def is_enabled(self) -> bool:
@@ -70,7 +92,6 @@ class Invocation:
     output: str | None = None
     error: str | None = None
     timed_out: bool = False
-    progress: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -96,11 +117,12 @@ class ToolService:
 
     resources: Resources
     cards: Cards
-    servers: Callable[[], McpServerService]
+    connections: McpConnections
     runner: ToolRunner
     offers: Callable[[], OperatorOffers]
     clock: Clock
     counts: dict[tuple[str, str], ToolCounts] = field(default_factory=dict)
+    running: Counter[str] = field(default_factory=Counter)
 
     @property
     def _own(self) -> NamedResources:
@@ -109,23 +131,41 @@ class ToolService:
     # -- finding --------------------------------------------------------------------------------------------------
 
     async def all(self, owner: str) -> Sequence[KnownTool]:
-        """The tools of agents and of the server, then those of the user, oldest first."""
-        fixed = self._fixed()
-        own = map(_stored, await self._own.all(owner))
-        return [*fixed.values(), *(one for one in own if one.spec.name not in fixed)]
+        """The tools of agents and of the server, those of MCP servers, then those of the user, oldest first."""
+        offered = await self.connections.all(owner)
+        found = {one.spec.name: one for name, answer in offered.items() for one in self._of_server(name, answer)}
+        found |= self._fixed()
+        for one in map(_stored, await self._own.all(owner)):
+            if one.spec.name not in self._fixed():
+                found.pop(one.spec.name, None)
+                found[one.spec.name] = self._at_server(one, offered.get(one.server or "", ServerTools()))
+        return sorted(found.values(), key=lambda one: (one.registered is not None, one.server is not None))
 
     async def get(self, owner: str, name: str) -> KnownTool:
         if (fixed := self._fixed().get(name)) is not None:
             return fixed
-        found = await self._own.find(owner, name)
-        if found is None:
-            raise ToolNotFound(f"there is no tool '{name[:128]}'")
-        return _stored(found)
+        if (own := await self._own.find(owner, name)) is not None:
+            stored = _stored(own)
+            return self._at_server(stored, await self._offered(owner, stored.server))
+        server, _, tool = name.partition(":")
+        if tool and TOOL_NAME.fullmatch(name):
+            for one in self._of_server(server, await self._offered(owner, server)):
+                if one.spec.name == name:
+                    return one
+        raise ToolNotFound(f"there is no tool '{name[:128]}'")
 
     async def client_tools(self, owner: str) -> Sequence[m.ToolSpec]:
         """The tools that the user's client carries out."""
         found = map(_stored, await self._own.all(owner))
-        return [one.spec for one in found if one.is_enabled and one.registered and one.registered.server is None]
+        return [one.spec for one in found if one.is_enabled and one.server is None]
+
+    async def server_tools(self, owner: str) -> Mapping[str, Sequence[str]]:
+        """The tools of MCP servers that the user has registered, by the name of the server."""
+        found: dict[str, list[str]] = {}
+        for one in map(_stored, await self._own.all(owner)):
+            if one.is_enabled and one.server is not None:
+                found.setdefault(one.server, []).append(one.name_at_server)
+        return found
 
     def count(self, owner: str, name: str) -> ToolCounts:
         return self.counts.get((owner, name), ToolCounts())
@@ -137,12 +177,41 @@ class ToolService:
             for tool in card.tools:
                 name = tool.spec.name
                 before = found.get(name) or KnownTool(spec=tool.spec)
-                strictest = max(before.permission, tool.permission, key=STRICTNESS.index)
                 found[name] = KnownTool(
-                    spec=before.spec, permission=strictest, agents=(*before.agents, card.name))
+                    spec=before.spec, permission=strictest(before.permission, tool.permission),
+                    agents=(*before.agents, card.name))
         for name, spec in self.runner.specs.items():
             found.setdefault(name, KnownTool(spec=spec))
         return found
+
+    # -- tools of MCP servers -------------------------------------------------------------------------------------
+
+    async def _offered(self, owner: str, server: str | None) -> ServerTools:
+        try:
+            return await self.connections.of_server(owner, server) if server else ServerTools()
+        except NotFound:
+            return ServerTools()
+
+    def _of_server(self, server: str, answer: ServerTools) -> list[KnownTool]:
+        """The tools of a server under names with the name of the server; odd names cannot be called, and are left out.
+        """
+        agents = self.connections.agents_with(server)
+        return [
+            KnownTool(spec=replace(one.spec, name=f"{server}:{one.spec.name}"), permission=one.permission,
+                      agents=agents, server=server, is_available=answer.is_connected)
+            for one in answer.tools if TOOL_NAME.fullmatch(f"{server}:{one.spec.name}")
+        ]
+
+    def _at_server(self, tool: KnownTool, answer: ServerTools) -> KnownTool:
+        """A registered tool as its MCP server has it now; a tool of a user's server needs a permission."""
+        if tool.server is None:
+            return tool
+        agents = self.connections.agents_with(tool.server)
+        for one in answer.tools:
+            if one.spec.name == tool.name_at_server:
+                return dataclasses.replace(
+                    tool, permission=one.permission, agents=agents, is_available=answer.is_connected)
+        return dataclasses.replace(tool, agents=agents, is_available=False)
 
     # -- changing -------------------------------------------------------------------------------------------------
 
@@ -152,7 +221,7 @@ class ToolService:
         """Store a definition under a name."""
         self._own.check_name(name, "name")
         check_schema(definition.parameters)
-        if name in self._fixed():
+        if name in self._fixed() or (":" in name and self.connections.agents_with(name.partition(":")[0])):
             raise Forbidden(f"the tool '{name}' is one of the server's settings and cannot be changed here")
         if definition.server is not None:
             await self._check_server(owner, definition.server)
@@ -167,12 +236,13 @@ class ToolService:
             raise Forbidden(f"the tool '{name}' is one of the server's settings and cannot be deleted here")
         found = await self._own.find(owner, name)
         if found is None:
-            raise ToolNotFound(f"there is no tool '{name[:128]}'")
+            await self.get(owner, name)
+            raise Forbidden(f"the tool '{name}' is one of its MCP server's, and was not registered")
         await self.resources.delete(KIND, owner, found.resource_id)
 
     async def _check_server(self, owner: str, server: str) -> None:
         try:
-            await self.servers().get(owner, server)
+            await self.connections.servers.get(owner, server)
         except NotFound as error:
             raise Invalid(f"mcp_config.server_name: {error.message}", param="mcp_config.server_name") from None
 
@@ -182,31 +252,45 @@ class ToolService:
         """The tool, if the user may run it with this input outside of a conversation."""
         found = await self.get(owner, name)
         for spec in (found.spec, self.runner.specs.get(name, found.spec)):
-            for error in jsonschema_rs.validator_for(spec.parameters or True, offline=True).iter_errors(input):
-                at = ".".join(("input", *map(str, error.instance_path)))
-                raise Invalid(f"{at}: {error.message[:500]}", param=at)
+            _check_input(spec, input)
         if found.permission is not m.Permission.ALLOW:
             raise Forbidden(f"the tool '{name}' needs a permission, which only a conversation can ask for")
-        if found.registered is not None or name not in self.runner.specs:
-            raise Invalid(f"the tool '{name}' cannot run here: only its agent, its MCP server or the client can run it")
-        if name not in self.offers().execute:
+        if found.server is None and (found.registered is not None or name not in self.runner.specs):
+            raise Invalid(f"the tool '{name}' cannot run here: only its agent or the client can run it")
+        if found.qualified_name not in self.offers().execute:
             raise Forbidden(f"the tool '{name}' is not listed in management.execute of the server's config.yaml")
         return found
 
+    @contextmanager
+    def reserve_run(self, owner: str) -> Iterator[None]:
+        """Reserve a run until the block ends; raises `RateLimited` if the user runs too many tools already."""
+        if self.running[owner] >= MAX_CONCURRENT_RUNS:
+            raise RateLimited(
+                f"you may run {MAX_CONCURRENT_RUNS} tools at once; wait until one has ended",
+                retry_after=RETRY_SECONDS, details={"retry_after": round(RETRY_SECONDS)})
+        self.running[owner] += 1
+        try:
+            yield
+        finally:
+            self.running[owner] -= 1
+            if not self.running[owner]:
+                del self.running[owner]
+
     async def run(
-        self, owner: str, tool: KnownTool, input: JsonObject, seconds: float = MAX_SECONDS,
+        self, owner: str, tool: KnownTool, input: JsonObject, seconds: float = MAX_SECONDS, *,
+        invocation_id: str | None = None, out: Callable[[str], None] | None = None,
     ) -> Invocation:
-        """Run a tool; what it was given is written down nowhere."""
-        name, started, progress = tool.spec.name, self.clock(), list[str]()
+        """Run a tool; what it was given is written down nowhere. `out` gets what it tells of its progress."""
+        name, started, told = tool.spec.name, self.clock(), BoundedOutput(out)
         output = error = None
         timed_out = False
         try:
             async with asyncio.timeout(min(seconds, MAX_SECONDS)):
-                outcome = await self.runner.run(name, input, progress.append)
+                outcome = await self._outcome(tool, input, told.add)
         except TimeoutError:
             error, timed_out = f"{name} took longer than {min(seconds, MAX_SECONDS):g} seconds", True
         else:
-            if len(outcome.text.encode("utf-8", "surrogatepass")) > MAX_OUTPUT_BYTES:
+            if not told.has_room_for(outcome.text):
                 error = f"{name} returned more than {MAX_OUTPUT_BYTES} bytes"
             elif outcome.is_error:
                 error = outcome.text
@@ -219,9 +303,46 @@ class ToolService:
             counts.failed += 1
         log.info("tool_run", tool=name, owner=owner, succeeded=error is None)
         return Invocation(
-            invocation_id=random_id("inv"), tool=name, started_at=started, ended_at=self.clock(), output=output,
-            error=error, timed_out=timed_out, progress=tuple(progress),
+            invocation_id=invocation_id or random_id("inv"), tool=name, started_at=started, ended_at=self.clock(),
+            output=output, error=error, timed_out=timed_out,
         )
+
+    async def _outcome(self, tool: KnownTool, input: JsonObject, out: Callable[[str], None]) -> ToolOutcome:
+        if tool.server is not None:
+            return await self.connections.call(tool.server, tool.name_at_server, input, out)
+        return await self.runner.run(tool.spec.name, input, out)
+
+
+class BoundedOutput:
+    """What a tool tells while it runs: passed on until there are too many bytes, dropped from then on."""
+
+    def __init__(self, out: Callable[[str], None] | None) -> None:
+        self._out = out
+        self._room = MAX_OUTPUT_BYTES
+
+    def add(self, text: str) -> None:
+        if self.has_room_for(text) and self._out is not None:
+            self._out(text)
+
+    def has_room_for(self, text: str) -> bool:
+        """Whether there is room; the room is taken, and what does not fit leaves none."""
+        self._room -= len(text.encode("utf-8", "surrogatepass"))
+        return self._room >= 0
+
+
+def _check_input(spec: m.ToolSpec, input: JsonObject) -> None:
+    """Refuse an input that does not fit; a schema of an MCP server that is none refuses nothing."""
+    try:
+        validator = _validator(spec.parameters or True)
+    except (jsonschema_rs.ValidationError, ValueError, TypeError):
+        return
+    for error in validator.iter_errors(input):
+        at = ".".join(("input", *map(str, error.instance_path)))
+        raise Invalid(f"{at}: {error.message[:500]}", param=at)
+
+
+def _validator(schema: JsonObject | bool) -> Any:
+    return jsonschema_rs.validator_for(schema, offline=True, pattern_options=REGEX_LIMITS)
 
 
 def check_schema(schema: JsonObject) -> None:
@@ -231,7 +352,7 @@ def check_schema(schema: JsonObject) -> None:
     if schema.get("type", "object") != "object":
         raise Invalid("input_schema: must describe an object", param="input_schema")
     try:
-        jsonschema_rs.validator_for(schema, offline=True)
+        _validator(schema)
     except (jsonschema_rs.ValidationError, ValueError, TypeError) as error:
         raise Invalid(f"input_schema: is no JSON schema: {str(error)[:200]}", param="input_schema") from None
 
@@ -240,4 +361,4 @@ def _stored(found: Resource) -> KnownTool:
     definition = msgspec.convert(found.body["definition"], ToolDefinition)
     spec = m.ToolSpec(
         name=str(found.body["name"]), description=definition.description, parameters=definition.parameters)
-    return KnownTool(spec=spec, permission=m.Permission.ASK, registered=definition)
+    return KnownTool(spec=spec, permission=m.Permission.ASK, registered=definition, server=definition.server)

@@ -3,6 +3,7 @@
 import asyncio
 import itertools
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +11,14 @@ import pytest
 
 import gateway.model as m
 from gateway.client import AddressPolicy
-from gateway.errors import Conflict, Forbidden, Invalid, NotFound, TooLarge
-from gateway.ports import OperatorOffers, ToolOutcome
+from gateway.errors import Conflict, Forbidden, Invalid, NotFound, RateLimited, TooLarge
+from gateway.ports import OperatorOffers, ServerTool, ServerTools, ToolOutcome
 from gateway.resources.agents import AgentService
+from gateway.resources.mcp_connections import McpConnections
 from gateway.resources.mcp_servers import McpServerDefinition, McpServerService
 from gateway.resources.named_resources import AlreadyExists
 from gateway.resources.tools import (
+    MAX_CONCURRENT_RUNS,
     MAX_OUTPUT_BYTES,
     MAX_SCHEMA_BYTES,
     MAX_TOOLS,
@@ -35,7 +38,7 @@ def tool(name: str, permission: m.Permission = m.Permission.ALLOW) -> m.AgentToo
 
 
 CARDS = {
-    "one": m.AgentCard(name="one", tools=(tool("echo"), tool("deploy"), tool("mixed"))),
+    "one": m.AgentCard(name="one", mcp_servers=("house",), tools=(tool("echo"), tool("deploy"), tool("mixed"))),
     "two": m.AgentCard(name="two", tools=(tool("mixed", m.Permission.ASK), tool("secret", m.Permission.ASK))),
 }
 LOOKUP = ToolDefinition(description="Looks up.", parameters=NUMBER)
@@ -56,14 +59,46 @@ class Runner:
                            is_error=name == "fails")
 
 
+class Servers:
+    """MCP servers that answer as a test wants; the first agent has the server `house`."""
+
+    def __init__(self) -> None:
+        self.answers: dict[str, ServerTools] = {}
+        self.called: list[tuple[str, str, str]] = []
+
+    async def of_agent(self, agent: str, server: str) -> ServerTools:
+        return self.answers.get(server, ServerTools())
+
+    async def of_user(self, owner: str, settings: m.Settings) -> ServerTools:
+        return self.answers.get(str(settings.mcp_servers[0]["name"]), ServerTools())
+
+    async def call(
+        self, agent: str, server: str, tool: str, input: dict[str, Any], out: Callable[[str], None],
+    ) -> ToolOutcome:
+        self.called.append((agent, server, tool))
+        return ToolOutcome(text=str(input["n"]))
+
+
+def offering(*names: str, permission: m.Permission = m.Permission.ASK, is_connected: bool = True) -> ServerTools:
+    return ServerTools(is_connected=is_connected, tools=tuple(
+        ServerTool(spec=m.ToolSpec(name=name, parameters=NUMBER), permission=permission) for name in names))
+
+
 @pytest.fixture
-def tools() -> ToolService:
+def mcp() -> Servers:
+    return Servers()
+
+
+@pytest.fixture
+def tools(mcp: Servers) -> ToolService:
     store = MemoryResources(clock=itertools.count(1.0).__next__)
     agents, settings = AgentService(store, lambda: CARDS, 0.5), UserSettings(store, lambda: CARDS)
     servers = McpServerService(store, agents, settings, AddressPolicy)
-    listed = ("echo", "mixed", "secret", "deploy", "hangs", "huge", "fails", "lookup")
+    listed = ("echo", "mixed", "secret", "deploy", "hangs", "huge", "fails", "lookup",
+              "house:add", "mine:add", "short")
     offers = OperatorOffers(docs=Path(), execute=listed)
-    return ToolService(store, lambda: CARDS, lambda: servers, Runner(), lambda: offers, itertools.count(1.0).__next__)
+    connections = McpConnections(servers, lambda: CARDS, mcp)
+    return ToolService(store, lambda: CARDS, connections, Runner(), lambda: offers, itertools.count(1.0).__next__)
 
 
 async def test_tools_of_agents_and_of_the_server_are_one_list(tools: ToolService) -> None:
@@ -112,11 +147,103 @@ async def test_a_tool_of_a_server_needs_the_server(tools: ToolService) -> None:
     of_server = ToolDefinition(description="Adds.", parameters=NUMBER, server="notion")
     with pytest.raises(Invalid):
         await tools.register("ann", "notion:add", of_server)
-    await tools.servers().register("ann", "notion", McpServerDefinition(url="https://mcp.example.com/mcp"))
+    await tools.connections.servers.register("ann", "notion", McpServerDefinition(url="https://mcp.example.com/mcp"))
     await tools.register("ann", "notion:add", of_server)
     assert await tools.client_tools("ann") == []
     with pytest.raises(Invalid):
         await tools.register("bob", "notion:add", of_server)
+
+
+# -- of MCP servers ---------------------------------------------------------------------------------------------------
+
+async def have_own_server(tools: ToolService) -> None:
+    await tools.connections.servers.register("ann", "mine", McpServerDefinition(url="https://mcp.example.com/mcp"))
+
+
+async def test_tools_of_servers_are_listed_under_the_names_of_their_servers(tools: ToolService, mcp: Servers) -> None:
+    await have_own_server(tools)
+    mcp.answers = {"mine": offering("add", "a b"), "house": offering("add", permission=m.Permission.ALLOW)}
+    found = {one.spec.name: one for one in await tools.all("ann") if one.server}
+    assert set(found) == {"mine:add", "house:add"}
+    assert (found["mine:add"].permission, found["mine:add"].agents) == (m.Permission.ASK, ())
+    assert (found["house:add"].permission, found["house:add"].agents) == (m.Permission.ALLOW, ("one",))
+    assert await tools.get("ann", "mine:add") == found["mine:add"]
+    assert {one.spec.name for one in await tools.all("bob") if one.server} == {"house:add"}
+    with pytest.raises(ToolNotFound):
+        await tools.get("bob", "mine:add")
+    for name in ("mine:add", "house:add"):
+        with pytest.raises(Forbidden):
+            await tools.delete("ann", name)
+    with pytest.raises(Forbidden):
+        await tools.register("ann", "house:add", LOOKUP)
+
+
+async def test_a_server_that_does_not_answer_leaves_its_tools_unavailable(tools: ToolService, mcp: Servers) -> None:
+    await have_own_server(tools)
+    await tools.register("ann", "mine:add", ToolDefinition(description="Adds.", parameters=NUMBER, server="mine"))
+    assert not (await tools.get("ann", "mine:add")).is_available
+    mcp.answers = {"mine": offering("add", "sub")}
+    assert (await tools.get("ann", "mine:add")).is_available
+    assert [one.registered is not None for one in await tools.all("ann") if one.server == "mine"] == [False, True]
+    mcp.answers = {"mine": offering("add", "sub", is_connected=False)}
+    assert [one.is_available for one in await tools.all("ann") if one.server == "mine"] == [False, False]
+
+
+async def test_registered_tools_of_servers_come_into_sessions(tools: ToolService) -> None:
+    await have_own_server(tools)
+    servers = tools.connections.servers
+    await tools.register("ann", "mine:add", ToolDefinition(description="Adds.", parameters=NUMBER, server="mine"))
+    off = ToolDefinition(description="Off.", parameters=NUMBER, server="mine", enabled=False)
+    await tools.register("ann", "mine:off", off)
+    wanted = await tools.server_tools("ann")
+    assert wanted == {"mine": ["add"]}
+    filled = await servers.with_tools("ann", m.Settings(), wanted)
+    entry = {"type": "url", "name": "mine", "url": "https://mcp.example.com/mcp"}
+    assert filled.mcp_servers == ({**entry, "tools": ["add"]},)
+    taken = m.Settings(mcp_servers=(entry,))
+    assert await servers.with_tools("ann", taken, wanted) == taken
+    await servers.change("ann", "mine", tools=("other",))
+    assert await servers.with_tools("ann", m.Settings(), wanted) == m.Settings()
+    await servers.change("ann", "mine", tools=None, is_active=False)
+    assert await servers.with_tools("ann", m.Settings(), wanted) == m.Settings()
+
+
+async def test_a_listed_tool_of_the_operators_server_runs(tools: ToolService, mcp: Servers) -> None:
+    await have_own_server(tools)
+    allowed = offering("add", "other", permission=m.Permission.ALLOW)
+    mcp.answers = {"house": allowed, "mine": offering("add")}
+    done = await tools.run("ann", await tools.check_runnable("ann", "house:add", {"n": 5}), {"n": 5})
+    assert (done.output, mcp.called) == ("5", [("one", "house", "add")])
+    await tools.register("ann", "other", ToolDefinition(description="x", parameters=NUMBER, server="house"))
+    for name in ("mine:add", "house:other", "other"):  # asks; is not listed; is listed under no name of its server
+        with pytest.raises(Forbidden):
+            await tools.check_runnable("ann", name, {"n": 5})
+    with pytest.raises(Invalid):
+        await tools.check_runnable("ann", "house:add", {"n": "x"})
+    mcp.answers = {"house": offering("add", permission=m.Permission.ASK)}
+    with pytest.raises(Forbidden):
+        await tools.check_runnable("ann", "house:add", {"n": 5})
+    assert len(mcp.called) == 1
+
+
+async def test_a_pattern_of_a_user_does_not_take_long(tools: ToolService) -> None:
+    evil = {"type": "object", "properties": {"s": {"type": "string", "pattern": r"^(?=(a+)+$)(a|a?)+b$"}}}
+    await tools.register("ann", "evil", ToolDefinition(description="x", parameters=evil))
+    with pytest.raises((Invalid, Forbidden)):
+        await tools.check_runnable("ann", "evil", {"s": "a" * 40})
+
+
+async def test_a_user_runs_only_so_many_tools_at_once(tools: ToolService) -> None:
+    with ExitStack() as stack:
+        for _ in range(MAX_CONCURRENT_RUNS):
+            stack.enter_context(tools.reserve_run("ann"))
+        with pytest.raises(RateLimited), tools.reserve_run("ann"):
+            pass
+        with tools.reserve_run("bob"):
+            pass
+    with tools.reserve_run("ann"):
+        pass
+    assert not tools.running
 
 
 async def test_there_are_not_too_many(tools: ToolService) -> None:
@@ -143,8 +270,9 @@ def test_a_schema_is_small() -> None:
 # -- running ----------------------------------------------------------------------------------------------------------
 
 async def test_a_listed_tool_runs(tools: ToolService) -> None:
-    done = await tools.run("ann", await tools.check_runnable("ann", "echo", {"n": 5}), {"n": 5})
-    assert (done.tool, done.output, done.error, done.progress) == ("echo", "5", None, ("half way",))
+    told = list[str]()
+    done = await tools.run("ann", await tools.check_runnable("ann", "echo", {"n": 5}), {"n": 5}, out=told.append)
+    assert (done.tool, done.output, done.error, told) == ("echo", "5", None, ["half way"])
     assert done.ended_at > done.started_at
     assert (tools.count("ann", "echo").succeeded, tools.count("bob", "echo").succeeded) == (1, 0)
 

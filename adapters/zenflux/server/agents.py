@@ -13,7 +13,7 @@ from adapters.zenflux.wire import DIALECT_NAME, AgentChange, AgentFields, NewAge
 from gateway.errors import Invalid, NotFound
 from gateway.http import Context
 from gateway.ports import AgentDefinition, Agents, ChosenAgent, StoredAgent
-from gateway.resources import McpServerService, SkillService, ToolService, UserSettings
+from gateway.resources import McpConnections, McpServerService, SkillService, ToolService, UserSettings
 
 KEPT_FIELDS = ("plan_manager_enabled", "llm", "enabled_capabilities", "apis", "memory")
 """Fields that only ZenFlux has: they are kept and given back."""
@@ -43,10 +43,14 @@ def mcp_server_service(context: Context[ZenfluxSettings]) -> McpServerService:
     return McpServerService(context.resources, context.agent_service, settings, lambda: context.addresses)
 
 
+def mcp_connections(context: Context[ZenfluxSettings]) -> McpConnections:
+    return McpConnections(mcp_server_service(context), lambda: context.agents, context.mcp_tools)
+
+
 def tool_service(context: Context[ZenfluxSettings]) -> ToolService:
     return ToolService(
-        context.resources, lambda: context.agents, lambda: mcp_server_service(context), context.tools,
-        lambda: context.offers, context.clock)
+        context.resources, lambda: context.agents, mcp_connections(context), context.tools, lambda: context.offers,
+        context.clock)
 
 
 async def choose_agent(context: Context[ZenfluxSettings], owner: str, agent_id: str) -> ChosenAgent:
@@ -55,13 +59,15 @@ async def choose_agent(context: Context[ZenfluxSettings], owner: str, agent_id: 
         chosen = await context.agent_service.choose(owner, agent_id)
     settings = await mcp_server_service(context).filled(owner, chosen.card.name, chosen.settings)
     settings = await skill_service(context).filled(owner, chosen.card.name, settings)
-    return replace(chosen, settings=await _with_client_tools(context, owner, chosen.card, settings))
+    return replace(chosen, settings=await _with_registered_tools(context, owner, chosen.card, settings))
 
 
-async def _with_client_tools(
+async def _with_registered_tools(
     context: Context[ZenfluxSettings], owner: str, card: m.AgentCard, settings: m.Settings,
 ) -> m.Settings:
-    """The settings with the tools that the user has registered for the client; names of other tools are left out."""
+    """The settings with the tools that the user has registered; names of other tools of the client are left out."""
+    of_servers = await tool_service(context).server_tools(owner)
+    settings = await mcp_server_service(context).with_tools(owner, settings, of_servers)
     if not card.capabilities.client_tools:
         return settings
     taken = {tool.spec.name for tool in card.tools} | {tool.name for tool in settings.client_tools}

@@ -12,7 +12,7 @@ from gateway.backends.mcp import McpToolServers, check_installed
 from gateway.backends.skills import READ_SKILL, skill_tools, with_skills
 from gateway.backends.tool_executor import ToolExecutor
 from gateway.backends.toolbox import Toolbox
-from gateway.backends.tools import builtin_tools, is_planning
+from gateway.backends.tools import OutputSink, builtin_tools, is_planning
 from gateway.client import (
     AddressPolicy,
     BackendEvents,
@@ -23,7 +23,8 @@ from gateway.client import (
     long_secrets,
 )
 from gateway.errors import BackendFailed, Interrupted, Invalid
-from gateway.ports import Addresses, BackendEvent, Clock, Turn
+from gateway.json_values import JsonObject
+from gateway.ports import Addresses, BackendEvent, Clock, ServerTool, ToolOutcome, Turn
 
 from .conversation import Conversation, ConversationMessage, InputMessage
 from .service import ModelRequest, ModelResponse, ModelService, stop_reason_of
@@ -119,6 +120,16 @@ class LlmBackend:
     async def close(self) -> None:
         await self._mcp.close()
         await self._upstream.close()
+
+    # -- the operator's MCP servers outside of a turn -------------------------------------------------------------
+
+    async def list_server_tools(self, server: str) -> Sequence[ServerTool]:
+        return [one.as_server_tool for one in await self._mcp.server(server).offered()]
+
+    async def call_server_tool(
+        self, server: str, tool: str, input: JsonObject, out: OutputSink,
+    ) -> ToolOutcome:
+        return await self._mcp.server(server).call(tool, input, out)
 
     # -- the loop -------------------------------------------------------------------------------------------------
 

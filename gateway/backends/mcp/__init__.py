@@ -2,6 +2,7 @@
 
 from .client import check_installed
 from .settings import McpServerSettings
+from .tool_lists import McpToolLists
 from .tool_servers import McpToolServers
 
-__all__ = ["McpServerSettings", "McpToolServers", "check_installed"]
+__all__ = ["McpServerSettings", "McpToolLists", "McpToolServers", "check_installed"]

@@ -11,8 +11,9 @@ import gateway.model as m
 from gateway.backends.toolbox import McpTool
 from gateway.backends.tools import OutputSink, Tool, ToolCallResult, ToolFailed
 from gateway.client import Redactor
-from gateway.errors import BackendFailed, GatewayError, TimedOut
-from gateway.ports import Addresses
+from gateway.errors import BackendFailed, GatewayError, NotFound, TimedOut
+from gateway.json_values import JsonObject
+from gateway.ports import Addresses, ToolOutcome
 
 from .client import MAX_TOOL_PAGES, is_connection_lost, mcp_result_content, open_client, redact_content
 from .settings import McpServerSettings
@@ -63,6 +64,13 @@ class McpToolServers:
         found = await asyncio.gather(*(server.list_tools() for server in self._servers))
         return [tool for offered, _ in found for tool in offered], [notice for _, notice in found if notice is not None]
 
+    def server(self, name: str) -> "McpToolServer":
+        """The server of this name; `NotFound` if there is none, or if clients may not name its address."""
+        for server in self._servers:
+            if server.name == name:
+                return server
+        raise NotFound(f"there is no MCP server '{name}' that may be connected to")
+
     async def close(self) -> None:
         await asyncio.gather(*(server.close() for server in self._servers))
 
@@ -80,9 +88,18 @@ class McpToolServer:
         """Connections that nobody waits for any more; they are closing."""
         self._lock = asyncio.Lock()
 
+    async def offered(self) -> list[McpTool]:
+        """The tools of the server; raises a `GatewayError` if it cannot be used."""
+        return [self._offered(spec) for spec in (await self._alive()).specs]
+
+    async def call(self, name: str, input: JsonObject, out: OutputSink) -> ToolOutcome:
+        """Call a tool outside of a turn."""
+        result = await self._offered(m.ToolSpec(name=name)).tool.run(input, out)
+        return ToolOutcome(text=m.text_of(result.content), is_error=result.is_error)
+
     async def list_tools(self) -> tuple[list[McpTool], m.NoticePosted | None]:
         try:
-            return [self._offered(spec) for spec in (await self._alive()).specs], None
+            return await self.offered(), None
         except GatewayError as error:
             log.warning("mcp_server_unavailable", server=self.name, reason=error.message)
             title = f"The MCP server '{self.name}' cannot be used: {error.message}"

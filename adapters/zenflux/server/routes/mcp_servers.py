@@ -6,7 +6,7 @@ from aiohttp import web
 
 from adapters.zenflux.bodies import McpServerBody, spell
 from adapters.zenflux.server import views
-from adapters.zenflux.server.agents import agent_errors, mcp_server_service
+from adapters.zenflux.server.agents import agent_errors, mcp_connections, mcp_server_service
 from adapters.zenflux.wire import (
     AgentMcpServer,
     CommandFields,
@@ -17,10 +17,12 @@ from adapters.zenflux.wire import (
 )
 from gateway.errors import Forbidden, Invalid
 from gateway.http import OWNER, Context, read_json
+from gateway.ports import ServerTools
 from gateway.resources import McpServerChoice, McpServerDefinition, McpServerNotFound, StoredMcpServer
 
 RESERVED_NAMES = frozenset(("available", "register"))
 """Names that are paths; they cannot be the names of servers."""
+NOT_ASKED = ServerTools()
 
 
 class McpServerRoutes:
@@ -51,12 +53,15 @@ class McpServerRoutes:
     async def listed(self, request: web.Request) -> web.Response:
         inactive = bool_param(request, "include_inactive", default=False)
         found = await mcp_server_service(self.context).all(request[OWNER])
-        shown = [self._connection(one) for one in found if inactive or one.is_active]
+        offered = await mcp_connections(self.context).all(request[OWNER])
+        shown = [self._connection(one, offered.get(one.name, NOT_ASKED)) for one in found if inactive or one.is_active]
         return views.reply(self.context, {"total": len(shown), "servers": shown})
 
     async def get(self, request: web.Request) -> web.Response:
         found = await mcp_server_service(self.context).get(request[OWNER], request.match_info["name"])
-        return views.reply(self.context, {**self._connection(found), "connected_tools": []})
+        offered = await mcp_connections(self.context).of_server(request[OWNER], found.name)
+        names = [one.spec.name for one in offered.tools] if offered.is_connected else []
+        return views.reply(self.context, {**self._connection(found, offered), "connected_tools": names})
 
     async def update(self, request: web.Request) -> web.Response:
         said = await read_json(request, McpServerChange)
@@ -125,7 +130,7 @@ class McpServerRoutes:
 
     # -- what clients see -----------------------------------------------------------------------------------------
 
-    def _shown(self, server: StoredMcpServer) -> Any:
+    def _shown(self, server: StoredMcpServer, connected_at: float | None = None) -> Any:
         """A server without tokens; the address of a server of config.yaml is the operator's, and is not shown."""
         definition, choice = server.definition or McpServerDefinition(url=""), server.choice or McpServerChoice()
         return spell(self.context.table, McpServerBody(
@@ -133,12 +138,15 @@ class McpServerRoutes:
             auth_type=definition.auth_type, auth_env=choice.auth_env or definition.auth_env,
             agent_id=server.agent_id, is_global=server.agent_id is None, is_active=server.is_active,
             capability=definition.capability, description=definition.description, created_at=server.created_at,
-            updated_at=server.updated_at, metadata=choice.metadata,
+            updated_at=server.updated_at, connected_at=connected_at, metadata=choice.metadata,
         ))
 
-    def _connection(self, server: StoredMcpServer) -> dict[str, Any]:
-        """A server of the register: sessions connect to it, the register does not."""
-        return {**self._shown(server), "is_connected": False, "connected_tools_count": 0}
+    def _connection(self, server: StoredMcpServer, offered: ServerTools) -> dict[str, Any]:
+        """A server of the register, and whether it answers."""
+        return {
+            **self._shown(server, offered.connected_at), "is_connected": offered.is_connected,
+            "connected_tools_count": len(offered.tools) if offered.is_connected else 0,
+        }
 
 
 def _refuse_command(said: CommandFields) -> None:

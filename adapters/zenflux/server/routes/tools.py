@@ -1,6 +1,8 @@
 """Tools over HTTP: a paged list, schemas for models, one's own definitions, and runs outside of a conversation."""
 
-from collections.abc import Iterator
+import asyncio
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from aiohttp import web
@@ -19,9 +21,11 @@ from adapters.zenflux.wire import (
     whole_number_param,
 )
 from gateway.errors import Forbidden, Invalid
-from gateway.http import OWNER, Context, dumps, read_json, read_json_object, validate
+from gateway.http import OWNER, Context, dumps, read_json, read_json_object, stream_sse, validate
+from gateway.ids import random_id
 from gateway.json_values import JsonObject
-from gateway.resources import Invocation, KnownTool, ToolDefinition
+from gateway.ports import Chunk, Frame
+from gateway.resources import MAX_TOOL_SECONDS, Invocation, KnownTool, ToolDefinition
 
 RESERVED_NAMES = frozenset(("schemas", "register", "execute", "mcp"))
 """Names that are paths; they cannot be the names of tools."""
@@ -65,7 +69,7 @@ class ToolRoutes:
                 name=one.spec.name, description=one.spec.description,
                 parameters=one.spec.parameters or ANY_SCHEMA))
             for one in await self.service.all(request[OWNER])
-            if one.is_enabled and (not names or one.spec.name in names)
+            if _status(one) == "available" and (not names or one.spec.name in names)
         ]
         return views.reply(self.context, {"tools": shown, "total": len(shown)})
 
@@ -103,35 +107,43 @@ class ToolRoutes:
 
     # -- running --------------------------------------------------------------------------------------------------
 
-    async def execute(self, request: web.Request) -> web.Response:
-        return await self._run(request[OWNER], await read_json(request, ToolExecution))
+    async def execute(self, request: web.Request) -> web.StreamResponse:
+        return await self._run(request, await read_json(request, ToolExecution))
 
-    async def invoke(self, request: web.Request) -> web.Response:
+    async def invoke(self, request: web.Request) -> web.StreamResponse:
         """The body is the input of the tool."""
         stream = bool_param(request, "stream", default=False)
         input = await read_json_object(request) if request.can_read_body else {}
-        return await self._run(request[OWNER], ToolExecution(
+        return await self._run(request, ToolExecution(
             tool_name=request.match_info["name"], input=input, stream=stream))
 
-    async def _run(self, owner: str, said: ToolExecution) -> web.Response:
+    async def _run(self, request: web.Request, said: ToolExecution) -> web.StreamResponse:
+        owner, seconds = request[OWNER], float(MAX_TOOL_SECONDS if said.timeout is None else said.timeout)
         tool = await self.service.check_runnable(owner, said.tool_name, said.input)
-        seconds = {} if said.timeout is None else {"seconds": float(said.timeout)}
-        done = await self.service.run(owner, tool, said.input, **seconds)
-        if not said.stream:
-            return views.reply(self.context, self._outcome(done))
-        return web.Response(
-            body=b"".join(b"data: " + dumps(chunk) + b"\n\n" for chunk in self._chunks(done)),
-            content_type="text/event-stream",
-            headers={"X-Invocation-Id": done.invocation_id, "Cache-Control": "no-cache"},
-        )
+        with self.service.reserve_run(owner):
+            if not said.stream:
+                return views.reply(self.context, self._outcome(
+                    await self.service.run(owner, tool, said.input, seconds)))
+            told = ToolChunks(self.context, random_id("inv"))
+            running = asyncio.create_task(self._feed(told, owner, tool, said.input, seconds))
+            try:
+                return await stream_sse(
+                    request, told, heartbeat=self.context.heartbeat, patience=self.context.send_timeout,
+                    until_end=True, hello=b"", headers={"X-Invocation-Id": told.invocation_id})
+            finally:
+                running.cancel()
+                await asyncio.wait((running,))
 
-    def _chunks(self, done: Invocation) -> Iterator[Any]:
-        told: list[tuple[str, object]] = [("log", text) for text in done.progress]
-        told.append(("data", done.output) if done.error is None else ("error", done.error))
-        told.append(("done", {"total_chunks": len(told)}))
-        for number, (kind, content) in enumerate(told):
-            yield spell(self.context.table, ToolChunkBody(
-                id=done.invocation_id, number=number, kind=kind, content=content, at=done.ended_at))
+    async def _feed(
+        self, told: "ToolChunks", owner: str, tool: KnownTool, input: JsonObject, seconds: float,
+    ) -> None:
+        """Run a tool, and tell what it says, what it returns, and that it is done."""
+        try:
+            done = await self.service.run(
+                owner, tool, input, seconds, invocation_id=told.invocation_id, out=partial(told.add, "log"))
+            told.add(*(("data", done.output) if done.error is None else ("error", done.error)))
+        finally:
+            told.end()
 
     # -- what clients see -----------------------------------------------------------------------------------------
 
@@ -139,14 +151,14 @@ class ToolRoutes:
         """A definition; the implementation of a tool is the server's, and is not shown."""
         registered = tool.registered
         own = registered.extra.get(DIALECT_NAME, {}) if registered else {}
-        server = registered.server if registered else None
+        server = tool.server
         return spell(self.context.table, ToolBody(
             name=tool.spec.name, description=tool.spec.description,
             type="user_defined" if server is None else "mcp", return_mode=own.get("return_mode", "direct"),
             input_schema=tool.spec.parameters or ANY_SCHEMA, output_schema=own.get("output_schema"),
             mcp_config=None if server is None else {"server_name": server},
             keywords=own.get("keywords") or [], examples=own.get("examples") or [], category=own.get("category"),
-            asks=tool.permission.value == "ask", status="available" if tool.is_enabled else "disabled",
+            asks=tool.permission.value == "ask", status=_status(tool),
             agents=list(tool.agents),
         ))
 
@@ -158,6 +170,46 @@ class ToolRoutes:
             error_code=code, started_at=done.started_at, ended_at=done.ended_at,
             milliseconds=round(1000 * (done.ended_at - done.started_at)),
         ))
+
+
+class ToolChunks:
+    """The chunks of one run, as a subscription: they are sent as they come."""
+
+    cut_at, is_draining = None, False
+
+    def __init__(self, context: Context[ZenfluxSettings], invocation_id: str) -> None:
+        self.context = context
+        self.invocation_id = invocation_id
+        self._count = 0
+        self._waiting: asyncio.Queue[Chunk] = asyncio.Queue()
+
+    def add(self, kind: str, content: object) -> None:
+        self._put(kind, content, ends=False)
+
+    def end(self) -> None:
+        self._put("done", {"total_chunks": self._count}, ends=True)
+
+    async def chunks(self) -> Sequence[Chunk]:
+        return [await self._waiting.get()]
+
+    def cut(self) -> None:
+        """Nothing is left to do: the run ends with its stream."""
+
+    def close(self) -> None:
+        """Nothing is left to do: the run ends with its stream."""
+
+    def _put(self, kind: str, content: object, *, ends: bool) -> None:
+        body = spell(self.context.table, ToolChunkBody(
+            id=self.invocation_id, number=self._count, kind=kind, content=content, at=self.context.clock()))
+        self._waiting.put_nowait(Chunk(
+            seq=self._count, frames=(Frame(b"data: " + dumps(body) + b"\n\n"),), yields=ends, ends=ends))
+        self._count += 1
+
+
+def _status(tool: KnownTool) -> str:
+    if not tool.is_enabled:
+        return "disabled"
+    return "available" if tool.is_available else "unavailable"
 
 
 def _mentions(shown: Any, keyword: str) -> bool:

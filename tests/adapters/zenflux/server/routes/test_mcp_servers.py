@@ -1,5 +1,6 @@
 """ZenFlux's MCP servers over HTTP: one's own register, which agents have them, and real servers in conversations."""
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -174,3 +175,96 @@ async def test_a_real_server_is_used_in_a_conversation(tmp_path: Path, agent: st
             assert run.words("tool_result") == ["5"]
             assert [tool["function"]["name"] for tool in model.asked[0].json["tools"]] == ["add", "clock"]
             assert {one.get("x-api-key") for one in mine.headers} == {"k3y"}
+
+
+# -- what servers offer -----------------------------------------------------------------------------------------------
+
+async def test_what_a_real_server_offers_is_shown(tmp_path: Path) -> None:
+    async with mcp_over_http() as mine, talking(tmp_path, outbound={"allow": ["127.0.0.1"]}) as client:
+        await register(client, server_url=mine.url, auth_type="bearer", auth_config={"token": "t0ken"})
+        await register(client, server_name="gone", server_url="http://127.0.0.1:9/mcp")
+        assert mine.headers == [], "registering connects to nothing"
+        shown = {one["server_name"]: one for one in (await client.call("GET", "/tools/mcp"))["servers"]}
+        assert {name: (one["is_connected"], one["connected_tools_count"]) for name, one in shown.items()} == {
+            "notion": (True, 2), "gone": (False, 0)}
+        assert shown["notion"]["last_connected_at"].endswith("Z")
+        assert shown["gone"]["last_connected_at"] is None
+        one = await client.call("GET", "/tools/mcp/notion")
+        assert (one["is_connected"], one["connected_tools"]) == (True, ["add", "clock"])
+        assert {one.get("authorization") for one in mine.headers} == {"Bearer t0ken"}
+        tools = {one["name"]: one for one in (await client.call("GET", "/tools?tool_type=mcp"))["tools"]}
+        assert set(tools) == {"notion:add", "notion:clock"}
+        assert (await client.call("GET", "/tools/notion:add"))["definition"] == tools["notion:add"]
+        add = tools["notion:add"]
+        assert (add["status"], add["requires_confirmation"], add["mcp_config"], add["agents"]) == (
+            "available", True, {"server_name": "notion"}, [])
+        assert set(add["input_schema"]["required"]) == {"a", "b"}
+        [schema] = (await client.call("GET", "/tools/schemas?tool_names=notion:add"))["tools"]
+        assert schema["input_schema"] == add["input_schema"]
+        assert await client.call("DELETE", "/tools/notion:add", status=403)
+        body = {"tool_name": "notion:add", "input": {"a": 1, "b": 2}}
+        assert "permission" in await client.call("POST", "/tools/execute", json=body, status=403)
+        assert await client.call("POST", "/tools/notion:add/invoke", json={"a": "x", "b": 2}, status=400)
+        await client.call("PUT", "/tools/mcp/notion", json={"is_active": False})
+        assert (await client.call("GET", "/tools?tool_type=mcp"))["total"] == 0
+        assert (await client.call("GET", "/tools/mcp/notion"))["is_connected"] is False
+
+
+async def test_tools_of_a_server_that_has_gone_are_unavailable(tmp_path: Path) -> None:
+    async with talking(tmp_path, outbound={"allow": ["127.0.0.1"]}) as client:
+        async with mcp_over_http() as mine:
+            await register(client, server_url=mine.url)
+            definition = {"name": "notion:other", "description": "x", "input_schema": {"type": "object"}}
+            await client.call("POST", "/tools/register", json={
+                "definition": {**definition, "tool_type": "mcp", "mcp_config": {"server_name": "notion"}}})
+            known = await client.call("GET", "/tools?tool_type=mcp")
+            assert {one["name"]: one["status"] for one in known["tools"]} == {
+                "notion:add": "available", "notion:clock": "available", "notion:other": "unavailable"}
+        await asyncio.sleep(60)
+        known = await client.call("GET", "/tools?tool_type=mcp")
+        assert {one["status"] for one in known["tools"]} == {"unavailable"}
+        assert (await client.call("GET", "/tools?status=unavailable"))["total"] == 3
+        shown = await client.call("GET", "/tools/mcp/notion")
+        assert (shown["is_connected"], shown["connected_tools"], shown["connected_tools_count"]) == (False, [], 0)
+        assert shown["last_connected_at"] is not None
+        names = [one["name"] for one in (await client.call("GET", "/tools/schemas"))["tools"]]
+        assert not [name for name in names if name.startswith("notion")]
+
+
+async def test_a_registered_tool_of_a_server_is_used_in_a_conversation(tmp_path: Path) -> None:
+    """No agent has the server: the conversation has the one tool, with the key of the server."""
+    async with mcp_over_http() as mine, model_serving(calls("add", '{"a": 2, "b": 3}'), says("It is 5.")) as model:
+        agents = {"llm": {"backend": "openai", "settings": {"url": model.url, "model": "m"}}}
+        async with talking(tmp_path, agents=agents, outbound={"allow": ["127.0.0.1"]}) as client:
+            await register(client, server_url=mine.url, auth_type="api_key", auth_config={"api_key": "k3y"})
+            await client.call("POST", "/tools/register", json={
+                "name": "notion:add", "description": "Adds.", "input_schema": {"type": "object"}, "tool_type": "mcp",
+                "mcp_config": {"server_name": "notion"}})
+            async with client.chat() as chat:
+                begun = await chat.send("How much?")
+                asked = await chat.asked()
+                await client.call("POST", f"/human-confirmation/{asked['request_id']}", json={"response": "approve"})
+                run = await chat.over(begun["session_id"])
+            assert run.words("tool_result") == ["5"]
+            assert [tool["function"]["name"] for tool in model.asked[0].json["tools"]] == ["add"]
+            assert {one.get("x-api-key") for one in mine.headers} == {"k3y"}
+
+
+async def test_listed_tools_of_the_operators_servers_run(tmp_path: Path) -> None:
+    async with mcp_over_http() as house:
+        servers = {"house": {"url": house.url, "permissions": {"add": "allow"}}}
+        agents = {"llm": {"backend": "openai", "settings": {"url": "http://127.0.0.1:9", "model": "m", "mcp": servers}}}
+        listed = {"execute": ["house:add", "house:clock"]}
+        async with talking(tmp_path, agents=agents, management=listed) as client:
+            tools = {one["name"]: one for one in (await client.call("GET", "/tools?tool_type=mcp"))["tools"]}
+            assert {name: (one["requires_confirmation"], one["agents"]) for name, one in tools.items()} == {
+                "house:add": (False, ["llm"]), "house:clock": (True, ["llm"])}
+            done = await client.call("POST", "/tools/house:add/invoke", json={"a": 2, "b": 3})
+            assert (done["status"], done["output"]) == ("success", "5")
+            assert await client.call("POST", "/tools/house:clock/invoke", json={}, status=403)
+            assert await client.call("POST", "/tools/house:add/invoke", json={"a": 2}, status=400)
+            [shown] = (await client.call("GET", "/tools/mcp"))["servers"]
+            assert (shown["is_connected"], shown["connected_tools_count"], shown["server_url"]) == (True, 2, "")
+            assert await client.call("POST", "/tools/register", json={
+                "name": "house:add", "description": "x", "input_schema": {"type": "object"}}, status=403)
+            assert await client.call("DELETE", "/tools/house:add", status=403)
