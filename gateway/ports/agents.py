@@ -84,10 +84,10 @@ class Agents(Protocol):
     async def versions(self, owner: str, agent_id: str) -> Sequence[StoredAgent]:
         """Every version, oldest first."""
     async def page(
-        self, owner: str, *, after: int | None = ..., before: int | None = ..., limit: int = ...,
+        self, owner: str, *, after: int | None = ..., before: int | None = ..., limit: int | None = ...,
         oldest_first: bool = ..., archived: bool = ...,
     ) -> Sequence[StoredAgent]:
-        """A page by ordinal; the agents of the settings are the oldest."""
+        """A page by ordinal, or all agents; the agents of the settings are the oldest."""
     def configured(self) -> Mapping[str, StoredAgent]:
         """The agents of the settings by their names."""
     async def create(self, owner: str, definition: AgentDefinition, agent_id: str | None = ...) -> StoredAgent:

@@ -53,12 +53,13 @@ class AgentService:
         return [_stored(one) for one in await self._resources.versions(KIND, owner, found.resource_id)]
 
     async def page(
-        self, owner: str, *, after: int | None = None, before: int | None = None, limit: int = MAX_AGENTS,
+        self, owner: str, *, after: int | None = None, before: int | None = None, limit: int | None = None,
         oldest_first: bool = True, archived: bool = False,
     ) -> Sequence[StoredAgent]:
-        """A page by ordinal; the agents of the settings are the oldest."""
+        """A page by ordinal, or all agents; the agents of the settings are the oldest."""
         made = await self._resources.list(
-            KIND, owner, after=after, before=before, limit=limit, archived=archived, oldest_first=oldest_first,
+            KIND, owner, after=after, before=before, limit=limit or MAX_AGENTS, archived=archived,
+            oldest_first=oldest_first,
         )
         fixed = [
             one for one in self.configured().values()

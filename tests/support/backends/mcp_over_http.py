@@ -20,7 +20,8 @@ class McpOverHttp:
 
 
 @asynccontextmanager
-async def mcp_over_http() -> AsyncIterator[McpOverHttp]:
+async def mcp_over_http(*, with_trouble: bool = False) -> AsyncIterator[McpOverHttp]:
+    """A server that adds and tells the time; with trouble, it also has a tool that hangs and one that says too much."""
     from mcp.server.mcpserver import MCPServer
 
     server, told = MCPServer("tests"), McpOverHttp()
@@ -34,6 +35,18 @@ async def mcp_over_http() -> AsyncIterator[McpOverHttp]:
     def clock() -> str:
         """Tells the time, as another tool does, too."""
         return "half past mcp"
+
+    if with_trouble:
+        @server.tool()
+        async def hang() -> str:
+            """Does not end."""
+            await asyncio.Event().wait()
+            return "never"
+
+        @server.tool()
+        def chatter() -> str:
+            """Says too much."""
+            return "x" * (1024 * 1024 + 1)
 
     app = server.streamable_http_app()
 

@@ -5,6 +5,12 @@ from pathlib import Path
 from tests.support.dialects.zenflux.client import Client
 from tests.support.gateway_server import serving
 
+FIELDS = {
+    "id", "user_id", "title", "description", "trigger_type", "run_at", "cron_expr", "interval_seconds", "action",
+    "status", "next_run_at", "last_run_at", "run_count", "created_at", "updated_at", "conversation_id",
+}
+"""What the later front end reads."""
+
 
 async def test_scheduled_tasks_are_those_of_every_dialect(tmp_path: Path) -> None:
     async with serving(tmp_path, dialects={"blade": {}, "zenflux": {}}) as served:
@@ -21,6 +27,7 @@ async def test_scheduled_tasks_are_those_of_every_dialect(tmp_path: Path) -> Non
             "description": "hello", "cron_expr": "0 9 * * 1-5", "trigger_type": "cron", "status": "active",
             "run_count": 0, "last_run_at": None, "conversation_id": None}.items()
         assert task["next_run_at"]
+        assert set(task) >= FIELDS
         path = f"/scheduled-tasks/{task['id']}"
         assert await client.call("GET", path) == task
         for verb, status in (("pause", "paused"), ("resume", "active"), ("cancel", "paused")):
