@@ -48,7 +48,7 @@ async def make(exam: ZenfluxExamination, path: str, json: Any, at: str) -> Answe
     """The answer to a POST after which there may be something at another path, to be deleted after the case."""
     exam.made(at)
     answer = await manage(exam, "POST", path, json)
-    if 400 <= answer.code < 500:
+    if is_refused(answer):
         exam.unmade(at)
     return answer
 
@@ -123,6 +123,11 @@ def is_taken(answer: Answer, *accepted: int) -> bool:
     is_there = answer.is_done or answer.code in accepted
     expect.that(is_there, f"{answer.reply.asked} to succeed with code 200{codes}", answer.reply.told)
     return answer.is_done
+
+
+def is_refused(answer: Answer) -> bool:
+    """Whether a call was not carried out for certain: a server that broke may have done something."""
+    return 400 <= answer.code < 500 or answer.code in ABSENT
 
 
 def coded(answer: Answer, why: str, *codes: int) -> None:

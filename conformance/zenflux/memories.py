@@ -8,7 +8,7 @@ from conformance.kit.case import requirement
 from conformance.kit.expect import Failed, NotTestable
 from conformance.zenflux.answer import Answer, listed
 from conformance.zenflux.examination import ZenfluxExamination
-from conformance.zenflux.managed import BAD, UNKNOWN, coded, heard, is_taken, manage, obtained
+from conformance.zenflux.managed import BAD, UNKNOWN, coded, heard, is_refused, is_taken, manage, obtained
 
 MANY = "lets the server go through the conversations of all users"
 TOO_SHORT = {"since_hours": 0}
@@ -36,7 +36,7 @@ async def _posted(exam: ZenfluxExamination, body: dict[str, Any]) -> Answer:
     for name in _ids_in(answer.body["data"]):
         exam.undos.pop(f"the memories of {whose}", None)
         exam.undo(f"the memory {name}", "DELETE", f"/mem0/memory/{name}")
-    if 400 <= answer.code < 500:
+    if is_refused(answer):
         exam.undos.pop(f"the memories of {whose}")
     return answer
 

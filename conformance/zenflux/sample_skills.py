@@ -13,7 +13,7 @@ from conformance.kit.expect import NotTestable
 from conformance.kit.multipart import Upload
 from conformance.zenflux.answer import Answer
 from conformance.zenflux.examination import ZenfluxExamination
-from conformance.zenflux.managed import allowed, heard, manage, some_agent
+from conformance.zenflux.managed import allowed, heard, is_refused, manage, some_agent
 
 LIBRARY = "global"
 BINARY = bytes(range(128, 256))
@@ -80,7 +80,7 @@ async def upload(exam: ZenfluxExamination, name: str, archive: bytes, **more: st
     is_first = what not in exam.undos
     exam.undo(what, "POST", "/skills/uninstall", {"skill_name": name, "agent_id": LIBRARY})
     answer = await exam.post_form("/skills/upload", fields, **query)
-    if 400 <= answer.code < 500 and is_first:
+    if is_refused(answer) and is_first:
         exam.undos.pop(what)
     return answer
 
@@ -124,7 +124,7 @@ async def install(exam: ZenfluxExamination, skill: SampleSkill, agent: str) -> A
     is_first = what not in exam.undos
     exam.undo(what, "POST", "/skills/uninstall", body)
     answer = await manage(exam, "POST", "/skills/install", body)
-    if 400 <= answer.code < 500 and is_first:
+    if is_refused(answer) and is_first:
         exam.undos.pop(what)
     return answer
 

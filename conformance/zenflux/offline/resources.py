@@ -66,6 +66,22 @@ POST   /tools/register                     tool_registered   ZF-TL-03.out
 DELETE /tools/{}                           tool_removed      ZF-TL-04.out
 POST   /tools/execute                      tool_outcome      ZF-TL-05.out
 POST   /tools/{}/invoke                    tool_outcome      ZF-TL-06.out
+GET    /skills/global                      skill_list        ZF-SK-01.out
+GET    /skills/instance/{}                 skill_list        ZF-SK-02.out
+GET    /skills/detail/{}                   skill_detail      ZF-SK-07.out
+GET    /settings                           settings          ZF-SET-01.out
+GET    /settings/status                    settings_status   ZF-SET-03.out
+GET    /settings/schema                    settings_schema   ZF-SET-04.out
+POST   /mem0/search                        memory_list       ZF-MEM-01.out
+GET    /mem0/user/{}                       memory_list       ZF-MEM-02.out
+POST   /mem0/add                           memories_added    ZF-MEM-03.out
+POST   /mem0/batch-update                  memory_batch      ZF-MEM-04.out
+GET    /tasks                              task_list         ZF-TASK-01.out
+GET    /tasks/{}                           task              ZF-TASK-02.out
+POST   /tasks/{}/run                       task_run          ZF-TASK-03.out
+POST   /tasks/{}/batch                     task_run          ZF-TASK-04.out
+GET    /tasks/scheduled/config             task_list         ZF-TASK-05.out
+GET    /tasks/scheduled/status             scheduler         ZF-TASK-06.out
 GET    /docs/structure                     document_tree     ZF-DOC-01.out
 GET    /docs/content/{}                    document          ZF-DOC-02.out
 """
