@@ -58,9 +58,11 @@ from gateway.resources import (
     FileStore,
     KeyService,
     McpServerService,
+    Memories,
     RuledResources,
     Scheduler,
     Schedules,
+    SessionMemories,
     Shares,
     SkillService,
     UserSettings,
@@ -112,7 +114,7 @@ class Gateway:
                 lambda: self.components.backends.values(),
             ),
             defaults=self._session_defaults(kept.resources),
-            skills=self._skills(kept.resources),
+            skills=self._skills(kept.resources), memories=SessionMemories(Memories(kept.resources, clock)),
         )
         self.table = SessionTable()
         self._dialects = ServedDialects(components)

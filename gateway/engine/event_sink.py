@@ -43,6 +43,8 @@ class OpenTurn(Protocol):
         """The records of the turn, until its backend has come to where it was when the server stopped."""
     def complete(self) -> None:
         """The backend has yielded its last event."""
+    def take_annotation(self, message_id: str) -> m.MessageAnnotated | None:
+        """The memories that the turn was given, for its first message; None for every further message."""
 
 
 async def consume_backend(run: OpenTurn, stream: AsyncGenerator[BackendOutput, None]) -> None:
@@ -89,7 +91,10 @@ def _append_all(run: OpenTurn, outputs: list[Any]) -> None:
         event = _check_backend_event(event)
         for one in with_scope_status(session, event, scope_id) if scope_id != m.ROOT else (event,):
             session.append(one, scope_id, turn_id)
-        if type(event) is m.MessageEnded:
+        if type(event) is m.MessageStarted and scope_id == m.ROOT:
+            if (annotation := run.take_annotation(event.message_id)) is not None:
+                session.append(annotation, scope_id, turn_id)
+        elif type(event) is m.MessageEnded:
             _add_usage(run, event, scope_id)
     if deltas:
         session.append_deltas(deltas, turn_id)

@@ -45,6 +45,7 @@ class TurnHistory:
         self.pauses: list[AsksById] = []
         self.answers: dict[str, m.Answer] = {}
         self.usage = m.Usage()
+        self.memories: tuple[m.MemoryRef, ...] = ()
         self.command: m.SendMessage | m.Compact | None = None
         self.message_seq = 0
         self.started_at = 0.0
@@ -70,6 +71,8 @@ class TurnHistory:
                 self.is_paused, asked = True, {}
             case m.TurnResumed():
                 self.is_paused = False
+            case m.MessageAnnotated(topic=m.AnnotationTopic.MEMORY_REFS, content=content) if not self.memories:
+                self.memories = m.read_memory_refs(content)
             case m.MessageEnded(usage=usage):
                 self.usage += usage
         return asked

@@ -7,7 +7,7 @@ from typing import Protocol
 import gateway.model as m
 from gateway.errors import NotFound
 from gateway.ids import Mint
-from gateway.ports import Backend, Clock, EventLog, SkillReader
+from gateway.ports import Backend, Clock, EventLog, MemoryRecall, SkillReader
 from gateway.quotas import Quotas
 
 
@@ -72,6 +72,13 @@ class NoSkills:
         raise NotFound(f"there is no skill '{skill.name}'")
 
 
+class NoMemories:
+    """No user has memories."""
+
+    async def recall(self, owner: str, message: str, user: str | None) -> Sequence[m.MemoryRef]:
+        return ()
+
+
 @dataclass(kw_only=True, slots=True)
 class Runtime:
     """What all sessions share; `reload` replaces what may change while the server runs."""
@@ -90,6 +97,7 @@ class Runtime:
     cleanup: SessionCleanup = field(default_factory=NoCleanup)
     defaults: SessionDefaults = field(default_factory=NoDefaults)
     skills: SkillReader = field(default_factory=NoSkills)
+    memories: MemoryRecall = field(default_factory=NoMemories)
     replacement_backends: dict[str, Backend] = field(default_factory=dict)
     """By session: the backend that runs its turns in place of the backend of its agent."""
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 import structlog
+from msgspec.structs import replace
 
 import gateway.model as m
 from gateway.errors import Busy, Conflict, Overloaded
@@ -127,9 +128,16 @@ class Session:
                 if command.turn_id in (None, self.view.turn_id):
                     status, pending = m.SessionStatus.IDLE, set()
             elif isinstance(command, m.Configure):
-                command = m.Configure(settings=validate_settings(self._agent(), command.settings))
+                command = m.Configure(settings=self._configured(command.settings))
             checked.append(command)
         return checked
+
+    def _configured(self, settings: m.Settings) -> m.Settings:
+        """New settings of the session; those that say nothing about memories leave their use as it is."""
+        if settings.memory is None:
+            old = self.view.settings
+            settings = replace(settings, memory=old.memory, memory_user=settings.memory_user or old.memory_user)
+        return validate_settings(self._agent(), settings)
 
     def _agent(self) -> m.AgentCard:
         card = self.runtime.agents.get(self.view.agent)
@@ -165,8 +173,9 @@ class Session:
         agent = self._agent()
         begins = self.view.head
         self.append(m.TurnStarted(command_id=command_id), turn_id=turn_id)
-        backend = self.runtime.replacement_backends.get(self.view.session_id) or self.runtime.backends[agent.name]
-        self.run = TurnRun(self, turn_id, command, backend, agent)
+        replacement = self.runtime.replacement_backends.get(self.view.session_id)
+        backend = replacement or self.runtime.backends[agent.name]
+        self.run = TurnRun(self, turn_id, command, backend, agent, recalls=replacement is None)
         self.run.start()
         return begins
 

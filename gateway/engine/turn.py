@@ -48,6 +48,8 @@ class TurnRun:
         backend: Backend,
         agent: m.AgentCard,
         recorded: TurnHistory | None = None,
+        *,
+        recalls: bool = True,
     ) -> None:
         self.turn_id = turn_id
         self.command = command
@@ -55,6 +57,9 @@ class TurnRun:
         entries = session.view.compacted
         self.history: Sequence[m.HistoryEntry] = recorded.history(entries) if recorded else tuple(
             entry for entry in entries if entry.scope_id == m.ROOT)
+        self.memories: Sequence[m.MemoryRef] = recorded.memories if recorded else ()
+        self._recalls = recalls and recorded is None
+        self._is_announced = recorded is not None
         self.asked: Sequence[m.AnyAsk] = tuple(recorded.last.values()) if recorded else ()
         self.pending_asks = PendingAsks()
         self.is_ended = False
@@ -118,11 +123,32 @@ class TurnRun:
 
     async def _consume(self) -> None:
         past = self.recorded
+        if self._recalls and self.session.view.settings.memory and isinstance(self.command, m.SendMessage):
+            await self._recall(self.command)
         if past is not None and isinstance(self.backend, ResumableBackend):
             self._stream = self._resumed(self.backend, past)
         else:
             self._stream = self.backend.run(self)
         await consume_backend(self, self._stream)
+
+    async def _recall(self, command: m.SendMessage) -> None:
+        """Find the memories that fit the message; if the store fails, the turn goes on without memories."""
+        view = self.session.view
+        try:
+            self.memories = await self.session.runtime.memories.recall(
+                view.owner, m.text_of(command.content), view.settings.memory_user)
+        except GatewayError as error:
+            log.warning("memories_not_recalled", session=view.session_id, turn=self.turn_id, error=error.message)
+
+    def take_annotation(self, message_id: str) -> m.MessageAnnotated | None:
+        """The memories that the turn was given, for its first message; None for every further message."""
+        if self._is_announced or not self.memories:
+            return None
+        self._is_announced = True
+        return m.MessageAnnotated(
+            message_id=message_id, topic=m.AnnotationTopic.MEMORY_REFS,
+            content=[memory.as_annotation() for memory in self.memories],
+        )
 
     def _resumed(self, backend: ResumableBackend, past: TurnHistory) -> AsyncGenerator[BackendOutput, None]:
         """The output of a backend that goes on after the answers, in place of running the turn again."""

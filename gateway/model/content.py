@@ -141,13 +141,36 @@ class SkillFile(Struct, frozen=True, kw_only=True, omit_defaults=True):
     files: tuple[str, ...] = ()
 
 
+class MemoryRef(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A memory of a user that fits a message: its number, its text, and the skill that it is about."""
+
+    number: int
+    content: str
+    skill: str | None = None
+
+    def as_annotation(self) -> JsonObject:
+        """The memory as an annotation of a message names it."""
+        return {"id": self.number, "content": self.content, "skill_name": self.skill}
+
+
+def read_memory_refs(annotation: object) -> tuple[MemoryRef, ...]:
+    """The memories that `as_annotation` wrote; what others wrote is left out."""
+    found = annotation if isinstance(annotation, list) else []
+    return tuple(
+        MemoryRef(number=one["id"], content=one["content"], skill=one.get("skill_name")) for one in found
+        if isinstance(one, dict) and isinstance(one.get("id"), int) and isinstance(one.get("content"), str)
+    )
+
+
 class Settings(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a session has chosen of its agent; secrets stand apart so that nothing prints them by accident.
 
     `tools` is None where nobody said anything about tools: the agent's own are then enabled and allowed. `agent_id` and
     `agent_version` are those of the made agent that the settings come from, if they come from one. `mcp_headers` has,
     by the URL of an MCP server, the header that it gets, as `Name: value`; it is as secret as the secrets. `skills` is
-    None where nobody said anything about skills: a new session then gets those of its agent.
+    None where nobody said anything about skills: a new session then gets those of its agent. `memory` is whether the
+    memories of the user are used, None where nobody said so: then they are not. `memory_user` narrows them to those
+    that name this user; the empty text stands for those that name nobody.
     """
 
     tools: dict[str, Permission] | None = None
@@ -161,6 +184,8 @@ class Settings(Struct, frozen=True, kw_only=True, omit_defaults=True):
     agent_id: str | None = None
     agent_version: int | None = None
     skills: tuple[SkillRef, ...] | None = None
+    memory: bool | None = None
+    memory_user: str | None = None
 
     def mcp_headers_of(self, url: str) -> dict[str, str]:
         """The headers for the MCP server at this URL, and for no other."""

@@ -14,6 +14,7 @@ class AgentDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     """What a user has made of a configured agent, which `model` chooses.
 
     `tools` are the tools of the server, each with its permission; None enables all tools of the configured agent.
+    `memory` is whether its sessions use the memories of the user, None if it says nothing about that.
     `extra` has, under the name of a dialect, what only that dialect knows and gives back.
     """
 
@@ -26,6 +27,7 @@ class AgentDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     mcp_servers: tuple[dict[str, Any], ...] = ()
     skills: tuple[str, ...] = ()
     options: dict[str, str] = {}
+    memory: bool | None = None
     is_active: bool = True
     metadata: dict[str, Any] = {}
     extra: dict[str, dict[str, Any]] = {}

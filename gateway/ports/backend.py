@@ -30,6 +30,13 @@ class SkillReader(Protocol):
     async def read_file(self, owner: str, skill: m.SkillRef, path: str) -> m.SkillFile: ...
 
 
+class MemoryRecall(Protocol):
+    """Finds the memories of a user that fit a message, and counts each as used."""
+
+    async def recall(self, owner: str, message: str, user: str | None) -> Sequence[m.MemoryRef]:
+        """The memories that fit best; `user` is `Settings.memory_user`."""
+
+
 class Turn(Protocol):
     """The turn that a backend runs; `ask` is the only way to pause it."""
 
@@ -51,6 +58,9 @@ class Turn(Protocol):
     @property
     def history(self) -> Sequence[m.HistoryEntry]:
         """The messages of the session, compacted, up to the message that started the turn."""
+    @property
+    def memories(self) -> Sequence[m.MemoryRef]:
+        """The memories of the user that fit the message; none if the session does not use memories."""
     @property
     def asked(self) -> Sequence[m.AnyAsk]:
         """The asks of the last pause, in the order of their answers; empty before the first one."""

@@ -10,7 +10,7 @@ from .key_service import KeyService
 from .keys import KeyStore
 from .mcp_connections import McpConnections
 from .mcp_servers import McpServerChoice, McpServerDefinition, McpServerNotFound, McpServerService, StoredMcpServer
-from .memories import MAX_MEMORIES, Memories, Memory, MemoryFilter, RecalledMemory, StoredMemory
+from .memories import MAX_MEMORIES, Memories, Memory, MemoryFilter, RecalledMemory, SessionMemories, StoredMemory
 from .named_resources import AlreadyExists, NamedResources
 from .scheduler import Scheduler
 from .schedules import ScheduledTask, Schedules, StoredRun, StoredTask
@@ -63,6 +63,7 @@ __all__ = [
     "Scheduler",
     "Schedules",
     "SessionArchive",
+    "SessionMemories",
     "Share",
     "Shares",
     "SkillFolder",

@@ -161,6 +161,7 @@ class AgentService:
         return m.Settings(
             agent_id=agent.agent_id, agent_version=agent.version, tools=made.tools, client_tools=made.client_tools,
             mcp_servers=made.mcp_servers, options=made.options, system=made.system, model=made.model or None,
+            memory=made.memory,
         )
 
     def base_of(self, agent: StoredAgent) -> m.AgentCard:

@@ -11,6 +11,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
+import gateway.model as m
 from gateway.errors import Conflict, NotFound
 from gateway.json_values import JsonObject
 from gateway.ports import Clock, Resource, Resources
@@ -185,6 +186,22 @@ class Memories:
             with suppress(NotFound):
                 found.append(await self.find(owner, number))
         return found
+
+
+class SessionMemories:
+    """The memories that sessions get with a message."""
+
+    def __init__(self, memories: Memories) -> None:
+        self._memories = memories
+
+    async def recall(self, owner: str, message: str, user: str | None) -> list[m.MemoryRef]:
+        """The memories that fit best; `user` narrows them to those that name this user, or nobody if it is empty."""
+        found = await self._memories.recall(
+            owner, message, fits=lambda memory: user is None or (memory.owner or "") == user)
+        return [
+            m.MemoryRef(number=one.stored.number, content=one.stored.memory.content, skill=one.stored.memory.skill)
+            for one in found
+        ]
 
 
 def _kept(found: Resource) -> StoredMemory:

@@ -123,6 +123,10 @@ def _call_names(call: TurnCall) -> dict[str, Any]:
     return {"id": call.id, "name": call.name, "title": call.title or call.name}
 
 
+PREVIEW_LENGTH = 100
+"""How many characters of a memory a reference to it shows."""
+
+
 def memory_refs(refs: Any) -> list[dict[str, Any]] | None:
     """Blade's memories have numbers; a memory with another id gets a stable number."""
     if not isinstance(refs, list):
@@ -136,7 +140,8 @@ def _number(memory_id: Any) -> int:
 
 
 def _preview(ref: dict[str, Any]) -> str:
-    return str(ref.get("content_preview") or ref.get("content") or ref.get("title") or "")
+    text = str(ref.get("content_preview") or ref.get("content") or ref.get("title") or "")
+    return text if len(text) <= PREVIEW_LENGTH else f"{text[:PREVIEW_LENGTH]}…"
 
 
 # -- tool calls -------------------------------------------------------------------------------------------------------
@@ -190,7 +195,7 @@ def session_body(table: DialectTable, view: m.SessionView, model: str | None = N
         created_at=view.created_at, updated_at=view.updated_at, user_id=user_id_of(view.owner),
         solution_id=kept.get("solution_id"), biz_role_id=kept.get("biz_role_id"), model=view.settings.model or model,
         shared=kept.get("shared", False), is_pinned=kept.get("is_pinned", False),
-        memory_enabled=kept.get("memory_enabled", True), is_persistent=kept.get("is_persistent", False),
+        memory_enabled=bool(view.settings.memory), is_persistent=kept.get("is_persistent", False),
         replay_state=kept.get("replay_state"),
     )
 

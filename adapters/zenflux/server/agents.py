@@ -102,6 +102,8 @@ def changed_definition(
         fields["system"] = given["prompt"]
     if "is_active" in given:
         fields["is_active"] = given["is_active"]
+    if isinstance(use := (given.get("memory") or {}).get("mem0_enabled"), bool):
+        fields["memory"] = use
     changed = old.changed(DIALECT_NAME, {word: given[word] for word in KEPT_FIELDS if word in given}, **fields)
     if said.enabled_capabilities is not None:
         card = service.card_of(changed)

@@ -7,6 +7,8 @@ from copy import copy
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 import gateway.model as m
 from adapters.zenflux.wire import LOCAL_USER, ChatSend, ZenfluxSettings
 from gateway.errors import Busy, GatewayError, Invalid, NotFound
@@ -140,8 +142,9 @@ class ChatService:
         with conversation_errors(view.session_id):
             before = copy(view)  # the agent may change what the run has to begin with before we hear of its start
             title = self._title_of(wish.body, view)
-            configured = wish.settings is not None and wish.settings != view.settings
-            commands = [m.Configure(settings=wish.settings)] if wish.settings is not None and configured else []
+            settings = wish.settings and with_memory_use(wish.settings, view.settings)
+            configured = settings is not None and settings != view.settings
+            commands = [m.Configure(settings=settings)] if settings is not None and configured else []
             submitting = sessions.submit(wish.owner, view.session_id, [*commands, wish.command])
             if title is not None:
                 submitting = self._entitled(wish, view, title, submitting)
@@ -196,9 +199,11 @@ class ChatService:
         self, owner: str, agent: str, user_id: str, title: str | None = None, settings: m.Settings | None = None,
     ) -> m.SessionView:
         """A new conversation of the owner, for the user that the client names."""
-        metadata = with_user_id({}, user_id)
+        metadata, memory_user = with_user_id({}, user_id), "" if user_id in ("", LOCAL_USER, owner) else user_id
         return await self.context.sessions.create(
-            owner, agent, title=title, metadata=metadata, settings=settings or m.Settings())
+            owner, agent, title=title, metadata=metadata,
+            settings=replace(settings or m.Settings(), memory_user=memory_user),
+        )
 
     async def find(self, owner: str, run_id: str) -> m.SessionView:
         """The conversation that a run is in."""
@@ -271,3 +276,9 @@ class ChatService:
 def _file_part(found: Resource) -> m.FilePart:
     body = found.body
     return m.FilePart(name=body["name"], file_id=found.resource_id, media_type=body["media_type"], size=body["size"])
+
+
+def with_memory_use(settings: m.Settings, old: m.Settings) -> m.Settings:
+    """Settings that use memories as those of the conversation do, unless they say themselves whether."""
+    memory = old.memory if settings.memory is None else settings.memory
+    return replace(settings, memory=memory, memory_user=old.memory_user)

@@ -24,11 +24,10 @@ ANNOTATIONS: dict[m.AnnotationTopic, object] = {
     m.AnnotationTopic.INTENT: {"intent": "demo", "confidence": 1.0},
     m.AnnotationTopic.SEARCH: "Searched for: dragoman",
     m.AnnotationTopic.KNOWLEDGE: "Dragoman: an interpreter and guide.",
-    m.AnnotationTopic.MEMORY_REFS: [{"id": "mem_demo", "title": "A memory"}],
     m.AnnotationTopic.BILLING: {"cache_read_tokens": 0, "cache_write_tokens": 0, "latency": 0.01, "model": "demo-1"},
     m.AnnotationTopic.RECOMMENDED: {"questions": ["What is a dragoman?", "What time is it?"]},
 }
-"""An annotation for every topic."""
+"""An annotation for every topic but memories, which the server announces: an agent has none of its own."""
 
 PLAN: JsonObject = {"title": "A plan", "steps": [
     {"id": "1", "title": "Listen", "status": "completed"},

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 import gateway.model as m
 from gateway.backends.mcp import McpToolServers, check_installed
+from gateway.backends.memories import with_memories
 from gateway.backends.skills import READ_SKILL, skill_tools, with_skills
 from gateway.backends.tool_executor import ToolExecutor
 from gateway.backends.toolbox import Toolbox
@@ -191,7 +192,10 @@ class LlmBackend:
         works = isinstance(command, m.SendMessage) and not is_planning(state.turn)
         return ModelRequest(
             model=state.model, exchanges=messages, toolbox=state.toolbox,
-            system=_system_text(self._settings.system, settings, can_read=READ_SKILL.name in state.toolbox.tools),
+            system=with_memories(
+                _system_text(self._settings.system, settings, can_read=READ_SKILL.name in state.toolbox.tools),
+                state.turn.memories,
+            ) or "",
             provider_tools=self._settings.provider_tools if works else (),
             schema=command.output_schema if isinstance(command, m.SendMessage) else None,
         )

@@ -12,6 +12,7 @@ from gateway.json_values import JsonObject
 from gateway.ports import Turn
 
 from ..gateway_tools import GatewayTools
+from ..memories import with_memories
 from ..skills import with_skills
 from ..tool_executor import CALL_CANCELLED, ToolExecutor
 from ..tools import QUESTION_TOOL, Tool, ToolCallResult, enabled_tools, question_input
@@ -39,9 +40,11 @@ class TurnView:
 
     @property
     def settings(self) -> m.Settings:
-        """The settings; the system text names the skills of the session."""
+        """The settings; the system text names the skills of the session, and has the memories that fit the message."""
         settings = self._turn.settings
-        return replace(settings, system=with_skills(settings.system, settings)) if settings.skills else settings
+        if not settings.skills and not self._turn.memories:
+            return settings
+        return replace(settings, system=with_memories(with_skills(settings.system, settings), self._turn.memories))
 
     @property
     def metadata(self) -> Mapping[str, Any]:
@@ -54,6 +57,11 @@ class TurnView:
     @property
     def history(self) -> Sequence[m.HistoryEntry]:
         return self._turn.history
+
+    @property
+    def memories(self) -> Sequence[m.MemoryRef]:
+        """The memories of the user that fit the message; none if the session does not use memories."""
+        return self._turn.memories
 
     @property
     def asked(self) -> Sequence[m.AnyAsk]:

@@ -240,6 +240,7 @@ class _TurnCopy:
         self.agent: m.AgentCard = turn.agent
         self.command: m.SendMessage | m.Compact = turn.command
         self.history: Sequence[m.HistoryEntry] = turn.history
+        self.memories: Sequence[m.MemoryRef] = turn.memories
         self.asked: Sequence[m.AnyAsk] = ()
 
     @property

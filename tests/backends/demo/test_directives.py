@@ -311,11 +311,12 @@ async def test_burst() -> None:
     assert turn.text == "word " * 1000 + "You said: done"
 
 
-async def test_annotate_covers_every_topic_at_the_end_of_the_message() -> None:
+async def test_annotate_covers_every_topic_that_is_an_agents_own_at_the_end_of_the_message() -> None:
     turn = await tell("/annotate hi")
-    assert {event.topic for event in turn.all(m.MessageAnnotated)} == set(m.AnnotationTopic)
+    own = set(m.AnnotationTopic) - {m.AnnotationTopic.MEMORY_REFS}  # which the server announces, and no agent invents
+    assert {event.topic for event in turn.all(m.MessageAnnotated)} == own
     assert turn.outline[-3] == "message.annotated.recommended"
-    assert turn.all(m.CustomEvent)[0].payload == {"topics": len(m.AnnotationTopic)}
+    assert turn.all(m.CustomEvent)[0].payload == {"topics": len(own)}
 
 
 @pytest.mark.parametrize(("message", "key"), [("/bridge", "bridge"), ("/ui", "ui")])
@@ -385,6 +386,7 @@ async def test_all_that_a_backend_may_say_can_be_brought_about_by_typing() -> No
         ("tool.status", "done"),     # tool.returned says it
         ("tool.status", "error"),    # tool.returned says it
         ("scope.status", "archived"),  # a person's word, long after the turn
+        ("message.annotated", "memory_refs"),  # the engine's word, about memories that there are
         ("block.ended", "torn"),     # the engine's word when /fail or an interruption tears a call
     }
 

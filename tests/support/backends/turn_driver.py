@@ -33,9 +33,9 @@ class FakeTurn:
 
     def __init__(
         self, command: m.SendMessage | m.Compact, *, settings: m.Settings | None = None, agent: m.AgentCard = DEMO_CARD,
-        history: Sequence[m.HistoryEntry] = (), answering: Answering = kindly,
+        history: Sequence[m.HistoryEntry] = (), answering: Answering = kindly, memories: Sequence[m.MemoryRef] = (),
     ) -> None:
-        self.command, self.agent, self.history = command, agent, history
+        self.command, self.agent, self.history, self.memories = command, agent, history, memories
         self.settings = settings or m.Settings()
         self.grammar = m.Grammar()
         self.records: list[m.Record] = []

@@ -88,7 +88,9 @@ class SessionRoutes:
 
     async def remember(self, request: web.Request) -> web.Response:
         body = await read_json(request, wire.MemoryUseRequest)
-        await self._keep(request, memory_enabled=body.memory_enabled)
+        settings = replace((await self._view(request)).settings, memory=body.memory_enabled)
+        await self.context.sessions.submit(
+            request[OWNER], request.match_info["id"], [m.Configure(settings=settings)])
         return json_response(self.context.table.object("session.memory", memory_enabled=body.memory_enabled))
 
     # -- what was said, and saying something ----------------------------------------------------------------------
@@ -153,7 +155,7 @@ class SessionRoutes:
             off = body.disable_tools
             tools = {tool.spec.name: tool.permission for tool in self.context.agent(agent).tools
                      if isinstance(off, list) and tool.spec.name not in off}
-        return m.Settings(model=body.model, tools=tools)
+        return m.Settings(model=body.model, tools=tools, memory=body.memory_enabled is not False)
 
     def _wanted(self, request: web.Request, view: m.SessionView) -> bool:
         if view.status is m.SessionStatus.CLOSED:
@@ -168,7 +170,7 @@ class SessionRoutes:
 def _private_fields(body: wire.NewSession) -> JsonObject:
     """The fields that only Blade's clients use."""
     said: BaseModel = body
-    kept = said.model_dump(exclude={"intent", "model", "disable_tools", "env"}, exclude_none=True)
+    kept = said.model_dump(exclude={"intent", "model", "disable_tools", "env", "memory_enabled"}, exclude_none=True)
     return kept | ({m.SECRETS: body.env} if body.env else {})
 
 
