@@ -79,6 +79,11 @@ class StoredMemory:
     updated_at: float | None
     resource: Resource
 
+    @classmethod
+    def of(cls, found: Resource) -> "StoredMemory":
+        changed = found.updated_at if found.version > 1 else None
+        return cls(found.ordinal, msgspec.convert(found.body, Memory), found.created_at, changed, found)
+
 
 @dataclass(frozen=True, slots=True)
 class RecalledMemory:
@@ -97,7 +102,8 @@ class Memories:
 
     async def add(self, owner: str, memory: Memory) -> StoredMemory:
         try:
-            return _kept(await self._resources.create(KIND, owner, msgspec.to_builtins(memory), most=MAX_MEMORIES))
+            return StoredMemory.of(
+                await self._resources.create(KIND, owner, msgspec.to_builtins(memory), most=MAX_MEMORIES))
         except Conflict:
             raise Conflict(f"you have {MAX_MEMORIES} memories already; delete some first") from None
 
@@ -105,7 +111,7 @@ class Memories:
         found = await self._resources.list(KIND, owner, after=number - 1, before=number + 1, limit=1)
         if not found:
             raise NotFound(f"there is no memory {number}")
-        return _kept(found[0])
+        return StoredMemory.of(found[0])
 
     async def search(
         self, owner: str, wanted: MemoryFilter, keyword: str = "", *, offset: int = 0, limit: int = 20,
@@ -113,7 +119,7 @@ class Memories:
         """A page of the memories that match, newest first, and how many match in all."""
         found, keyword, conditions = list[StoredMemory](), keyword.casefold(), wanted.conditions()
         async for some in sliced(await self._with_keyword(owner, keyword)):
-            found += [kept for kept in map(_kept, some) if _matches(kept.memory, conditions, keyword)]
+            found += [kept for kept in map(StoredMemory.of, some) if _matches(kept.memory, conditions, keyword)]
         return found[offset:offset + limit], len(found)
 
     async def _with_keyword(self, owner: str, keyword: str) -> Sequence[Resource]:
@@ -135,7 +141,7 @@ class Memories:
             page = await self._resources.ranked(KIND, owner, words, common=COMMON, limit=PAGE, offset=offset)
             if not page.found:
                 break
-            found = [RecalledMemory(_kept(one), count / page.terms) for one, count in page.found]
+            found = [RecalledMemory(StoredMemory.of(one), count / page.terms) for one, count in page.found]
             best += [one for one in found if _is_in_use(one.stored.memory) and fits(one.stored.memory)]
             offset += PAGE
         return await asyncio.gather(*(self._used(one) for one in best[:limit]))
@@ -153,13 +159,13 @@ class Memories:
             counted = await self._resources.amend(KIND, resource.owner, resource.resource_id, count)
         except NotFound:
             return found
-        return RecalledMemory(_kept(counted), found.score)
+        return RecalledMemory(StoredMemory.of(counted), found.score)
 
     async def change(self, owner: str, number: int, /, **changes: object) -> StoredMemory:
         """`owner` among the changes is what the memory says of itself, not whose memory it is."""
         old = await self.find(owner, number)
         body = msgspec.to_builtins(replace(old.memory, **changes))
-        return _kept(await self._resources.update(
+        return StoredMemory.of(await self._resources.update(
             KIND, owner, old.resource.resource_id, body, expected=old.resource.version,
         ))
 
@@ -202,11 +208,6 @@ class SessionMemories:
             m.MemoryRef(number=one.stored.number, content=one.stored.memory.content, skill=one.stored.memory.skill)
             for one in found
         ]
-
-
-def _kept(found: Resource) -> StoredMemory:
-    changed = found.updated_at if found.version > 1 else None
-    return StoredMemory(found.ordinal, msgspec.convert(found.body, Memory), found.created_at, changed, found)
 
 
 def _is_in_use(memory: Memory) -> bool:

@@ -108,3 +108,45 @@ async def test_a_zenflux_agent_with_mem0_uses_the_memories_of_its_user(tmp_path:
         assert await caller.hits(int(other["results"][0]["id"])) == 0
         await caller.call("POST", f"{ZENFLUX}/chat", {"message": "Which tea?", "user_id": "alice", "stream": False})
         assert await caller.hits(int(mine["results"][0]["id"])) == 1
+
+
+async def test_cas_sees_the_memories_as_a_store_and_gives_them_to_sessions(tmp_path: Path) -> None:
+    async with calling(tmp_path) as caller:
+        tea, off = await caller.remember("Likes green tea."), await caller.remember("Hates tea.")
+        await caller.call("PATCH", f"{BLADE}/memories/{off}", {"disabled": True})
+        own = await caller.call("POST", f"{CAS}/memory_stores", {"name": "Mine"}, status=201)
+        stores = (await caller.call("GET", f"{CAS}/memory_stores"))["data"]
+        assert [store["id"] for store in stores] == [own["id"], "memstore_notes"]
+        assert (await caller.call("GET", f"{CAS}/memory_stores/memstore_notes"))["entry_count"] == 1
+        [listed] = (await caller.call("GET", f"{CAS}/memory_stores/memstore_notes/memories"))["data"]
+        shown = await caller.call("GET", f"{CAS}/memory_stores/memstore_notes/memories/{listed['id']}")
+        assert (shown["path"], shown["content"]) == (f"notes/{tea}.md", "Likes green tea.")
+        for method, path in (
+            ("DELETE", ""), ("POST", ""), ("POST", "/archive"), ("DELETE", f"/memories/{listed['id']}"),
+            ("POST", "/memories"),
+        ):
+            await caller.call(method, f"{CAS}/memory_stores/memstore_notes{path}", {}, status=403)
+        for known in ("mem_note99", "mem_notex", "mem_1"):
+            await caller.call("GET", f"{CAS}/memory_stores/memstore_notes/memories/{known}", status=404)
+        environment = await caller.call("POST", f"{CAS}/environments", {"name": "e"}, status=201)
+        agents = (await caller.call("GET", f"{CAS}/agents"))["data"]
+        asked = {"agent": agents[0]["id"], "environment_id": environment["id"]}
+        session = await caller.call(
+            "POST", f"{CAS}/sessions", {**asked, "memory_store_ids": [own["id"], "memstore_notes"]}, status=201)
+        assert session["memory_store_ids"] == [own["id"], "memstore_notes"]
+        assert [ref["id"] for ref in await caller.refs(session["id"])] == [tea]
+        plain = await caller.call("POST", f"{CAS}/sessions", asked, status=201)
+        assert plain["memory_store_ids"] == []
+        assert await caller.refs(plain["id"]) is None
+
+
+async def test_mem0_and_blade_count_the_same_uses(tmp_path: Path) -> None:
+    async with calling(tmp_path) as caller:
+        tea = await caller.remember("Likes green tea.")
+        [found] = (await caller.call("POST", f"{ZENFLUX}/mem0/search", {"user_id": "local", "query": "tea"}))["data"]
+        assert found["id"] == str(tea)
+        await caller.refs(await caller.blade_session())
+        assert await caller.hits(tea) == 2
+        await caller.call("DELETE", f"{ZENFLUX}/mem0/memory/{tea}")
+        await caller.call("GET", f"{CAS}/memory_stores/memstore_notes/memories/mem_note{tea}", status=404)
+        assert await caller.refs(await caller.blade_session()) is None

@@ -123,11 +123,12 @@ class ResourceRoutes:
     def __init__(
         self, context: Context[CasSettings], kind: ResourceKind, body: ResourceBody, *,
         is_listed: Callable[[web.Request, Resource], bool] = lambda request, found: True,
-        source: ResourceSource | None = None,
+        source: ResourceSource | None = None, parents: ResourceSource | None = None,
     ) -> None:
         self.context, self.kind, self.body = context, kind, body
         self._is_listed = is_listed
         self._source = source or StoredResources(context, kind)
+        self._parents = parents or (StoredResources(context, kind.parent) if kind.parent else None)
 
     async def get(self, request: web.Request) -> web.Response:
         return json_response(await self.body(request, await self.found(request)))
@@ -172,11 +173,11 @@ class ResourceRoutes:
     async def parent(self, request: web.Request, *, changing: bool = False) -> str:
         """The id of the parent; nothing below an archived one can be changed."""
         kind = self.kind.parent
-        if kind is None:
+        if kind is None or self._parents is None:
             return ""
         parent_id = request.match_info["parent"]
         with not_found_as(kind.noun, parent_id):
-            above = await self.context.resources.get(kind.name, request[OWNER], parent_id)
+            above = await self._parents.find(request[OWNER], parent_id)
         if changing:
             kind.check_open(above)
         return above.resource_id

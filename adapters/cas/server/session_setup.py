@@ -15,6 +15,7 @@ from gateway.json_values import JsonObject
 from . import resource_views as views
 from .agents import UserAgents
 from .environments import create_environment, find_environment
+from .notes_store import NOTES_STORE
 from .resource_routes import not_found_as
 
 
@@ -88,7 +89,8 @@ async def check_vault(context: Context[CasSettings], owner: str, vault_id: str) 
 
 
 async def check_memory_store(context: Context[CasSettings], owner: str, store_id: str) -> None:
-    await _check_exists(context, owner, "memory_store", "Memory store", store_id)
+    if store_id != NOTES_STORE:
+        await _check_exists(context, owner, "memory_store", "Memory store", store_id)
 
 
 async def _check_exists(context: Context[CasSettings], owner: str, kind: str, noun: str, resource_id: str) -> None:

@@ -9,6 +9,7 @@ from adapters.cas.bodies import ArchiveStop, AskStop, SessionBody, ThreadBody, T
 from adapters.cas.wire import DEFAULT_ENVIRONMENT
 from gateway.ports import DialectTable
 
+from .notes_store import NOTES_STORE
 from .stream_options import thread_id_of
 
 DIALECT_NAME = "cas"
@@ -29,7 +30,7 @@ def session_body(table: DialectTable, view: m.SessionView, agent: Mapping[str, A
         metadata=view.shown_metadata,
         resources=list(resources),
         vault_ids=own.get("vault_ids", []),
-        memory_store_ids=own.get("memory_store_ids", []),
+        memory_store_ids=_memory_stores(own.get("memory_store_ids", []), view.settings),
         environment_variables=own.get(m.SECRETS, {}),
         usage=view.usage,
         created_at=view.created_at,
@@ -38,6 +39,11 @@ def session_body(table: DialectTable, view: m.SessionView, agent: Mapping[str, A
         active_seconds=active_seconds(view),
         duration_seconds=round(view.at - view.created_at, 3),
     ))
+
+
+def _memory_stores(named: Sequence[str], settings: m.Settings) -> list[str]:
+    """The stores of a session; one that uses the memories of its user has their store, whoever switched that on."""
+    return [*(one for one in named if one != NOTES_STORE), *([NOTES_STORE] if settings.memory else [])]
 
 
 def session_status(table: DialectTable, view: m.SessionView) -> str:

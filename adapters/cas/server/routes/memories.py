@@ -9,6 +9,7 @@ from weakref import WeakValueDictionary
 from aiohttp import web
 
 from adapters.cas.server import resource_views as views
+from adapters.cas.server.notes_store import NOTES_STORE, MemoryStores, Notes, unchangeable
 from adapters.cas.server.paging import created_within, fetch_page, page_reply, page_request
 from adapters.cas.server.resource_routes import (
     Handler,
@@ -17,6 +18,7 @@ from adapters.cas.server.resource_routes import (
     ResourceHandlers,
     ResourceKind,
     ResourceRoutes,
+    StoredResources,
     not_found_as,
     updated_metadata,
 )
@@ -46,9 +48,11 @@ class MemoryStoreRoutes:
 
     def __init__(self, context: Context[CasSettings]) -> None:
         self._context = context
-        routes = ResourceRoutes(context, MEMORY_STORE, self._body)
-        self.handlers = ResourceHandlers.of(
-            routes, ResourceDrafts(routes, NewMemoryStore, self._draft, MemoryStoreChange, self._changed)
+        routes = ResourceRoutes(context, MEMORY_STORE, self._body, source=memory_stores(context))
+        drafts = ResourceDrafts(routes, NewMemoryStore, self._draft, MemoryStoreChange, self._changed)
+        self.handlers = ResourceHandlers(
+            create=drafts.create, listed=routes.listed, get=routes.get, update=unchangeable(drafts.update),
+            archive=unchangeable(routes.archive), delete=unchangeable(routes.delete),
         )
 
     async def _draft(self, request: web.Request, new: NewMemoryStore) -> ResourceDraft:
@@ -66,7 +70,9 @@ class MemoryStoreRoutes:
         })
 
     async def _body(self, request: web.Request, found: Resource) -> Any:
-        memories = await _memories_of(self._context, found.owner, found.resource_id)
+        is_shared = found.resource_id == NOTES_STORE
+        memories = await (Notes(self._context, MEMORY).all(found.owner) if is_shared
+                          else _memories_of(self._context, found.owner, found.resource_id))
         size = sum(memory.body["size"] for memory in memories)
         return views.memory_store_body(self._context.table, found, len(memories), size)
 
@@ -76,12 +82,25 @@ class MemoryRoutes:
 
     def __init__(self, context: Context[CasSettings]) -> None:
         self._context = context
-        self._stored = ResourceRoutes(context, MEMORY, self._body, is_listed=_is_listed)
+        stores = memory_stores(context)
+        self._stored = ResourceRoutes(context, MEMORY, self._body, is_listed=_is_listed, parents=stores)
+        self._notes = ResourceRoutes(
+            context, MEMORY, self._body, is_listed=_is_listed, parents=stores, source=Notes(context, MEMORY))
         drafts = ResourceDrafts(self._stored, NewMemory, self._draft, MemoryChange, self._changed)
         self.handlers = ResourceHandlers(
-            create=_locked(drafts.create), listed=self._stored.listed, get=self._stored.get,
-            update=_locked(drafts.update), archive=self._stored.archive, delete=_locked(self._delete),
+            create=unchangeable(_locked(drafts.create)), listed=self._listed, get=self._get,
+            update=unchangeable(_locked(drafts.update)), archive=unchangeable(self._stored.archive),
+            delete=unchangeable(_locked(self._delete)),
         )
+
+    async def _listed(self, request: web.Request) -> web.Response:
+        return await self._routes(request).listed(request)
+
+    async def _get(self, request: web.Request) -> web.Response:
+        return await self._routes(request).get(request)
+
+    def _routes(self, request: web.Request) -> ResourceRoutes:
+        return self._notes if request.match_info["parent"] == NOTES_STORE else self._stored
 
     async def _draft(self, request: web.Request, new: NewMemory) -> ResourceDraft:
         await self._must_be_free(request, new.path)
@@ -155,6 +174,10 @@ class MemoryRoutes:
             raise Conflict(f"path: there is a memory at '{path}' already", param="path")
 
 
+def memory_stores(context: Context[CasSettings]) -> MemoryStores:
+    return MemoryStores(context, StoredResources(context, MEMORY_STORE), context.clock())
+
+
 async def _memories_of(context: Context[CasSettings], owner: str, store: str) -> Sequence[Resource]:
     return await context.resources.list(MEMORY.name, owner, parent=store, limit=MAX_MEMORIES)
 
@@ -168,7 +191,7 @@ def _memory_draft(path: str, content: str, metadata: dict[str, str]) -> Resource
 
 def _is_listed(request: web.Request, found: Resource) -> bool:
     path: str = found.body["path"]
-    return path.startswith(request.query.get("path_prefix", ""))
+    return not found.body.get("disabled") and path.startswith(request.query.get("path_prefix", ""))
 
 
 def _view_param(request: web.Request, otherwise: str) -> str:

@@ -13,6 +13,7 @@ from adapters.cas.server.environments import find_environment
 from adapters.cas.server.handler_context import BUSY_MESSAGE, HandlerContext, session_errors
 from adapters.cas.server.inbound import client_tools, server_tools
 from adapters.cas.server.mounts import Mount, check_paths, checked_mount, mount_body
+from adapters.cas.server.notes_store import NOTES_STORE
 from adapters.cas.server.paging import (
     ListPage,
     bool_param,
@@ -94,9 +95,11 @@ class SessionRoutes:
             if isinstance(body.environment, dict):  # it was described, and made for this session
                 await context.resources.delete("environment", owner, own["environment_id"])
 
+        stores = {*(body.memory_store_ids or []), *(mount.body.get("memory_store_id") for mount in mounts)}
+        settings = replace(choice.settings, memory=True) if NOTES_STORE in stores else choice.settings
         async with context.undo_if_refused(undo_environment):
             view = await context.sessions.create(
-                owner, choice.agent, settings=choice.settings, title=body.title,
+                owner, choice.agent, settings=settings, title=body.title,
                 metadata={**(body.metadata or {}), m.PRIVATE: {context.dialect: own}},
             )
             return json_response(await self._begun(view, mounts, body), 201)
