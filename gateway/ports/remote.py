@@ -118,6 +118,8 @@ class SessionPlaces(Struct, frozen=True, kw_only=True):
     """Tools that the server's agent calls and its client runs: those of the gateway can be among them."""
     mcp_servers: bool = False
     """MCP servers that the server itself connects to, without a token."""
+    variables: bool = False
+    """Variables of a message, which tell the agent what its user has around: memories can be among them."""
 
 
 class RemoteTurn(Protocol):

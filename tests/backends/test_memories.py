@@ -1,16 +1,23 @@
-"""The memories that fit a message reach agents: models in the system text, Python functions as `turn.memories`."""
+"""The memories that fit a message reach agents: each kind has a place for them."""
 
+import json
+from pathlib import Path
 from typing import Any
 
 import orjson
 import pytest
+from ag_ui.core import RunAgentInput
 
 import gateway.model as m
+from gateway.backends.agui.messages import run_input
 from gateway.backends.memories import HEADING, with_memories
+from tests.support.backends.acp_turns import Turn as AcpTurn
+from tests.support.backends.acp_turns import backend as acp_backend
 from tests.support.backends.function_backends import function_backend
 from tests.support.backends.messages_api import message, text
 from tests.support.backends.model_services import says, talked, turn_of
-from tests.support.backends.turn_driver import tell
+from tests.support.backends.turn_driver import FakeTurn, play, tell
+from tests.support.gateway_server import serving
 
 TEA = m.MemoryRef(number=7, content="Likes\n tea.", skill="kitchen")
 
@@ -44,3 +51,40 @@ async def test_a_function_has_them() -> None:
     assert told.text == f"{HEADING}\n- Likes tea.|[7]"
     assert (await tell("go", backend=function_backend(agent))).text == "None|[]"
     assert (await tell("go", backend=function_backend(plain), memories=[TEA])).text == "Likes\n tea."
+
+
+async def test_an_acp_agent_has_them_before_the_message(tmp_path: Path) -> None:
+    async with acp_backend(tmp_path) as made:
+        turn = AcpTurn(m.SendMessage(content="hi"), memories=[TEA])
+        told = json.loads((await play(made, turn)).text)
+        assert [block["text"] for block in told] == [f"{HEADING}\n- Likes tea.", "hi"]
+
+
+def test_an_ag_ui_agent_has_them_as_context() -> None:
+    turn = FakeTurn(m.SendMessage(content="hi", variables={"zone": "UTC"}), memories=[TEA])
+    body = run_input(turn, (), turn.settings, thread_id="t", state=None, ids={}, forward={})
+    assert body["context"] == [
+        {"description": "zone", "value": "UTC"}, {"description": HEADING, "value": "Likes\n tea."}]
+    assert RunAgentInput.model_validate({**body, "state": {}}).context[1].value == "Likes\n tea."
+
+
+async def test_a_zenflux_server_has_them_among_the_variables(tmp_path: Path) -> None:
+    for name in ("there", "here"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "there" / "echo.py").write_text("def agent(turn):\n    return str(turn.command.variables)\n")
+    echo = {"echo": {"backend": "python", "settings": {"agent": "echo:agent"}}}
+    async with serving(tmp_path / "there", log="memory", dialects={"zenflux": {}}, agents=echo) as there:
+        remote = {"dialect": "zenflux", "url": there.url("/api/v1")}
+        agents = {"far": {"backend": "remote", "settings": remote}}
+        async with serving(tmp_path / "here", log="memory", dialects={"blade": {}}, agents=agents) as here:
+            async def call(path: str, body: object) -> Any:
+                async with here.http.post(here.url(f"/api{path}"), json=body) as answer:
+                    return await answer.json()
+
+            await call("/memories", {"content": "Likes tea."})
+            session = (await call("/sessions", {"intent": "x"}))["session_id"]
+            await call(f"/sessions/{session}/chat", {"session_id": session, "message": "Some tea?"})
+            async with here.http.get(here.url(f"/api/sessions/{session}/messages")) as answer:
+                last = (await answer.json())[-1]
+    assert last["blocks"][0]["content"] == "{'memories': ['Likes tea.']}"
+    assert [ref["content_preview"] for ref in last["memory_refs"]] == ["Likes tea."]

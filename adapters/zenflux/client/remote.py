@@ -60,7 +60,7 @@ class Remote:
         self._runs = SessionMemory[str](MAX_SESSIONS)
 
     async def places(self) -> SessionPlaces:
-        return SessionPlaces()
+        return SessionPlaces(variables=True)
 
     async def about(self) -> m.AgentCard:
         return await agent_card.fetch_agent_card(self._upstream, self._agent, DIALECT_NAME)

@@ -21,7 +21,7 @@ from .agent import AcpAgent, AcpSession
 from .json_rpc import RequestRefused
 from .mcp_relay import McpRelay, mcp_server_params
 from .process import ProcessSupervisor
-from .prompt import PromptOptions, addresses_in, opening_blocks, prompt_blocks, write_skills
+from .prompt import PromptOptions, addresses_in, memory_blocks, opening_blocks, prompt_blocks, write_skills
 from .session_folder import SessionFolder
 from .settings import AcpSettings
 from .turn import AcpTurn
@@ -109,7 +109,8 @@ class AcpBackend:
                 images=agent.capabilities.takes_images, refused=await self._refused(command),
                 trust_uploads=self._trust_uploads,
             )
-            blocks = await asyncio.to_thread(prompt_blocks, command, place.folder, how)
+            said = await asyncio.to_thread(prompt_blocks, command, place.folder, how)
+            blocks = [*memory_blocks(turn), *said]
             if is_new:
                 skills = await write_skills(turn, place.folder, trust_uploads=self._trust_uploads)
                 blocks = [*opening_blocks(turn, skills), *blocks]

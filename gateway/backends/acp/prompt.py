@@ -12,6 +12,7 @@ from urllib.parse import unquote_to_bytes
 import msgspec
 
 import gateway.model as m
+from gateway.backends.memories import memories_text
 from gateway.backends.skills import with_skills
 from gateway.errors import Invalid, Unsupported
 from gateway.ports import Turn
@@ -65,6 +66,11 @@ async def write_skills(turn: Turn, folder: SessionFolder, *, trust_uploads: bool
                 place = PurePosixPath(SKILLS_FOLDER, skill.name, *names)
                 await asyncio.to_thread(folder.write, str(place), found.text)
     return folder.path / SKILLS_FOLDER
+
+
+def memory_blocks(turn: Turn) -> list[ContentBlock]:
+    """The memories that fit the message, before the message."""
+    return [_text(memories_text(turn.memories))] if turn.memories else []
 
 
 def opening_blocks(turn: Turn, skills: Path) -> list[ContentBlock]:

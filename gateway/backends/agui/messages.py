@@ -9,6 +9,7 @@ import msgspec
 import orjson
 
 import gateway.model as m
+from gateway.backends.memories import HEADING
 from gateway.ports import Turn
 
 from .interrupts import JsonObject, RunResume
@@ -30,10 +31,15 @@ def run_input(
             {"name": tool.name, "description": tool.description, "parameters": tool.parameters or {"type": "object"}}
             for tool in settings.client_tools
         ],
-        "context": _context(turn.command) if isinstance(turn.command, m.SendMessage) else [],
+        "context": [*_context(turn.command), *_memories(turn)] if isinstance(turn.command, m.SendMessage) else [],
         "forwardedProps": {**forward, **({"command": resume.command} if resume.command is not None else {})},
         **({"resume": list(resume.entries)} if resume.entries else {}),
     }
+
+
+def _memories(turn: Turn) -> list[JsonObject]:
+    """The memories that fit the message, each as a context of its own."""
+    return [{"description": HEADING, "value": memory.content} for memory in turn.memories]
 
 
 def _context(command: m.SendMessage) -> list[JsonObject]:

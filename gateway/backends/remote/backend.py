@@ -23,6 +23,7 @@ from gateway.ports import (
     RemoteAsk,
     RemoteTurnEnd,
     ScopedEvent,
+    SessionPlaces,
     Turn,
 )
 
@@ -49,6 +50,10 @@ class StoredAsks(Struct, frozen=True, kw_only=True):
     turn: str = ""
     asks: tuple[tuple[str, str, str, str], ...] = ()
     """The kind of each ask, the id of its call, the server's id for it, and its scope."""
+
+
+MEMORIES = "memories"
+"""The name of the variable that has the memories."""
 
 
 class SessionLink(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -104,7 +109,8 @@ class RemoteBackend:
 
     async def _events(self, turn: Turn, answers: Sequence[m.Answer] | None) -> BackendOutputs:
         """Relay the server's turn and its asks, until the server has ended it."""
-        async with GatewayTools(turn, self._addresses, await self._remote.places()) as tools:
+        places = await self._remote.places()
+        async with GatewayTools(turn, self._addresses, places) as tools:
             for notice in tools.notices:
                 yield notice
             session_id, calls = self._recall(turn), OwnCalls(turn, tools, ())
@@ -116,7 +122,7 @@ class RemoteBackend:
                     )
                     yield m.SessionUpdated(metadata=link.stored({**turn.metadata, **link.public}))
                 there = self._remote.start_turn(
-                    session_id, turn.command, tools.added_to(turn_tool_settings(turn)))
+                    session_id, _command(turn, places), tools.added_to(turn_tool_settings(turn)))
             else:
                 asked = _stored_asks(turn)
                 if session_id is None or len(asked) != len(answers):
@@ -292,6 +298,15 @@ def _opening(turn: Turn, tools: GatewayTools) -> NewRemoteSession:
         settings=tools.added_to(tool_settings(turn)),
         history=tuple(_seed(entry) for entry in turn.history[:-started_by]),
     )
+
+
+def _command(turn: Turn, places: SessionPlaces) -> m.SendMessage | m.Compact:
+    """The command of the turn, with the memories that fit it among its variables if the server takes variables."""
+    command = turn.command
+    if not turn.memories or not places.variables or not isinstance(command, m.SendMessage):
+        return command
+    memories = [memory.content for memory in turn.memories]
+    return replace(command, variables={MEMORIES: memories, **command.variables})
 
 
 def _seed(entry: m.HistoryEntry) -> m.SeedMessage:
