@@ -78,7 +78,7 @@ RESOURCES = {
     SharedKind.TOOL: ShownResource(words="`disable_tools` of a new session"),
     SharedKind.MCP_SERVER: ShownResource(words="new sessions have those of their agent"),
     SharedKind.SKILL: ShownResource(("/skills", "/sessions/{id}/skills"), "`primary_skill_id` of a new session"),
-    SharedKind.MEMORY: ShownResource(("/memories",)),
+    SharedKind.MEMORY: ShownResource(("/memories",), "`memory_enabled` of a session"),
     SharedKind.SCHEDULE: ShownResource(("/scheduled-tasks",)),
     SharedKind.SETTINGS: ShownResource(words="fill in new sessions"),
     SharedKind.FILE: ShownResource(words="a session has files of its own, in its workspace"),

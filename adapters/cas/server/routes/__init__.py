@@ -23,6 +23,8 @@ RESOURCES = {
     SharedKind.TOOL: ShownResource(("/agents",), "`tools` of an agent or a session"),
     SharedKind.MCP_SERVER: ShownResource(("/agents",), "`mcp_servers` of an agent or a session"),
     SharedKind.SKILL: ShownResource(("/skills",), "with versions; `skills` of an agent or a session"),
+    SharedKind.MEMORY: ShownResource(
+        ("/memory_stores",), "the store `memstore_notes`, read only; `memory_store_ids` of a session"),
     SharedKind.SETTINGS: ShownResource(words="fill in new sessions"),
     SharedKind.FILE: ShownResource(("/files",)),
 }

@@ -28,7 +28,7 @@ RESOURCES = {
     SharedKind.TOOL: ShownResource(("/agents", "/tools"), "`enabled_capabilities` of an agent"),
     SharedKind.MCP_SERVER: ShownResource(("/tools/mcp", "/agents/{id}/mcp")),
     SharedKind.SKILL: ShownResource(("/skills",)),
-    SharedKind.MEMORY: ShownResource(("/mem0",)),
+    SharedKind.MEMORY: ShownResource(("/mem0",), "`memory.mem0_enabled` of an agent"),
     SharedKind.SCHEDULE: ShownResource(("/scheduled-tasks", "/tasks")),
     SharedKind.SETTINGS: ShownResource(("/settings",)),
     SharedKind.FILE: ShownResource(("/files",)),
