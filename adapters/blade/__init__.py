@@ -2,8 +2,9 @@
 
 from gateway.ports import Dialect
 
+from .bodies import OBJECTS
 from .client import Decoder, Remote
-from .server import CUES, MESSAGES, NAMES, StreamOptions, make_projector, recorded_commands, resource_views, views
+from .server import CUES, MESSAGES, NAMES, StreamOptions, make_projector, recorded_commands
 from .server.routes import RESOURCES, routes
 from .wire import BladeSettings
 
@@ -29,7 +30,7 @@ DIALECT = Dialect(
     former_cues=dict.fromkeys(("chat.completed", "chat.failed", "chat.interrupted"), "chat.ended"),
     names=NAMES,
     messages=MESSAGES,
-    objects={**views.OBJECTS, **resource_views.RESOURCE_OBJECTS},
+    objects=OBJECTS,
     decoder=Decoder,
     remote=Remote,
     recorded_commands=recorded_commands,

@@ -1,6 +1,6 @@
 """The bodies of Blade's resources, as the table spells them."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from posixpath import normpath
 
 import gateway.model as m
@@ -9,65 +9,6 @@ from gateway.ports import DialectTable, IssuedKey
 from gateway.resources import SessionArchive, StoredMemory, StoredRun, StoredSkill, StoredTask, WorkspaceItem
 
 from .turn_state import with_prefix
-
-_KEY = ("id", "name", "masked", "created_at", "last_used_at", "last_used_from", "plaintext")
-_SKILL = ("name", "description", "version", "is_offered", "enabled", "created_at", "updated_at")
-_TOKENS = ("count", "window", "model")
-_ITEM = ("name", "size", "path", "changed_at")
-
-RESOURCE_OBJECTS: Mapping[str, tuple[str, ...]] = {
-    "ok": (),
-    "ok.count": ("count",),
-    "memory": (
-        "id", "type", "content", "skill", "record", "scope", "owner", "topic", "external_id", "superseded_by",
-        "reason", "created_at", "updated_at", "hits", "last_hit_at", "disabled", "session_id",
-    ),
-    "memories": ("items", "total"),
-    "key": _KEY,
-    "key.created": (*_KEY, "key"),
-    "folder": _ITEM,
-    "file": _ITEM,
-    "file.written": ("path",),
-    "file.path": ("path",),
-    "deleted": ("path",),
-    "files.uploaded": ("uploaded", "failed"),
-    "file.refused": ("path", "error"),
-    "share": ("token", "url", "expires_at"),
-    "share.revoked": (),
-    "checkpoint": ("checkpoint_id", "leaf_id", "turn_id", "sequence", "created_at", "preview"),
-    "rewound": ("checkpoint_id", "session_id"),
-    "checked_out": ("checkpoint_id", "position", "messages"),
-    "import.preview": ("session_id", "intent", "agent", "exported_at", "records", "messages", "files"),
-    "imported": ("session_id",),
-    "replay": ("state",),
-    "replay.started": ("session_id",),
-    "replay.preview": ("session_id", "intent", "supported", "reason"),
-    "replay.state": ("state",),
-    "version": ("version", "min_sdk"),
-    "config": ("version", "model"),
-    "models": ("default", "models"),
-    "model": ("id", "name"),
-    "me": ("id", "name", "created_at"),
-    "extra": ("session_id", "extra", "created_at", "updated_at"),
-    "task": ("id", "title", "prompt", "cron", "timezone", "enabled", "expires_at", "unattended", "model"),
-    "task.run": ("id", "task_id", "session_id", "status", "error", "triggered_at", "finished_at"),
-    "task.due": ("task_id", "title", "times"),
-    "task.time": ("at",),
-    "skill": _SKILL,
-    "skill.full": (*_SKILL, "text", "paths"),
-    "skill.session": ("name", "description", "version"),
-    "skill.uploaded": ("name", "folder", "files", "overwritten"),
-    "skills.found": ("items",),
-    "skills.synced": ("message", "items"),
-    "tokens": _TOKENS,
-    "tokens.message": ("role", "count"),
-    "tokens.messages": (*_TOKENS, "messages", "tools"),
-    "context.statistics": ("session_id", "statistics", "model"),
-    "plan.step": ("step",),
-    "background.task": ("id", "name", "status", "created_at", "updated_at"),
-    "background.output": ("task", "output", "cut"),
-}
-
 
 # -- memories ---------------------------------------------------------------------------------------------------------
 

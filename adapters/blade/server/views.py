@@ -11,66 +11,7 @@ from adapters.blade.wire import BlockType
 from gateway.json_values import JsonLimitExceeded, read_json
 from gateway.ports import DialectTable
 
-from .turn_state import QuestionReference, TurnBlock, TurnCall, TurnEntry
-
-_TURN = (
-    "id", "sequence", "turn_id", "loop_id", "role", "status", "blocks", "tool_calls", "model", "usage", "duration_ms",
-    "started_at", "context_window", "memory_refs", "fork",
-)
-_COMPACTION = (
-    "compaction_id", "preview", "summary", "archived", "tokens_before", "tokens_after", "saved_ratio", "trigger",
-)
-_SESSION = (
-    "id", "intent", "status", "created_at", "updated_at", "user_id", "solution_id", "biz_role_id", "model", "shared",
-    "is_pinned", "memory_enabled", "is_persistent", "replay_state",
-)
-_REFUSAL = ("message", "code", "detail")
-
-OBJECTS: dict[str, tuple[str, ...] | type[object]] = {
-    "turn": _TURN,
-    "turn.compaction": (*_TURN, *_COMPACTION),
-    "turn.listed": ("turn", "failure"),
-    "turn.compaction.listed": ("turn", "failure"),
-    "usage": ("input_tokens", "output_tokens"),
-    "block": ("type", "content", "call"),
-    "declaration": ("call", "input"),
-    "tool_call": ("call", "name", "title", "arguments", "result", "reference"),
-    "reference": QuestionReference,
-    "parts": ("content",),
-    "file.sent": ("name", "data"),
-    "result.meta": ("result", "meta"),
-    "result.content": ("content",),
-    "memory_ref": ("id", "content_preview", "skill_name"),
-    "question": m.Question,
-    "choice": m.Choice,
-    "arguments.asked": ("questions", "source"),
-    "arguments.given": ("input", "source"),
-    "source": ("loop_id", "title"),
-    "pause": ("call", "arguments"),
-    "answer.text": ("text",),
-    "answer.schema": ("value", "fields", "schema"),
-    "answer.failed": ("message",),
-    "health": (),
-    "session": _SESSION,
-    "session.full": ("session", "solution", "primary_skill", "setup"),
-    "session.new": ("intent", "model", "agent", "disabled"),
-    "session.created": ("session_id",),
-    "session.deleted": (),
-    "session.shared": ("shared",),
-    "session.memory": ("memory_enabled",),
-    "sessions": ("items", "total", "limit", "offset"),
-    "history": ("nodes", "model"),
-    "history.node": ("turn", "parent"),
-    "subscription": ("session_id", "number", "resume"),
-    "position": ("number", "session_id", "turn", "run_id", "patch"),
-    "ack": ("session_id",),
-    "ack.chat": ("session_id", "run_id"),
-    "ack.stopped": ("session_id",),
-    "ack.idle": ("session_id",),
-    "ack.refused": ("refusal",),
-    **dict.fromkeys(("refusal", "refusal.missing", "refusal.access", "refusal.busy", "refusal.answer"), _REFUSAL),
-}
-
+from .turn_state import TurnBlock, TurnCall, TurnEntry
 
 # -- turns ------------------------------------------------------------------------------------------------------------
 
