@@ -75,9 +75,8 @@ def enabled_tools(turn: Turn) -> dict[str, m.Permission]:
     """The server tools of a session: its own choice, or else the agent's tools; none while planning."""
     if is_planning(turn):
         return {}
-    if turn.settings.tools is not None:
-        return turn.settings.tools
-    return {tool.spec.name: tool.permission for tool in turn.agent.tools}
+    chosen = turn.settings.tools
+    return chosen if chosen is not None else {tool.spec.name: tool.permission for tool in turn.agent.tools}
 
 
 def question_input(questions: Sequence[m.Question]) -> JsonObject:

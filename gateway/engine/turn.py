@@ -1,7 +1,8 @@
 """One turn: runs the backend, asks people and passes their answers on; it ends exactly once, whatever happens."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Coroutine, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import count
 from typing import Protocol
 
@@ -118,8 +119,13 @@ class TurnRun:
     # -- the backend ----------------------------------------------------------------------------------------------
 
     async def _run(self) -> None:
-        if not await self._guarded(self._consume()) and self._stream is not None:
-            await self._guarded(close_backend(self._stream))
+        is_done = False
+        with self._border():
+            await self._consume()
+            is_done = True
+        if not is_done and self._stream is not None:
+            with self._border():
+                await close_backend(self._stream)
 
     async def _consume(self) -> None:
         past = self.recorded
@@ -158,11 +164,11 @@ class TurnRun:
         settled = self.pending_asks.given
         return backend.resume(self, [settled[request_id] for request_id in past.last])
 
-    async def _guarded(self, step: Coroutine[None, None, None]) -> bool:
-        """Whether the step came to its end; whatever is raised in it, the turn ends with an outcome."""
+    @contextmanager
+    def _border(self) -> Iterator[None]:
+        """Whatever the backend raises in the block, the turn ends with an outcome."""
         try:
-            await step
-            return True
+            yield
         except (TurnOver, asyncio.CancelledError):
             self.finish(m.Outcome.INTERRUPTED, m.StopReason.INTERRUPTED)
         except GatewayError as error:
@@ -173,7 +179,6 @@ class TurnRun:
         except Exception:  # the border of the turn: no exception of an agent may reach the stream of a client
             log.exception("agent_failed", turn=self.turn_id, agent=self.agent.name)
             self.fail(m.Fault(code=m.FaultCode.INTERNAL, message=f"The agent '{self.agent.name}' failed unexpectedly."))
-        return False
 
     def complete(self) -> None:
         """End the turn after the last event of its backend; if the answer does not fit the schema, the turn fails."""

@@ -9,7 +9,7 @@ from tests.support.source_trees import python_files, syntax_tree
 ROOT = Path(__file__).parents[2]
 ROOMS = ("gateway", "adapters", "mappings")
 BORDERS = {
-    "gateway/engine/turn.py": "_guarded",
+    "gateway/engine/turn.py": "_border",
     "gateway/http/error_middleware.py": "middleware",
     "gateway/http/websocket.py": "_serve",
 }

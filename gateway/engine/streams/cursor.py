@@ -101,6 +101,13 @@ class Live:
         """Whether the feed has more records than were projected last."""
         channel.add_reader(self)
 
+    @property
+    def is_up_to_date(self) -> bool:
+        """Whether this subscriber has had all records of the feed, and no frames are held back."""
+        channel = self.channel
+        has_all = channel.seq == self._feed.head and self.place == channel.base + len(channel.chunks)
+        return has_all and channel.projector.deadline is None
+
     def read(self, hub: "Hub") -> Sequence[Chunk] | None:
         """The chunks that are ready; None if the channel or the feed has dropped what this subscriber has not had."""
         channel, feed = self.channel, self._feed
@@ -169,6 +176,8 @@ class Cursor:
             mode = self._mode = self._mode or self._start()
             if isinstance(mode, CatchUp):
                 ready = await self._catch_up(mode)
+            elif mode.is_up_to_date:
+                ready = ()
             else:
                 if mode.has_more:
                     await next_slice()  # many records came at once: others are served between two slices of them
