@@ -15,7 +15,7 @@ from gateway.backends.tools import CALC, CLOCK, SEARCH, builtin_tools, is_headle
 from gateway.client import INPUT_FRAGMENT_LENGTH, BackendEvents
 from gateway.ports import BackendEvent, Clock, Sleep, Turn
 
-from . import interactive_directives, simple_directives, tool_directives
+from . import interactive_directives, simple_directives
 from .directive_parser import Directive
 from .schema_sample import sample
 from .turn import LONG_TEXT, MODEL, DemoTurn
@@ -27,7 +27,7 @@ DEMO_CARD = m.AgentCard(
     model=MODEL,
     tools=(
         *(m.AgentTool(spec=spec) for spec in (CLOCK, CALC, SEARCH)),
-        m.AgentTool(spec=tool_directives.ERASE, permission=m.Permission.ASK),
+        m.AgentTool(spec=simple_directives.ERASE, permission=m.Permission.ASK),
     ),
     options=(
         m.AgentOption(name="greeting", title="Greeting", description="What a reply begins with, for “You said:”."),
@@ -40,11 +40,11 @@ DEMO_CARD = m.AgentCard(
 DirectiveHandler = Callable[[DemoTurn, Directive], Iterator[BackendEvent] | BackendEvents]
 HANDLERS: dict[str, DirectiveHandler] = {
     "think": simple_directives.think,
-    "tool": tool_directives.tool,
-    "client-tool": tool_directives.client_tool,
+    "tool": simple_directives.tool,
+    "client-tool": simple_directives.client_tool,
     "provider-tool": simple_directives.provider_tool,
-    "permit": tool_directives.permit,
-    "parallel": tool_directives.parallel,
+    "permit": simple_directives.permit,
+    "parallel": simple_directives.parallel,
     "ask": interactive_directives.ask,
     "fork": interactive_directives.fork,
     "fork-ask": interactive_directives.fork_ask,
@@ -58,8 +58,8 @@ HANDLERS: dict[str, DirectiveHandler] = {
     "slow": simple_directives.slow,
     "burst": simple_directives.burst,
     "annotate": simple_directives.annotate,
-    "bridge": tool_directives.bridge,
-    "ui": tool_directives.ui,
+    "bridge": simple_directives.bridge,
+    "ui": simple_directives.ui,
     "image": simple_directives.image,
     "plan": simple_directives.plan,
     "card": simple_directives.card,
@@ -88,7 +88,7 @@ class DemoBackend:
         self, *, delay: float = 0.0, clock: Clock = time.time, sleep: Sleep = asyncio.sleep,
     ) -> None:
         self._delay, self._clock, self._sleep = delay, clock, sleep
-        self._tools = {**builtin_tools(clock), **tool_directives.DEMO_TOOLS}
+        self._tools = {**builtin_tools(clock), **simple_directives.DEMO_TOOLS}
 
     async def run(self, turn: Turn) -> BackendEvents:
         command = turn.command

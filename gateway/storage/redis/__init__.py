@@ -1,8 +1,7 @@
 """The connection to a Redis server that several gateways share."""
 
-from .address import RedisAddress, RedisUnreachable
 from .client import DEFAULT_LEASE_SECONDS, RedisClient, RedisDataLost, RedisTokenBuckets
-from .connection import Command, CommandRefused, RedisConnection
+from .connection import Command, CommandRefused, RedisAddress, RedisConnection, RedisUnreachable
 from .pubsub import PubSubReceiver, RedisPubSub
 from .replies import (
     Appended,

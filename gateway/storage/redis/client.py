@@ -10,8 +10,7 @@ import structlog
 from gateway.errors import GatewayError, Overloaded
 
 from ..sqlite import StorageUnusable
-from .address import RedisAddress, RedisUnreachable
-from .connection import Command, CommandRefused, RedisConnection
+from .connection import Command, CommandRefused, RedisAddress, RedisConnection, RedisUnreachable
 from .replies import Reply
 from .scripts import scripts
 

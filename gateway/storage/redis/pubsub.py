@@ -10,8 +10,7 @@ import structlog
 from redis.asyncio.connection import AbstractConnection
 from redis.exceptions import RedisError
 
-from .address import RedisAddress, unreachable_error
-from .connection import pack
+from .connection import RedisAddress, pack, unreachable_error
 
 log = structlog.get_logger("dragoman.redis")
 

@@ -1,7 +1,7 @@
 """What the bodies of a plain dialect can show is what the language lets tables use."""
 
 import gateway.model as m
-from adapters.plain.views import agent_names, message_names, session_names, tool_names
+from adapters.plain.routes import agent_names, message_names, session_names, tool_names
 from mappings.language.routes import AGENT_NAMES, MESSAGE_NAMES, SESSION_NAMES, TOOL_NAMES
 
 CARD = m.AgentCard(name="demo", tools=(m.AgentTool(spec=m.ToolSpec(name="look")),))

@@ -11,12 +11,11 @@ from gateway.ports import SharedKind, ShownResource
 
 from .agents import routes_of_agents
 from .conversations import ConversationRoutes
-from .docs import routes_of_docs
 from .mcp_servers import routes_of_mcp_servers
 from .memories import routes_of_memories
 from .runs import ConfirmationRoutes, RunRoutes
 from .scheduled_tasks import TaskRoutes
-from .service import ServiceRoutes
+from .service import ServiceRoutes, routes_of_docs
 from .settings import routes_of_settings
 from .skills import routes_of_skills
 from .tasks import routes_of_tasks

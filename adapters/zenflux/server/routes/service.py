@@ -1,15 +1,59 @@
-"""Files, models and health over HTTP."""
+"""Documents, files, models and health over HTTP."""
 
+import asyncio
 from importlib.metadata import version
+from itertools import groupby
+from typing import Any
 
 from aiohttp import web
 
-from adapters.zenflux.bodies import EmbeddingStatus, HealthBody, MetricsBody, spell
+from adapters.zenflux.bodies import (
+    CategoryBody,
+    DocumentBody,
+    DocumentEntryBody,
+    EmbeddingStatus,
+    HealthBody,
+    MetricsBody,
+    spell,
+)
 from adapters.zenflux.server import views
 from adapters.zenflux.server.chat_service import UPLOAD_LINK
 from adapters.zenflux.wire import ZenfluxSettings
 from gateway.http import OWNER, Context, absolute_url, admins_only, attachment, json_response, public, receive_form
-from gateway.resources import create_file_resource
+from gateway.resources import DocumentFolder, create_file_resource
+
+ROOT_CATEGORY = "root"
+
+
+class DocumentRoutes:
+    """One method per route."""
+
+    def __init__(self, context: Context[ZenfluxSettings]) -> None:
+        self.context = context
+
+    async def structure(self, request: web.Request) -> web.Response:
+        found = await asyncio.to_thread(self._folder().entries)
+        categories: list[Any] = [
+            spell(self.context.table, CategoryBody(id=category or ROOT_CATEGORY, files=[
+                DocumentEntryBody(name=one.name, path=one.path, title=one.title) for one in entries
+            ]))
+            for category, entries in groupby(found, key=lambda one: one.category)
+        ]
+        return views.reply(self.context, {"categories": categories, "total_files": len(found)})
+
+    async def content(self, request: web.Request) -> web.Response:
+        found = await asyncio.to_thread(self._folder().read, request.match_info["path"])
+        return views.reply(self.context, spell(self.context.table, DocumentBody(
+            path=found.entry.path, title=found.entry.title, content=found.content,
+            category=found.entry.category or ROOT_CATEGORY)))
+
+    def _folder(self) -> DocumentFolder:
+        return DocumentFolder(self.context.offers.docs)
+
+
+def routes_of_docs(context: Context[ZenfluxSettings]) -> list[web.RouteDef]:
+    routes, at = DocumentRoutes(context), f"{context.mount}/docs"
+    return [web.get(f"{at}/structure", routes.structure), web.get(f"{at}/content/{{path:.+}}", routes.content)]
 
 
 class ServiceRoutes:

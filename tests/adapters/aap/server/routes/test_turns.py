@@ -8,7 +8,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from adapters.aap.server.routes.turns import CURSOR_FORMAT
+from adapters.aap.server.routes.sessions import CURSOR_FORMAT
 from tests.support.connection_faults import BreakingProxy, KillableServerInLoop, blocks, breaking_proxy
 from tests.support.dialects.aap.client import Client
 from tests.support.dialects.aap.reader import read_stream

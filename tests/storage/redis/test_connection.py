@@ -9,7 +9,7 @@ import trustme
 
 from gateway.storage import StorageUnusable
 from gateway.storage.redis import RedisAddress, RedisClient, RedisPubSub
-from gateway.storage.redis.address import unreachable_error
+from gateway.storage.redis.connection import unreachable_error
 from tests.support.cluster.receiver import Receiver
 from tests.support.dialects.aap.client import Client as Aap
 from tests.support.free_ports import free_port
