@@ -18,6 +18,7 @@ from gateway.client import AddressPolicy
 from gateway.config import Config
 from gateway.errors import GatewayError, NotFound
 from gateway.field_errors import YAML_NOUNS, describe_error
+from gateway.json_values import JsonValue
 from gateway.ports import Backend, Dialect
 from gateway.yaml_positions import NodePath, Problem, Problems, YamlDocument, read_yaml, suggest
 from mappings.language import Table, Vocabulary, builtin_path, load_table
@@ -212,7 +213,7 @@ def _reusable_backend(name: str, config: Config, old: Components | None) -> Made
 
 def _backend(
     word: str,
-    settings: Mapping[str, Any],
+    settings: Mapping[str, JsonValue],
     config: Config,
     at: NodePath,
     document: YamlDocument,

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import msgspec
 
 import gateway.model as m
+from gateway.json_values import JsonObject
 from gateway.ports import BackendEvent, BackendOutput, Clock, ScopedEvent
 
 BackendEvents = AsyncGenerator[BackendEvent, None]
@@ -154,7 +155,7 @@ class EventWriter:
         return [self.start(m.BlockKind.THINKING), self.delta(whole), self.end(signature=signature)]
 
     def call(
-        self, name: str, input: dict[str, Any] | None = None, *, call_id: str | None = None,
+        self, name: str, input: JsonObject | None = None, *, call_id: str | None = None,
         origin: m.ToolOrigin = m.ToolOrigin.BUILTIN, permission: m.Permission = m.Permission.ALLOW,
         display_name: str | None = None, server: str | None = None,
     ) -> list[BackendEvent]:
@@ -187,7 +188,7 @@ class EventWriter:
 
     def _end_call(self, said: str, call: m.ToolCall) -> BackendEvent:
         try:
-            whole = msgspec.structs.replace(call, input=msgspec.json.decode(said or "{}", type=dict[str, Any]))
+            whole = msgspec.structs.replace(call, input=msgspec.json.decode(said or "{}", type=JsonObject))
         except (msgspec.DecodeError, RecursionError):
             return self._end(call=call, torn=True)
         self.calls.append(whole)

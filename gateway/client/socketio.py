@@ -11,7 +11,7 @@ import orjson
 from msgspec import Struct
 
 from gateway.errors import BackendFailed, ConnectionLost, GatewayError, TimedOut
-from gateway.json_values import read_exact_json
+from gateway.json_values import JsonObject, JsonValue, read_exact_json
 from gateway.ports import ParsedFrame
 
 from .socketio_transports import (
@@ -40,7 +40,7 @@ class SocketIOConnector:
     A connection is a WebSocket or, if the server takes none, long polling. What the server takes is found out once.
     """
 
-    def __init__(self, upstream: HttpClient, auth: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, upstream: HttpClient, auth: Mapping[str, JsonValue] | None = None) -> None:
         """`upstream` has the address of the Socket.IO server, `auth` is sent with the handshake."""
         self.upstream, self._auth = upstream, auth
         self.is_polled = False
@@ -83,7 +83,7 @@ class SocketIOConnection:
         self._silence = upstream.timeouts.idle
         """A server that is alive is never silent for so many seconds: it says how often it sends pings."""
 
-    async def greet(self, auth: Mapping[str, Any] | None) -> None:
+    async def greet(self, auth: Mapping[str, JsonValue] | None) -> None:
         """The handshake of Engine.IO and then of Socket.IO."""
         timeouts = self._upstream.timeouts
         async with self._within(timeouts.first_byte):
@@ -102,7 +102,7 @@ class SocketIOConnection:
             reason = self._upstream.redactor.quote(told.get("message") if isinstance(told, dict) else told)
             raise BackendFailed(f"{self._upstream.name} refused the connection: {reason}")
 
-    async def emit(self, event: str, body: dict[str, Any]) -> int:
+    async def emit(self, event: str, body: JsonObject) -> int:
         """Send an event; returns the number that its acknowledgement will have, if there will be one."""
         self._numbers += 1
         await self._send(f"42{self._numbers}{orjson.dumps([event, body], option=orjson.OPT_NON_STR_KEYS).decode()}")
@@ -175,6 +175,6 @@ class SocketIOConnection:
             raise TimedOut(f"{self._upstream.name} did not answer in time") from None
 
 
-def _read_seconds(told: dict[str, Any], key: str) -> float:
+def _read_seconds(told: JsonObject, key: str) -> float:
     value = told.get(key)
     return max(0.0, value / 1000) if isinstance(value, int | float) else 0.0

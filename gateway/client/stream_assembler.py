@@ -2,13 +2,13 @@
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from msgspec.json import encode
 from msgspec.structs import replace
 
 import gateway.model as m
 from gateway.ids import Mint
+from gateway.json_values import JsonObject
 from gateway.ports import BackendEvent
 
 from .event_writer import NO_USAGE, EventWriter
@@ -136,7 +136,7 @@ class StreamAssembler:
 
     def returned(
         self, call_id: str, content: m.Content = "", *, is_error: bool = False, duration_ms: int | None = None,
-        meta: dict[str, Any] | None = None,
+        meta: JsonObject | None = None,
     ) -> list[BackendEvent]:
         """The result of a call; ignored if the call is not open."""
         call = self.open_calls.pop(call_id, None)

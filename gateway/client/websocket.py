@@ -9,7 +9,7 @@ import orjson
 from aiohttp import ClientHandlerType, ClientRequest, ClientResponse, WSMsgType
 
 from gateway.errors import BackendFailed, ConnectionLost
-from gateway.json_values import read_exact_json
+from gateway.json_values import JsonValue, read_exact_json
 
 from .retry import retry
 from .transport import MAX_BODY_BYTES, HttpClient
@@ -75,7 +75,7 @@ class WebSocketConnection:
     def __init__(self, ws: aiohttp.ClientWebSocketResponse[bool], upstream: HttpClient) -> None:
         self._ws, self._upstream = ws, upstream
 
-    async def send(self, frame: Mapping[str, Any]) -> None:
+    async def send(self, frame: Mapping[str, JsonValue]) -> None:
         with self._upstream.aiohttp_errors():
             async with asyncio.timeout(self._upstream.timeouts.first_byte):
                 await self._ws.send_str(orjson.dumps(frame).decode())

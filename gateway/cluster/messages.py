@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import replace as replaced
-from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -130,7 +129,7 @@ def error_from_message(refusal: RpcFailure) -> GatewayError:
     return error
 
 
-MessageSecretChange = Callable[[dict[str, Any]], dict[str, Any]]
+MessageSecretChange = Callable[[JsonObject], JsonObject]
 
 
 def seal_message(message: ClusterMessage, seal: Seal) -> ClusterMessage:

@@ -14,7 +14,7 @@ from pydantic_core import CoreSchema
 
 from gateway.errors import Invalid
 from gateway.field_errors import FieldError, field_errors, quote_value
-from gateway.json_values import EncodedArray, JsonLimitExceeded, read_json_in_steps
+from gateway.json_values import EncodedArray, JsonLimitExceeded, JsonObject, read_json_in_steps
 from gateway.time_slices import SLICE_BYTES, next_slice, run_in_slices
 
 from .request import read_body
@@ -34,7 +34,7 @@ async def read_json(request: web.Request, model: type[M]) -> M:
     return validate(model, await read_json_object(request))
 
 
-async def read_json_object(request: web.Request) -> dict[str, Any]:
+async def read_json_object(request: web.Request) -> JsonObject:
     """Return the body, which must be a JSON object."""
     body = await read_bytes(request)
     if len(body) > SLICE_BYTES:
@@ -68,7 +68,7 @@ async def parse_json(body: bytes, model: type[M]) -> M:
     return validate(model, await parse_json_object(body))
 
 
-async def parse_json_object(body: bytes) -> dict[str, Any]:
+async def parse_json_object(body: bytes) -> JsonObject:
     try:
         value = await run_in_slices(read_json_in_steps(body))
     except JsonLimitExceeded as error:

@@ -4,6 +4,8 @@ from typing import Any, ClassVar
 
 from msgspec import Struct
 
+from gateway.json_values import JsonObject
+
 from .content import Content, SeedMessage, Settings
 from .enums import CompactionTrigger, Resolution
 
@@ -28,7 +30,7 @@ class SendMessage(Command, frozen=True, kw_only=True, tag="send_message"):
     mode: str | None = None
     headless: bool = False
     output_schema: dict[str, Any] | None = None
-    variables: dict[str, Any] = {}
+    variables: JsonObject = {}
     results: tuple[SeedMessage, ...] = ()
     """What the client's tools gave for calls of the history that the session began with.
 

@@ -234,7 +234,7 @@ class Fault(Struct, frozen=True, kw_only=True, omit_defaults=True):
     code: FaultCode
     message: str
     retryable: bool = False
-    details: dict[str, Any] | None = None
+    details: JsonObject | None = None
 
 
 def decode_data_url(url: str) -> tuple[str, bytes | None]:

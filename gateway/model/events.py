@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from msgspec import Struct
 
-from gateway.json_values import JsonValue
+from gateway.json_values import JsonObject, JsonValue
 
 from .asks import ASKS, AnyAsk
 from .commands import COMMANDS, AnyCommand
@@ -47,7 +47,7 @@ class SessionCreated(Event, frozen=True, kw_only=True, tag="session.created"):
     agent: str
     owner: str = ""
     title: str | None = None
-    metadata: dict[str, Any] = {}
+    metadata: JsonObject = {}
     settings: Settings = Settings()
     history: tuple[SeedMessage, ...] = ()
 
@@ -278,7 +278,7 @@ class ToolReturned(Event, frozen=True, kw_only=True, tag="tool.returned"):
     is_error: bool = False
     origin: ToolOrigin = ToolOrigin.BUILTIN
     duration_ms: int | None = None
-    meta: dict[str, Any] | None = None
+    meta: JsonObject | None = None
 
     @property
     def variant(self) -> str:
@@ -337,7 +337,7 @@ class NoticePosted(Event, frozen=True, kw_only=True, tag="notice.posted"):
 class CustomEvent(Event, frozen=True, kw_only=True, tag="custom"):
     name: ClassVar[str] = "custom"
     topic: str
-    payload: dict[str, Any] = {}
+    payload: JsonObject = {}
 
 
 AnyEvent = (

@@ -7,6 +7,8 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from gateway.json_values import JsonObject
+
 from .commands import AnyCommand, Configure, SendMessage
 from .content import Settings
 from .enums import ROOT
@@ -88,7 +90,7 @@ def command_with_secrets(command: AnyCommand, change: SecretChange) -> AnyComman
     return command
 
 
-def metadata_with_secrets(metadata: dict[str, Any], change: SecretChange) -> dict[str, Any]:
+def metadata_with_secrets(metadata: JsonObject, change: SecretChange) -> JsonObject:
     """The same metadata of a session, the secrets that dialects keep there changed."""
     return {**metadata, PRIVATE: _kept(metadata[PRIVATE], change)} if PRIVATE in metadata else metadata
 

@@ -8,6 +8,7 @@ import msgspec
 from msgspec.structs import replace
 
 import gateway.model as m
+from gateway.json_values import JsonObject, JsonValue
 
 
 class AgentDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -24,15 +25,15 @@ class AgentDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     model: str = ""
     tools: dict[str, m.Permission] | None = None
     client_tools: tuple[m.ToolSpec, ...] = ()
-    mcp_servers: tuple[dict[str, Any], ...] = ()
+    mcp_servers: tuple[JsonObject, ...] = ()
     skills: tuple[str, ...] = ()
     options: dict[str, str] = {}
     memory: bool | None = None
     is_active: bool = True
-    metadata: dict[str, Any] = {}
+    metadata: JsonObject = {}
     extra: dict[str, dict[str, Any]] = {}
 
-    def changed(self, dialect: str, extra: Mapping[str, Any] | None = None, **fields: Any) -> "AgentDefinition":
+    def changed(self, dialect: str, extra: Mapping[str, JsonValue] | None = None, **fields: Any) -> "AgentDefinition":
         """The definition after a change by a dialect.
 
         What other dialects keep under the name of a changed field is dropped: it is not true any more.

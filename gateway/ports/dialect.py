@@ -121,7 +121,7 @@ class DialectTable(Protocol):
         """A REST body, as plain JSON-able values: of the fields of a struct, of bindings, or of both."""
     def read_object(self, name: str, body: JsonValue, /) -> dict[str, Any]:
         """The bindings of a REST body."""
-    def read_query(self, name: str, query: Mapping[str, str], /) -> dict[str, Any]:
+    def read_query(self, name: str, query: Mapping[str, str], /) -> JsonObject:
         """The bindings of a query, by the names of a row of REST bodies."""
     def error(self, code: m.FaultCode, /, **bindings: Binding) -> tuple[int, JsonValue]:
         """The status and body of a refusal."""

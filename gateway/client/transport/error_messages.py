@@ -13,6 +13,7 @@ from yarl import URL
 
 from gateway.client.redaction import Redactor
 from gateway.errors import BackendFailed, GatewayError, Overloaded, RateLimited
+from gateway.json_values import JsonObject
 
 STATUS_DETAIL = "upstream_status"
 """The key of the status in the details of an error."""
@@ -26,7 +27,7 @@ NOT_SERVED_STATUSES = (404, 405, 501)
 def status_error(status: int, message: str, retry_after: int | None = None) -> GatewayError:
     """The error that this status stands for; `retry_after` are the seconds that the server wants us to wait."""
     kind = RateLimited if status == TOO_MANY_REQUESTS else Overloaded if status in BUSY_STATUSES else BackendFailed
-    details: dict[str, Any] = {STATUS_DETAIL: status}
+    details: JsonObject = {STATUS_DETAIL: status}
     return kind(message, details=details if retry_after is None else {**details, "retry_after": retry_after})
 
 
