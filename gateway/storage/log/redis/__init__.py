@@ -10,8 +10,9 @@ survives the death of every gateway, and of Redis itself; if the machine under R
 lost. With `durability: fsync` (WAITAOF), no ask and no end of a turn that a client has seen is lost even then.
 """
 
+from .commit_outcomes import LeaseListener, LeaseLost, SessionLimitReached
 from .reader import decode_entry
-from .writer import LeaseListener, LeaseLost, RedisLog, SessionLimitReached
+from .writer import RedisLog
 
 __all__ = [
     "LeaseListener",

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from itertools import islice
-from typing import Protocol
 
 import structlog
 
@@ -25,7 +24,7 @@ from gateway.storage.redis import (
 from gateway.storage.sealing import UNSEALED, Seal
 from gateway.supervision import keep_running
 
-from .commit_waiters import CommitWaiters
+from .commit_outcomes import CommitWaiters, LeaseListener, LeaseLost, SessionLimitReached
 from .reader import RedisLogReader, encode_entry, is_same_record
 
 log = structlog.get_logger("dragoman.log")
@@ -38,27 +37,6 @@ SYNCED_EVENTS = (m.InputRequested, m.TurnEnded)
 DEFAULT_MAX_SESSIONS, OWNERS_PER_COUNT = 1_000_000, 200
 """How many sessions there may be by default, and how many owners are counted in one request."""
 TAKEN_OVER = "another server has taken the session over; ask again"
-
-
-class LeaseLost(Overloaded):
-    """Another server writes the session by now: nothing was stored, and the client may ask that server."""
-
-    nothing_stored = True
-
-
-class SessionLimitReached(Overloaded):
-    """There are as many sessions as there may be: nothing of the new session was stored."""
-
-    nothing_stored = True
-
-
-class LeaseListener(Protocol):
-    """The cluster, as the log sees it: the log reports sessions that this server does not write any more."""
-
-    def lease_lost(self, session_id: str) -> None:
-        """Another server writes this session, or what Redis has of it is not what it had."""
-    def data_lost(self) -> None:
-        """Redis has lost its data: there are no sessions any more."""
 
 
 class RedisLog:

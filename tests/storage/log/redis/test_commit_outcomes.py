@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from gateway.errors import Overloaded
-from gateway.storage.log.redis.commit_waiters import CommitWaiters
+from gateway.storage.log.redis.commit_outcomes import CommitWaiters
 
 
 async def test_who_waits_is_told_up_to_what_is_stored() -> None:

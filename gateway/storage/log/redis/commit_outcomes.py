@@ -1,8 +1,9 @@
-"""The tasks that wait until a record is stored in Redis."""
+"""What becomes of records on their way into Redis: who waits until they are stored, and why they may not be."""
 
 import asyncio
+from typing import Protocol
 
-from gateway.errors import GatewayError
+from gateway.errors import GatewayError, Overloaded
 
 Waiter = tuple[int, asyncio.Future[None]]
 """A record, and the future that is resolved when it is stored."""
@@ -38,3 +39,24 @@ class CommitWaiters:
     def refuse_all(self, error: GatewayError) -> None:
         for session_id in list(self._waiters):
             self.refuse(session_id, error)
+
+
+class LeaseLost(Overloaded):
+    """Another server writes the session by now: nothing was stored, and the client may ask that server."""
+
+    nothing_stored = True
+
+
+class SessionLimitReached(Overloaded):
+    """There are as many sessions as there may be: nothing of the new session was stored."""
+
+    nothing_stored = True
+
+
+class LeaseListener(Protocol):
+    """The cluster, as the log sees it: the log reports sessions that this server does not write any more."""
+
+    def lease_lost(self, session_id: str) -> None:
+        """Another server writes this session, or what Redis has of it is not what it had."""
+    def data_lost(self) -> None:
+        """Redis has lost its data: there are no sessions any more."""
