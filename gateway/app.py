@@ -5,7 +5,7 @@ import time
 from collections.abc import AsyncIterator, Mapping, Sized
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from aiohttp import web
 from pydantic import BaseModel
@@ -295,7 +295,7 @@ class Gateway:
         at = [context for context in self.contexts.values() if f"{path}/".startswith(f"{context.mount}/")]
         return max(at, key=lambda context: len(context.mount), default=None)
 
-    def _spell(self, path: str, error: GatewayError) -> tuple[int, Any]:
+    def _spell(self, path: str, error: GatewayError) -> tuple[int, object]:
         """The status and the body of an error, as the dialect at this path encodes it."""
         context = self._at(path)
         if context is None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pydantic import ValidationError
+from pydantic_core import ErrorDetails
 
 MAX_PROBLEMS = 20
 """The number of errors of one value that are reported."""
@@ -60,12 +61,12 @@ def field_errors(error: ValidationError, value: object, field: str = "") -> list
     return _joined([one for one in found if one.field not in above])
 
 
-def _field_error(found: Any, value: Any, field: str) -> FieldError:
+def _field_error(found: ErrorDetails, value: object, field: str) -> FieldError:
     path = path_in_value(found["loc"], value, missing=found["type"] == "missing")
     return describe_error(found, ".".join(filter(None, [field, *map(str, path)])))
 
 
-def describe_error(found: Any, field: str, nouns: Nouns = JSON_NOUNS, *, discreet: bool = False) -> FieldError:
+def describe_error(found: ErrorDetails, field: str, nouns: Nouns = JSON_NOUNS, *, discreet: bool = False) -> FieldError:
     """Describe one error of pydantic's `errors()`, at the field that the reader knows.
 
     `discreet` is for settings of which any may be a secret: only a word that is not on a list is quoted.
@@ -81,7 +82,7 @@ def describe_error(found: Any, field: str, nouns: Nouns = JSON_NOUNS, *, discree
     return FieldError(field, words, "" if kind in _SILENT else _received_text(kind, given, named, nouns))
 
 
-def validator_message(found: Any) -> str:
+def validator_message(found: ErrorDetails) -> str:
     """Return the text of one of our validators, which is written for readers."""
     words = str(found["msg"]).removeprefix("Value error, ").removeprefix("Assertion failed, ")
     words = re.sub(r"^Input should (be a valid |be )", "must be a ", words)
@@ -179,14 +180,14 @@ def _short(text: str) -> str:
     return line if len(line) <= QUOTE_LENGTH else f"{line[:QUOTE_LENGTH - 1]}…"
 
 
-def _received_text(kind: str, given: Any, field: str, nouns: Nouns) -> str:
+def _received_text(kind: str, given: object, field: str, nouns: Nouns) -> str:
     if kind == "string_pattern_mismatch" and isinstance(given, str):
         scheme, parted, _ = given.partition("://")
         return f"'{scheme[:QUOTE_LENGTH]}://…'" if parted and scheme.isalnum() else quote_value(given, field, nouns)
     if kind in ("string_too_long", "bytes_too_long"):
         return str(len(given)) if isinstance(given, str | bytes) else ""
     if kind == "string_too_short":
-        return str(len(given)) if given else ""
+        return str(len(given)) if isinstance(given, str | bytes) and given else ""
     return quote_value(given, field, nouns)
 
 
@@ -223,7 +224,7 @@ def _prefixes(pattern: str) -> str:
 
 
 def _length(least: bool, noun: str) -> _Describe:
-    def words(context: Mapping[str, Any], _: Nouns) -> str:
+    def words(context: Mapping[str, object], _: Nouns) -> str:
         limit = context.get("min_length" if least else "max_length", 0)
         if least and limit == 1:
             return "must not be empty"

@@ -1,8 +1,8 @@
 """The output of a backend: each event is checked, made serializable and appended to the log of its session."""
 
 import asyncio
-from collections.abc import AsyncGenerator
-from typing import Any, Protocol, TypeVar
+from collections.abc import AsyncGenerator, Sequence
+from typing import Protocol, TypeVar
 
 import msgspec
 import orjson
@@ -10,7 +10,7 @@ import orjson
 import gateway.model as m
 from gateway.errors import BackendFailed
 from gateway.json_values import MAX_JSON_DEPTH, JsonLimitExceeded, check_limits
-from gateway.ports import BackendOutput, ScopedEvent
+from gateway.ports import BackendEvent, BackendOutput, ScopedEvent
 
 from .recovery import TurnHistory
 from .runtime import SessionWriter
@@ -62,7 +62,7 @@ async def consume_backend(run: OpenTurn, stream: AsyncGenerator[BackendOutput, N
         elif type(telling) is m.BlockDelta and is_valid_text(telling.delta):
             append_delta(telling, turn_id)
         else:
-            _append_all(run, telling if type(telling) is list else [telling])
+            _append_all(run, telling if isinstance(telling, list) else [telling])
         if spoken >= breath:
             breath = spoken + EVENTS_PER_SLICE
             await asyncio.sleep(0)
@@ -75,7 +75,7 @@ async def close_backend(stream: AsyncGenerator[BackendOutput, None]) -> None:
         await stream.aclose()
 
 
-def _append_all(run: OpenTurn, outputs: list[Any]) -> None:
+def _append_all(run: OpenTurn, outputs: Sequence[BackendEvent]) -> None:
     """Append events that came together; deltas that follow each other are appended in one step."""
     session, turn_id, deltas = run.session, run.turn_id, list[m.BlockDelta]()
     for output in outputs:

@@ -128,7 +128,7 @@ def close_turn(session: SessionWriter, turn_id: str, past: TurnHistory) -> None:
 def append_turn_end(session: SessionWriter, turn_id: str, ended: m.TurnEnded) -> None:
     """Close what is open, append the fault if there is one, and end the turn."""
     for scope_id, event in m.missing_ends(session.grammar, ended.outcome, ended.stop_reason):
-        session.append(event, scope_id, turn_id)  # type: ignore[arg-type]  # closing says events only
+        session.append(event, scope_id, turn_id)
     if ended.fault is not None:
         session.append(m.FaultRaised(fault=ended.fault), turn_id=turn_id)
     session.append(ended, turn_id=turn_id)

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator, Mapping
-from typing import Any, Protocol
+from typing import Protocol
 
 from aiohttp import web
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
@@ -226,7 +226,7 @@ class KeyMetrics(Collector):
         yield CounterMetricFamily("dragoman_wrong_keys", "Wrong keys that clients sent.", value=self._wrong_keys.count)
 
 
-def _add_samples(family: Any, numbers: Mapping[tuple[str, ...], int]) -> None:
+def _add_samples(family: CounterMetricFamily | GaugeMetricFamily, numbers: Mapping[tuple[str, ...], int]) -> None:
     others: dict[tuple[str, ...], int] = {}
     for place, (labels, number) in enumerate(numbers.items()):
         if place < MAX_KEY_LABELS:

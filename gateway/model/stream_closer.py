@@ -1,12 +1,11 @@
 """What must be said to end well when a backend breaks, is interrupted, or leaves things open."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from .enums import ROOT, BlockKind, Outcome, Resolution, ScopeStatus, StopReason, ToolStatus
 from .events import (
+    AnyEvent,
     BlockEnded,
-    Event,
     InputResolved,
     MessageEnded,
     ScopeStatusChanged,
@@ -15,11 +14,8 @@ from .events import (
 )
 from .grammar import Grammar, OpenBlock, ScopePhase
 
-if TYPE_CHECKING:
-    pass
 
-
-def missing_ends(grammar: Grammar, outcome: Outcome, stop_reason: StopReason) -> Iterator[tuple[str, Event]]:
+def missing_ends(grammar: Grammar, outcome: Outcome, stop_reason: StopReason) -> Iterator[tuple[str, AnyEvent]]:
     """(scope, event) pairs that close all that is open, innermost first; say each before taking the next."""
     yield from message_ends(grammar, outcome, stop_reason)
     for request_id, call_id in list(grammar.asks.items()):
@@ -33,9 +29,7 @@ def missing_ends(grammar: Grammar, outcome: Outcome, stop_reason: StopReason) ->
         yield scope_id, ScopeStatusChanged(status=ScopeStatus.ENDED, stop_reason=stop_reason)
 
 
-
-
-def message_ends(grammar: Grammar, outcome: Outcome, stop_reason: StopReason) -> Iterator[tuple[str, Event]]:
+def message_ends(grammar: Grammar, outcome: Outcome, stop_reason: StopReason) -> Iterator[tuple[str, AnyEvent]]:
     """The ends of open blocks and messages, sub-agents first."""
     for scope_id in reversed(list(grammar.scopes)):
         scope = grammar.scopes[scope_id]

@@ -1,7 +1,6 @@
 """Makes records from decoded items: turns start, suspend and end as they would in the engine."""
 
 from collections.abc import Callable
-from typing import Any
 
 from msgspec.structs import replace
 
@@ -178,7 +177,7 @@ class RecordComposer:
             self._usage += event.usage
         self._record(event, at, scope_id)
 
-    def _record(self, event: Any, at: float, scope_id: str = m.ROOT) -> None:
+    def _record(self, event: m.AnyEvent, at: float, scope_id: str = m.ROOT) -> None:
         self.grammar.check(event, scope_id)
         self._seq, self._at = self._seq + 1, max(at, self._at)
         self._sink(m.Record(
@@ -232,7 +231,7 @@ class RecordCopier:
             self._next(event, scope_id)
         self._next(m.TurnEnded(outcome=m.Outcome.INTERRUPTED, stop_reason=m.StopReason.INTERRUPTED))
 
-    def _next(self, event: Any, scope_id: str = m.ROOT) -> None:
+    def _next(self, event: m.AnyEvent, scope_id: str = m.ROOT) -> None:
         assert self._last is not None, "something was open"
         self._grammar.check(event, scope_id)
         self._last = replace(self._last, seq=self._last.seq + 1, event=event, scope_id=scope_id)
