@@ -2,10 +2,10 @@
 
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import orjson
 
+from gateway.json_values import JsonValue
 from gateway.ports import Dialect, Framing
 from mappings.language import PlainTable, read_plain_table
 
@@ -58,7 +58,7 @@ def _shows_id_first(table: PlainTable, row: str | None) -> bool:
     return isinstance(shown, dict) and next(iter(shown.values()), None) == "$session_id"
 
 
-def _sample(wire: Any) -> Any:
+def _sample(wire: JsonValue) -> JsonValue:
     """A message that says hello: its text instead of what the template binds, and nothing that may be left out."""
     if isinstance(wire, dict):
         return {key: _sample(value) for key, value in wire.items() if "| optional" not in str(value)}

@@ -182,7 +182,7 @@ class MessageAnnotated(Event, frozen=True, kw_only=True, tag="message.annotated"
     variants: ClassVar[tuple[str, ...]] = tuple(AnnotationTopic)
     message_id: str
     topic: AnnotationTopic
-    content: Any = None
+    content: JsonValue = None
 
     @property
     def variant(self) -> str:

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 from msgspec import Struct
 
 import gateway.model as m
+from gateway.json_values import JsonValue
 
 from .backend import BackendEvent
 
@@ -60,7 +61,7 @@ class RemoteTurnEnd(Struct, frozen=True, kw_only=True):
     stop_reason: m.StopReason = m.StopReason.END_TURN
     outcome: m.Outcome = m.Outcome.COMPLETED
     fault: m.Fault | None = None
-    result: Any = None
+    result: JsonValue = None
 
 
 DecodedItem = BackendEvent | RemoteAsk | RemoteTurnEnd

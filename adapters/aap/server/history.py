@@ -10,7 +10,7 @@ import gateway.model as m
 from adapters.aap.asks import CANCELLED, wire_answer
 from adapters.aap.bodies import MessageBody
 from gateway.http import encode_array
-from gateway.json_values import JsonValue
+from gateway.json_values import JsonObject, JsonValue
 from gateway.ports import DialectTable
 
 
@@ -28,7 +28,7 @@ async def history_body(table: DialectTable, kind: str, view: m.SessionView) -> o
     return table.object("history", history={kind: await encode_array(told_messages)})
 
 
-Message = dict[str, Any]
+Message = JsonObject
 """The names of a message as the table spells it."""
 HistoryItem = tuple[int, Any, bool]
 """The number of a record, its message or call in the history, and whether it is a call."""

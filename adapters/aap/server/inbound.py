@@ -12,6 +12,7 @@ from adapters.aap.bodies import MessageBody
 from adapters.aap.wire import SECRET_MASK, NewSession, NewTurn
 from gateway.errors import Conflict, Invalid, Unsupported
 from gateway.ids import first_duplicate
+from gateway.json_values import JsonObject
 from gateway.ports import DialectTable, ParsedFrame
 
 MESSAGES = (
@@ -134,7 +135,7 @@ def _decision_row(message: wire.ToolPermissionMessage, ask: m.OpenAsk) -> str:
     return row
 
 
-def _result(body: dict[str, Any], ask: m.OpenAsk, card: m.AgentCard, table: DialectTable) -> m.AnyCommand:
+def _result(body: JsonObject, ask: m.OpenAsk, card: m.AgentCard, table: DialectTable) -> m.AnyCommand:
     if ask.ask.kind == "client_tool":
         command = table.read_command("message.tool", body, request_id=ask.request_id)
         assert isinstance(command, m.ReturnResult)
@@ -182,7 +183,7 @@ def _tool_specs(tools: Iterable[wire.ToolDeclaration]) -> tuple[m.ToolSpec, ...]
     )
 
 
-def _sent(message: BaseModel) -> dict[str, Any]:
+def _sent(message: BaseModel) -> JsonObject:
     """The message as it was sent, after it was validated."""
     members = message.__dict__
     if type(members.get("content")) is not list:

@@ -14,6 +14,7 @@ from adapters.aap.bodies import (
     ToolBody,
 )
 from adapters.aap.wire import ANY_PARAMETERS, SECRET_MASK, TRUST_CAPABILITY, VERSION
+from gateway.json_values import JsonObject, JsonValue
 from gateway.ports import DialectTable
 
 TURN_CAPABILITIES = ("resume", "interrupt")
@@ -22,7 +23,7 @@ TURN_CAPABILITIES = ("resume", "interrupt")
 
 # -- agents -----------------------------------------------------------------------------------------------------------
 
-def meta_body(table: DialectTable, cards: Iterable[m.AgentCard]) -> Any:
+def meta_body(table: DialectTable, cards: Iterable[m.AgentCard]) -> JsonValue:
     return table.object(MetaBody.row, MetaBody(version=VERSION, agents=[_agent(card) for card in cards]))
 
 
@@ -59,19 +60,19 @@ def _capabilities(card: m.AgentCard) -> dict[str, Any]:
         "history": can.history, "stream": can.streaming, "image": can.images, "turn": TURN_CAPABILITIES,
         TRUST_CAPABILITY: tuple(tool.spec.name for tool in card.tools if tool.permission is m.Permission.ALLOW),
     }
-    told: dict[str, Any] = {group: {word: {} for word in words} for group, words in groups.items() if words}
+    told: JsonObject = {group: {word: {} for word in words} for group, words in groups.items() if words}
     return told | ({"application": {"tools": {}}} if can.client_tools else {})
 
 
 # -- sessions ---------------------------------------------------------------------------------------------------------
 
-def session_body(table: DialectTable, view: m.SessionView, card: m.AgentCard) -> Any:
+def session_body(table: DialectTable, view: m.SessionView, card: m.AgentCard) -> JsonValue:
     return table.object(SessionBody.row, _session(view, card))
 
 
 def sessions_body(
     table: DialectTable, page: Iterable[tuple[m.SessionView, m.AgentCard]], following: str | None
-) -> Any:
+) -> JsonValue:
     return table.object("sessions", sessions=[_session(view, card) for view, card in page], next=following)
 
 

@@ -10,6 +10,7 @@ import gateway.model as m
 from adapters.cas.wire import AgentChange, AgentRef, CasSettings, ModelChoice, NewAgent
 from gateway.errors import Conflict, Forbidden
 from gateway.http import Context
+from gateway.json_values import JsonObject, JsonValue
 from gateway.ports import AgentDefinition, Agents, Resource, StoredAgent
 
 from .inbound import client_tools, read_tools, server_tools, tools_of_agent
@@ -31,7 +32,7 @@ def configured_id(name: str) -> str:
     return f"agent_{name if PLAIN_ID.fullmatch(name) else sha256(name.encode()).hexdigest()[:24]}"
 
 
-def agent_id_of(view: m.SessionView, kept: Mapping[str, Any]) -> str:
+def agent_id_of(view: m.SessionView, kept: Mapping[str, JsonValue]) -> str:
     """The agent of a session: the one that CAS kept with it, the made one that another dialect chose, its own."""
     return str(kept.get("agent_id") or view.settings.agent_id or configured_id(view.agent))
 
@@ -90,7 +91,7 @@ class UserAgents:
             await install_named(self.context, self.owner, changed.agent_id, named, known)
         return self._resource(changed)
 
-    async def skills_of(self, found: Resource) -> list[Any]:
+    async def skills_of(self, found: Resource) -> list[JsonValue]:
         """The skills of an agent, as CAS spells them."""
         own = found.body[self.context.dialect]
         return await shown_skills(
@@ -98,7 +99,7 @@ class UserAgents:
 
     async def session_skills(
         self, found: Resource, said: AgentRef,
-    ) -> tuple[list[Any], tuple[m.SkillRef, ...] | None]:
+    ) -> tuple[list[JsonValue], tuple[m.SkillRef, ...] | None]:
         """The skills of a new session: as clients see them, and for its agent, if the session names its own."""
         if said.skills is None:
             return await self.skills_of(found), None
@@ -168,7 +169,7 @@ class UserAgents:
 
     def _resource(self, agent: StoredAgent) -> Resource:
         fixed, made = agent.configured, agent.definition
-        body: dict[str, Any] = {
+        body: JsonObject = {
             "name": fixed.name if fixed else made.name, "description": made.description, "system": made.system,
             "metadata": made.metadata, "model": made.model, self.context.dialect: self._own_fields(agent),
         }
@@ -178,7 +179,7 @@ class UserAgents:
             archived_at=agent.archived_at, body=body | ({"agent": fixed.name} if fixed else {}),
         )
 
-    def _own_fields(self, agent: StoredAgent) -> dict[str, Any]:
+    def _own_fields(self, agent: StoredAgent) -> JsonObject:
         """The fields that only CAS has, as its client sent them; of what another dialect has set, as CAS spells it."""
         made = agent.definition
         own: dict[str, Any] = dict(made.extra.get(self.context.dialect, {}))

@@ -17,6 +17,7 @@ from adapters.cas.wire import (
 from gateway.errors import Forbidden
 from gateway.http import OWNER, Context, json_response
 from gateway.ids import random_id
+from gateway.json_values import JsonObject, JsonValue
 from gateway.ports import Resource
 
 from . import resource_views as views
@@ -54,7 +55,7 @@ class EnvironmentRoutes:
     async def _changed(self, request: web.Request, change: EnvironmentChange, old: Resource) -> ResourceDraft:
         return ResourceDraft(_changed_record(self._context, old.body, change))
 
-    async def _body(self, request: web.Request, found: Resource) -> Any:
+    async def _body(self, request: web.Request, found: Resource) -> JsonValue:
         return views.environment_body(self._context.table, found)
 
     async def _get(self, request: web.Request) -> web.Response:
@@ -117,7 +118,7 @@ def _changed_record(context: Context[CasSettings], old: dict[str, Any], said: En
     }
 
 
-def _whole_config(said: EnvironmentConfig) -> dict[str, Any]:
+def _whole_config(said: EnvironmentConfig) -> JsonObject:
     """The complete configuration: a cloud environment always has networking and packages."""
     if said.type == "cloud":
         said = said.model_copy(update={

@@ -10,7 +10,7 @@ import gateway.model as m
 from adapters.cas.wire import CasSettings, PreviewedType, sessions
 from gateway.errors import Busy, Conflict, Invalid, NotFound
 from gateway.http import OWNER, Context
-from gateway.json_values import JsonObject
+from gateway.json_values import JsonObject, JsonValue
 
 from . import inbound, views
 from .agents import agent_id_of
@@ -51,9 +51,9 @@ class HandlerContext:
     def card(self, view: m.SessionView) -> m.AgentCard:
         return self.context.agent_of(view)
 
-    async def agent(self, view: m.SessionView) -> Mapping[str, Any]:
+    async def agent(self, view: m.SessionView) -> Mapping[str, JsonValue]:
         """The snapshot taken when the session was made or, where it was made elsewhere, its agent as it is now."""
-        kept: Mapping[str, Any] | None = view.private(self.context.dialect).get("agent")
+        kept: Mapping[str, JsonValue] | None = view.private(self.context.dialect).get("agent")
         if kept is not None:
             return kept
         agent_id, version = self.agent_id(view), view.settings.agent_version

@@ -22,6 +22,7 @@ from adapters.cas.wire import (
 )
 from gateway.errors import Invalid, NotPending, Unsupported
 from gateway.ids import first_duplicate
+from gateway.json_values import JsonObject, JsonValue
 from gateway.ports import DialectTable, ParsedFrame
 
 MESSAGES = (
@@ -62,12 +63,12 @@ def check_initial_events(events: Sequence[Any], card: m.AgentCard, table: Dialec
         raise Invalid("initial_events: one user.message at most, as each starts a turn", param="initial_events")
 
 
-def _answered_event_id(event: Any) -> str:
+def _answered_event_id(event: object) -> str:
     """The event that this one answers, if it answers one."""
     return str(getattr(event, "tool_use_id", "") or getattr(event, "custom_tool_use_id", ""))
 
 
-def _check_once(events: Sequence[Any]) -> None:
+def _check_once(events: Sequence[object]) -> None:
     if (answered := first_duplicate(filter(None, map(_answered_event_id, events)))) is not None:
         raise NotPending(f"'{answered}' is answered twice.")
 
@@ -152,7 +153,7 @@ def recorded_commands(frame: ParsedFrame, view: m.SessionView, table: DialectTab
     return [command for command in found if command is not None]
 
 
-def _recorded_command(told: dict[str, Any], view: m.SessionView, table: DialectTable) -> m.AnyCommand | None:
+def _recorded_command(told: JsonObject, view: m.SessionView, table: DialectTable) -> m.AnyCommand | None:
     model = RECORDED_MODELS.get(str(told.get("type")))
     if model is None:
         return None
@@ -177,7 +178,7 @@ TOOLSET = "agent_toolset_20260401"
 TOOL_LIST: TypeAdapter[list[Tool]] = TypeAdapter(list[Tool])
 
 
-def read_tools(tools: Sequence[Mapping[str, Any]] | None) -> list[Tool] | None:
+def read_tools(tools: Sequence[Mapping[str, JsonValue]] | None) -> list[Tool] | None:
     """Tools that were accepted once, read again."""
     return None if tools is None else TOOL_LIST.validate_python(tools)
 
@@ -213,7 +214,7 @@ def toolset_of_card(card: m.AgentCard) -> list[dict[str, Any]]:
 
 def tools_of_agent(
     enabled: Mapping[str, m.Permission] | None, by_client: Iterable[m.ToolSpec],
-) -> list[dict[str, Any]]:
+) -> list[JsonObject]:
     """The tools of an agent that another dialect made, as a client of CAS would ask for them."""
     toolset: dict[str, Any] = {"type": TOOLSET}
     if enabled is not None:

@@ -17,7 +17,7 @@ from adapters.cas.bodies import (
     ModelBody,
     VaultBody,
 )
-from gateway.json_values import JsonObject
+from gateway.json_values import JsonObject, JsonValue
 from gateway.ports import DialectTable, Resource
 
 from .inbound import toolset_of_card
@@ -27,7 +27,7 @@ class CommonFields(TypedDict):
     """The fields of every resource that can be archived."""
 
     id: str
-    metadata: Mapping[str, Any]
+    metadata: Mapping[str, JsonValue]
     created_at: float
     updated_at: float
     archived_at: float | None
@@ -42,7 +42,7 @@ def common_fields(resource: Resource) -> CommonFields:
 
 def agent_body(
     table: DialectTable, found: Resource, body: Mapping[str, Any], card: m.AgentCard | None,
-    skills: Sequence[Any] = (),
+    skills: Sequence[JsonValue] = (),
 ) -> JsonObject:
     """An agent with this body and these skills; a configured one shows the tools of its card."""
     own = body[table.dialect]

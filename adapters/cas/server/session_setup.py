@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -24,7 +24,7 @@ class AgentChoice:
     """The agent of a new session: its name, its settings, and the snapshot that clients see from now on."""
 
     agent: str
-    snapshot: dict[str, Any]
+    snapshot: JsonObject
     agent_id: str
     version: int
     settings: m.Settings
@@ -56,7 +56,7 @@ async def choose_agent(context: Context[CasSettings], owner: str, ref: str | Jso
     )
 
 
-async def choose_environment(context: Context[CasSettings], owner: str, body: dict[str, Any]) -> EnvironmentChoice:
+async def choose_environment(context: Context[CasSettings], owner: str, body: JsonObject) -> EnvironmentChoice:
     """The environment that the body of a new session names or describes.
 
     A described environment is made here: call this when nothing else can be refused any more.

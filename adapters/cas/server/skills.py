@@ -9,7 +9,7 @@ from adapters.cas.bodies import SkillBody, SkillVersionBody
 from adapters.cas.wire import CUSTOM_SKILL, LATEST, OFFERED_SKILL, CasSettings
 from gateway.errors import GatewayError, Invalid
 from gateway.http import Context
-from gateway.json_values import JsonObject
+from gateway.json_values import JsonObject, JsonValue
 from gateway.ports import DialectTable
 from gateway.resources import SkillService, StoredSkill
 
@@ -37,7 +37,7 @@ def version_number(said: str | None, refusal: type[GatewayError] = Invalid) -> i
 
 # -- of agents and sessions -------------------------------------------------------------------------------------------
 
-async def shown_skills(context: Context[CasSettings], owner: str, agent_id: str, named: Named) -> list[Any]:
+async def shown_skills(context: Context[CasSettings], owner: str, agent_id: str, named: Named) -> list[JsonValue]:
     """The skills that an agent has installed, and names that nobody here knows, as its client sent them."""
     service = skill_service(context)
     installed = {one.name: one for one in await service.installed(owner, agent_id) if one.body.enabled}

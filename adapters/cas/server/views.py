@@ -7,6 +7,7 @@ import gateway.model as m
 from adapters.cas.asks import ask_event_id
 from adapters.cas.bodies import ArchiveStop, AskStop, SessionBody, ThreadBody, TurnStop
 from adapters.cas.wire import DEFAULT_ENVIRONMENT
+from gateway.json_values import JsonObject, JsonValue
 from gateway.ports import DialectTable
 
 from .notes_store import NOTES_STORE
@@ -71,7 +72,7 @@ def active_seconds(view: m.SessionView) -> float:
 
 def thread_body(table: DialectTable, view: m.SessionView, agent: Mapping[str, Any], scope_id: str = m.ROOT) -> Any:
     scope = view.scopes.get(scope_id)
-    names: dict[str, Any] = {
+    names: JsonObject = {
         "id": thread_id_of(view.session_id, scope_id), "session_id": view.session_id,
         "agent_id": agent.get("id", ""), "agent_name": agent.get("name", view.agent), "model": agent.get("model"),
         "agent_version": agent.get("version", 1),
@@ -80,7 +81,7 @@ def thread_body(table: DialectTable, view: m.SessionView, agent: Mapping[str, An
     return table.object(ThreadBody.row, ThreadBody(**names | own))
 
 
-def _coordinator(table: DialectTable, view: m.SessionView) -> dict[str, Any]:
+def _coordinator(table: DialectTable, view: m.SessionView) -> JsonObject:
     closed = {m.CloseReason.ARCHIVED: "archived", m.CloseReason.TERMINATED: "terminated"}
     return {
         "parent_id": None, "name": "", "role": "coordinator", "caused_by": None, "created_at": view.created_at,
@@ -90,7 +91,7 @@ def _coordinator(table: DialectTable, view: m.SessionView) -> dict[str, Any]:
     }
 
 
-def _stop_of_session(table: DialectTable, view: m.SessionView) -> Any:
+def _stop_of_session(table: DialectTable, view: m.SessionView) -> JsonValue:
     if view.closed is m.CloseReason.ARCHIVED:
         return table.object(ArchiveStop.row, ArchiveStop())
     if view.status is m.SessionStatus.SUSPENDED:
@@ -101,7 +102,7 @@ def _stop_of_session(table: DialectTable, view: m.SessionView) -> Any:
     )
 
 
-def _stop(table: DialectTable, why: m.StopReason | None) -> Any:
+def _stop(table: DialectTable, why: m.StopReason | None) -> JsonValue:
     return table.object(TurnStop.row, TurnStop(why=why or m.StopReason.END_TURN))
 
 
@@ -118,7 +119,7 @@ def _child(table: DialectTable, view: m.SessionView, scope: m.ScopeView) -> dict
     }
 
 
-def _stop_of_scope(table: DialectTable, view: m.SessionView, scope: m.ScopeView) -> Any:
+def _stop_of_scope(table: DialectTable, view: m.SessionView, scope: m.ScopeView) -> JsonValue:
     if scope.status is m.ScopeStatus.BLOCKED:
         asked = [ask_event_id(view, ask) for ask in view.asks.values() if ask.scope_id == scope.scope_id]
         return table.object(AskStop.row, AskStop(event_ids=asked))

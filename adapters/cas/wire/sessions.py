@@ -186,7 +186,7 @@ class NewSession(WireModel):
     environment_variables: Annotated[Any, AfterValidator(_words_or_object)] | None = None
     title: str | None = Field(None, max_length=512)
     metadata: Metadata | None = None
-    resources: list[dict[str, Any]] | None = Field(None, max_length=500)
+    resources: list[JsonObject] | None = Field(None, max_length=500)
     vault_ids: list[Name] | None = None
     memory_store_ids: list[Name] | None = None
     incremental_streaming_enabled: bool | None = None
@@ -205,10 +205,10 @@ class SessionChange(WireModel):
     environment_variables: Annotated[Any, AfterValidator(_words_or_object)] | None = None
     vault_ids: list[Name] | None = None
     # These fields cannot be changed after the session was made.
-    status: Any = None
-    resources: Any = None
+    status: JsonValue = None
+    resources: JsonValue = None
     environment: JsonValue = None
-    environment_id: Any = None
+    environment_id: JsonValue = None
     memory_store_ids: JsonValue = None
 
     @property

@@ -12,6 +12,7 @@ from adapters.zenflux.bodies import AgentBody
 from adapters.zenflux.wire import DIALECT_NAME, AgentChange, AgentFields, NewAgent, ZenfluxSettings
 from gateway.errors import Invalid, NotFound
 from gateway.http import Context
+from gateway.json_values import JsonObject, JsonValue
 from gateway.ports import AgentDefinition, Agents, ChosenAgent, StoredAgent
 from gateway.resources import McpConnections, McpServerService, SkillService, ToolService, UserSettings
 
@@ -97,7 +98,7 @@ def changed_definition(
     if said.data_dir:
         raise Invalid("data_dir: the server chooses where an agent keeps its data", param="data_dir")
     given = said.model_dump(exclude_none=True)
-    fields: dict[str, Any] = {word: given[word] for word in ("name", "description", "model") if word in given}
+    fields: JsonObject = {word: given[word] for word in ("name", "description", "model") if word in given}
     if "prompt" in given:
         fields["system"] = given["prompt"]
     if "is_active" in given:
@@ -142,7 +143,7 @@ def agent_view(
     }
 
 
-def summary_body(context: Context[ZenfluxSettings], owner: str, agent: StoredAgent) -> Any:
+def summary_body(context: Context[ZenfluxSettings], owner: str, agent: StoredAgent) -> JsonValue:
     return context.table.object("agent.summary", AgentBody(**agent_view(context, owner, agent)))
 
 
@@ -151,7 +152,7 @@ async def detail_body(context: Context[ZenfluxSettings], owner: str, agent: Stor
     return context.table.object("agent.detail", AgentBody(**agent_view(context, owner, agent, names)))
 
 
-def template_body(context: Context[ZenfluxSettings], agent: StoredAgent) -> Any:
+def template_body(context: Context[ZenfluxSettings], agent: StoredAgent) -> JsonValue:
     """A configured agent as a start for new ones."""
     return context.table.object("agent.template", AgentBody(**agent_view(context, "", agent)))
 
@@ -168,7 +169,7 @@ def model_problems(service: Agents, said: AgentFields) -> Iterator[tuple[str, st
         yield "data_dir", "the server chooses where an agent keeps its data", "INVALID_VALUE"
 
 
-def warnings_of(body: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def warnings_of(body: Mapping[str, JsonValue]) -> Iterator[tuple[str, str]]:
     """What works and may not be meant: field and message."""
     prompt, llm = body.get("prompt"), body.get("llm")
     if isinstance(prompt, str) and 0 < len(prompt) < SHORT_PROMPT:

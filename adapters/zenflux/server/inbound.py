@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from pydantic import ValidationError
 
@@ -18,6 +17,7 @@ from adapters.zenflux.wire import (
     RollbackRequest,
 )
 from gateway.errors import Invalid
+from gateway.json_values import JsonObject, JsonValue
 from gateway.ports import DialectTable, ParsedFrame
 
 MESSAGES = (
@@ -77,7 +77,7 @@ def recorded_commands(frame: ParsedFrame, view: m.SessionView, table: DialectTab
         return ()  # it was refused
 
 
-def _recorded_request(method: str, params: Any, table: DialectTable) -> Sequence[m.AnyCommand]:
+def _recorded_request(method: str, params: JsonValue, table: DialectTable) -> Sequence[m.AnyCommand]:
     if method == "chat.abort":
         return [m.Interrupt()]
     try:
@@ -88,7 +88,7 @@ def _recorded_request(method: str, params: Any, table: DialectTable) -> Sequence
 
 
 def _recorded_answer(
-    name: str, body: dict[str, Any], view: m.SessionView, table: DialectTable
+    name: str, body: JsonObject, view: m.SessionView, table: DialectTable
 ) -> Sequence[m.AnyCommand]:
     """An answer names its request, or the run, which means the oldest request of the run."""
     if found := CONFIRM_PATH.fullmatch(name):

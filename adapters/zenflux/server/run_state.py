@@ -33,7 +33,7 @@ class RunUsage:
         if event.topic is m.AnnotationTopic.BILLING:
             self.is_billed = isinstance(event.content, dict) and "total_tokens" in event.content
 
-    def bill(self, latency: float) -> dict[str, Any]:
+    def bill(self, latency: float) -> JsonObject:
         return usage_names(self.total, llm_calls=self.llm_calls, model=self.model, latency=latency)
 
 

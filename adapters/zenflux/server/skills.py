@@ -5,6 +5,7 @@ from typing import Any
 from adapters.zenflux.bodies import ShownSkillBody, SkillFileBody, spell
 from adapters.zenflux.wire import ZenfluxSettings
 from gateway.http import Context
+from gateway.json_values import JsonValue
 from gateway.resources import StoredSkill
 
 LIBRARY = "global"
@@ -34,15 +35,15 @@ def skill_view(skill: StoredSkill) -> dict[str, Any]:
     }
 
 
-def summary_body(context: Context[ZenfluxSettings], skill: StoredSkill) -> Any:
+def summary_body(context: Context[ZenfluxSettings], skill: StoredSkill) -> JsonValue:
     return context.table.object("skill.summary", ShownSkillBody(**skill_view(skill)))
 
 
-def detail_body(context: Context[ZenfluxSettings], skill: StoredSkill) -> Any:
+def detail_body(context: Context[ZenfluxSettings], skill: StoredSkill) -> JsonValue:
     return context.table.object("skill.detail", ShownSkillBody(**skill_view(skill)))
 
 
-def file_body(context: Context[ZenfluxSettings], skill: StoredSkill, kind: str, file: str, content: bytes) -> Any:
+def file_body(context: Context[ZenfluxSettings], skill: StoredSkill, kind: str, file: str, content: bytes) -> JsonValue:
     """A file; what is not UTF-8 is named and not shown."""
     try:
         text: str | None = content.decode()

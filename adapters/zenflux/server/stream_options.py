@@ -7,6 +7,7 @@ import msgspec
 import gateway.model as m
 from adapters.zenflux.wire import LOCAL_USER, ZenfluxSettings
 from gateway import ports
+from gateway.json_values import JsonObject
 
 from .views import user_id_of
 
@@ -26,7 +27,7 @@ class StreamOptions(ports.StreamOptions, frozen=True, kw_only=True):
     """What the client calls the message that began the run, if it does."""
     user_id: str = LOCAL_USER
     created_at: float = 0.0
-    metadata: dict[str, Any] = msgspec.field(default_factory=dict)
+    metadata: JsonObject = msgspec.field(default_factory=dict)
 
     def __hash__(self) -> int:
         """Metadata have no hash; equal options have equal metadata all the same."""

@@ -24,13 +24,14 @@ from adapters.zenflux.bodies import (
 from adapters.zenflux.wire import ANY_IMAGE, DIALECT_NAME, LOCAL_USER, ZenfluxSettings
 from gateway.errors import NotFound
 from gateway.http import Context, json_response
+from gateway.json_values import JsonObject, JsonValue
 from gateway.ports import DialectTable, Resource
 
 PREVIEW_LENGTH = 50
 RUNNING = "running"
 
 
-def reply_body(table: DialectTable, data: Any) -> Any:
+def reply_body(table: DialectTable, data: object) -> Any:
     """The wrapper; it has the keys of an object as well, for clients that expect no wrapper."""
     return spell(table, ReplyBody(data=data, flat=data if isinstance(data, dict) else None))
 
@@ -40,7 +41,7 @@ def reply(context: Context[ZenfluxSettings], data: object) -> web.Response:
 
 
 # -- conversations ----------------------------------------------------------------------------------------------------
-def conversation_body(table: DialectTable, view: m.SessionView, untitled: str) -> Any:
+def conversation_body(table: DialectTable, view: m.SessionView, untitled: str) -> JsonValue:
     return spell(table, ConversationBody(
         session_id=view.session_id, title=view.title or untitled,
         user_id=user_id_of(view.owner, view.metadata), created_at=view.created_at, updated_at=view.updated_at,
@@ -57,7 +58,7 @@ def run_entries(view: m.SessionView, run_id: str) -> list[m.HistoryEntry]:
     return entries
 
 
-def session_body(table: DialectTable, view: m.SessionView, run_id: str) -> Any:
+def session_body(table: DialectTable, view: m.SessionView, run_id: str) -> JsonValue:
     entries = run_entries(view, run_id)
     said = [entry for entry in entries if entry.role is m.Role.ASSISTANT]
     first = entries[0] if entries else None
@@ -72,7 +73,7 @@ def session_body(table: DialectTable, view: m.SessionView, run_id: str) -> Any:
     ))
 
 
-def _is_plan(part: Any) -> bool:
+def _is_plan(part: object) -> bool:
     return isinstance(part, m.DataPart) and part.type.startswith("plan")
 
 
@@ -93,7 +94,7 @@ def run_status(table: DialectTable, view: m.SessionView, run_id: str) -> str:
     return RUNNING if outcome is None else table.word("outcome", outcome)
 
 
-def run_body(table: DialectTable, view: m.SessionView, run_id: str) -> Any:
+def run_body(table: DialectTable, view: m.SessionView, run_id: str) -> JsonValue:
     """The reply to a client that does not stream the run."""
     entries = run_entries(view, run_id)
     said = [entry for entry in entries if entry.role is m.Role.ASSISTANT]
@@ -113,7 +114,7 @@ def run_body(table: DialectTable, view: m.SessionView, run_id: str) -> Any:
 
 
 # -- the rest ---------------------------------------------------------------------------------------------------------
-def model_bodies(table: DialectTable, cards: Mapping[str, m.AgentCard], kind: str, provider: str) -> list[Any]:
+def model_bodies(table: DialectTable, cards: Mapping[str, m.AgentCard], kind: str, provider: str) -> list[JsonValue]:
     """The models that the agents name; an agent that names none is its own model."""
     by_name: dict[str, list[m.AgentCard]] = {}
     for card in cards.values():
@@ -126,7 +127,7 @@ def model_bodies(table: DialectTable, cards: Mapping[str, m.AgentCard], kind: st
     return [one for one in told if kind in ("", one["type"]) and provider in ("", one["provider"])]
 
 
-def file_body(table: DialectTable, found: Resource, url: str) -> Any:
+def file_body(table: DialectTable, found: Resource, url: str) -> JsonValue:
     return spell(table, FileBody(
         file_id=found.resource_id, name=found.body["name"], size=found.body["size"], path=url,
         media_type=found.body["media_type"], url=url, created_at=found.created_at,
@@ -179,13 +180,13 @@ def wire_fault_code(fault: m.Fault) -> m.FaultCode:
     return m.FaultCode.INTERNAL if broke else fault.code
 
 
-def user_id_of(owner: str, metadata: dict[str, Any]) -> str:
+def user_id_of(owner: str, metadata: JsonObject) -> str:
     """The user of a conversation: the one that its client named, else the key's user, else the local one."""
     return str(private_metadata(metadata).get("user_id") or owner or LOCAL_USER)
 
 
 def private_metadata(metadata: dict[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = metadata.get(m.PRIVATE, {}).get(DIALECT_NAME, {})
+    found: JsonObject = metadata.get(m.PRIVATE, {}).get(DIALECT_NAME, {})
     return found
 
 

@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import orjson
 
@@ -20,7 +20,7 @@ class Directive(NamedTuple):
 
     name: str
     word: str | None = None
-    input: dict[str, Any] | None = None
+    input: JsonObject | None = None
     number: int | None = None
 
 

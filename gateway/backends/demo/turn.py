@@ -8,6 +8,7 @@ import gateway.model as m
 from gateway.backends.tool_executor import ToolExecutor
 from gateway.backends.tools import Tool, enabled_tools
 from gateway.client import BackendEvents, EventWriter
+from gateway.json_values import JsonObject
 from gateway.ports import BackendEvent, Clock, Sleep, Turn
 
 from .directive_parser import ParsedMessage, parse_message
@@ -67,14 +68,14 @@ class DemoTurn:
         }
 
     def call(
-        self, name: str, input: dict[str, Any], permission: m.Permission = m.Permission.ALLOW,
+        self, name: str, input: JsonObject, permission: m.Permission = m.Permission.ALLOW,
         origin: m.ToolOrigin = m.ToolOrigin.BUILTIN,
     ) -> BackendEvents:
         """One tool call from its message to its result."""
         return self.run_calls([*self.open_message(), *self.write_call(name, input, permission, origin)])
 
     def write_call(
-        self, name: str, input: dict[str, Any], permission: m.Permission, origin: m.ToolOrigin
+        self, name: str, input: JsonObject, permission: m.Permission, origin: m.ToolOrigin
     ) -> list[BackendEvent]:
         tool = self.tools.get(name)
         title = tool.spec.title if tool is not None else None

@@ -1,7 +1,7 @@
 """The steps of the scenario language: one model per step, whose first field is the step's verb."""
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import msgspec
 from msgspec import Struct
@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field, PlainValidator
 
 import gateway.model as m
 from gateway.field_errors import YAML_NOUNS, describe_struct_error, quote_value
-from gateway.json_values import JsonValue
+from gateway.json_values import JsonObject, JsonValue
 from gateway.yaml_positions import suggest
 
 
@@ -72,7 +72,7 @@ class ImageStep(ScenarioModel):
 
 class DataFields(ScenarioModel):
     type: str
-    content: Any = None
+    content: JsonValue = None
 
 
 class DataStep(ScenarioModel):
@@ -103,7 +103,7 @@ class EndTurnStep(ScenarioModel):
 
 class CallFields(ScenarioModel):
     name: str
-    input: dict[str, Any] = {}
+    input: JsonObject = {}
     origin: m.ToolOrigin = m.ToolOrigin.BUILTIN
     permission: m.Permission = m.Permission.ALLOW
     id: str | None = None
@@ -122,7 +122,7 @@ class ResultFields(ScenarioModel):
     is_error: bool = False
     of: str | None = None
     duration_ms: int | None = None
-    meta: dict[str, Any] | None = None
+    meta: JsonObject | None = None
 
 
 class ResultStep(ScenarioModel):

@@ -6,7 +6,6 @@ from collections.abc import Container, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import Any
 
 import orjson
 from yarl import URL
@@ -121,7 +120,7 @@ def os_reason(error: Exception) -> str:
     return str(words)
 
 
-def error_text(body: Any) -> str:
+def error_text(body: object) -> str:
     """The error message of a JSON body, from the usual fields."""
     for _ in range(3):
         if isinstance(body, str):

@@ -4,13 +4,13 @@ import re
 import zlib
 from base64 import b64encode
 from collections.abc import Callable, Mapping
-from typing import Any
 
 import httptools
 import orjson
 from yarl import URL
 
 from gateway.errors import BackendFailed, ConnectionLost
+from gateway.json_values import JsonValue
 
 _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _UNFIT = re.compile("[\0-\x08\n-\x1f\x7f\ud800-\udfff]")
@@ -38,7 +38,7 @@ def normalize_headers(headers: Mapping[str, str]) -> dict[str, str]:
     return {name.lower(): value for name, value in headers.items()}
 
 
-def encode_request(method: str, url: URL, body: Any, headers: Mapping[str, str]) -> bytes:
+def encode_request(method: str, url: URL, body: JsonValue, headers: Mapping[str, str]) -> bytes:
     """The bytes of a request; the headers must have been normalized."""
     target = url.raw_path_qs
     if not target.isascii() or not target.isprintable() or " " in target:

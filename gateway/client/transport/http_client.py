@@ -12,7 +12,7 @@ from yarl import URL
 from gateway.client.redaction import MAX_QUOTED, Redactor
 from gateway.client.retry import retry, wait_before_retry
 from gateway.errors import BackendFailed, ConnectionLost, GatewayError, ServerUnreachable, TimedOut
-from gateway.json_values import read_exact_json
+from gateway.json_values import JsonValue, read_exact_json
 from gateway.ports import RemoteAddress, Timeouts
 
 from .connection_pool import ConnectionPool
@@ -70,7 +70,7 @@ class HttpClient:
     async def json(
         self, method: str, path: str, body: Any = None, *, query: Mapping[str, str] | None = None,
         headers: Mapping[str, str] | None = None,
-    ) -> Any:
+    ) -> JsonValue:
         """The parsed body of one response; None if the body is empty. Only a GET is retried."""
         async def request() -> Any:
             async with self.open(method, path, body, query=query, headers=headers) as connection:
@@ -170,7 +170,7 @@ class EventStream:
     """
 
     def __init__(
-        self, client: HttpClient, method: str, path: str, body: Any, headers: Mapping[str, str],
+        self, client: HttpClient, method: str, path: str, body: JsonValue, headers: Mapping[str, str],
         query: Mapping[str, str] | None, attempts: int,
     ) -> None:
         self._client, self._method, self._path, self._body = client, method, path, body

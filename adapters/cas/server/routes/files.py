@@ -21,7 +21,7 @@ from gateway.http import (
     safe_file_name,
     validate,
 )
-from gateway.json_values import JsonLimitExceeded, read_json
+from gateway.json_values import JsonLimitExceeded, JsonValue, read_json
 from gateway.ports import Resource
 from gateway.resources import create_file_resource
 
@@ -70,7 +70,7 @@ class FileRoutes:
         await self._context.files.remove(request.match_info["id"])
         return gone
 
-    async def _body(self, request: web.Request, found: Resource) -> Any:
+    async def _body(self, request: web.Request, found: Resource) -> JsonValue:
         return views.file_body(self._context.table, found)
 
 

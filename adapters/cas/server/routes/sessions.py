@@ -43,6 +43,7 @@ from adapters.cas.wire import (
 )
 from gateway.errors import Conflict, Invalid, NotFound
 from gateway.http import OWNER, json_response, read_json, validate
+from gateway.json_values import JsonObject
 
 SELF_HOSTED = "self_hosted"
 CHANGEABLE = "title, metadata, agent, environment_variables and vault_ids can change, and resources under …/resources"
@@ -295,7 +296,7 @@ class AgentUpdate(NamedTuple):
     """Settings to go on with, and the agent as clients see it from now on."""
 
     settings: m.Configure
-    snapshot: dict[str, Any]
+    snapshot: JsonObject
 
 
 async def agent_update(desk: HandlerContext, view: m.SessionView, given: dict[str, object]) -> AgentUpdate:

@@ -19,6 +19,7 @@ from adapters.zenflux.wire import (
 )
 from gateway.errors import Conflict, Invalid, NotFound
 from gateway.http import OWNER, Context, parse_whole_number, read_json
+from gateway.json_values import JsonObject, JsonValue
 from gateway.resources import MAX_MEMORIES, Memories, Memory, MemoryFilter, StoredMemory
 
 PIECE_LENGTH = 500
@@ -92,7 +93,7 @@ class MemoryRoutes:
 
     async def _updated(self, owner: str, update: MemoryUpdate) -> str | None:
         """Change one memory; return what is wrong."""
-        changes: dict[str, Any] = {} if update.memory is None else {"content": update.memory}
+        changes: JsonObject = {} if update.memory is None else {"content": update.memory}
         if update.metadata is not None:
             changes["metadata"] = update.metadata
         try:
@@ -102,7 +103,7 @@ class MemoryRoutes:
             return error.message
         return None
 
-    def _shown(self, kept: StoredMemory, owner: str, score: float | None = None) -> Any:
+    def _shown(self, kept: StoredMemory, owner: str, score: float | None = None) -> JsonValue:
         memory = kept.memory
         metadata = {**memory.metadata, "type": memory.type, "source_session": memory.session_id}
         return spell(self.context.table, MemoryBody(

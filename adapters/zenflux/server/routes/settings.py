@@ -11,6 +11,7 @@ from adapters.zenflux.wire import ZenfluxSettings
 from gateway.errors import Invalid
 from gateway.field_errors import quote_value
 from gateway.http import OWNER, Context, read_json_object
+from gateway.json_values import JsonObject
 from gateway.resources import UserChoices, UserSettings, model_of, models_of
 
 LLM_GROUP, MODEL_KEY = "llm", "COT_AGENT_MODEL"
@@ -102,9 +103,9 @@ def _groups(body: dict[str, Any]) -> Groups:
     return body
 
 
-def _described(option: m.AgentOption) -> dict[str, Any]:
+def _described(option: m.AgentOption) -> JsonObject:
     secret = option.kind is m.OptionKind.SECRET
-    described: dict[str, Any] = {
+    described: JsonObject = {
         "label": option.title or option.name, "required": False, "secret": secret,
         "default": "" if secret else option.default,
         "type": "select" if option.kind is m.OptionKind.SELECT else "text",

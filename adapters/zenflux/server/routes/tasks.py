@@ -11,6 +11,7 @@ from adapters.zenflux.server.chat_service import ChatService, conversation_error
 from adapters.zenflux.wire import TaskBatch, TaskStart, ZenfluxSettings, bool_param
 from gateway.errors import Invalid, NotFound, Unsupported
 from gateway.http import OWNER, Context, read_json
+from gateway.json_values import JsonValue
 from gateway.resources import Schedules, StoredRun, StoredTask
 
 from .memories import NO_EXTRACTOR
@@ -100,7 +101,7 @@ class BackgroundTaskRoutes:
                 await self.context.sessions.update(owner, view.session_id, title=title)
         return self._done(name, "manual", {"conversation_id": view.session_id, "title": title})
 
-    def _done(self, name: str, trigger: str, result: Any) -> Any:
+    def _done(self, name: str, trigger: str, result: object) -> Any:
         now = self.context.clock()
         return spell(self.context.table, TaskRunBody(
             name=name, status="completed", trigger=trigger, started_at=now, finished_at=now, error=None,
@@ -118,7 +119,7 @@ class BackgroundTaskRoutes:
         [run] = await self.schedules.runs(owner, task.task_id, 1)
         return self._run_body(run)
 
-    def _run_body(self, kept: StoredRun) -> Any:
+    def _run_body(self, kept: StoredRun) -> JsonValue:
         run = kept.run
         took = None if run.finished_at is None else round((run.finished_at - run.triggered_at) * 1000)
         result = {"conversation_id": run.session_id, "session_id": run.turn_id} if run.session_id else None
@@ -134,17 +135,17 @@ class BackgroundTaskRoutes:
 
     # -- what is shown --------------------------------------------------------------------------------------------
 
-    async def _all(self, owner: str, *, scheduled_only: bool) -> list[Any]:
+    async def _all(self, owner: str, *, scheduled_only: bool) -> list[JsonValue]:
         jobs = [self._job(name) for name, (_, cron) in JOBS.items() if cron is not None or not scheduled_only]
         return [*jobs, *(self._scheduled(kept) for kept in await self.schedules.of(owner))]
 
-    def _job(self, name: str) -> Any:
+    def _job(self, name: str) -> JsonValue:
         description, cron = JOBS[name]
         schedule = None if cron is None else {"default_cron": cron, "description": description}
         return spell(self.context.table, TaskBody(
             name=name, description=description, scheduled=cron is not None, schedule=schedule))
 
-    def _scheduled(self, kept: StoredTask) -> Any:
+    def _scheduled(self, kept: StoredTask) -> JsonValue:
         task = kept.task
         schedule = {"cron": task.cron, "timezone": task.timezone, "enabled": task.enabled}
         return spell(self.context.table, TaskBody(
