@@ -9,7 +9,7 @@ import yaml
 from gateway.app import describe_components
 from gateway.composition import load_components
 from gateway.config import load_config
-from gateway.loss_matrix import pair_losses, support_grid
+from gateway.loss_matrix import agent_grid, pair_losses, support_grid
 from mappings.language import FEATURES
 from tests.support.gateway_server import PLAIN, serving
 
@@ -141,6 +141,22 @@ def test_the_grid_marks_every_feature_of_every_dialect(tmp_path: Path) -> None:
     assert found.notes[int(cas.removeprefix("~")) - 1].startswith("cas questions: a custom tool use ")
     numbers = [int(cell[1:]) for cells in marks.values() for cell in cells if cell.startswith("~")]
     assert numbers == list(range(1, len(found.notes) + 1)), "in the order of reading, each with its note"
+
+
+def test_the_grid_of_agents_says_what_reaches_them(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text("class Mine:\n    def run(self, turn): ...\n    def close(self): ...\n")
+    found = agent_grid(load_config(settings(tmp_path, agents={
+        "demo": {"backend": "demo"}, "page": {"backend": "agui", "settings": {"url": "http://127.0.0.1:1/"}},
+        "far": {"backend": "remote", "settings": {"dialect": "blade", "url": "http://127.0.0.1:1/"}},
+        "mine": {"backend": "mine:Mine"},
+    })))
+    head, *rows = found.rows
+    assert [head, *sorted(rows)] == [
+        ["what agents get", "skills", "mcp_servers", "memories", "user_settings"],
+        ["agent demo", "✗", "✗", "✗", "✓"], ["agent far", "✗", "✗", "✗", "✓"],
+        ["agent mine", "?", "?", "?", "?"], ["agent page", "~1", "~2", "✗", "~3"],
+    ]
+    assert found.notes[1] == "agent page mcp_servers: their tools, which the gateway runs"
 
 
 def test_the_pairs_name_what_is_lost(tmp_path: Path) -> None:

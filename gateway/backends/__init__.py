@@ -4,7 +4,7 @@ from gateway.client import EventWriter
 from gateway.old_imports import renamed
 
 from .demo import DEMO_CARD, DemoBackend, DemoSettings
-from .kinds import KINDS, BackendContext, BackendFactory, BackendKind, MadeBackend, kind_of, known_kinds
+from .kinds import KINDS, BackendContext, BackendFactory, BackendKind, FeatureSupport, MadeBackend, kind_of, known_kinds
 from .mcp import McpToolLists
 from .replay import SessionReplayer
 from .scripted import Scenario, ScriptedBackend, ScriptedSettings, load_scenario
@@ -21,6 +21,7 @@ __all__ = [
     "DemoBackend",
     "DemoSettings",
     "EventWriter",
+    "FeatureSupport",
     "MadeBackend",
     "McpToolLists",
     "Scenario",

@@ -46,13 +46,26 @@ BackendFactory = Callable[[Mapping[str, object], BackendContext], MadeBackend]
 """(the settings of the agent, what it is made with beside them) → the agent."""
 
 
+@dataclass(frozen=True)
+class FeatureSupport:
+    """How well agents of a kind get something of a session, and in which form."""
+
+    level: m.SupportLevel
+    note: str = ""
+
+
 @dataclass(frozen=True, kw_only=True)
 class BackendKind:
-    """One kind of agent; `settings` is the model of its settings, if they are known beforehand."""
+    """One kind of agent; `settings` is the model of its settings, if they are known beforehand.
+
+    `support` says of each of `SESSION_FEATURES` how well the agent gets it. It is None if only the agent itself knows,
+    or if the dialect of the agent decides, whose table says it then.
+    """
 
     make: BackendFactory
     card: m.AgentCard
     settings: type[BaseModel] | None = None
+    support: Mapping[str, FeatureSupport] | None = None
 
 
 def is_class_reference(word: str) -> bool:
@@ -91,10 +104,15 @@ def _scripted(settings: Mapping[str, object], context: BackendContext) -> MadeBa
     return MadeBackend(ScriptedBackend(load_scenario(context.folder / scenario)))
 
 
+NOTHING = dict.fromkeys(m.SESSION_FEATURES, FeatureSupport(m.SupportLevel.DROPPED))
 KINDS: dict[str, BackendKind] = {
-    "demo": BackendKind(make=_demo, card=DEMO_CARD, settings=DemoSettings),
+    "demo": BackendKind(
+        make=_demo, card=DEMO_CARD, settings=DemoSettings,
+        support={**NOTHING, "user_settings": FeatureSupport(m.SupportLevel.FULL)},
+    ),
     "scripted": BackendKind(
         make=_scripted, card=m.AgentCard(name="scripted", title="Scripted agent"), settings=ScriptedSettings,
+        support=NOTHING,
     ),
 }
 """The kinds that are imported at start, by their word in config.yaml."""

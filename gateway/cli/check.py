@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from mappings.language import ExplainedCue, ExplainedEvent, Explanation
 
 WIDTH = 80
+LEGEND = "✓ full   ~ degraded, see the note   ✗ lost"
 
 
 def check(
@@ -70,6 +71,8 @@ def check(
             typer.echo()
             grid = loss_matrix.support_grid(chosen)
             _show_grid(grid)
+            typer.echo()
+            _show_grid(loss_matrix.agent_grid(chosen))
             _explain(grid.rows)
         if pairs:
             typer.echo()
@@ -79,13 +82,14 @@ def check(
 
 
 def _show_grid(grid: "SupportGrid") -> None:
-    """Print one row per feature and one column per dialect, with a note below for each degraded feature."""
+    """Print the marks, with a note below for each degraded feature."""
     from textwrap import wrap
 
     widths = [max(map(len, column)) for column in zip(*grid.rows, strict=True)]
     for row in grid.rows:
         typer.echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
-    typer.echo("\n✓ full   ~ degraded, see the note   ✗ lost\n")
+    if grid.notes:
+        typer.echo(f"\n{LEGEND}\n")
     for number, note in enumerate(grid.notes, 1):
         for line in wrap(f"~{number} {note}", WIDTH, subsequent_indent="    "):
             typer.echo(line)

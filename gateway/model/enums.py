@@ -121,6 +121,25 @@ class AnnotationTopic(StrEnum):
     MEMORY_REFS = "memory_refs"
 
 
+class SupportLevel(StrEnum):
+    """How well a dialect, or an agent, carries a feature."""
+
+    FULL = "full"  # nothing is lost
+    PARTIAL = "partial"  # a part of it arrives, in its own form
+    FALLBACK = "fallback"  # it arrives in another form: an image as a link, a question as a tool call
+    DROPPED = "dropped"  # it does not arrive
+    REJECTED = "rejected"  # a request for it is rejected
+
+
+SESSION_FEATURES = {
+    "skills": "instructions that a user installs, for the agent to read",
+    "mcp_servers": "servers of tools that a user or a session names",
+    "memories": "what is remembered of a user from one session to the next",
+    "user_settings": "what a user has chosen for all new sessions: a model, options",
+}
+"""What a session has beside its conversation, and what each of it is."""
+
+
 class FaultCode(StrEnum):
     """What went wrong, in one word; `status` is the HTTP status it answers with unless a table says otherwise."""
 

@@ -50,7 +50,8 @@ class LossCounter:
             note = self._target.notes.get(feature)
             yield f"{self._counts[feature]} × {feature}: {self._level(feature)}{f' ({note})' if note else ''}"
         if self._source is not None:
-            never_sent = [feature for feature in FEATURES if self._source.client_support[feature] in LOST_LEVELS]
+            never_sent = [feature for feature in FEATURES if feature not in m.SESSION_FEATURES
+                          and self._source.client_support[feature] in LOST_LEVELS]
             if never_sent:
                 yield f"{self._source.dialect} itself never says: {', '.join(never_sent)}"
 

@@ -1,10 +1,12 @@
 """The language of the tables: it reads, checks and compiles them."""
 
+from gateway.model import SupportLevel
+
 from .binding_reader import UnreadableBody
 from .bodies import Body, rows_of
 from .encoder import NO_BINDINGS, FrameEncoder
 from .explanation import ExplainedCue, ExplainedEvent, ExplainedFrame, Explanation, Loss
-from .features import FEATURES, Feature, SupportLevel, feature_of
+from .features import FEATURES, Feature, feature_of
 from .filters import UnknownWord
 from .frame_decoder import DecodedFrame, FrameDecoder, UnreadableFrame
 from .json_schema import schema_text

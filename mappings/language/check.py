@@ -11,7 +11,7 @@ from gateway.yaml_positions import NodePath, suggest
 
 from .encoder import sse_problem
 from .expressions import BODY, SPLICE, Array, Constant, Node, Object, slots, splices_body
-from .features import FEATURES, SupportLevel
+from .features import FEATURES
 from .filters import ANY_OTHER, CONTENT_FILTER, FILTERS
 from .filters import PARTS_FILTER as AS_PARTS
 from .scopes import (
@@ -350,12 +350,12 @@ class _TableCheck:
             self._unknown(section, None, words, FEATURES, "there is no feature")
         for section, levels in (("support", support), ("heard", shape.heard)):
             for feature, level in levels.items():
-                if level not in list(SupportLevel):
-                    hint = f"the levels are {', '.join(SupportLevel)}"
+                if level not in list(m.SupportLevel):
+                    hint = f"the levels are {', '.join(m.SupportLevel)}"
                     self.add((section, feature), f"'{level}' is no level of support", hint)
         if missing := [feature for feature in FEATURES if feature not in support]:
             self.add(("support",), f"nothing is said about {', '.join(missing)}",
-                     f"each is one of {', '.join(SupportLevel)}", key=True)
+                     f"each is one of {', '.join(m.SupportLevel)}", key=True)
 
     # -- lists --------------------------------------------------------------------------------------------------------
 

@@ -2,20 +2,9 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any
 
 import gateway.model as m
-
-
-class SupportLevel(StrEnum):
-    """How well a dialect carries a feature."""
-
-    FULL = "full"  # nothing is lost
-    PARTIAL = "partial"  # a part of it arrives, in its own form
-    FALLBACK = "fallback"  # it arrives in another form: an image as a link, a question as a tool call
-    DROPPED = "dropped"  # clients of this dialect do not see it
-    REJECTED = "rejected"  # a request for it is rejected
 
 
 @dataclass(frozen=True)
@@ -54,6 +43,7 @@ FEATURES: dict[str, Feature] = {
     "faults": Feature("what went wrong, with code and words", ("fault.raised",)),
     "interrupts": Feature("a person stops a turn", ("input.accepted.interrupt",)),
     "structured_output": Feature("an answer that fits a schema"),
+    **{feature: Feature(meaning) for feature, meaning in m.SESSION_FEATURES.items()},
     "custom": Feature("events and commands of one dialect that the house only carries",
                       ("custom", "input.accepted.custom")),
 }

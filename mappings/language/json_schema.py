@@ -14,7 +14,7 @@ import gateway.model as m
 
 from .check import COMMANDS_BY_KIND
 from .expressions import BODY, slot_pattern
-from .features import FEATURES, SupportLevel
+from .features import FEATURES
 from .filters import ANY_OTHER, CONTENT_FILTER, FILTERS, PARTS_FILTER
 from .routes import ROUTE_PATTERN
 from .scopes import EVENT_CUES, MODEL_ENUMS, PART_TYPES
@@ -235,7 +235,7 @@ def _errors() -> Schema:
 
 
 def _levels() -> Schema:
-    return _rows({name: feature.meaning for name, feature in FEATURES.items()}, {"enum": [*map(str, SupportLevel)]})
+    return _rows({name: feature.meaning for name, feature in FEATURES.items()}, {"enum": [*map(str, m.SupportLevel)]})
 
 
 def _support() -> Schema:

@@ -16,7 +16,6 @@ from .content_decoder import ContentDecoder
 from .encoder import FrameEncoder, compile_cue, frame_segments, framing_problem
 from .explanation import Explainer, Explanation
 from .expressions import AS, EACH, FITTING, Node, wrap_in_envelope
-from .features import SupportLevel
 from .filters import (
     ANY_OTHER,
     CONTENT_FILTER,
@@ -60,10 +59,10 @@ class Table:
     def __init__(self, draft: ParsedTable, vocabulary: Vocabulary, marked: YamlDocument) -> None:
         self.dialect = draft.shape.dialect
         self.spec = draft.shape.spec
-        self.support = {feature: SupportLevel(level) for feature, level in draft.shape.support.items()}
+        self.support = {feature: m.SupportLevel(level) for feature, level in draft.shape.support.items()}
         self.client_support = {
             **self.support,
-            **{name: SupportLevel(level) for name, level in draft.shape.heard.items()},
+            **{name: m.SupportLevel(level) for name, level in draft.shape.heard.items()},
         }
         """Features that our own client gets back from a server of the dialect, since it reads their other form."""
         self.notes = dict(draft.shape.notes)

@@ -7,13 +7,27 @@ from typing import Any
 import gateway.model as m
 from gateway.backends import load_scenario
 from gateway.backends.demo.directive_parser import ARGUMENT_PARSERS
-from gateway.backends.kinds import KINDS
+from gateway.backends.kinds import KINDS, kind_of, known_kinds
 from gateway.backends.scripted.backend import ScriptedBackend
 from gateway.backends.scripted.scenario_schema import STEPS
 from tests.support.backends.turn_driver import FakeTurn, play, tell
+from tests.support.dialect_tables import DIALECTS
+from tests.support.dialect_tables import table as dialect_table
 
 PAGE = (Path(__file__).parents[2] / "docs" / "backends.md").read_text("utf-8")
 EXAMPLES = dict(re.findall(r"```(python|yaml)\n(rules:.*?|from .*?)```", PAGE, re.DOTALL))
+
+
+def test_the_page_shows_what_reaches_which_agent() -> None:
+    table = PAGE.partition("## What of a session reaches")[2].partition("\n- ")[0]
+    rows = [line.strip("| ").split(" | ") for line in table.splitlines() if line.startswith("| `")]
+    shown = {cells[0]: cells[1:] for cells in rows}
+    known = {f"`{kind}`": support for kind in known_kinds() if (support := kind_of(kind, Path()).support) is not None}
+    assert shown == {
+        **{name: [str(support[feature].level) for feature in m.SESSION_FEATURES] for name, support in known.items()},
+        **{f"`remote` of `{name}`": [str(dialect_table(name).client_support[feature]) for feature in m.SESSION_FEATURES]
+           for name in DIALECTS},
+    }
 
 
 async def test_the_example_backend_works() -> None:

@@ -100,6 +100,15 @@ async def test_tools_of_the_client_are_still_the_clients() -> None:
         "c1": ("done by the client", False, m.ToolOrigin.CLIENT), "c2": ("text", False, m.ToolOrigin.BUILTIN)}
 
 
+async def test_an_agui_agent_is_told_the_choices_of_the_session_and_no_secret() -> None:
+    async with agui() as (agent, backend):
+        agent.play([START, *text("ok"), END])
+        chosen = m.Settings(model="large", options={"tone": "warm"}, secrets={"token": SECRET})
+        await play(backend, RememberingTurn(settings=chosen))
+    assert agent.asked[0].forwarded_props == {"model": "large", "options": {"tone": "warm"}}
+    assert SECRET not in str(agent.bodies)
+
+
 async def test_a_turn_for_a_plan_has_no_tools(mine: McpOverHttp) -> None:
     async with agui() as (agent, backend):
         agent.play([START, *text("A plan."), END])

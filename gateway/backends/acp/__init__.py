@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import gateway.model as m
-from gateway.backends.kinds import BackendContext, BackendKind, MadeBackend
+from gateway.backends.kinds import BackendContext, BackendKind, FeatureSupport, MadeBackend
 from gateway.backends.setting_types import settings_context
 
 from .backend import AcpBackend
@@ -25,6 +25,16 @@ KIND = BackendKind(
         name="acp", title="ACP agent", capabilities=m.AgentCapabilities(images=("data", "http"), client_tools=False),
     ),
     settings=AcpSettings,
+    support={
+        "skills": FeatureSupport(m.SupportLevel.FALLBACK, "files in the session's folder; the first prompt names them"),
+        "mcp_servers": FeatureSupport(
+            m.SupportLevel.PARTIAL, "those that the agent can use, from the first prompt on; with all of their tools",
+        ),
+        "memories": FeatureSupport(m.SupportLevel.DROPPED),
+        "user_settings": FeatureSupport(
+            m.SupportLevel.PARTIAL, "the model and the options that the agent itself offers",
+        ),
+    },
 )
 
 __all__ = ["KIND", "AcpBackend", "AcpSettings"]

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import gateway.model as m
-from gateway.backends.kinds import BackendContext, BackendKind, MadeBackend
+from gateway.backends.kinds import BackendContext, BackendKind, FeatureSupport, MadeBackend
 
 from .backend import AguiBackend
 from .settings import AguiSettings
@@ -18,6 +18,12 @@ KIND = BackendKind(
     make=_make,
     card=m.AgentCard(name="agui", title="AG-UI agent", capabilities=m.AgentCapabilities(images=("data", "http"))),
     settings=AguiSettings,
+    support={
+        "skills": FeatureSupport(m.SupportLevel.FALLBACK, "read by a tool that the gateway runs"),
+        "mcp_servers": FeatureSupport(m.SupportLevel.FALLBACK, "their tools, which the gateway runs"),
+        "memories": FeatureSupport(m.SupportLevel.DROPPED),
+        "user_settings": FeatureSupport(m.SupportLevel.PARTIAL, "forwardedProps have the model and the options"),
+    },
 )
 
 __all__ = ["KIND", "AguiBackend", "AguiSettings"]

@@ -32,9 +32,19 @@ def run_input(
             for tool in settings.client_tools
         ],
         "context": [*_context(turn.command), *_memories(turn)] if isinstance(turn.command, m.SendMessage) else [],
-        "forwardedProps": {**forward, **({"command": resume.command} if resume.command is not None else {})},
+        "forwardedProps": {
+            **_choices(turn, settings), **forward,
+            **({"command": resume.command} if resume.command is not None else {}),
+        },
         **({"resume": list(resume.entries)} if resume.entries else {}),
     }
+
+
+def _choices(turn: Turn, settings: m.Settings) -> JsonObject:
+    """The chosen model and options; secrets are not for an agent elsewhere, which has no name for them."""
+    model = turn.command.model if isinstance(turn.command, m.SendMessage) else None
+    chosen = {"model": model or settings.model, "options": settings.options}
+    return {name: value for name, value in chosen.items() if value}
 
 
 def _memories(turn: Turn) -> list[JsonObject]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 import gateway.model as m
+from gateway.backends.kinds import FeatureSupport
 from gateway.backends.mcp import McpToolServers, check_installed
 from gateway.backends.memories import with_memories
 from gateway.backends.skills import READ_SKILL, skill_tools, with_skills
@@ -85,6 +86,14 @@ class LlmTurn:
         text = SKIPPED_CALL_TEXTS.get(stop, SKIPPED_CALL_TEXT)
         for call in self.calls:
             yield from self.assembler.returned(call.call_id, text, is_error=True)
+
+
+LLM_SUPPORT = {
+    "skills": FeatureSupport(m.SupportLevel.FULL),
+    "mcp_servers": FeatureSupport(m.SupportLevel.FULL),
+    "memories": FeatureSupport(m.SupportLevel.DROPPED),
+    "user_settings": FeatureSupport(m.SupportLevel.PARTIAL, "the model; a model service has no options"),
+}
 
 
 class LlmBackend:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import gateway.model as m
 
-from ..kinds import BackendContext, BackendKind, MadeBackend
+from ..kinds import BackendContext, BackendKind, FeatureSupport, MadeBackend
 from .agent_function import PythonSettings, load_function
 from .backend import PythonBackend
 
@@ -18,6 +18,11 @@ def _make(settings: Mapping[str, object], context: BackendContext) -> MadeBacken
     return MadeBackend(backend, module=function.source)
 
 
-KIND = BackendKind(make=_make, card=m.AgentCard(name="python", title="Python agent"), settings=PythonSettings)
+KIND = BackendKind(make=_make, card=m.AgentCard(name="python", title="Python agent"), settings=PythonSettings, support={
+    "skills": FeatureSupport(m.SupportLevel.FULL),
+    "mcp_servers": FeatureSupport(m.SupportLevel.FULL),
+    "memories": FeatureSupport(m.SupportLevel.DROPPED),
+    "user_settings": FeatureSupport(m.SupportLevel.FULL),
+})
 
 __all__ = ["KIND", "PythonBackend", "PythonSettings"]

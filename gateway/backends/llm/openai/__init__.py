@@ -7,7 +7,7 @@ from pydantic import HttpUrl
 
 import gateway.model as m
 from gateway.backends.kinds import BackendContext, BackendKind, MadeBackend
-from gateway.backends.llm.backend import LlmBackend
+from gateway.backends.llm.backend import LLM_SUPPORT, LlmBackend
 from gateway.backends.llm.service import ModelRequest
 from gateway.backends.llm.settings import LlmSettings
 from gateway.backends.setting_types import settings_context
@@ -58,7 +58,7 @@ def _make(settings: Mapping[str, Any], context: BackendContext) -> MadeBackend:
     return MadeBackend(backend, backend.card)
 
 
-KIND = BackendKind(make=_make, card=CARD, settings=OpenaiSettings)
+KIND = BackendKind(make=_make, card=CARD, settings=OpenaiSettings, support=LLM_SUPPORT)
 
 __all__ = [
     "KIND",
