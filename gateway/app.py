@@ -202,7 +202,7 @@ class Gateway:
 
         chosen, agents = UserSettings(resources, cards), AgentService(resources, cards, 0.0)
         servers = McpServerService(resources, agents, chosen, lambda: self.addresses)
-        return CombinedDefaults(chosen, servers, self._skills(resources))
+        return CombinedDefaults(resources, chosen, servers, self._skills(resources))
 
     def _skills(self, resources: Resources) -> SkillService:
         """The skills of sessions: what their agents have installed, and what they have of the library."""

@@ -62,6 +62,8 @@ class Resources(Protocol):
         limit: int = ..., archived: bool = ..., oldest_first: bool = ...,
     ) -> Sequence[Resource]:
         """A page by ordinal, newest first by default; archived ones only if `archived` is set."""
+    async def kinds_in_use(self, owner: str, kinds: Collection[str]) -> frozenset[str]:
+        """Those of the kinds that the owner has resources of, other than archived ones; one read of the store."""
     async def update(
         self, kind: str, owner: str, resource_id: str, body: JsonObject, *, secrets: dict[str, str] | None = ...,
         expected: int | None = ...,

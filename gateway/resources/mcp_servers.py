@@ -99,6 +99,8 @@ class McpServerService:
     connects to them.
     """
 
+    kinds: tuple[str, ...] = (CHOICE_KIND,)
+
     def __init__(
         self, resources: Resources, agents: Agents, settings: UserSettings, addresses: Callable[[], Addresses],
     ) -> None:

@@ -72,6 +72,8 @@ class KnownAgents(Protocol):
 class SkillService:
     """The skills of all users; those of other users are not found. Scripts are stored and shown, and never run."""
 
+    kinds: tuple[str, ...] = (INSTALLED_KIND,)
+
     def __init__(self, resources: Resources, folder: Path | None, agents: KnownAgents) -> None:
         self._resources = resources
         self._folder = folder

@@ -30,6 +30,8 @@ class UserChoices(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 class UserSettings:
     """The choices of all users; secrets are sealed in the store and never shown."""
 
+    kinds: tuple[str, ...] = (KIND,)
+
     def __init__(self, resources: Resources, cards: Callable[[], Mapping[str, m.AgentCard]]) -> None:
         self._stored = NamedResources(resources, KIND, "setting", re.compile(NAME), 1)
         self._cards = cards

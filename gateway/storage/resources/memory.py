@@ -96,6 +96,9 @@ class MemoryResources:
                     break
         return found
 
+    async def kinds_in_use(self, owner: str, kinds: Collection[str]) -> frozenset[str]:
+        return frozenset(kind for kind in kinds if self._in_use.get((kind, owner, None)))
+
     async def update(
         self, kind: str, owner: str, resource_id: str, body: JsonObject, *, secrets: dict[str, str] | None = None,
         expected: int | None = None,

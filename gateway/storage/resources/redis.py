@@ -103,6 +103,11 @@ class RedisResources:
         rows = await self._redis.run_read_script("shelf", shelf, low, high, limit, "" if oldest_first else "REV", kind)
         return [self._read(ordinal, record) for ordinal, record in rows]
 
+    async def kinds_in_use(self, owner: str, kinds: Collection[str]) -> frozenset[str]:
+        asked = [*kinds]
+        lists = [("EXISTS", self._redis.key("live", f"{kind}{SEPARATOR}{owner}")) for kind in asked]
+        return frozenset(kind for kind, count in zip(asked, await self._redis.read_all(lists), strict=True) if count)
+
     async def update(
         self, kind: str, owner: str, resource_id: str, body: JsonObject, *, secrets: dict[str, str] | None = None,
         expected: int | None = None,

@@ -39,6 +39,7 @@ COUNT = (
     "SELECT count(*) FROM resources INDEXED BY resources_in_use_by_parent "
     "WHERE newest AND archived_at IS NULL AND kind = ? AND owner = ? AND parent = ?"
 )
+ANY_IN_USE = "SELECT 1 FROM resources WHERE newest AND archived_at IS NULL AND kind = ? AND owner = ? LIMIT 1"
 REMOVE = """
     DELETE FROM resources WHERE (kind, resource_id) IN (
         WITH RECURSIVE gone (kind, resource_id) AS (
@@ -127,6 +128,12 @@ class SqliteResources:
             oldest_first=oldest_first,
         )
         return [self._opened(one) for one in await self._database.read(lambda file: [*_rows(file, query, *given)])]
+
+    async def kinds_in_use(self, owner: str, kinds: Collection[str]) -> frozenset[str]:
+        def read(file: sqlite3.Connection) -> frozenset[str]:
+            return frozenset(kind for kind in kinds if file.execute(ANY_IN_USE, (kind, owner)).fetchone())
+
+        return await self._database.read(read) if _is_text(owner) else frozenset()
 
     async def update(
         self, kind: str, owner: str, resource_id: str, body: JsonObject, *, secrets: dict[str, str] | None = None,

@@ -41,6 +41,21 @@ async def test_versions_are_kept_and_checked(store: Resources) -> None:
             await store.get("agent", "ann", made.resource_id, version)
 
 
+async def test_the_kinds_in_use_are_known_at_once(store: Resources) -> None:
+    kinds = ("agent", "skill", "memory")
+    assert await store.kinds_in_use("ann", kinds) == frozenset()
+    agent = await store.create("agent", "ann", {}, parent="p")
+    skill = await store.create("skill", "ann", {})
+    await store.create("memory", "bob", {})
+    assert await store.kinds_in_use("ann", kinds) == {"agent", "skill"}
+    assert await store.kinds_in_use("ann", ("skill", "memory")) == {"skill"}
+    await store.archive("agent", "ann", agent.resource_id)
+    await store.delete("skill", "ann", skill.resource_id)
+    assert await store.kinds_in_use("ann", kinds) == frozenset()
+    assert await store.kinds_in_use("ann", ()) == frozenset()
+    assert await store.kinds_in_use("\ud800", kinds) == frozenset()
+
+
 async def test_other_peoples_are_not_found(store: Resources) -> None:
     made = await store.create("agent", "ann", {})
     for call in (
