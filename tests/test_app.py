@@ -154,7 +154,7 @@ def test_the_grid_of_agents_says_what_reaches_them(tmp_path: Path) -> None:
     assert [head, *sorted(rows)] == [
         ["what agents get", "skills", "mcp_servers", "memories", "user_settings"],
         ["agent demo", "✗", "✗", "✗", "✓"], ["agent far", "✗", "✗", "✗", "✓"],
-        ["agent mine", "?", "?", "?", "?"], ["agent page", "~1", "~2", "✗", "~3"],
+        ["agent mine", "?", "?", "?", "?"], ["agent page", "~1", "~2", "✓", "~3"],
     ]
     assert found.notes[1] == "agent page mcp_servers: their tools, which the gateway runs"
 

@@ -1,6 +1,6 @@
 """Tools that the gateway runs for an agent which can call tools of its clients: of MCP servers, and to read skills."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import aclosing
 
 from msgspec.structs import replace
@@ -24,33 +24,47 @@ SERVER_FIELDS = ("type", "name", "url")
 class GatewayTools:
     """The tools of one turn, as an async context manager whose exit closes the connections to MCP servers."""
 
-    def __init__(self, turn: Turn, addresses: Addresses, places: SessionPlaces = CALLS_CLIENT_TOOLS) -> None:
+    def __init__(
+        self, turn: Turn, addresses: Addresses, find_places: Callable[[], Awaitable[SessionPlaces]] | None = None,
+    ) -> None:
+        """`find_places` says what the agent has a place for; without it, the agent can call tools of its clients."""
         self.specs: tuple[m.ToolSpec, ...] = ()
         """The tools that the agent is offered beside those of the client."""
         self.tools: dict[str, Tool] = {}
         self.notices: tuple[m.NoticePosted, ...] = ()
         """Which MCP servers cannot be used."""
-        self._turn, self._calls = turn, dict[str, m.ToolCall]()
-        self._is_offered = places.client_tools and not is_planning(turn)
-        settings = turn.settings
-        self._passed_on = [one for one in settings.mcp_servers if places.mcp_servers and _is_plain(one, settings)]
-        used = [one for one in settings.mcp_servers if self._is_offered and one not in self._passed_on]
-        self._servers = McpToolServers.of_session(replace(settings, mcp_servers=tuple(used)), addresses)
+        self._turn, self._addresses, self._find_places = turn, addresses, find_places
+        self._calls: dict[str, m.ToolCall] = {}
+        self._passed_on: Sequence[JsonObject] = ()
+        self._servers: McpToolServers | None = None
 
     async def __aenter__(self) -> "GatewayTools":
-        await self.connect()
+        settings = self._turn.settings
+        if settings.mcp_servers or settings.skills:
+            await self.connect()
         return self
 
     async def __aexit__(self, *error: object) -> None:
-        await self.close()
+        if self._servers is not None:
+            await self.close()
 
     async def close(self) -> None:
-        await self._servers.close()
+        if self._servers is not None:
+            await self._servers.close()
 
     async def connect(self) -> None:
-        """Connect to the MCP servers, and find out which tools there are."""
-        if not self._is_offered:
-            return
+        """Connect to the MCP servers, and find out which tools there are; `close` disconnects."""
+        settings = self._turn.settings
+        places = await self._find_places() if self._find_places is not None else CALLS_CLIENT_TOOLS
+        is_offered = places.client_tools and not is_planning(self._turn)
+        self._passed_on = [one for one in settings.mcp_servers if places.mcp_servers and _is_plain(one, settings)]
+        used = tuple(one for one in settings.mcp_servers if is_offered and one not in self._passed_on)
+        self._servers = McpToolServers.of_session(replace(settings, mcp_servers=used), self._addresses)
+        if is_offered:
+            await self._list()
+
+    async def _list(self) -> None:
+        assert self._servers is not None, "it was made before"
         found, notices = await self._servers.tools()
         toolbox = Toolbox(self._turn, {}, {}, found, skill_tools(self._turn), are_prefixed=True)
         calls = {spec.name: toolbox.call(spec.name, "") for spec in toolbox.specs}
@@ -69,6 +83,8 @@ class GatewayTools:
 
         The system text names the skills if the agent can read them. The agent gets no token of an MCP server.
         """
+        if self._servers is None:
+            return settings
         can_read = READ_SKILL.name in self.tools
         return replace(
             settings, system=with_skills(settings.system, settings) if can_read else settings.system,

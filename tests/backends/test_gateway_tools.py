@@ -222,8 +222,12 @@ async def test_what_waited_is_found_again() -> None:
     assert [one for _, one in calls.answered] == [answer, m.ReturnResult(request_id="", content="text")]
 
 
+async def no_places() -> SessionPlaces:
+    return SessionPlaces()
+
+
 async def test_an_agent_without_a_place_gets_no_tools(mine: McpOverHttp) -> None:
-    async with GatewayTools(RememberingTurn(settings=given(mine)), LOCAL, SessionPlaces()) as tools:
+    async with GatewayTools(RememberingTurn(settings=given(mine)), LOCAL, no_places) as tools:
         assert (tools.specs, tools.added_to(given(mine)).system) == ((), "Be kind.")
     assert mine.headers == []
 

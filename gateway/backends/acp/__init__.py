@@ -30,7 +30,7 @@ KIND = BackendKind(
         "mcp_servers": FeatureSupport(
             m.SupportLevel.PARTIAL, "those that the agent can use, from the first prompt on; with all of their tools",
         ),
-        "memories": FeatureSupport(m.SupportLevel.DROPPED),
+        "memories": FeatureSupport(m.SupportLevel.FALLBACK, "text before the message that they fit"),
         "user_settings": FeatureSupport(
             m.SupportLevel.PARTIAL, "the model and the options that the agent itself offers",
         ),

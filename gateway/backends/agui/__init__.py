@@ -21,7 +21,7 @@ KIND = BackendKind(
     support={
         "skills": FeatureSupport(m.SupportLevel.FALLBACK, "read by a tool that the gateway runs"),
         "mcp_servers": FeatureSupport(m.SupportLevel.FALLBACK, "their tools, which the gateway runs"),
-        "memories": FeatureSupport(m.SupportLevel.DROPPED),
+        "memories": FeatureSupport(m.SupportLevel.FULL),
         "user_settings": FeatureSupport(m.SupportLevel.PARTIAL, "forwardedProps have the model and the options"),
     },
 )

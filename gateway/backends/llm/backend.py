@@ -91,7 +91,7 @@ class LlmTurn:
 LLM_SUPPORT = {
     "skills": FeatureSupport(m.SupportLevel.FULL),
     "mcp_servers": FeatureSupport(m.SupportLevel.FULL),
-    "memories": FeatureSupport(m.SupportLevel.DROPPED),
+    "memories": FeatureSupport(m.SupportLevel.FULL),
     "user_settings": FeatureSupport(m.SupportLevel.PARTIAL, "the model; a model service has no options"),
 }
 

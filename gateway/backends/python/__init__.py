@@ -21,7 +21,7 @@ def _make(settings: Mapping[str, object], context: BackendContext) -> MadeBacken
 KIND = BackendKind(make=_make, card=m.AgentCard(name="python", title="Python agent"), settings=PythonSettings, support={
     "skills": FeatureSupport(m.SupportLevel.FULL),
     "mcp_servers": FeatureSupport(m.SupportLevel.FULL),
-    "memories": FeatureSupport(m.SupportLevel.DROPPED),
+    "memories": FeatureSupport(m.SupportLevel.FULL),
     "user_settings": FeatureSupport(m.SupportLevel.FULL),
 })
 

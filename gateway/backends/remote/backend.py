@@ -109,11 +109,10 @@ class RemoteBackend:
 
     async def _events(self, turn: Turn, answers: Sequence[m.Answer] | None) -> BackendOutputs:
         """Relay the server's turn and its asks, until the server has ended it."""
-        places = await self._remote.places()
-        async with GatewayTools(turn, self._addresses, places) as tools:
+        async with GatewayTools(turn, self._addresses, self._remote.places) as tools:
             for notice in tools.notices:
                 yield notice
-            session_id, calls = self._recall(turn), OwnCalls(turn, tools, ())
+            session_id, calls = self._recall(turn), None
             if answers is None:
                 if session_id is None:
                     session_id = await self._remote.open(_opening(turn, tools))
@@ -121,6 +120,7 @@ class RemoteBackend:
                         upstream_session=session_id, upstream_url=self._url, upstream_dialect=self._dialect,
                     )
                     yield m.SessionUpdated(metadata=link.stored({**turn.metadata, **link.public}))
+                places = await self._remote.places() if turn.memories else SessionPlaces()
                 there = self._remote.start_turn(
                     session_id, _command(turn, places), tools.added_to(turn_tool_settings(turn)))
             else:
@@ -132,7 +132,7 @@ class RemoteBackend:
             relay = _TurnRelay(turn, tools, has_permissions=self._remote.supports_permissions)
             try:
                 while True:
-                    if answers is not None:
+                    if calls is not None and answers is not None:
                         async with aclosing(calls.run(answers)) as events_of_calls:
                             async for event in events_of_calls:
                                 yield event
@@ -179,7 +179,7 @@ class _TurnRelay:
     """Divides the items of the server's turn: events to pass on, asks, and the end."""
 
     def __init__(self, turn: Turn, tools: GatewayTools, *, has_permissions: bool) -> None:
-        self._tools = tools
+        self._tools = tools if tools.specs else None
         self._guard = None if has_permissions else PermissionGuard(turn)
         stop_reason = StopReasonFilter(turn.mint)
         self.filters: tuple[ItemFilter, ...] = (stop_reason,) if has_permissions else (HeldCalls(), stop_reason)
@@ -192,7 +192,7 @@ class _TurnRelay:
     def feed(self, items: Sequence[DecodedItem]) -> list[BackendEvent]:
         events: list[BackendEvent] = []
         try:
-            for item in self._tools.shown(items):
+            for item in items if self._tools is None else self._tools.shown(items):
                 if self._guard is not None:
                     self._guard.check(item)
                 if isinstance(item, RemoteAsk):
