@@ -14,7 +14,7 @@ from mappings.language import SupportLevel
 from tests.support.dialect_parts import each
 from tests.support.dialect_tables import DIALECTS, table
 from tests.support.pairs.answer_texts import BEFORE, FILE, PICTURE
-from tests.support.pairs.comparison import NOT_TOLD
+from tests.support.pairs.comparison import BROUGHT
 from tests.support.pairs.pair import PATIENCE, pair_client
 from tests.support.pairs.two_gateways import GatewayChain, gateway_chain
 
@@ -57,6 +57,6 @@ async def brought(row: GatewayChain, talk: Any, name: str) -> bool:
 async def test_what_is_declared_lost_is_lost_and_nothing_else(tmp_path: Path, first: str, second: str) -> None:
     async with gateway_chain(tmp_path, first) as row:
         talk = pair_client(second, row.second)
-        lost = {name for name in NOT_TOLD if name not in talk.can_bring or not await brought(row, talk, name)}
+        lost = {name for name in BROUGHT if name not in talk.can_bring or not await brought(row, talk, name)}
     sides = [table(first).client_support, table(second).client_support]
-    assert lost == {name for name in NOT_TOLD if {side[name] for side in sides} != {SupportLevel.FULL}}
+    assert lost == {name for name in BROUGHT if {side[name] for side in sides} != {SupportLevel.FULL}}

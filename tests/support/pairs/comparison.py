@@ -8,12 +8,15 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Protocol
 
+import gateway.model as m
 from mappings.language import SupportLevel, Table
 from tests.support.pairs.facts import FactCounter, Facts
 from tests.support.pairs.reader import at_once
 
-NOT_TOLD = ("images_in", "files", "history_seed", "structured_output")
+BROUGHT = ("images_in", "files", "history_seed", "structured_output")
 """What goes the other way; tested by itself."""
+NOT_TOLD = (*BROUGHT, *m.SESSION_FEATURES)
+"""What no turn shows: what goes the other way, and what a session has beside its conversation."""
 ASKS = ("client_tools", "permissions", "questions", "continuations", "rollbacks")
 Groups = list[tuple[str, ...]]
 """Words to look for: one of each group."""
