@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from mappings.language import ExplainedCue, ExplainedEvent, Explanation
 
 WIDTH = 80
-LEGEND = "✓ full   ~ degraded, see the note   ✗ lost"
+GRID_LEGEND = "✓ full   ~ degraded, see the note   ✗ lost"
 
 
 def check(
@@ -89,7 +89,7 @@ def _show_grid(grid: "SupportGrid") -> None:
     for row in grid.rows:
         typer.echo("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
     if grid.notes:
-        typer.echo(f"\n{LEGEND}\n")
+        typer.echo(f"\n{GRID_LEGEND}\n")
     for number, note in enumerate(grid.notes, 1):
         for line in wrap(f"~{number} {note}", WIDTH, subsequent_indent="    "):
             typer.echo(line)
