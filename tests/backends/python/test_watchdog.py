@@ -72,18 +72,22 @@ async def test_a_task_that_the_agent_started_is_named_after_it() -> None:
 
 
 async def test_nobody_is_named_while_the_loop_turns() -> None:
-    may_go = asyncio.Event()
+    may_go, older = asyncio.Event(), set(threading.enumerate())
+
+    def is_watched() -> bool:
+        """By a thread of this test: one of a test before may still be in its last sleep."""
+        return any(thread.name == "watchdog of agents" for thread in set(threading.enumerate()) - older)
 
     async def patient() -> str:
         await may_go.wait()
         return "done"
 
     async with FunctionTurns(function_backend(patient, blocked_seconds=3600)) as turn:
-        await until(lambda: any(thread.name == "watchdog of agents" for thread in threading.enumerate()))
+        await until(is_watched)
         may_go.set()
         assert (await turn.end()).outcome is m.Outcome.COMPLETED
         assert not turn.of(BLOCKS)
-    await until(lambda: not any(thread.name == "watchdog of agents" for thread in threading.enumerate()))
+    await until(lambda: not is_watched())
 
 
 class Looking(LoopWatchdog):
