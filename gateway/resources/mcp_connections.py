@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import gateway.model as m
-from gateway.errors import GatewayError
+from gateway.errors import GatewayError, NotFound
 from gateway.json_values import JsonObject
 from gateway.ports import McpTools, ServerTool, ServerTools, ToolOutcome
 
@@ -31,12 +31,12 @@ class McpConnections:
     tools: McpTools
 
     async def all(self, owner: str) -> dict[str, ServerTools]:
-        """What all servers offer; servers that are switched off are not asked."""
+        """What all servers offer; servers that are switched off, or deleted meanwhile, are not asked."""
         found = [one for one in await self.servers.all(owner) if one.is_active]
         fixed = [one for one in found if one.definition is None]
         asked = [*fixed, *[one for one in found if one.definition is not None][:MAX_ASKED_SERVERS]]
-        answers = await asyncio.gather(*(self._ask(owner, one) for one in asked))
-        return {one.name: answer for one, answer in zip(asked, answers, strict=True)}
+        answers = await asyncio.gather(*(self._ask_if_there(owner, one) for one in asked))
+        return {one.name: answer for one, answer in zip(asked, answers, strict=True) if answer is not None}
 
     async def of_server(self, owner: str, name: str) -> ServerTools:
         """What one server offers; `NotFound` if the user sees no server of this name."""
@@ -55,6 +55,12 @@ class McpConnections:
             return await self.tools.call(self.agents_with(server)[0], server, tool, input, out)
         except GatewayError as error:
             return ToolOutcome(text=error.message, is_error=True)
+
+    async def _ask_if_there(self, owner: str, server: StoredMcpServer) -> ServerTools | None:
+        try:
+            return await self._ask(owner, server)
+        except NotFound:
+            return None
 
     async def _ask(self, owner: str, server: StoredMcpServer) -> ServerTools:
         if server.definition is not None:

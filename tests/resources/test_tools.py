@@ -302,3 +302,21 @@ async def test_a_tool_has_limits(tools: ToolService) -> None:
     fails = await tools.run("ann", await tools.check_runnable("ann", "fails", {"n": 1}), {"n": 1})
     assert (fails.output, fails.error, fails.timed_out) == (None, "1", False)
     assert tools.count("ann", "fails").failed == 1
+
+
+async def test_a_server_that_is_deleted_while_servers_are_asked_is_left_out(
+    tools: ToolService, mcp: Servers, monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    servers = tools.connections.servers
+    for name in ("mine", "short"):
+        await servers.register("ann", name, McpServerDefinition(url="https://mcp.example/mcp", auth_type="none"), None)
+        mcp.answers[name] = offering("add")
+    listed = McpServerService.all
+
+    async def all_and_then_gone(self: McpServerService, owner: str) -> Any:
+        found = await listed(self, owner)
+        await self.delete(owner, "mine")
+        return found
+
+    monkeypatch.setattr(McpServerService, "all", all_and_then_gone)
+    assert set(await tools.connections.all("ann")) == {"house", "short"}

@@ -46,7 +46,7 @@ class Agents:
         self.state = state
         self.front = front
 
-    def routes(self) -> list[web.RouteDef]:
+    def agent_routes(self) -> list[web.RouteDef]:
         one = "/agents/{id}"
         return [
             web.get("/agents", self.get_agents),

@@ -18,7 +18,7 @@ class Documents:
     def __init__(self, front: Front) -> None:
         self.front = front
 
-    def routes(self) -> list[web.RouteDef]:
+    def document_routes(self) -> list[web.RouteDef]:
         return [
             web.get("/docs/structure", self.get_structure),
             web.get("/docs/content/{path:.+}", self.get_document),

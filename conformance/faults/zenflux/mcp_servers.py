@@ -39,7 +39,7 @@ class McpServers:
         self.agents = agents
         self._count = count(1)
 
-    def routes(self) -> list[web.RouteDef]:
+    def mcp_server_routes(self) -> list[web.RouteDef]:
         one, of_agent = "/tools/mcp/{name}", "/agents/{id}/mcp"
         return [
             web.post("/tools/mcp/register", self.post_server),

@@ -67,11 +67,12 @@ class Memories:
     async def add_memories(self, request: web.Request) -> web.StreamResponse:
         body = await self.front.read(request)
         user, texts = self.needed_text(body, "user_id"), self.said(body.get("messages"))
-        added = [self.keep_memory(Memory(str(next(self._numbers)), user, text, self.told(body))) for text in texts]
+        given = self.given_with(body)
+        added = [self.keep_memory(Memory(str(next(self._numbers)), user, text, given)) for text in texts]
         results = [{"id": memory.id, "memory": memory.text, "event": "ADD"} for memory in added]
         return self.front.reply(self.added(results))
 
-    def told(self, body: Body) -> Body:
+    def given_with(self, body: Body) -> Body:
         """What a client says about a memory."""
         return dict(body.get("metadata") or {})
 
@@ -126,7 +127,7 @@ class Memories:
             self.forget_memory(name)
         return len(gone)
 
-    def routes(self) -> list[web.RouteDef]:
+    def memory_routes(self) -> list[web.RouteDef]:
         return [
             web.post("/mem0/search", self.search_memories),
             web.get("/mem0/user/{user_id}", self.get_memories),

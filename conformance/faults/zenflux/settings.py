@@ -113,7 +113,7 @@ class Settings:
     def configured(self, group: str) -> int:
         return len([key for key in SCHEMA[group] if self.setting(group, key)])
 
-    def routes(self) -> list[web.RouteDef]:
+    def setting_routes(self) -> list[web.RouteDef]:
         return [
             web.get("/settings", self.get_settings),
             web.put("/settings", self.put_settings),

@@ -224,7 +224,7 @@ class Skills:
     def language(self, name: str) -> str:
         return LANGUAGES.get(PurePosixPath(name).suffix, "text")
 
-    def routes(self) -> list[web.RouteDef]:
+    def skill_routes(self) -> list[web.RouteDef]:
         return [
             web.get("/skills/global", self.get_library),
             web.get("/skills/instance/{agent_id}", self.get_installed),

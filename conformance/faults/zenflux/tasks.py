@@ -105,7 +105,7 @@ class Tasks:
         return about | {"trigger_type": "cron", "cron": item["schedule_config"]["default_cron"],
                         "interval_seconds": None}  # fmt: skip
 
-    def routes(self) -> list[web.RouteDef]:
+    def task_routes(self) -> list[web.RouteDef]:
         return [
             web.get("/tasks", self.get_tasks),
             web.get("/tasks/scheduled/config", self.get_schedules),

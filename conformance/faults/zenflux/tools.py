@@ -52,7 +52,7 @@ class Tools:
         self.state = state
         self.front = front
 
-    def routes(self) -> list[web.RouteDef]:
+    def tool_routes(self) -> list[web.RouteDef]:
         return [
             web.get("/tools", self.get_tools),
             web.post("/tools/register", self.post_tool),
@@ -190,7 +190,7 @@ class Tools:
             for place, (kind, content) in enumerate(parts)
         ]
 
-    async def told(self, request: web.Request, outcome: Body, is_streamed: bool) -> web.StreamResponse:
+    async def answer_of_run(self, request: web.Request, outcome: Body, is_streamed: bool) -> web.StreamResponse:
         if not is_streamed:
             return self.front.reply(outcome)
         headers = {"Content-Type": "text/event-stream", "X-Invocation-Id": outcome["invocation_id"]}
@@ -226,12 +226,12 @@ class Tools:
         if not order.get("tool_name"):
             raise Refusal(400, "VALIDATION_ERROR", "tool_name is required.")
         outcome = self.outcome(self.tool(order["tool_name"]), order.get("input", {}))
-        return await self.told(request, outcome, order.get("stream", False))
+        return await self.answer_of_run(request, outcome, order.get("stream", False))
 
     async def post_invoke(self, request: web.Request) -> web.StreamResponse:
         given = await self.front.read(request) if request.can_read_body else {}
         outcome = self.outcome(self.tool(request.match_info["name"]), given)
-        return await self.told(request, outcome, self.front.flag(request, "stream"))
+        return await self.answer_of_run(request, outcome, self.front.flag(request, "stream"))
 
     async def get_schemas(self, request: web.Request) -> web.StreamResponse:
         names = request.query.get("tool_names")
