@@ -112,6 +112,24 @@ class TurnBody(Body, frozen=True, kw_only=True):
     messages: Sequence[MessageBody] = ()
 
 
+# -- calls that people answer, as blocks of a message -----------------------------------------------------------------
+class AskedCall(Body, frozen=True, kw_only=True):
+    row: ClassVar[str] = "asked.call"
+    call: m.ToolCall
+
+
+class AskedContinuation(Body, frozen=True, kw_only=True):
+    row: ClassVar[str] = "asked.continuation"
+    request_id: str
+    ask: m.ContinuationAsk
+
+
+class AskedRollback(Body, frozen=True, kw_only=True):
+    row: ClassVar[str] = "asked.rollback"
+    request_id: str
+    ask: m.RollbackAsk
+
+
 # -- what an application asks for -------------------------------------------------------------------------------------
 class NewSessionBody(Body, frozen=True, kw_only=True):
     row: ClassVar[str] = "session.new"
@@ -128,7 +146,5 @@ class NewTurnBody(Body, frozen=True, kw_only=True):
     tools: Sequence[ToolBody] | None = None
 
 
-OBJECTS: dict[str, tuple[str, ...] | type[Body]] = {
-    **rows_of(__name__),
-    "asked.call": ("call",), "asked.continuation": ("request_id", "ask"), "asked.rollback": ("request_id", "ask"),
-}
+OBJECTS = rows_of(__name__)
+"""The rows of the table's objects, each with the struct whose fields it spells."""

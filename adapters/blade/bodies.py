@@ -16,7 +16,7 @@ _SESSION = (
     "is_pinned", "memory_enabled", "is_persistent", "replay_state",
 )
 _REFUSAL = ("message", "code", "detail")
-_KEY = ("id", "name", "masked", "created_at", "last_used_at", "last_used_from", "plaintext")
+_KEY = ("id", "name", "masked", "plaintext", "created_at", "last_used_at", "last_used_from")
 _SKILL = ("name", "description", "version", "is_offered", "enabled", "created_at", "updated_at")
 _TOKENS = ("count", "window", "model")
 _ITEM = ("name", "size", "path", "changed_at")
@@ -44,7 +44,7 @@ OBJECTS: Mapping[str, tuple[str, ...] | type[object]] = {
     "source": ("loop_id", "title"),
     "pause": ("call", "arguments"),
     "answer.text": ("text",),
-    "answer.schema": ("value", "fields", "schema"),
+    "answer.schema": ("value", "schema", "fields"),
     "answer.failed": ("message",),
     "health": (),
     "session": _SESSION,
@@ -85,7 +85,7 @@ OBJECTS: Mapping[str, tuple[str, ...] | type[object]] = {
     "share": ("token", "url", "expires_at"),
     "share.revoked": (),
     "checkpoint": ("checkpoint_id", "leaf_id", "turn_id", "sequence", "created_at", "preview"),
-    "rewound": ("checkpoint_id", "session_id"),
+    "rewound": ("session_id", "checkpoint_id"),
     "checked_out": ("checkpoint_id", "position", "messages"),
     "import.preview": ("session_id", "intent", "agent", "exported_at", "records", "messages", "files"),
     "imported": ("session_id",),

@@ -1,7 +1,7 @@
 """Completes the rows of `objects`: what a row does not mention goes out under its own name."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from gateway.yaml_positions import YamlDocument
 
@@ -9,6 +9,15 @@ from .expressions import SPLICE, parse_expression, slots
 from .scopes import ObjectNames, object_names
 
 OBJECTS, DROP, ALSO = "objects", "$drop", "also"
+ID, TYPE = "id", "type"
+
+
+class Member(NamedTuple):
+    """One member of a row, with the names that its value uses."""
+
+    key: Any
+    value: Any
+    names: set[str]
 
 
 def complete_objects(document: YamlDocument, objects: Mapping[str, ObjectNames]) -> None:
@@ -25,26 +34,37 @@ def complete_objects(document: YamlDocument, objects: Mapping[str, ObjectNames])
 def complete_row(row: dict[Any, Any], names: tuple[str, ...]) -> dict[Any, Any]:
     """The row with the names that it does not mention, each after the name that is declared before it.
 
-    `name: $drop` leaves a name out, and `...: $drop` all that are not mentioned.
+    `id` stands first, before a constant `type`. `name: $drop` leaves a name out, and `...: $drop` all that are not
+    mentioned.
     """
     if row.get(SPLICE) == DROP:
         return {key: value for key, value in row.items() if value != DROP}
-    members = [(key, value, _names_in(value)) for key, value in row.items() if value != DROP and key != ALSO]
-    said = {name for _, _, used in members for name in used} | set(row)
-    for place, name in enumerate(names):
+    members = [Member(key, value, _names_in(value)) for key, value in row.items() if value != DROP and key != ALSO]
+    said = {name for member in members for name in member.names} | set(row)
+    for number, name in enumerate(names):
         if name not in said:
-            members.insert(_place(members, names[:place], names), (name, f"${name}", {name}))
-    completed = {key: value for key, value, _ in members}
+            members.insert(_place(members, name, names[:number], names), Member(name, f"${name}", {name}))
+    completed = {member.key: member.value for member in members}
     return {**completed, **({ALSO: row[ALSO]} if ALSO in row else {})}
 
 
-def _place(members: list[tuple[Any, Any, set[str]]], before: tuple[str, ...], names: tuple[str, ...]) -> int:
-    for name in reversed(before):
-        for index, (key, _, used) in enumerate(members):
-            if name in used or name == key:
-                return index + 1
+def _place(members: list[Member], name: str, before: tuple[str, ...], names: tuple[str, ...]) -> int:
+    for other in reversed(before):
+        using = [place for place, member in enumerate(members) if other in member.names]
+        found = using or [place for place, member in enumerate(members) if other == member.key]
+        if found:
+            return _behind(members, found[0])
+    if name == ID:
+        return 0
     known = set(names)
-    return next((index for index, (key, _, used) in enumerate(members) if used & known or key in known), len(members))
+    return next((place for place, member in enumerate(members) if member.names & known or member.key in known),
+                len(members))
+
+
+def _behind(members: list[Member], place: int) -> int:
+    """The place after this one; a constant `type` stays beside what it follows."""
+    following = members[place + 1] if place + 1 < len(members) else None
+    return place + (2 if following and following.key == TYPE and not following.names else 1)
 
 
 def _names_in(value: Any) -> set[str]:

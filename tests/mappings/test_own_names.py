@@ -3,11 +3,14 @@
 from pathlib import Path
 
 import pytest
+import yaml
 from msgspec import Struct
 
 import gateway.model as m
-from mappings.language import FEATURES, Table, Vocabulary, load_table
+from mappings.language import FEATURES, Table, Vocabulary, builtin_path, load_table
 from mappings.language.own_names import complete_row
+from mappings.language.scopes import object_names
+from tests.support.dialect_tables import DIALECTS, dialect
 
 NAMES = ("id", "title", "at", "size")
 
@@ -24,7 +27,11 @@ class Note(Struct, frozen=True, kw_only=True):
     ({"at": "$at | iso"}, {"id": "$id", "title": "$title", "at": "$at | iso", "size": "$size"}),
     ({"type": "note", "noteId": "$id"},
      {"type": "note", "noteId": "$id", "title": "$title", "at": "$at", "size": "$size"}),
-    ({"type": "note"}, {"type": "note", "id": "$id", "title": "$title", "at": "$at", "size": "$size"}),
+    ({"type": "note"}, {"id": "$id", "type": "note", "title": "$title", "at": "$at", "size": "$size"}),
+    ({"type": "note", "id": "$id"}, {"type": "note", "id": "$id", "title": "$title", "at": "$at", "size": "$size"}),
+    ({"kind": "note"}, {"id": "$id", "title": "$title", "at": "$at", "size": "$size", "kind": "note"}),
+    ({"type": "$at | ms"}, {"id": "$id", "title": "$title", "type": "$at | ms", "size": "$size"}),
+    ({"at": "$title", "about": "$at"}, {"id": "$id", "at": "$title", "about": "$at", "size": "$size"}),
     ({"title": "$drop", "size": "$drop"}, {"id": "$id", "at": "$at"}),
     ({"noteId": "$id", "...": "$drop"}, {"noteId": "$id"}),
     ({"title": "always this"}, {"id": "$id", "title": "always this", "at": "$at", "size": "$size"}),
@@ -36,6 +43,22 @@ class Note(Struct, frozen=True, kw_only=True):
 def test_a_name_that_a_row_does_not_mention_is_written_as_it_is(row: dict, whole: dict) -> None:
     done = complete_row(row, NAMES)
     assert (done, list(done)) == (whole, list(whole))
+
+
+WITHIN_FRAMES = {("zenflux", "usage")}
+"""Rows that are written once for a frame and a body."""
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+def test_no_row_repeats_a_name_without_need(name: str) -> None:
+    """`name: $name` tells where a constant stands, or that a name goes out under another name as well."""
+    objects = dialect(name).objects
+    for kind, row in yaml.safe_load(builtin_path(name).read_text())["objects"].items():
+        names = object_names(objects[kind])
+        whole = list(complete_row(row, names).items()) if isinstance(row, dict) else []
+        for repeated in [key for key, _ in whole if (name, kind) not in WITHIN_FRAMES and row.get(key) == f"${key}"]:
+            less = {key: value for key, value in row.items() if key != repeated}
+            assert list(complete_row(less, names).items()) != whole, f"{kind} need not spell '{repeated}'"
 
 
 TABLE = """
