@@ -80,9 +80,10 @@ class Decoder:
 def test_a_method_decodes_its_cues() -> None:
     handlers, decoder = cue_handlers(Decoder), Decoder()
     assert handlers.keys() == {"block.delta.text", "block.delta.thinking", "turn.ended"}
-    handlers["block.delta.thinking"](decoder, "a cue", index=2, text="hm")
-    handlers["turn.ended"](decoder)
-    assert decoder.said == [("a cue", 2, "hm"), "over"]
+    handlers["block.delta.thinking"](decoder, "a cue", {"text": "hm", "index": 2})
+    handlers["block.delta.text"](decoder, "a cue", {"index": 3, "unasked": 1})
+    handlers["turn.ended"](decoder, {})
+    assert decoder.said == [("a cue", 2, "hm"), ("a cue", 3, ""), "over"]
 
 
 def test_the_parameters_are_what_is_read() -> None:

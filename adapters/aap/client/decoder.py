@@ -45,12 +45,12 @@ class Decoder(DecoderPort):
 
     def feed(self, frame: TurnFrame) -> list[DecodedItem]:
         if isinstance(frame, DecodedFrame):
-            return [] if self._over and frame.cue != STARTED else [*HANDLERS[frame.cue](self, **frame.bindings)]
+            return [] if self._over and frame.cue != STARTED else [*HANDLERS[frame.cue](self, frame.bindings)]
         found = frame_decoder().find(frame.name, frame.body)
         if found is None or (self._over and found.cue != STARTED):
             return []
         try:
-            return [*HANDLERS[found.cue](self, **found.bindings())]
+            return [*HANDLERS[found.cue](self, found.bindings())]
         except UnreadableBody as error:
             raise BackendFailed(f"a {found.wire} of the server cannot be understood: {error}") from None
 

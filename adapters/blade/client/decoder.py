@@ -42,7 +42,7 @@ class Decoder(DecoderPort):
             cue, given = self._read(frame.name, frame.body) or ("", {})
             if cue in PATCHES:
                 return [] if self._is_over else self._reopen_loops(self._turns.patch(cue, given))
-            return [*HANDLERS[cue](self, **given)] if cue in HANDLERS else []
+            return [*HANDLERS[cue](self, given)] if cue in HANDLERS else []
         except UnreadableBody as error:
             raise BackendFailed(f"a {frame.name} of the server cannot be understood: {error}") from None
 

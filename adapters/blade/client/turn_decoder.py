@@ -94,10 +94,10 @@ class TurnDecoder:
 
     def patch(self, cue: str, given: Bindings) -> list[DecodedItem]:
         """A change of a turn, which may come with the whole turn; `PATCH_NAMES` are read of each."""
-        turn_id, loop_id, body = given.pop("turn_id"), given.pop("loop_id"), given.pop("turn")
+        turn_id, loop_id, body = given["turn_id"], given["loop_id"], given["turn"]
         turn = self._loops.turns.get(turn_id)
         if turn is not None and turn_id not in self._ignored:
-            changed: list[DecodedItem] = PATCHES[cue](self, turn, body, **given)
+            changed: list[DecodedItem] = PATCHES[cue](self, turn, body, given)
             return changed
         whole = turn_reader().decode(body) if body else None
         turn_id = _name_of({"turn_id": turn_id} if turn_id or whole is None else whole.bindings, "a patch")
@@ -108,7 +108,7 @@ class TurnDecoder:
             known = self._loops.by_scope.get(loop_id or "")
             told = {"fork": known and known.fork, "loop_id": loop_id}
             turn, items = self.open(turn_id, told if whole is None else whole.bindings)
-        return [*items, *PATCHES[cue](self, turn, body, **given)]
+        return [*items, *PATCHES[cue](self, turn, body, given)]
 
     @decodes("patch.text")
     def text(

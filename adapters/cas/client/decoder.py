@@ -115,9 +115,9 @@ class TurnDecoder:
         cue = event.cue
         if cue in OF_THREAD:
             thread = self.threads.thread_of(event)
-            return [] if thread.over else OF_THREAD[cue](thread, event, **event.given)
+            return [] if thread.over else OF_THREAD[cue](thread, event, event.given)
         part: Any = self if cue in OF_TURN else self._tools if cue in OF_TOOLS else self.threads
-        said: list[DecodedItem] = HANDLERS[cue](part, event, **event.given)
+        said: list[DecodedItem] = HANDLERS[cue](part, event, event.given)
         return said
 
     def preview(self, event: ReceivedEvent) -> list[DecodedItem]:
@@ -126,7 +126,7 @@ class TurnDecoder:
         if self.over or thread.over or event.cue not in OF_THREAD:
             return []
         self.paused = False
-        said: list[DecodedItem] = OF_THREAD[event.cue](thread, event, **event.given)
+        said: list[DecodedItem] = OF_THREAD[event.cue](thread, event, event.given)
         return said
 
     # -- its end --------------------------------------------------------------------------------------------------

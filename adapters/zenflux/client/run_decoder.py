@@ -51,9 +51,9 @@ class RunDecoder:
         if cue not in ANY_TIME:
             self.paused = self.closing = False
         if cue in BLOCK_STARTS:
-            return [*self._speak(), *handle(self._blocks, **event.given)]
+            return [*self._speak(), *handle(self._blocks, event.given)]
         self._seq = event.seq
-        said: Sequence[DecodedItem] = handle(self, **event.given)
+        said: Sequence[DecodedItem] = handle(self, event.given)
         return said
 
     @property
