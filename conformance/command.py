@@ -1,5 +1,6 @@
-"""The command line of the examiners: `conform DIALECT URL`, or `conform DIALECT --transcript FILE`."""
+"""The command line of the examiners: `conform DIALECT URL`, or `--transcript FILE`, or `--diff OLD NEW`."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -26,11 +27,12 @@ the baseline says, and 1 as soon as it says too much. A server whose agent does 
 needs a profile that says which prompt brings about which situation: --print-profile prints one to edit.
 
 With --transcript a recording (of `dragoman record`, or a HAR file) is judged instead of a server: what it does not show
-is not testable."""
+is not testable. With --diff two JSON reports are compared: the exit code is 1 if something got worse, and else 0.
+With --watch the server is examined again each time it was gone and is back, until Ctrl-C."""
 
 
 def conform(
-    dialect: Annotated[str, typer.Argument(help="The dialect to examine, such as aap.")],
+    dialect: Annotated[str | None, typer.Argument(help="The dialect to examine, such as aap.")] = None,
     url: Annotated[
         str | None,
         typer.Argument(help="Where the server is, as `dragoman serve` prints it: http://localhost:8080/aap."),
@@ -63,6 +65,13 @@ def conform(
     folder: Annotated[
         Path | None, typer.Option(help="A folder with a suite of your own, as `dragoman new-dialect` writes it.")
     ] = None,
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Examine again when the server was restarted; say what changed.")
+    ] = False,
+    diff: Annotated[
+        tuple[Path, Path] | None,
+        typer.Option(metavar="OLD NEW", help="Compare two JSON reports of a dialect; examine nothing."),
+    ] = None,
 ) -> None:
     """The function behind the command; see EXAMPLE for what it says of itself."""
     from conformance.kit.advice import advice
@@ -72,6 +81,12 @@ def conform(
     from conformance.kit.reports import parse_destination
     from conformance.kit.suite import Target, add_folder, choose, find_suite
 
+    if diff is not None:
+        raise _compared(*diff, dialect, is_alone=not (url or transcript or watch or report))
+    if dialect is None:
+        raise _unusable("say what to examine, and where: dragoman conform DIALECT URL")
+    if watch and (transcript is not None or url is None):
+        raise _unusable(f"only a server can be watched: dragoman conform {dialect} URL --watch")
     try:
         if folder is not None:
             add_folder(folder.absolute())
@@ -86,41 +101,111 @@ def conform(
         destinations = [parse_destination(text, dialect) for text in report or []]
     except (DocumentError, ValueError) as error:
         raise _unusable(str(error)) from None
-    hint = None
+    conclusion = Conclusion(frozen.version, known, destinations, transcripts)
     if transcript is not None:
-        found = _judged(suite, wanted, transcript, url, key)
-    elif url is not None:
-        found = _examined(suite, settings, wanted, Target(url, key, timeout, allow_destructive))
-        hint = advice(found, has_key=bool(key), has_profile=profile is not None)
-    else:
+        raise conclusion.leave(_judged(suite, wanted, transcript, url, key))
+    if url is None:
         raise _unusable(f"say where the server is: dragoman conform {dialect} URL; or --transcript FILE")
-    _conclude(found.judged_by(frozen.version), known, destinations, transcripts, hint)
+    target = Target(url, key, timeout, allow_destructive)
+    if watch:
+        raise _watched(suite, settings, wanted, target, conclusion)
+    found = _examined(suite, settings, wanted, target)
+    raise conclusion.leave(found, advice(found, has_key=bool(key), has_profile=profile is not None))
 
 
 conform.__doc__ = EXAMPLE
 
 
 def _examined(suite: "Suite", settings: "BaseModel", wanted: "Sequence[Requirement]", target: "Target") -> "Report":
-    """What a live server answers; progress is told on the console."""
+    """What a live server answers."""
     import asyncio
 
-    from rich.console import Console
-
-    from conformance.kit.presence import Absent, locate, plain, public
-    from conformance.kit.reports import console as on_console
-    from conformance.kit.runner import Runner, obstacle
+    from conformance.kit.presence import Absent
 
     try:
-        if reason := asyncio.run(obstacle(plain(target.url), target.timeout)):
-            where = f"{public(target.url)} cannot be reached: {reason}"
-            raise _unusable(f"{where}; is it running, and is that its address?")
-        target = asyncio.run(locate(suite, target))
-    except (Absent, ValueError) as error:
+        return asyncio.run(_examination(suite, settings, wanted, target))
+    except Absent as error:
         raise _unusable(str(error)) from None
+
+
+async def _examination(
+    suite: "Suite", settings: "BaseModel", wanted: "Sequence[Requirement]", target: "Target"
+) -> "Report":
+    """Put the suite to the server, once it is found; progress is told on the console."""
+    from rich.console import Console
+
+    from conformance.kit.reports import console as on_console
+    from conformance.kit.runner import Runner
+
+    target = await _located(suite, target)
     names = {item.id for item in wanted}
     total = sum(bool(names.intersection(case.requirements)) for case in suite.cases)
     with on_console.progress(Console(), total) as watcher:
-        return asyncio.run(Runner(suite, target, settings).run(wanted, watcher))
+        return await Runner(suite, target, settings).run(wanted, watcher)
+
+
+async def _located(suite: "Suite", target: "Target") -> "Target":
+    """The target as its server is mounted; Absent if there is no server of the dialect."""
+    from conformance.kit.presence import Absent, locate, plain, public
+    from conformance.kit.runner import obstacle
+
+    try:
+        if reason := await obstacle(plain(target.url), target.timeout):
+            where = f"{public(target.url)} cannot be reached: {reason}"
+            raise Absent(f"{where}; is it running, and is that its address?")
+        return await locate(suite, target)
+    except ValueError as error:
+        raise Absent(str(error)) from None
+
+
+def _watched(
+    suite: "Suite", settings: "BaseModel", wanted: "Sequence[Requirement]", target: "Target", conclusion: "Conclusion"
+) -> typer.Exit:
+    """Examine the server each time it is back, until Ctrl-C; the last verdict gives the exit code."""
+    import asyncio
+    from functools import partial
+
+    from conformance.kit.presence import Absent, plain
+    from conformance.kit.runner import obstacle
+    from conformance.kit.watch import Watch
+
+    async def absence() -> str | None:
+        try:
+            await _located(suite, target)
+        except Absent as error:
+            return str(error)
+        return None
+
+    if words := asyncio.run(absence()):
+        return _unusable(words)
+    refusal = partial(obstacle, plain(target.url), target.timeout)
+    examine = partial(_examination, suite, settings, wanted, target)
+    last = None
+    try:
+        for found in Watch(refusal, absence, examine, _say).reports():
+            last = conclusion.tell(found, since=last)
+    except KeyboardInterrupt:
+        if last is None:
+            raise
+    return typer.Exit(last.exit_code if last else USAGE_ERROR)
+
+
+def _compared(old: Path, new: Path, dialect: str | None, *, is_alone: bool) -> typer.Exit:
+    """Tell what lies between two JSON reports."""
+    from rich.console import Console
+
+    from conformance.kit.documents import DocumentError
+    from conformance.kit.reports import console as on_console
+    from conformance.kit.reports.comparison import compare_files
+
+    if not is_alone:
+        return _unusable("--diff compares two files and examines nothing: leave out the address and other options")
+    try:
+        comparison = compare_files(old, new, dialect)
+    except DocumentError as error:
+        return _unusable(str(error))
+    on_console.tell_changes(Console(), comparison)
+    return typer.Exit(1 if comparison.has_worse else 0)
 
 
 def _judged(
@@ -146,34 +231,55 @@ def _judged(
         return judge(suite, tape, wanted, watcher, secrets=[key] if key else [])
 
 
-def _conclude(
-    found: "Report", known: "Baseline | None", destinations: "Sequence[tuple[str, Path]]", transcripts: Path | None,
-    hint: str | None,
-) -> None:
-    """Hold the report against the baseline, tell it everywhere, and leave with its exit code."""
-    from rich.console import Console
+@dataclass(frozen=True)
+class Conclusion:
+    """How a report is told: judged by this set, held against this baseline, written to these places."""
 
-    from conformance.kit.folders import make_folder
-    from conformance.kit.reports import console as on_console
-    from conformance.kit.reports import write_report, write_transcripts
+    version: str
+    known: "Baseline | None"
+    destinations: "Sequence[tuple[str, Path]]"
+    transcripts: Path | None
 
-    if known is not None:
-        found = known.held_against(found)
-    on_console.conclude(Console(), found)
-    if hint is not None:
-        typer.echo(hint, err=True)
-    try:
-        for kind, path in destinations:
-            make_folder(path.parent, _say)
-            write_report(found, kind, path)
-            typer.echo(f"wrote the {kind} report to {path}")
-        if transcripts is not None:
-            make_folder(transcripts, _say)
-            write_transcripts(found, transcripts)
-            typer.echo(f"wrote {len(found.results)} transcripts to {transcripts}")
-    except OSError as error:
-        raise _unusable(f"cannot write the report: {error}; --report takes another place") from None
-    raise typer.Exit(found.exit_code)
+    def leave(self, found: "Report", hint: str | None = None) -> typer.Exit:
+        """Tell the report, and a hint; the exit code is that of the report."""
+        return typer.Exit(self.tell(found, hint).exit_code)
+
+    def tell(self, found: "Report", hint: str | None = None, *, since: "Report | None" = None) -> "Report":
+        """Tell the report everywhere; of one that follows another, only what changed is told on the console."""
+        from rich.console import Console
+
+        from conformance.kit.reports import console as on_console
+        from conformance.kit.reports.comparison import compare, summary
+
+        found = found.judged_by(self.version)
+        if self.known is not None:
+            found = self.known.held_against(found)
+        if since is None:
+            on_console.conclude(Console(), found)
+        else:
+            on_console.tell_changes(Console(), compare(summary(since), summary(found)))
+            on_console.tell_verdict(Console(), found)
+        if hint is not None:
+            _say(hint)
+        self._write(found)
+        return found
+
+    def _write(self, found: "Report") -> None:
+        """The files that were asked for."""
+        from conformance.kit.folders import make_folder
+        from conformance.kit.reports import write_report, write_transcripts
+
+        try:
+            for kind, path in self.destinations:
+                make_folder(path.parent, _say)
+                write_report(found, kind, path)
+                typer.echo(f"wrote the {kind} report to {path}")
+            if self.transcripts is not None:
+                make_folder(self.transcripts, _say)
+                write_transcripts(found, self.transcripts)
+                typer.echo(f"wrote {len(found.results)} transcripts to {self.transcripts}")
+        except OSError as error:
+            raise _unusable(f"cannot write the report: {error}; --report takes another place") from None
 
 
 def _say(words: str) -> None:

@@ -8,6 +8,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 from rich.text import Text
 
+from conformance.kit.reports.comparison import Comparison
 from conformance.kit.reports.parts import left_behind
 from conformance.kit.verdict import CaseResult, Finding, Outcome, Report, Verdict
 
@@ -18,6 +19,7 @@ STYLES = {
     Outcome.NOT_APPLICABLE: "dim",
 }
 VERDICT_STYLES = {Verdict.CONFORMS: "bold green", Verdict.FAILS: "bold red", Verdict.INCOMPLETE: "bold yellow"}
+CHANGE_STYLES = {"worse": "bold red", "better": "green"}
 
 
 @contextmanager
@@ -47,9 +49,21 @@ def conclude(console: Console, report: Report) -> None:
     _tell_baseline(console, report)
     if report.left:
         _line(console, left_behind(report))
+    tell_verdict(console, report)
+
+
+def tell_verdict(console: Console, report: Report) -> None:
+    """The verdict in one line."""
     taken = f"{len(report.results)} cases in {report.seconds:.1f} s, requirements {report.requirements or 'unreleased'}"
     line = f"{report.verdict}: {report.title} at {report.url} ({taken})"
     console.print(Text(line, style=VERDICT_STYLES[report.verdict]), soft_wrap=True)
+
+
+def tell_changes(console: Console, comparison: Comparison) -> None:
+    """What lies between two reports."""
+    for line in comparison.lines():
+        group = line.partition(":")[0]
+        console.print(Text(line, style=CHANGE_STYLES.get(group, "")), soft_wrap=True)
 
 
 def _tell_baseline(console: Console, report: Report) -> None:

@@ -3,8 +3,10 @@
 from pathlib import Path
 from typing import Any
 
+import jsonschema_rs
 import orjson
 
+from conformance.kit.documents import DocumentError
 from conformance.kit.reproduce import steps
 from conformance.kit.verdict import CaseResult, Finding, Report, Standing
 
@@ -16,6 +18,26 @@ SCHEMA_FILE = Path(__file__).parent / "report.schema.json"
 def text(report: Report) -> str:
     """The whole report; transcripts of passed cases are left out."""
     return orjson.dumps(body(report), option=orjson.OPT_INDENT_2).decode() + "\n"
+
+
+def read(path: Path) -> dict[str, Any]:
+    """The body of a report that was written as JSON; DocumentError says what keeps the file from being one."""
+    try:
+        found = orjson.loads(path.read_bytes())
+    except OSError as error:
+        raise DocumentError(path, [f"cannot be read: {error.strerror}"]) from None
+    except orjson.JSONDecodeError as error:
+        raise DocumentError(path, [f"is no report: it is not JSON: {error}"]) from None
+    if not isinstance(found, dict) or found.get("schema") != NAME:
+        raise DocumentError(path, [f'is no report: `--report json` begins with "schema": "{NAME}"'])
+    if found.get("version") != VERSION:
+        raise DocumentError(path, [f"is a report of version {found.get('version')!r}; only {VERSION} can be read"])
+    validator = jsonschema_rs.Draft202012Validator(orjson.loads(SCHEMA_FILE.read_bytes()))
+    problem = next(validator.iter_errors(found), None)
+    if problem is not None:
+        place = "/".join(map(str, problem.instance_path)) or "the report"
+        raise DocumentError(path, [f"is no sound report: {place}: {problem.message}"])
+    return found
 
 
 def body(report: Report) -> dict[str, Any]:
