@@ -34,6 +34,8 @@ class Schemas:
         """What keeps the value from fitting the schema of this name; empty if it fits."""
         validator = self._validators[name]
         try:
+            if validator.is_valid(value):  # in half the time that a search for errors takes
+                return []
             return [f"{_place(error.instance_path)}: {error.message}" for error in validator.iter_errors(value)]
         except ValueError as error:
             return [f"/: cannot be held to a schema: {error}"]

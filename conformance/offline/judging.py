@@ -123,7 +123,7 @@ def _acting(name: str, why: str) -> CaseResult:
 
 def _put(item: Rule, view: Any) -> CaseResult:
     """One rule put to the tape: the first violation is its answer."""
-    clock, subject, count = time.monotonic(), "", 0
+    clock, count = time.monotonic(), 0
     found: Exchange | str = ""
 
     def result(outcome: Outcome, transcript: str = "", **more: Any) -> CaseResult:
@@ -131,15 +131,15 @@ def _put(item: Rule, view: Any) -> CaseResult:
         return CaseResult(item.name, item.sentence, item.requirements, outcome, spent, transcript, **more)
 
     try:
-        for found in item.check(view):
-            subject, count = _place(found), count + 1
+        for latest in item.check(view):
+            found, count = latest, count + 1
     except Failed as failure:
-        seen = f"{failure.seen} (at {subject or 'the start'})"
+        seen = f"{failure.seen} (at {_place(found)})"
         return result(Outcome.FAILED, _excerpt(found), expected=failure.expected, seen=seen)
     except NotTestable as error:
         return result(Outcome.NOT_TESTABLE, reason=str(error))
     except STUMBLES as error:
-        reason = f"the examiner stumbled at {subject or 'the start'}: {type(error).__name__}: {error}"
+        reason = f"the examiner stumbled at {_place(found)}: {type(error).__name__}: {error}"
         return result(Outcome.NOT_TESTABLE, reason=reason)
     if not count:
         return result(Outcome.NOT_TESTABLE, reason=f"no evidence: the recording holds no {item.needs}")
@@ -147,7 +147,7 @@ def _put(item: Rule, view: Any) -> CaseResult:
 
 
 def _place(found: Exchange | str) -> str:
-    return found if isinstance(found, str) else f"{found.place}, {found.asked}"
+    return found or "the start" if isinstance(found, str) else f"{found.place}, {found.asked}"
 
 
 def _excerpt(found: Exchange | str) -> str:

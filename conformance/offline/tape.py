@@ -199,11 +199,23 @@ class Tape:
             self._found[route] = self._look_for(route)
         return self._found[route]
 
+    @cached_property
+    def _by_depth(self) -> dict[tuple[str, int], list[Exchange]]:
+        """The exchanges by method and by how many steps their paths have: few can be of a route."""
+        found: dict[tuple[str, int], list[Exchange]] = {}
+        for item in self.exchanges:
+            found.setdefault((item.method, _depth(item.path)), []).append(item)
+        return found
+
     def _look_for(self, route: str) -> list[tuple[Exchange, tuple[str, ...]]]:
         method, _, path = route.partition(" ")
         pattern = re.compile(re.escape(path).replace(r"\{\}", "([^/]+)") + "/?$")
-        matched = ((item, pattern.match(item.path)) for item in self.exchanges if item.method == method)
+        matched = ((item, pattern.match(item.path)) for item in self._by_depth.get((method, _depth(path)), ()))
         return [(item, tuple(map(unquote, found.groups()))) for item, found in matched if found]
+
+
+def _depth(path: str) -> int:
+    return path.rstrip("/").count("/")
 
 
 def mapping(value: Any) -> dict[str, Any]:

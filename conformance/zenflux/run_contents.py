@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import orjson
@@ -16,7 +17,7 @@ class Event:
     payload: Mapping[str, Any]
     frame_seq: int | None = None
 
-    @property
+    @cached_property
     def type(self) -> str:
         return str(self.payload["type"])
 

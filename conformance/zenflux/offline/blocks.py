@@ -1,5 +1,6 @@
 """Section blocks: content_start, content_delta and content_stop, and what blocks add up to."""
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -103,10 +104,10 @@ def the_deltas_of_a_call_form_json(view: ZenfluxView) -> Found:
 @rule("G-ZF-16", needs="run with the messages of its conversation after it")
 def throttling_loses_nothing(view: ZenfluxView) -> Found:
     """What the deltas add up to is what the conversation keeps."""
+    runs = Counter(it.run.conversation_id for it in view.spoken if it.run.events)
     for spoken in view.completed:
         name = spoken.run.conversation_id
-        runs = [it for it in view.spoken if it.run.events and it.run.conversation_id == name]
-        kept = view.history(name, spoken.orders[-1]) if len(runs) == 1 else None
+        kept = view.history(name, spoken.orders[-1]) if runs[name] == 1 else None
         if kept is None or any(SCHEMAS.problems("message", item) for item in kept):
             continue
         if [item["role"] for item in kept].count("user") == 1:

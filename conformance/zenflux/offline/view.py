@@ -32,7 +32,10 @@ class RecordedFrame:
 
 @dataclass
 class RecordedRun:
-    """One run: where its events came, what asked for it, and when they came."""
+    """One run: where its events came, what asked for it, and when they came.
+
+    Whether it ended, and how, is asked once all its events are here.
+    """
 
     exchange: Exchange
     run: Run
@@ -42,18 +45,18 @@ class RecordedRun:
     places: list[str] = field(default_factory=list)
     orders: list[int] = field(default_factory=list)
 
-    @property
+    @cached_property
     def ends(self) -> list[Event]:
         return self.run.of("session_end")
 
-    @property
+    @cached_property
     def is_over(self) -> bool:
         """Whether it was heard from its start to its end, every event well-formed."""
         starts = self.run.events[:1]
         is_ended = bool(self.ends) if self.run.is_socket else self.exchange.is_whole
         return self.is_sound and bool(starts) and is_ended
 
-    @property
+    @cached_property
     def is_completed(self) -> bool:
         if not self.is_over or self.run.of("error"):
             return False
@@ -131,9 +134,13 @@ class ZenfluxView:
     def asked(self, route: str) -> list[tuple[Exchange, tuple[str, ...], Answer]]:
         """The wrapped answers of a route below the base path."""
         method, _, path = route.partition(" ")
-        answers = {item.number: answer for item, answer in self.answered}
         found = self.tape.of(f"{method} {BASE}{path}")
+        answers = self._answers_by_number
         return [(item, names, answers[item.number]) for item, names in found if item.number in answers]
+
+    @cached_property
+    def _answers_by_number(self) -> dict[int, Answer]:
+        return {item.number: answer for item, answer in self.answered}
 
     def history(self, conversation: str, after: int) -> list[Body] | None:
         """The messages of a conversation, as they were first listed after this moment, nothing being said meanwhile."""

@@ -3,9 +3,11 @@
 import asyncio
 import os
 import socket
+import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from errno import EACCES
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -92,10 +94,18 @@ async def _http_transport(
         headers["Authorization"] = f"Bearer {settings.key.get_secret_value()}"
     timeout = httpx2.Timeout(settings.start_seconds, read=settings.call_seconds)
     http = await stack.enter_async_context(httpx2.AsyncClient(
-        headers=headers, timeout=timeout, trust_env=addresses is None,
+        headers=headers, timeout=timeout, trust_env=addresses is None, verify=_certificates(addresses is None),
         event_hooks={"request": [] if addresses is None else [_address_guard(addresses)]},
     ))
     return streamable_http_client(str(settings.url), http_client=http)
+
+
+@lru_cache(maxsize=2)
+def _certificates(is_environment_trusted: bool) -> ssl.SSLContext:
+    """The authorities whose certificates count, read once: nobody else is served while they are read."""
+    import httpx2
+
+    return httpx2.create_ssl_context(trust_env=is_environment_trusted)
 
 
 def _address_guard(addresses: Addresses) -> "Callable[[httpx2.Request], Awaitable[None]]":
