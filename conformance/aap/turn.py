@@ -99,11 +99,14 @@ async def streamed_turn(stream: Stream, mode: str, schemas: Schemas) -> Turn:
     """The turn in an event stream, read to its end."""
     await opened(stream)
     events: list[Event] = []
-    while (event := await next_event(stream, schemas)) is not None:
-        events.append(event)
-        if event[0] == "turn_stop":
-            events += await _afterwards(stream, schemas)
-            break
+    with stream.waits.goal("turn_stop"):
+        while not (events and events[-1][0] == "turn_stop"):
+            event = await next_event(stream, schemas)
+            if event is None:
+                break
+            events.append(event)
+    if events and events[-1][0] == "turn_stop":
+        events += await _afterwards(stream, schemas)
     return Turn(mode, f"{stream.asked} ({mode})", tuple(events))
 
 

@@ -78,18 +78,21 @@ class Talk:
     async def listen(self) -> Chat:
         """The events up to chat:end."""
         heard: list[SocketEvent] = []
-        while not heard or heard[-1].name != "chat:end":
-            heard.append(await self.hear())
-            begun = any(item.name in EVENTS for item in heard)
-            expect.that(begun or heard[-1].name != "system:error", "chat:send to start a chat", heard[-1].body)
+        with self.link.waits.goal("chat:end"):
+            while not heard or heard[-1].name != "chat:end":
+                heard.append(await self.hear())
+                begun = any(item.name in EVENTS for item in heard)
+                expect.that(begun or heard[-1].name != "system:error", "chat:send to start a chat", heard[-1].body)
         return Chat(tuple(heard))
 
     async def until(self, name: str, patch_type: str | None = None) -> list[SocketEvent]:
         """The events up to the first of this name (and patch type)."""
-        heard = [await self.hear()]
-        while heard[-1].name != name or patch_type not in (None, heard[-1].body.get("patch_type")):
-            expect.that(heard[-1].name != "chat:end", f"{name} before the end of the chat", [it.name for it in heard])
-            heard.append(await self.hear())
+        with self.link.waits.goal(name):
+            heard = [await self.hear()]
+            while heard[-1].name != name or patch_type not in (None, heard[-1].body.get("patch_type")):
+                names = [it.name for it in heard]
+                expect.that(heard[-1].name != "chat:end", f"{name} before the end of the chat", names)
+                heard.append(await self.hear())
         return heard
 
     async def verdict(self, within: float | None = QUIET) -> SocketEvent | None:

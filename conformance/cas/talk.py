@@ -1,6 +1,5 @@
 """A session to talk in: what is said, what comes of it, and what the server says of it."""
 
-import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
@@ -10,6 +9,7 @@ from conformance.kit import expect
 from conformance.kit.expect import Failed
 from conformance.kit.http import Query, Reply, Stream
 from conformance.kit.sse import ServerEvent
+from conformance.kit.waits import Wait, route
 
 if TYPE_CHECKING:
     from conformance.cas.examination import CasExamination
@@ -41,12 +41,12 @@ class Follower:
 
     async def next(self) -> Body | None:
         """The next event; None when the server has ended the stream."""
-        within = self._exam.http.timeout
+        wait = Wait(self._exam.http.timeout)
         try:
-            async with asyncio.timeout(within):
+            async with self.stream.waits.bounded("another event", wait.limit) as wait:
                 frame = await self.stream.next()
         except TimeoutError:
-            raise Failed(f"{self.stream.asked} to go on within {within:g} s", "no more events came") from None
+            raise Failed(f"{self.stream.asked} to go on within {wait}", "no more events came") from None
         if frame is None:
             return None
         self.frames.append(frame)
@@ -56,10 +56,11 @@ class Follower:
     async def until(self, found: Callable[[Body], bool], what: str) -> list[Body]:
         """The events up to the one that is looked for, and that one."""
         seen: list[Body] = []
-        while (event := await self.next()) is not None:
-            seen.append(event)
-            if found(event):
-                return seen
+        with self.stream.waits.goal(route(what)):
+            while (event := await self.next()) is not None:
+                seen.append(event)
+                if found(event):
+                    return seen
         kinds = [event["type"] for event in seen]
         raise Failed(f"{what} on {self.stream.asked}", f"the stream ended after {expect.show(kinds)}")
 

@@ -15,6 +15,7 @@ from conformance.kit import expect
 from conformance.kit.expect import Failed, Unanswered
 from conformance.kit.sse import ServerEvent, SseParser
 from conformance.kit.transcript import Incoming, Transcript
+from conformance.kit.waits import Wait, Waits, route
 
 LARGEST = 8 * 1024 * 1024
 LARGE = 256 * 1024
@@ -64,8 +65,11 @@ class Reply:
 class Stream:
     """An answer that arrives event by event."""
 
-    def __init__(self, asked: str, response: aiohttp.ClientResponse, transcript: Transcript, timeout: float) -> None:
+    def __init__(
+        self, asked: str, response: aiohttp.ClientResponse, transcript: Transcript, timeout: float, waits: Waits
+    ) -> None:
         self.asked = asked
+        self.waits = waits
         self.status = response.status
         self.headers: Mapping[str, str] = dict(response.headers)
         self.parser = SseParser()
@@ -82,7 +86,7 @@ class Stream:
     async def next(self, within: float | None = None) -> ServerEvent | None:
         """The next event; None when the server has ended the stream in good order."""
         while not self._waiting:
-            piece = await self._piece(within or self._timeout)
+            piece = await self._piece(within)
             if not piece:
                 return None
             self._waiting = self.parser.feed(piece)
@@ -109,7 +113,7 @@ class Stream:
     async def whole(self) -> Reply:
         """What is left of the answer, as one body: for answers that turn out not to be streams."""
         pieces: list[bytes] = []
-        while piece := await self._piece(self._timeout):
+        while piece := await self._piece():
             pieces.append(piece)
         return Reply(self.asked, self.status, self.headers, b"".join(pieces))
 
@@ -117,15 +121,16 @@ class Stream:
         """Keep what came of an answer that nobody reads on."""
         self._incoming.close()
 
-    async def _piece(self, within: float) -> bytes:
-        content = self._response.content
+    async def _piece(self, within: float | None = None) -> bytes:
+        content, kind = self._response.content, f"the end of {route(self.asked)}"
+        wait = Wait(within or self._timeout)
         try:
             piece = content.read_nowait()
             if not piece and not content.is_eof():
-                async with asyncio.timeout(within):
+                async with self.waits.bounded(kind, self._timeout, within) as wait:
                     piece = await content.readany()
         except TimeoutError:
-            raise Failed(f"{self.asked} to go on or end within {within:g} s", "nothing more came") from None
+            raise Failed(f"{self.asked} to go on or end within {wait}", "nothing more came") from None
         except (aiohttp.ClientError, OSError) as error:
             raise Failed(f"the answer to {self.asked} to end in good order", f"it was cut: {_said(error)}") from None
         self.raw += piece
@@ -134,6 +139,7 @@ class Stream:
         if piece:
             self._incoming.feed(piece)
         else:
+            self.waits.came(kind)
             self._incoming.close()
         return piece
 
@@ -154,6 +160,8 @@ class HttpClient:
     """Whether nobody minds what is left on the server."""
     moved: tuple[str, str] | None = None
     """A path of the protocol, and where the server has it instead."""
+    waits: Waits = field(default_factory=Waits)
+    """What was waited for in vain before, also in other cases."""
 
     def placed(self, path: str) -> str:
         """Where this server has a path of the protocol."""
@@ -198,12 +206,14 @@ class HttpClient:
             allow_redirects=False,
             skip_auto_headers=_BARE,
         )
-        with _answering(asked, self.timeout):
-            async with asyncio.timeout(self.timeout):
+        kind = f"an answer to {route(asked)}"
+        with _answering(asked, self.waits.wait(kind, self.timeout)):
+            async with self.waits.bounded(kind, self.timeout):
                 response = await request
+        self.waits.came(kind)
         try:
             self.transcript.received_head(_status(response), response.headers.items())
-            stream = Stream(asked, response, self.transcript, self.timeout)
+            stream = Stream(asked, response, self.transcript, self.timeout, self.waits)
             try:
                 yield stream
             finally:
@@ -224,11 +234,11 @@ _BARE = ("Content-Type",)
 
 
 @contextmanager
-def _answering(asked: str, timeout: float) -> Iterator[None]:
+def _answering(asked: str, wait: Wait) -> Iterator[None]:
     try:
         yield
     except TimeoutError:
-        raise Unanswered(f"an answer to {asked} within {timeout:g} s", "none came") from None
+        raise Unanswered(f"an answer to {asked} within {wait}", "none came") from None
     except (aiohttp.ClientError, OSError) as error:
         raise Unanswered(f"an answer to {asked}", _said(error)) from None
 

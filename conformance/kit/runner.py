@@ -16,6 +16,7 @@ from conformance.kit.suite import Suite, Target
 from conformance.kit.transcript import Transcript
 from conformance.kit.unreadable import reading
 from conformance.kit.verdict import CaseResult, Finding, Outcome, Report
+from conformance.kit.waits import Waits
 
 AT_ONCE = 4
 ANSWERS_PER_CASE = 6
@@ -49,6 +50,7 @@ class Runner:
         self._profile = profile
         self._places = asyncio.Semaphore(at_once)
         self._patience = Patience()
+        self._waits = Waits()
         self._marks: dict[str, str] = {}
         self._returned: list[str] = []
 
@@ -108,7 +110,7 @@ class Runner:
         return tuple(result.told(redactor.again) for result in results)
 
     async def _attempt(self, case: Case, transcript: Transcript, limit: float) -> None:
-        async with self._suite.examination(self._target, self._profile, transcript) as examination:
+        async with self._suite.examination(self._target, self._profile, transcript, self._waits) as examination:
             async with asyncio.timeout(limit):
                 with reading(transcript):
                     await case.check(examination)

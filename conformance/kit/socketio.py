@@ -19,6 +19,7 @@ from conformance.kit import expect, websocket
 from conformance.kit.expect import Failed, Unanswered
 from conformance.kit.http import HttpClient
 from conformance.kit.transcript import Transcript
+from conformance.kit.waits import Wait, Waits
 from conformance.kit.websocket import Socket
 
 PATH = "/socket.io/"
@@ -84,6 +85,7 @@ class Link:
     def __init__(self, client: HttpClient, io: _Client) -> None:
         self.heard: list[SocketEvent] = []
         self._timeout = client.timeout
+        self.waits: Waits = client.waits
         self._io = io
         self._transcript = client.transcript
         self._waiting: asyncio.Queue[SocketEvent | Failed] = asyncio.Queue()
@@ -114,8 +116,9 @@ class Link:
 
     async def call(self, name: str, body: Any, within: float | None = None) -> Any:
         """Send an event and wait for its acknowledgement."""
-        limit = within or self._timeout
-        return await self._bounded(self._io.call(name, body, timeout=limit), f"`{name}` to be acknowledged", limit)
+        what = f"`{name}` to be acknowledged"
+        limit = within or self.waits.wait(what, self._timeout).limit
+        return await self._bounded(self._io.call(name, body, timeout=limit * 2), what, within)
 
     async def next(self, within: float | None = None) -> SocketEvent:
         """The next event that was not read yet."""
@@ -129,13 +132,15 @@ class Link:
         return heard
 
     async def _bounded(self, work: Awaitable[Any], what: str, within: float | None = None) -> Any:
-        limit = within or self._timeout
+        wait = Wait(within or self._timeout)
         try:
-            async with asyncio.timeout(limit):
-                return await work
+            async with self.waits.bounded(what, self._timeout, within) as wait:
+                done = await work
         except (TimeoutError, SocketIOError) as error:
             said = f"nothing came ({error})" if str(error) else "nothing came"
-            raise Failed(f"{what} within {limit:g} s", said) from None
+            raise Failed(f"{what} within {wait}", said) from None
+        self.waits.came(what)
+        return done
 
 
 @asynccontextmanager

@@ -18,6 +18,7 @@ from conformance.kit.documents import read_document
 from conformance.kit.http import HttpClient, Reply
 from conformance.kit.requirement import Catalogue, Level, Requirement
 from conformance.kit.transcript import Transcript
+from conformance.kit.waits import Waits
 
 HOME = Path(__file__).parent.parent
 
@@ -71,13 +72,16 @@ class Suite:
         return read_document(path or self.default_profile, self.profile_model)
 
     @asynccontextmanager
-    async def examination(self, target: Target, profile: BaseModel, transcript: Transcript) -> AsyncIterator[Any]:
+    async def examination(
+        self, target: Target, profile: BaseModel, transcript: Transcript, waits: Waits | None = None
+    ) -> AsyncIterator[Any]:
         """What a case is given: fresh connections, the profile, and the dialect's own verbs."""
         connector = aiohttp.TCPConnector(force_close=True, limit=0)
         timeout = aiohttp.ClientTimeout(total=None)
         async with aiohttp.ClientSession(connector=connector, timeout=timeout) as session:
             client = HttpClient(session, target.url.rstrip("/"), transcript, target.key, target.timeout)
             client.is_disposable, client.moved = target.is_disposable, target.moved
+            client.waits = waits or client.waits
             async with self.opening(client, profile) as examination:
                 yield examination
 

@@ -12,6 +12,7 @@ import orjson
 from conformance.kit import expect
 from conformance.kit.expect import Failed, Unanswered
 from conformance.kit.http import HttpClient
+from conformance.kit.waits import Wait, route
 
 ENDED = (aiohttp.WSMsgType.CLOSE, aiohttp.WSMsgType.CLOSING, aiohttp.WSMsgType.CLOSED)
 
@@ -42,14 +43,15 @@ class Socket:
         self._client.transcript.sent(f"(binary) {payload.hex(' ')}")
         await self._bounded(self._socket.send_bytes(payload))
 
-    async def next(self, within: float | None = None) -> Any:
+    async def next(self, within: float | None = None, since: float | None = None) -> Any:
         """The JSON value of the next frame; None when the server has closed."""
-        text = await self.next_text(within)
+        text = await self.next_text(within, since)
         return None if text is None else expect.parsed(text, f"a frame of {self._path}")
 
-    async def next_text(self, within: float | None = None) -> str | None:
-        """The next text frame; None when the server has closed."""
-        frame = await self._bounded(self._socket.receive(), within)
+    async def next_text(self, within: float | None = None, since: float | None = None) -> str | None:
+        """The next text frame; None when the server has closed. Who counts from an earlier time says since when."""
+        frame = await self._bounded(self._socket.receive(), within, since)
+        self._client.waits.came(self._kind)
         if frame.type in ENDED:
             self._client.transcript.received(f"(closed {self._socket.close_code})")
             return None
@@ -59,13 +61,17 @@ class Socket:
         self._client.transcript.received(f"({frame.type.name}) {frame.data!r}")
         raise Failed(f"a text frame on {self._path}", f"{frame.type.name}: {frame.data!r}")
 
-    async def _bounded(self, work: Any, within: float | None = None) -> Any:
-        limit = within or self._client.timeout
+    @property
+    def _kind(self) -> str:
+        return f"a frame on {route(self._path)}"
+
+    async def _bounded(self, work: Any, within: float | None = None, since: float | None = None) -> Any:
+        wait = Wait(self._client.timeout)
         try:
-            async with asyncio.timeout(limit):
+            async with self._client.waits.bounded(self._kind, self._client.timeout, within, since) as wait:
                 return await work
         except TimeoutError:
-            raise Failed(f"{self._path} to go on within {limit:g} s", "nothing came") from None
+            raise Failed(f"{self._path} to go on within {wait}", "nothing came") from None
         except (aiohttp.ClientError, OSError) as error:
             raise Failed(f"{self._path} to stay open", f"{type(error).__name__}: {error}") from None
 
@@ -79,13 +85,15 @@ async def connect(client: HttpClient, path: str, key: str | EllipsisType | None 
     if key is not None:
         headers["Authorization"] = f"Bearer {key}"
     client.transcript.sent_request(f"WebSocket {path}", headers)
+    kind, wait = f"an open WebSocket {route(path)}", Wait(client.timeout)
     try:
-        async with asyncio.timeout(client.timeout):
+        async with client.waits.bounded(kind, client.timeout) as wait:
             socket = await client.session.ws_connect(client.base + path, headers=headers, max_msg_size=0)
     except TimeoutError:
-        raise Unanswered(f"{path} to open within {client.timeout:g} s", "nothing came") from None
+        raise Unanswered(f"{path} to open within {wait}", "nothing came") from None
     except (aiohttp.ClientError, OSError) as error:
         raise Unanswered(f"{path} to open as a WebSocket", f"{type(error).__name__}: {error}") from None
+    client.waits.came(kind)
     client.transcript.received("101 Switching Protocols")
     try:
         yield Socket(client, path, socket)

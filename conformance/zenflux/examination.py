@@ -137,13 +137,14 @@ class ZenfluxExamination:
             async def source(run: Run) -> Event | None:
                 return await self._streamed(stream)
 
-            yield Run(f"POST /chat {message!r}", source, is_socket=False), stream
+            yield Run(f"POST /chat {message!r}", source, is_socket=False, waits=self.http.waits), stream
 
     async def streamed(self, situation: str, **body: Any) -> Run:
         """A whole run over POST /chat, up to the last event."""
         async with self.sse(self.profile.prompt(situation), **body) as (run, _):
-            while await run.next() is not None:
-                pass
+            with self.http.waits.goal("the end of a streamed run"):
+                while await run.next() is not None:
+                    pass
             return run
 
     async def framed(self, situation: str) -> tuple[list[ServerEvent], bytes]:

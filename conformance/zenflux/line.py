@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from conformance.zenflux.examination import ZenfluxExamination
 
 Frame = dict[str, Any]
-SHORTEST = 0.01
 OUTSIDE_RUNS = ("tick", "notification")
 ENDPOINT = "/api/v1/ws/chat"
 
@@ -35,11 +34,13 @@ class Line:
 
     async def read(self, within: float | None = None) -> Frame:
         """The next frame, checked; responses and events are also kept for whoever waits for them."""
-        frame = await self.socket.next(within or self._patience)
+        frame = await self.socket.next(within, since=None if within else self._quiet_since)
         expect.that(frame is not None, f"{ENDPOINT} to stay open", f"closed with {self.socket.close_code}")
         self._exam.schemas.fit("frame", frame, f"a frame of {ENDPOINT}")
-        if frame.get("event") not in OUTSIDE_RUNS:
-            self._quiet_since = asyncio.get_running_loop().time()
+        if frame.get("event") not in OUTSIDE_RUNS:  # ticks do not prolong a wait
+            now = asyncio.get_running_loop().time()
+            self._exam.http.waits.went_on(now - self._quiet_since)
+            self._quiet_since = now
         if frame.get("event") != "notification":
             self.order.append(frame.get("event") or frame["type"])
         match frame:
@@ -53,11 +54,6 @@ class Line:
             case {"type": "event"}:
                 self._waiting.append(self._exam.event(frame["payload"], frame))
         return dict(frame)
-
-    @property
-    def _patience(self) -> float:
-        """What is left of the time to wait; ticks do not prolong it."""
-        return max(SHORTEST, self._quiet_since + self._exam.http.timeout - asyncio.get_running_loop().time())
 
     @property
     def heard(self) -> list[str]:
@@ -75,15 +71,17 @@ class Line:
     async def response(self, name: str) -> Frame:
         """The response to the request of this id."""
         self._quiet_since = asyncio.get_running_loop().time()
-        while name not in self._responses:
-            await self.read()
+        with self._exam.http.waits.goal("a response"):
+            while name not in self._responses:
+                await self.read()
         return self._responses.pop(name)
 
     async def any_response(self) -> Frame:
         """The next response, whatever its id."""
         self._quiet_since = asyncio.get_running_loop().time()
-        while not self._responses:
-            await self.read()
+        with self._exam.http.waits.goal("a response"):
+            while not self._responses:
+                await self.read()
         return self._responses.pop(next(iter(self._responses)))
 
     async def ask(self, method: str, params: Any) -> Frame:
@@ -105,8 +103,9 @@ class Line:
         """Ask whether the line is alive; all that was sent before the pong has been read then."""
         self._quiet_since = asyncio.get_running_loop().time()
         await self.socket.send({"type": "ping"})
-        while (frame := await self.read())["type"] != "pong":
-            pass
+        with self._exam.http.waits.goal("a pong"):
+            while (frame := await self.read())["type"] != "pong":
+                pass
         return frame
 
     # -- runs ----------------------------------------------------------------------------------------------------------
@@ -121,7 +120,7 @@ class Line:
 
     def run(self, asked: str) -> Run:
         """The next run of this line that nobody reads yet."""
-        return Run(asked, self._next_of)
+        return Run(asked, self._next_of, waits=self._exam.http.waits)
 
     async def tell(self, situation: str, **more: Any) -> Run:
         """A run of the profile's prompt for this situation."""

@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from conformance.kit import expect
+from conformance.kit.waits import Waits
 from conformance.zenflux.run_contents import Block, Event, Message, as_object, fold
 
 OVER = ("session_end", "done")
@@ -14,12 +15,13 @@ Source = Callable[["Run"], Awaitable[Event | None]]
 class Run:
     """The events of one run, in the order they came."""
 
-    def __init__(self, asked: str, source: Source, is_socket: bool = True) -> None:
+    def __init__(self, asked: str, source: Source, is_socket: bool = True, waits: Waits | None = None) -> None:
         self.asked = asked
         self.is_socket = is_socket
         self.events: list[Event] = []
         self.session: str | None = None
         self._source = source
+        self._waits = waits or Waits()
 
     async def next(self) -> Event | None:
         """The next event; None when the stream has ended."""
@@ -30,17 +32,19 @@ class Run:
 
     async def until(self, *types: str) -> Event:
         """Read up to the first event of one of these types that has not been read yet."""
-        while (event := await self.next()) is not None:
-            if event.type in types:
-                return event
-            if event.type in OVER:
-                break
+        with self._waits.goal(" or ".join(types)):
+            while (event := await self.next()) is not None:
+                if event.type in types:
+                    return event
+                if event.type in OVER:
+                    break
         return expect.fail(f"{' or '.join(types)} in the run of {self.asked}", self.names)
 
     async def finish(self) -> "Run":
         """Read to the end."""
-        while self.names[-1:] != ["session_end"] and await self.next() is not None:
-            pass
+        with self._waits.goal("session_end"):
+            while self.names[-1:] != ["session_end"] and await self.next() is not None:
+                pass
         return self
 
     async def completed(self) -> "Run":
