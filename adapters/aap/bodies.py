@@ -130,6 +130,26 @@ class AskedRollback(Body, frozen=True, kw_only=True):
     ask: m.RollbackAsk
 
 
+# -- questions, as the input of a call --------------------------------------------------------------------------------
+class ChoiceBody(Body, frozen=True, kw_only=True):
+    row: ClassVar[str] = "choice"
+    label: Any
+    description: str | None
+
+
+class QuestionBody(Body, frozen=True, kw_only=True):
+    row: ClassVar[str] = "question"
+    question: str
+    header: str | None
+    multi_select: bool | None
+    options: Sequence[ChoiceBody] | None
+
+
+class QuestionsBody(Body, frozen=True, kw_only=True):
+    row: ClassVar[str] = "questions"
+    questions: Sequence[QuestionBody]
+
+
 # -- what an application asks for -------------------------------------------------------------------------------------
 class NewSessionBody(Body, frozen=True, kw_only=True):
     row: ClassVar[str] = "session.new"

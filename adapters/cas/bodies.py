@@ -340,6 +340,26 @@ class CustomToolBody(Body, frozen=True, kw_only=True):
     parameters: Mapping[str, Any]
 
 
+# -- questions, as the input of a call --------------------------------------------------------------------------------
+class ChoiceBody(Body, frozen=True, kw_only=True):
+    row: ClassVar[str] = "choice"
+    label: Any
+    description: str | None
+
+
+class QuestionBody(Body, frozen=True, kw_only=True):
+    row: ClassVar[str] = "question"
+    question: str
+    header: str | None
+    multi_select: bool | None
+    options: Sequence[ChoiceBody] | None
+
+
+class QuestionsBody(Body, frozen=True, kw_only=True):
+    row: ClassVar[str] = "questions"
+    questions: Sequence[QuestionBody]
+
+
 # -- what a client sends ----------------------------------------------------------------------------------------------
 class ImageBlockBody(Body, frozen=True, kw_only=True):
     row: ClassVar[str] = "block.image"

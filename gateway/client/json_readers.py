@@ -1,7 +1,7 @@
 """Reads JSON of upstream servers, leniently or with an error that names what is malformed: values, asks, pages."""
 
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
@@ -109,12 +109,23 @@ def replace_lone_surrogates_in_steps(json: str) -> Steps[str]:
     return "".join((*pieces, json[start:]))
 
 
-def read_questions(given: Mapping[str, Any]) -> tuple[m.Question, ...]:
-    """The questions in the input of a call; none if the input has another shape."""
-    asked = given.get("questions")
-    if not isinstance(asked, list) or not all(map(_is_question, asked)):
-        return ()
-    return tuple(map(_read_question, asked))
+def read_questions(told: Iterable[Mapping[str, Any]]) -> tuple[m.Question, ...]:
+    """Questions as a table has read them; what is asked may be missing.
+
+    Picks go by number, so that every choice keeps its place, whatever it looks like.
+    """
+    return tuple(
+        m.Question(
+            question=one["question"] or "", header=one["header"], multi_select=one["multi_select"] is True,
+            options=tuple(m.Choice(label=_label(choice["label"]), description=choice["description"])
+                          for choice in one["options"] or ()),
+        )
+        for one in told
+    )
+
+
+def _label(told: Any) -> str:
+    return str(told) if isinstance(told, str | int | float) else ""
 
 
 def read_rollback(given: Mapping[str, Any], task_id: str = "") -> m.RollbackAsk | None:
@@ -134,26 +145,6 @@ def read_continuation(given: Mapping[str, Any]) -> m.ContinuationAsk | None:
     if not isinstance(message, str):
         return None
     return m.ContinuationAsk(message=message, turn=turn if isinstance(turn, int) else 0)
-
-
-def _is_question(asked: Any) -> bool:
-    return isinstance(asked, dict) and isinstance(asked.get("question"), str)
-
-
-def _read_question(asked: Mapping[str, Any]) -> m.Question:
-    options = asked.get("options")
-    return m.Question(
-        question=asked["question"], header=optional_text(asked.get("header")),
-        multi_select=bool(asked.get("multiSelect", asked.get("multi_select", False))),
-        options=tuple(map(_read_choice, options)) if isinstance(options, list) else (),
-    )
-
-
-def _read_choice(option: Any) -> m.Choice:
-    """A choice is known by its place, so that every one keeps its place, whatever it looks like."""
-    if isinstance(option, dict):
-        return m.Choice(label=str(option.get("label") or ""), description=optional_text(option.get("description")))
-    return m.Choice(label=str(option))
 
 
 MAX_PAGES = 100

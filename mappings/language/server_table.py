@@ -56,6 +56,13 @@ class ServerTable:
         except UnreadableBody as error:
             raise BackendFailed(f"{what or row} of the server cannot be understood: {error}") from None
 
+    def read_fitting(self, row: str, body: Any) -> Bindings | None:
+        """The bindings of a body; None if it has another shape than the row."""
+        try:
+            return self.table.read_object(row, body)
+        except UnreadableBody:
+            return None
+
     def read_as(self, kind: type[Read], body: Any, what: str) -> Read:
         """A body as the struct of its row. Raises `BackendFailed`."""
         try:

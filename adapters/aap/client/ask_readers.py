@@ -56,7 +56,8 @@ class SessionTools(Struct, frozen=True, kw_only=True):
             return m.ClientToolAsk(call=call)
         if call.name in self.server:
             return None if call.permission is m.Permission.ALLOW else _permission(call)
-        questions = read_questions(call.input)
+        told = AAP.read_fitting("questions", call.input)
+        questions = read_questions(told["questions"]) if told else ()
         return m.QuestionAsk(questions=questions, call=call) if questions else None
 
 

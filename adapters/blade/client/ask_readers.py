@@ -5,24 +5,15 @@ from typing import Any
 
 import gateway.model as m
 from adapters.blade import asks
-from mappings.language import Bindings
+from gateway.client import read_questions
 
 from .readers import read
 
 
-def read_questions(arguments: dict[str, Any], call_name: str) -> tuple[m.Question, ...]:
+def read_asked(arguments: dict[str, Any], call_name: str) -> tuple[m.Question, ...]:
     """The questions of a call; a call without questions waits for an answer all the same."""
-    found = [_question(told) for told in read("arguments.asked", arguments)["questions"] or ()]
-    return tuple(found) or (m.Question(question=f"{call_name} waits for an answer."),)
-
-
-def _question(told: Bindings) -> m.Question:
-    """Picks go by number, so that every choice keeps its place, whatever it looks like."""
-    return m.Question(
-        question=told["question"] or "", header=told["header"], multi_select=told["multi_select"] is True,
-        options=tuple(m.Choice(label=one["label"] or "", description=one["description"])
-                      for one in told["options"] or ()),
-    )
+    found = read_questions(read("arguments.asked", arguments)["questions"] or ())
+    return found or (m.Question(question=f"{call_name} waits for an answer."),)
 
 
 def guess_ask(questions: tuple[m.Question, ...], call: m.ToolCall, waiting: Sequence[m.ToolCall]) -> m.AnyAsk:

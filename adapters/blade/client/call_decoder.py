@@ -12,7 +12,7 @@ from gateway.json_values import read_exact_json
 from gateway.ports import BackendEvent, DecodedItem, RemoteAsk
 from mappings.language import Bindings
 
-from .ask_readers import guess_ask, read_questions
+from .ask_readers import guess_ask, read_asked
 from .loops import DecodedCall, DecodedTurn, Loops, LoopState
 from .readers import read, read_result
 
@@ -147,7 +147,7 @@ class CallDecoder:
 
     def _questions(self, call: DecodedCall) -> tuple[m.Question, ...]:
         assert call.made is not None
-        return read_questions(
+        return read_asked(
             _read_arguments(call.facts.get("arguments")) or {}, call.made.display_name or call.made.name
         )
 

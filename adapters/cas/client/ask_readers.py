@@ -9,6 +9,8 @@ from gateway.client import read_continuation, read_questions, read_rollback
 from gateway.errors import BackendFailed
 from gateway.ports import RemoteAsk
 
+from .readers import CAS
+
 
 class OpenAsks:
     """The asks of one turn, by the events that show them."""
@@ -61,9 +63,9 @@ def read_ask(call: m.ToolCall, calls: Sequence[m.ToolCall]) -> m.AnyAsk | None:
 
 def _read_question_ask(call: m.ToolCall, calls: Sequence[m.ToolCall]) -> m.QuestionAsk | None:
     """The questions; their call is the last call of that name, if the agent has made one."""
-    questions = read_questions(call.input)
-    if not questions:
+    told = CAS.read_fitting("questions", call.input)
+    if not told or not told["questions"]:
         return None
     cause = next((one for one in reversed(calls) if one.name == QUESTION_TOOL and one.input == call.input), None)
     cause = cause or next((one for one in reversed(calls) if one.name == QUESTION_TOOL), None)
-    return m.QuestionAsk(questions=questions, call=cause)
+    return m.QuestionAsk(questions=read_questions(told["questions"]), call=cause)
