@@ -2,15 +2,19 @@
 
 import asyncio
 import gc
+import itertools
 import logging
+import re
 import signal
 import socket
 from collections.abc import Callable, Iterator
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import pytest
 import structlog
-from aiohttp import web_app
+from aiohttp import web_app, web_urldispatcher
 from hypothesis import HealthCheck, settings
 
 from gateway import composition
@@ -67,6 +71,26 @@ def tables_read_once() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(composition, "load_table", load_once)
         yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def paths_quoted_once() -> Iterator[None]:
+    """Every gateway has the same few hundred paths."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(web_urldispatcher, "_requote_path", lru_cache(4096)(web_urldispatcher._requote_path))
+        yield
+
+
+FOLDERS = itertools.count()
+
+
+@pytest.fixture
+def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder for the test alone. To find a free name, pytest's own looks through the folders of all earlier tests."""
+    name = re.sub(r"\W", "_", request.node.name)[:30]
+    folder = tmp_path_factory.getbasetemp() / f"{name}_{next(FOLDERS)}"
+    folder.mkdir(mode=0o700)
+    return folder
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -13,6 +13,7 @@ from urllib.parse import quote
 
 import aiohttp
 import pytest
+import pytest_asyncio
 from aiohttp import WSMsgType
 from structlog.testing import capture_logs
 
@@ -22,11 +23,19 @@ from tests.support.dialect_tables import ALL_DIALECTS
 from tests.support.gateway_server import Served, serving
 
 BODIES = ("POST", "PUT", "PATCH")
+IN_ONE_LOOP = pytest.mark.asyncio(loop_scope="module")
 
 
 @pytest.fixture
 async def served(tmp_path: Path) -> AsyncIterator[Served]:
     async with serving(tmp_path, dialects=ALL_DIALECTS) as served:
+        yield served
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def shared(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Served]:
+    """One server for all tests that do not mind what others leave on it."""
+    async with serving(tmp_path_factory.mktemp("shared"), dialects=ALL_DIALECTS) as served:
         yield served
 
 
@@ -57,20 +66,22 @@ async def test_a_body_that_is_not_gzip_is_refused_at_every_route(served: Served)
                 assert response.status != 500, (method, path, said)
 
 
-async def test_what_a_content_encoding_should_have_been_is_said(served: Served) -> None:
-    at = served.url("/aap/sessions")
-    async with served.http.post(at, data=b"{}", headers={"Content-Encoding": "gzip"}) as response:
+@IN_ONE_LOOP
+async def test_what_a_content_encoding_should_have_been_is_said(shared: Served) -> None:
+    at = shared.url("/aap/sessions")
+    async with shared.http.post(at, data=b"{}", headers={"Content-Encoding": "gzip"}) as response:
         assert response.status == 400
         assert "the body is not gzip, as its Content-Encoding says" in await response.text()
-    async with served.http.post(at, data=b"{}", headers={"Content-Encoding": "br"}) as response:
+    async with shared.http.post(at, data=b"{}", headers={"Content-Encoding": "br"}) as response:
         assert response.status == 415
         assert "'br' is not supported; gzip and deflate is" in await response.text()
 
 
 @pytest.mark.parametrize("body", [b"zz\r\n", b"5\r\nab\r\n0\r\n\r\n", b"-1\r\n\r\n"])
-async def test_chunks_that_are_none_are_refused(served: Served, body: bytes) -> None:
-    reader, writer = await asyncio.open_connection("127.0.0.1", served.port)
-    head = f"POST /aap/sessions HTTP/1.1\r\nHost: 127.0.0.1:{served.port}\r\nTransfer-Encoding: chunked\r\n\r\n"
+@IN_ONE_LOOP
+async def test_chunks_that_are_none_are_refused(shared: Served, body: bytes) -> None:
+    reader, writer = await asyncio.open_connection("127.0.0.1", shared.port)
+    head = f"POST /aap/sessions HTTP/1.1\r\nHost: 127.0.0.1:{shared.port}\r\nTransfer-Encoding: chunked\r\n\r\n"
     with capture_logs() as journal:
         writer.write(head.encode() + body)
         assert (await reader.read())[9:12] == b"400"
@@ -85,8 +96,9 @@ async def test_chunks_that_are_none_are_refused(served: Served, body: bytes) -> 
     "/api/v1/cloud/sessions?limit=", "/api/v1/cloud/agents/demo?version=", "/api/v1/cloud/sessions?page=",
     "/aap/sessions?after=", "/api/memories/",
 ])
-async def test_a_number_of_five_thousand_digits_is_refused(served: Served, path: str) -> None:
-    async with served.http.get(served.url(path + "9" * 5000)) as response:
+@IN_ONE_LOOP
+async def test_a_number_of_five_thousand_digits_is_refused(shared: Served, path: str) -> None:
+    async with shared.http.get(shared.url(path + "9" * 5000)) as response:
         assert response.status in (200, 400, 404), await response.text()
 
 
@@ -94,31 +106,34 @@ async def test_a_number_of_five_thousand_digits_is_refused(served: Served, path:
 @pytest.mark.parametrize("moment", [
     "9999-12-31T23:59:59Z", "9999-12-31T23:59:59-23:59", "0001-01-01T00:00:00Z", "0001-01-01T00:00:00+23:59",
 ])
-async def test_a_calendar_ends_where_time_does(served: Served, zone: str, moment: str) -> None:
+@IN_ONE_LOOP
+async def test_a_calendar_ends_where_time_does(shared: Served, zone: str, moment: str) -> None:
     task = {"title": "t", "prompt": "p", "cron": "0 9 * * *", "timezone": zone, "expires_at": None}
-    async with served.http.post(served.url("/api/scheduled-tasks"), json=task) as response:
+    async with shared.http.post(shared.url("/api/scheduled-tasks"), json=task) as response:
         assert response.status == 201, await response.text()
-    async with served.http.get(served.url(f"/api/scheduled-tasks/calendar?from={quote(moment)}")) as response:
+    async with shared.http.get(shared.url(f"/api/scheduled-tasks/calendar?from={quote(moment)}")) as response:
         assert response.status in (200, 400), await response.text()
-    async with served.http.post(
-        served.url("/api/scheduled-tasks"), json={**task, "enabled": False, "expires_at": moment},
+    async with shared.http.post(
+        shared.url("/api/scheduled-tasks"), json={**task, "enabled": False, "expires_at": moment},
     ) as response:
         assert response.status in (201, 400), await response.text()
 
 
-async def test_a_task_is_changed_by_a_client_that_says_it_is_not_anonymous(served: Served) -> None:
-    at, task = served.url("/api/scheduled-tasks"), {"title": "t", "prompt": "p", "cron": "0 9 * * *"}
-    async with served.http.post(at, json=task) as response:
+@IN_ONE_LOOP
+async def test_a_task_is_changed_by_a_client_that_says_it_is_not_anonymous(shared: Served) -> None:
+    at, task = shared.url("/api/scheduled-tasks"), {"title": "t", "prompt": "p", "cron": "0 9 * * *"}
+    async with shared.http.post(at, json=task) as response:
         made = await response.json()
-    async with served.http.patch(f"{at}/{made['id']}", json={"title": "u", "anonymous": False}) as response:
+    async with shared.http.patch(f"{at}/{made['id']}", json={"title": "u", "anonymous": False}) as response:
         assert (response.status, (await response.json())["title"]) == (200, "u")
 
 
-async def test_the_owner_that_a_memory_tells_of_can_be_changed(served: Served) -> None:
-    at = served.url("/api/memories")
-    async with served.http.post(at, json={"content": "c"}) as response:
+@IN_ONE_LOOP
+async def test_the_owner_that_a_memory_tells_of_can_be_changed(shared: Served) -> None:
+    at = shared.url("/api/memories")
+    async with shared.http.post(at, json={"content": "c"}) as response:
         made = await response.json()
-    async with served.http.put(f"{at}/{made['id']}", json={"owner": "somebody"}) as response:
+    async with shared.http.put(f"{at}/{made['id']}", json={"owner": "somebody"}) as response:
         assert (response.status, (await response.json())["owner"]) == (200, "somebody")
 
 
@@ -136,9 +151,10 @@ async def polling(served: Served) -> str:
 @pytest.mark.parametrize("body", [
     b"\x1e", b"4", b"4\x1e", b"d=", b"x", b"7", b"9", b"\xff", b"6", b"2probe", b"\x1e".join([b"4"] * 40), b"b!!", b"0",
 ])
-async def test_nonsense_of_a_client_that_polls_is_refused_without_a_traceback(served: Served, body: bytes) -> None:
+@IN_ONE_LOOP
+async def test_nonsense_of_a_client_that_polls_is_refused_without_a_traceback(shared: Served, body: bytes) -> None:
     with capture_logs() as journal:
-        async with served.http.post(await polling(served), data=body) as response:
+        async with shared.http.post(await polling(shared), data=body) as response:
             assert response.status in (200, 400)
     assert not [entry for entry in journal if entry["log_level"] == "error" or "exc_info" in entry]
 
@@ -147,9 +163,10 @@ async def test_nonsense_of_a_client_that_polls_is_refused_without_a_traceback(se
     "", "4", "7", "9", "6", "b!!", '42["connect"]', '42["connect",{},{"token":"x"}]', '42["disconnect"]', '42["*",1]',
     '42[{}]', '42[[]]', "42[null]", '42{"0":1}', '451-["a",{"_placeholder":true,"num":0}]', "44", "49", "²",
 ])
-async def test_nonsense_on_a_socket_of_socketio_costs_no_traceback(served: Served, packet: str) -> None:
+@IN_ONE_LOOP
+async def test_nonsense_on_a_socket_of_socketio_costs_no_traceback(shared: Served, packet: str) -> None:
     with capture_logs() as journal:
-        async with served.http.ws_connect(served.url("/socket.io/?EIO=4&transport=websocket")) as ws:
+        async with shared.http.ws_connect(shared.url("/socket.io/?EIO=4&transport=websocket")) as ws:
             await ws.send_str("40")
             await ws.receive()
             await ws.receive()
@@ -162,9 +179,10 @@ async def test_nonsense_on_a_socket_of_socketio_costs_no_traceback(served: Serve
 
 @pytest.mark.parametrize("path", ["/api/v1/ws/chat", "/socket.io/?EIO=4&transport=websocket"])
 @pytest.mark.parametrize("header", ["Upgrade: websocket", "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA=="])
-async def test_a_handshake_that_is_not_ascii_is_refused(served: Served, path: str, header: str) -> None:
-    reader, writer = await asyncio.open_connection("127.0.0.1", served.port)
-    head = (f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{served.port}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+@IN_ONE_LOOP
+async def test_a_handshake_that_is_not_ascii_is_refused(shared: Served, path: str, header: str) -> None:
+    reader, writer = await asyncio.open_connection("127.0.0.1", shared.port)
+    head = (f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{shared.port}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
             "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n").encode()
     writer.write(head.replace(header.encode(), header.encode() + b"\x98\xff"))
     assert (await reader.read(200))[9:12] == b"400"

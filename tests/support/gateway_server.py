@@ -35,6 +35,7 @@ def simulation() -> SimulatedLoop:
     return loop
 
 
+DUMPER = yaml.CSafeDumper if yaml.__with_libyaml__ else yaml.SafeDumper
 PLAIN: dict[str, Any] = {"dialects": {"aap": {}, "cas": {}}, "agents": {"demo": {"backend": "demo"}}}
 
 
@@ -79,7 +80,8 @@ async def serving(
 
 
 def write_settings(folder: Path, **settings: Any) -> None:
-    (folder / "config.yaml").write_text(yaml.safe_dump({**PLAIN, "data": str(folder / "data"), **settings}))
+    text = yaml.dump({**PLAIN, "data": str(folder / "data"), **settings}, Dumper=DUMPER)
+    (folder / "config.yaml").write_text(text)
 
 
 @asynccontextmanager
