@@ -49,8 +49,11 @@ class Watch:
         examination.cancel()
         absence.cancel()
         await asyncio.wait({examination, absence})
+        if absence in done:
+            asyncio.get_running_loop().set_exception_handler(_ignore)
+            return absence.result()
         try:
-            return examination.result() if absence not in done else absence.result()
+            return examination.result()
         except Absent:
             return None
 
@@ -74,3 +77,7 @@ class Watch:
     async def _hindrance(self) -> str | None:
         """Why the server cannot be examined yet; empty while connections are refused, as that was said already."""
         return await self._absence() if await self._refusal() is None else ""
+
+
+def _ignore(loop: asyncio.AbstractEventLoop, context: dict[str, object]) -> None:
+    """What the cases of an examination that was dropped still run into; the loop ends with them."""

@@ -88,22 +88,29 @@ def test_there_is_a_report_each_time_the_server_is_back() -> None:
     assert moon.said == [GONE, "the server is back"] * 2
 
 
-def test_an_examination_that_the_server_left_is_not_reported_but_made_again() -> None:
+def test_an_examination_that_the_server_left_is_not_reported_but_made_again(caplog: pytest.LogCaptureFixture) -> None:
     moon = Moon("+-+")
     ends = []
 
+    async def case() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ends.append("case")
+            raise OSError("refused")
+
     async def long_examination() -> Report:
         moon.examinations += 1
-        try:
-            await asyncio.Event().wait() if moon.examinations == 1 else None
-        finally:
-            ends.append(moon.examinations)
+        if moon.examinations == 1:
+            await asyncio.wait({asyncio.create_task(case())})
+        ends.append("examination")
         return REPORT
 
     watched = Watch(moon.refusal, moon.absence, long_examination, moon.said.append, moon.sleep)
     assert next(watched.reports()) is REPORT
-    assert ends == [1, 2]
+    assert ends == ["case", "examination"]
     assert moon.said == [GONE, "the server is back"]
+    assert caplog.records == [], "what the dropped cases ran into is told to nobody"
 
 
 def test_a_server_that_is_absent_when_it_is_examined_is_waited_for() -> None:
