@@ -55,6 +55,9 @@ def conform(
     allow_destructive: Annotated[
         bool, typer.Option("--allow-destructive", help="Also ask what may change more than the suite has made.")
     ] = False,
+    budget: Annotated[
+        str | None, typer.Option(help="What may be spent: turns=200,seconds=600, or one of them; the rest is left out.")
+    ] = None,
     requirements: Annotated[str | None, typer.Option(help="The frozen set to judge by, such as 2026-11.")] = None,
     print_profile: Annotated[
         bool, typer.Option("--print-profile", help="Print the profile of the demo agent, to edit; examine nothing.")
@@ -76,6 +79,7 @@ def conform(
     """The function behind the command; see EXAMPLE for what it says of itself."""
     from conformance.kit.advice import advice
     from conformance.kit.baseline import read_baseline
+    from conformance.kit.budget import parse_budget
     from conformance.kit.documents import DocumentError
     from conformance.kit.freeze import chosen_set
     from conformance.kit.reports import parse_destination
@@ -99,6 +103,7 @@ def conform(
         wanted = choose(frozen.requirements(suite.catalogue), only or [], level)
         known = read_baseline(baseline, suite) if baseline else None
         destinations = [parse_destination(text, dialect) for text in report or []]
+        purse = parse_budget(budget) if budget is not None else None
     except (DocumentError, ValueError) as error:
         raise _unusable(str(error)) from None
     conclusion = Conclusion(frozen.version, known, destinations, transcripts)
@@ -106,7 +111,7 @@ def conform(
         raise conclusion.leave(_judged(suite, wanted, transcript, url, key))
     if url is None:
         raise _unusable(f"say where the server is: dragoman conform {dialect} URL; or --transcript FILE")
-    target = Target(url, key, timeout, allow_destructive)
+    target = Target(url, key, timeout, allow_destructive, budget=purse)
     if watch:
         raise _watched(suite, settings, wanted, target, conclusion)
     found = _examined(suite, settings, wanted, target)

@@ -1,5 +1,6 @@
 """AAP, the Agent Application Protocol (version 3): its requirements, its cases and its default profile."""
 
+import re
 from pathlib import Path
 
 from conformance.kit.suite import Probe, Suite
@@ -26,4 +27,5 @@ def suite() -> Suite:
             Probe("/sessions", lambda reply: reply.has("sessions")),
         ),
         usual_path="/aap",
+        turn=re.compile(r"\APOST \S*/turns\b"),
     )

@@ -1,5 +1,6 @@
 """Blade, chat over Socket.IO and REST: its requirements, its cases and its default profile."""
 
+import re
 from pathlib import Path
 
 from conformance.kit.suite import Probe, Suite
@@ -52,4 +53,5 @@ def suite() -> Suite:
         ),
         own_path="/api",
         usual_path="/api",
+        turn=re.compile(r'"chat:send"|\APOST \S*/(chat|start)(\s|\Z)'),
     )

@@ -1,5 +1,6 @@
 """CAS, the session and event API of Qoder Cloud Agents: its requirements, its cases and its default profile."""
 
+import re
 from pathlib import Path
 
 from conformance.kit.http import Reply
@@ -45,6 +46,7 @@ def suite() -> Suite:
         opening=opening,
         probes=tuple(Probe(path, _is_list) for path in ("/models", "/sessions", "/agents")),
         usual_path="/api/v1/cloud",
+        turn=re.compile(r'\APOST \S*/events\b[^\0]*"user\.'),
     )
 
 

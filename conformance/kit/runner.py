@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pydantic import BaseModel
 from yarl import URL
 
+from conformance.kit.budget import most_telling_first
 from conformance.kit.case import Case
 from conformance.kit.expect import Failed, NotTestable, Unanswered
 from conformance.kit.requirement import Requirement
@@ -51,6 +52,8 @@ class Runner:
         self._places = asyncio.Semaphore(at_once)
         self._patience = Patience()
         self._waits = Waits()
+        self._transcripts: list[Transcript] = []
+        self._begun = 0.0
         self._marks: dict[str, str] = {}
         self._returned: list[str] = []
 
@@ -58,7 +61,10 @@ class Runner:
         """Decide these requirements; the watcher is told of every case as it ends."""
         wanted = {item.id for item in requirements}
         cases = [case for case in self._suite.cases if wanted.intersection(case.requirements)]
+        if self._target.budget is not None:
+            cases = most_telling_first(cases, requirements)
         started, clock = datetime.now(UTC), asyncio.get_running_loop().time()
+        self._begun = clock
         results = tuple(await asyncio.gather(*(self._put(case, watcher) for case in cases)))
         results = self._covered(results)
         return Report(
@@ -82,6 +88,7 @@ class Runner:
         """The case in a task of its own, so that whatever it raises, and however long it takes, is an answer."""
         clock = asyncio.get_running_loop().time
         transcript = Transcript(self._redactor(), clock)
+        self._transcripts.append(transcript)
         limit = self._target.timeout * ANSWERS_PER_CASE
         start = clock()
         task = asyncio.create_task(self._attempt(case, transcript, limit))
@@ -121,7 +128,10 @@ class Runner:
             return f"not asked: it {case.destructive}; --allow-destructive allows it"
         if self._patience.is_lost:
             return f"not asked: the server left {GIVE_UP_AFTER} cases in a row without an answer"
-        return None
+        if self._target.budget is None:
+            return None
+        turns = sum(transcript.count(self._suite.turn) for transcript in self._transcripts)
+        return self._target.budget.spent(turns, asyncio.get_running_loop().time() - self._begun)
 
 
 async def obstacle(url: str, within: float) -> str | None:

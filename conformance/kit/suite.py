@@ -1,5 +1,6 @@
 """Suites: a dialect's catalogue and cases together, found by the dialect's name."""
 
+import re
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ import aiohttp
 from pydantic import BaseModel
 
 import conformance
+from conformance.kit.budget import Budget
 from conformance.kit.case import Case
 from conformance.kit.documents import read_document
 from conformance.kit.http import HttpClient, Reply
@@ -36,6 +38,8 @@ class Target:
     """Whether nobody minds what is left on it: then nothing is cleared away."""
     moved: tuple[str, str] | None = None
     """The dialect's own path and where the server has it instead."""
+    budget: Budget | None = None
+    """What the examination may spend."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +70,8 @@ class Suite:
     """What the protocol itself has before its paths, where others stand beside it."""
     usual_path: str = ""
     """Where Dragoman has the dialect."""
+    turn: re.Pattern[str] = re.compile(r"\A(POST|WebSocket) ")
+    """What is sent to let the agent work; every POST, unless the dialect says it more closely."""
 
     def read_profile(self, path: Path | None = None) -> BaseModel:
         """The profile at the path, or the one that comes with the dialect."""

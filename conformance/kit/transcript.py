@@ -1,5 +1,6 @@
 """The wire transcript: everything sent and received in one case, with its time, without its secrets."""
 
+import re
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -57,6 +58,10 @@ class Transcript:
     def has_answer(self) -> bool:
         """Whether anything came back."""
         return any(entry.mark == "<" for entry in self.entries)
+
+    def count(self, pattern: re.Pattern[str]) -> int:
+        """How many of the things that were sent match."""
+        return sum(entry.mark == ">" and pattern.search(entry.text) is not None for entry in self.entries)
 
     @property
     def last_answer(self) -> str:

@@ -27,6 +27,7 @@ class Verdict(StrEnum):
 
 
 EXIT_CODES = {Verdict.CONFORMS: 0, Verdict.FAILS: 1, Verdict.INCOMPLETE: 3}
+LEFT_OUT = "left out: budget"
 GRAVITY = (Outcome.FAILED, Outcome.NOT_TESTABLE, Outcome.PASSED)
 
 
@@ -131,6 +132,12 @@ class Report:
     def left(self) -> tuple[str, ...]:
         """What the examination has made on the server and could not delete."""
         return tuple(dict.fromkeys(path for result in self.results for path in result.left))
+
+    @property
+    def left_out(self) -> tuple[Finding, ...]:
+        """The requirements that were not decided because the budget was spent."""
+        undecided = self.of(Outcome.NOT_TESTABLE)
+        return tuple(item for item in undecided if any(it.remark.startswith(LEFT_OUT) for it in item.grave))
 
     def judged_by(self, version: str) -> "Report":
         """The same report, naming the set of requirements."""

@@ -1,5 +1,6 @@
 """ZenFlux, req/res/event frames over WebSocket and REST with SSE: its requirements, cases and default profile."""
 
+import re
 from pathlib import Path
 
 from conformance.kit.suite import Probe, Suite
@@ -60,4 +61,5 @@ def suite() -> Suite:
         ),
         own_path="/api/v1",
         usual_path="/api/v1",
+        turn=re.compile(r'\APOST \S*/chat(\s|\Z)|"method":"chat\.send"'),
     )

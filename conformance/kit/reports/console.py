@@ -10,7 +10,7 @@ from rich.text import Text
 
 from conformance.kit.reports.comparison import Comparison
 from conformance.kit.reports.parts import left_behind
-from conformance.kit.verdict import CaseResult, Finding, Outcome, Report, Verdict
+from conformance.kit.verdict import LEFT_OUT, CaseResult, Finding, Outcome, Report, Verdict
 
 STYLES = {
     Outcome.PASSED: "green",
@@ -49,6 +49,8 @@ def conclude(console: Console, report: Report) -> None:
     _tell_baseline(console, report)
     if report.left:
         _line(console, left_behind(report))
+    if report.left_out:
+        _line(console, f"{len(report.left_out)} requirements were {LEFT_OUT}")
     tell_verdict(console, report)
 
 
