@@ -4,15 +4,21 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from unittest.mock import patch
 from weakref import WeakKeyDictionary
 
 import gateway.model as m
 from gateway.app import Gateway
+from gateway.backends.demo import simple_directives
 from tests.support.dialect_tables import DIALECTS
 from tests.support.gateway_server import Served, serving, until
 
 PLACES: WeakKeyDictionary[Gateway, dict[str, tuple[str, str]]] = WeakKeyDictionary()
 """Where in a gateway something was said: the session, and the turn."""
+
+
+REFERENCES = {m.AnnotationTopic.MEMORY_REFS: [{"id": "7", "title": "A memory", "content": "Likes tea."}]}
+"""What `/annotate` says of memories here, as an agent with memories of its own would."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +80,7 @@ async def gateway_chain(folder: Path, dialect: str) -> AsyncIterator[GatewayChai
     """The first gateway is heard by the second in this dialect; the second serves all."""
     dialects: dict[str, dict[str, object]] = {name: {} for name in DIALECTS}
     async with AsyncExitStack() as stack:
+        stack.enter_context(patch.dict(simple_directives.ANNOTATIONS, REFERENCES))
         for name in ("first", "second"):
             (folder / name).mkdir()
         common = {"dialects": dialects, "log": "memory"}
