@@ -8,13 +8,12 @@ import re
 import signal
 import socket
 from collections.abc import Callable, Iterator
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 import structlog
-from aiohttp import web_app, web_urldispatcher
+from aiohttp import web_app
 from hypothesis import HealthCheck, settings
 
 from gateway import composition
@@ -70,14 +69,6 @@ def tables_read_once() -> Iterator[None]:
     """A table cannot change, so all the gateways of a run share those that come with it."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(composition, "load_table", load_once)
-        yield
-
-
-@pytest.fixture(autouse=True, scope="session")
-def paths_quoted_once() -> Iterator[None]:
-    """Every gateway has the same few hundred paths."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(web_urldispatcher, "_requote_path", lru_cache(4096)(web_urldispatcher._requote_path))
         yield
 
 

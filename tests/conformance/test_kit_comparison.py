@@ -23,6 +23,12 @@ P, F, N = Outcome.PASSED, Outcome.FAILED, Outcome.NOT_TESTABLE
 Examine = Callable[..., Awaitable[Report]]
 
 
+def shown_in_the_docs() -> str:
+    """What docs/conformance.md says that a comparison prints."""
+    page = (Path(__file__).parents[2] / "docs" / "conformance.md").read_text()
+    return page.partition("$ dragoman conform --diff yesterday.json today.json\n")[2].partition("```")[0]
+
+
 def finding(name: str, outcome: Outcome, level: str = "must") -> Finding:
     told = {"expected": "cheese", "seen": "rock\nand dust"} if outcome is F else {"reason": "no rocket"}
     case = CaseResult(f"moon.{name}", "A case.", (name,), outcome, 0.1, "", **told)
@@ -117,6 +123,7 @@ async def test_the_reports_of_two_examinations_are_compared(examine: Examine, tm
     assert worse.exit_code == 1, worse.output
     assert "worse: 1\n  AAP-META-01 (must): passed, then failed\n" in worse.output
     assert f"then {wrong.url}\n" in worse.output and "verdict: conforms, then fails" in worse.output
+    assert shown_in_the_docs() in worse.output
     better = run("aap", "--diff", bad, good)
     assert better.exit_code == 0 and "better: 1\n" in better.output
     same = run("--diff", bad, bad)
