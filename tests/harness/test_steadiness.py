@@ -9,6 +9,7 @@ import pytest
 
 from tests.prove.steadiness import __main__ as steadiness
 from tests.prove.steadiness.__main__ import Tree, busy, installed, order, version_of
+from tests.prove.steadiness.kept_rows import KeptRows
 
 ROOT = Path(__file__).parents[2]
 GREEN = "venv:\n\ntest:\n\t@echo '12,345 tests passed'; echo '3 min 05 s, 5 min 07 s of CPU (all)'\n"
@@ -18,7 +19,8 @@ VERSION = "{}.{}".format(*sys.version_info)
 
 def repository(folder: Path, makefile: str) -> Path:
     (folder / "Makefile").write_text(makefile)
-    for words in (["init"], ["add", "Makefile"], ["-c", "user.name=x", "-c", "user.email=x@x", "commit", "-m", "x"]):
+    (folder / ".gitignore").write_text(".prove\n")
+    for words in (["init"], ["add", "."], ["-c", "user.name=x", "-c", "user.email=x@x", "commit", "-m", "x"]):
         subprocess.run(["git", *words], cwd=folder, check=True, capture_output=True)
     return folder
 
@@ -41,9 +43,9 @@ def test_loaded_runs_may_share_the_machine(tmp_path: Path, capsys: pytest.Captur
         (tmp_path / name).mkdir()
         (tmp_path / name / "Makefile").write_text(f"test:\n\t@{meet}\n")
     trees = [Tree(tmp_path / name, sys.executable, name) for name in "ab"]
-    runs = steadiness.Steadiness(trees, tmp_path)
+    runs = steadiness.Steadiness(trees, tmp_path, KeptRows(tmp_path, "x"))
     assert runs.run(order(trees, 2, 2, 0, at_once=2), float("inf"))
-    assert [(row.python, row.beside) for row in runs.rows] == [("a", 1), ("b", 1)]
+    assert [(row.python, row.beside) for row in runs.kept.rows] == [("a", 1), ("b", 1)]
     assert "run 2 of 2: green" in capsys.readouterr().out
 
 
@@ -67,6 +69,43 @@ def test_the_time_that_is_over_is_no_success(tmp_path: Path, capsys: pytest.Capt
     root = repository(tmp_path, GREEN)
     assert steadiness.main(["--here", "--minutes", "0", "--python", sys.executable], root) == 1
     assert "stopped after 0 of 20 runs" in capsys.readouterr().out
+
+
+def test_a_later_invocation_goes_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    root = repository(tmp_path, GREEN)
+    given = ["--here", "--busy", "1", "--python", sys.executable]
+    assert steadiness.main([*given, "--runs", "1", "--loaded", "1"], root) == 0
+    assert steadiness.main([*given, "--runs", "3", "--loaded", "1", "--minutes", "0", "--resume"], root) == 1
+    assert "stopped after 1 of 3 runs" in capsys.readouterr().out
+    assert steadiness.main([*given, "--runs", "3", "--loaded", "1", "--resume"], root) == 0
+    printed = capsys.readouterr().out
+    assert "run 1 of 3" not in printed and "run 3 of 3: green" in printed
+    assert [line[:15] for line in printed.splitlines()[-3:]] == [
+        f"| 1 | {VERSION} | 1 ", f"| 2 | {VERSION} | 0 ", f"| 3 | {VERSION} | 0 "]
+    assert steadiness.main([*given, "--runs", "1", "--loaded", "0"], root) == 0
+    assert capsys.readouterr().out.splitlines()[-1].startswith("| 1 |")
+
+
+def test_runs_of_another_commit_do_not_count(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    root = repository(tmp_path, GREEN)
+    given = ["--here", "--runs", "1", "--python", sys.executable]
+    assert steadiness.main(given, root) == 0
+    (root / "new").touch()
+    assert steadiness.main(given, root) == 0
+    with pytest.raises(SystemExit):
+        steadiness.main([*given, "--resume"], root)
+    assert "differs from HEAD" in capsys.readouterr().err
+    repository(root, GREEN)
+    assert steadiness.main([*given, "--resume"], root) == 0
+    assert "run 1 of 1: green" in capsys.readouterr().out
+
+
+def test_a_red_run_stays_red(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    root = repository(tmp_path, "venv:\n\ntest:\n\t@exit 1\n")
+    given = ["--here", "--runs", "2", "--loaded", "0", "--python", sys.executable]
+    assert steadiness.main(given, root) == 1
+    assert steadiness.main([*given, "--resume"], root) == 1
+    assert "run 2" not in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("given", [

@@ -2,7 +2,8 @@
 
 Every interpreter has a fresh clone of HEAD with an environment of its own, and the runs take turns over interpreters
 and load. With --at-once, so many runs share the busy machine. The first run that is not green ends it: exit code 1,
-and its output is kept in .prove/steadiness.
+and its output is kept in .prove/steadiness. So are the rows of the table, for each commit: what --minutes or Ctrl-C cut
+short, --resume goes on with, and prints one table of all.
 """
 
 import argparse
@@ -22,6 +23,7 @@ from pathlib import Path
 from shutil import which
 from tempfile import TemporaryDirectory
 
+from tests.prove.steadiness.kept_rows import Checkout, KeptRows, Row
 from tests.support.child_commands import ChildCommand
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -31,23 +33,6 @@ TAIL = 60
 HANG = 4 * 3600.0
 SPIN = "import os, sys\nwhile os.getppid() == int(sys.argv[1]): sum(range(100_000))"
 """Keeps a core busy for as long as its parent is there."""
-
-
-@dataclass(frozen=True)
-class Row:
-    """One run, as the table tells it."""
-
-    python: str
-    busy: int
-    beside: int
-    is_green: bool
-    tests: str
-    seconds: float
-    cpu: str
-
-    @property
-    def result(self) -> str:
-        return "green" if self.is_green else "RED"
 
 
 @dataclass(frozen=True)
@@ -97,18 +82,17 @@ def busy(count: int) -> Iterator[None]:
             spinner.wait()
 
 
-def cloned(source: Path, folder: Path) -> Path:
+def clone(source: Path, folder: Path) -> None:
     subprocess.run(["git", "clone", "--quiet", str(source), str(folder)], check=True)
-    return folder
 
 
 class Steadiness:
     """Runs of `make test` in a row, and the table of them."""
 
-    def __init__(self, trees: Sequence[Tree], logs: Path) -> None:
+    def __init__(self, trees: Sequence[Tree], logs: Path, kept: KeptRows) -> None:
         self.trees = trees
         self.logs = logs
-        self.rows: list[Row] = []
+        self.kept = kept
 
     def prepare(self) -> bool:
         """Make the environment of every tree; what is downloaded is not part of any run."""
@@ -120,12 +104,12 @@ class Steadiness:
 
     def run(self, batches: Sequence[Batch], until: float) -> bool:
         """Whether all runs were green."""
-        runs = sum(len(trees) for trees, _ in batches)
+        runs = len(self.kept.rows) + sum(len(trees) for trees, _ in batches)
         for trees, load in batches:
+            first = len(self.kept.rows) + 1
             if time.monotonic() > until:
-                print(f"stopped after {len(self.rows)} of {runs} runs: the time is over", flush=True)
+                print(f"stopped after {first - 1} of {runs} runs: the time is over (--resume goes on)", flush=True)
                 return False
-            first = len(self.rows) + 1
             numbers = range(first, first + len(trees))
             for number, tree in zip(numbers, trees, strict=True):
                 print(f"run {number} of {runs}: Python {tree.version}, {load} busy processes", flush=True)
@@ -133,8 +117,8 @@ class Steadiness:
                 rows = list(pool.map(partial(self._row, load, len(trees) - 1), numbers, trees))
             for number, row in zip(numbers, rows, strict=True):
                 print(f"run {number} of {runs}: {row.result} in {row.seconds:.0f} s", flush=True)
-            self.rows += rows
-            if not all(row.is_green for row in rows):
+            self.kept.add(rows)
+            if not self.kept.is_green:
                 return False
         return True
 
@@ -156,13 +140,6 @@ class Steadiness:
             print(f"--- the last lines of {log}", *lines[-TAIL:], "---", sep="\n", flush=True)
         return ended.code == 0, ended.seconds
 
-    def table(self) -> str:
-        head = ("| run | python | busy processes | other runs beside it | result | tests passed | seconds | CPU |\n"
-                + "|---" * 8 + "|")
-        rows = [f"| {number} | {row.python} | {row.busy} | {row.beside} | {row.result} "
-                f"| {row.tests} | {row.seconds:.0f} | {row.cpu} |" for number, row in enumerate(self.rows, 1)]
-        return "\n".join([head, *rows])
-
 
 def order(trees: Sequence[Tree], runs: int, loaded: int, spinners: int, at_once: int = 1) -> list[Batch]:
     """Batches of runs: every tree quiet and busy by turns; quiet runs are alone, loaded ones so many at once."""
@@ -170,6 +147,20 @@ def order(trees: Sequence[Tree], runs: int, loaded: int, spinners: int, at_once:
     beside = list(islice(cycle(trees), loaded))
     busy_batches: list[Batch] = [(beside[start:start + at_once], spinners) for start in range(0, loaded, at_once)]
     return [batch for pair in zip_longest(quiet, busy_batches) for batch in pair if batch is not None]
+
+
+def left_over(batches: Sequence[Batch], kept: KeptRows) -> list[Batch]:
+    """The batches without the runs that there were already."""
+    made, rest = kept.counts(), []
+    for trees, load in batches:
+        missing = []
+        for tree in trees:
+            if made[tree.version, load] > 0:
+                made[tree.version, load] -= 1
+            else:
+                missing.append(tree)
+        rest += [(missing, load)] if missing else []
+    return rest
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -183,6 +174,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--at-once", type=int, default=1, help="how many loaded runs share the machine (default: 1)")
     parser.add_argument("--python", nargs="+", metavar="PYTHON", help="interpreters (default: 3.11 to 3.14, if found)")
     parser.add_argument("--here", action="store_true", help="in the working tree, not in clones of HEAD")
+    parser.add_argument("--resume", action="store_true", help="go on with the runs of earlier invocations on HEAD")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="begin no run after that")
     return parser
 
@@ -199,17 +191,28 @@ def main(arguments: Sequence[str] | None = None, root: Path = ROOT) -> int:
     if not 1 <= given.at_once <= (1 if given.here else len(pythons)):
         parser.error("--at-once: not more than there are interpreters; with --here, 1")
     until = time.monotonic() + 60 * given.minutes
+    checkout = Checkout.of(root)
+    if given.here and given.resume and checkout.is_changed:
+        parser.error("--resume --here: the working tree differs from HEAD, and so from what the earlier runs tested")
     logs = root / LOGS
     logs.mkdir(parents=True, exist_ok=True)
+    kept = KeptRows(logs, checkout.name if given.here else checkout.commit)
+    if given.resume:
+        kept.read()
+    else:
+        kept.begin_anew()
     with TemporaryDirectory(prefix="steadiness-") as temporary:
-        if not given.here and subprocess.run(["git", "status", "--porcelain"], cwd=root, capture_output=True).stdout:
+        if not given.here and checkout.is_changed:
             print("what is not committed is not part of the clones (--here runs the working tree)", flush=True)
-        trees = [Tree(root if given.here else cloned(root, Path(temporary) / str(version)), python, str(version))
+        trees = [Tree(root if given.here else Path(temporary) / str(version), python, str(version))
                  for python, version in pythons.items()]
-        steadiness = Steadiness(trees, logs)
-        is_green = steadiness.prepare() and steadiness.run(
-            order(trees, given.runs, loaded, given.busy, given.at_once), until)
-    print(f"\n{steadiness.table()}")
+        batches = left_over(order(trees, given.runs, loaded, given.busy, given.at_once), kept)
+        needed = [tree for tree in trees if any(tree in batch for batch, _ in batches)]
+        for tree in needed if kept.is_green and not given.here else []:
+            clone(root, tree.folder)
+        steadiness = Steadiness(needed, logs, kept)
+        is_green = kept.is_green and steadiness.prepare() and steadiness.run(batches, until)
+    print(f"\n{kept.table()}")
     return 0 if is_green else 1
 
 
