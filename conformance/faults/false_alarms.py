@@ -26,7 +26,7 @@ from conformance.kit.documents import DocumentError
 from conformance.kit.requirement import Level
 from conformance.kit.runner import AT_ONCE, Runner
 from conformance.kit.suite import Suite, Target, load_suite
-from conformance.kit.verdict import Outcome, Report
+from conformance.kit.verdict import Report
 
 USAGE_ERROR = 2
 
@@ -106,7 +106,7 @@ def round_of(name: str, report: Report, with_shoulds: bool = True) -> Round:
     alarms = [
         f"{result.name} ({', '.join(result.requirements)}): {result.outcome}: {result.remark}"
         for result in report.results
-        if result.outcome is not Outcome.PASSED and (with_shoulds or any(is_must[item] for item in result.requirements))
+        if not result.is_clean and (with_shoulds or any(is_must[item] for item in result.requirements))
     ]
     return Round(name, tuple(alarms), report.seconds)
 

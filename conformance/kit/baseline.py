@@ -59,6 +59,9 @@ class Baseline:
         """The report with its standing: what was known, what passes after all, what has expired."""
         day = today or datetime.now(UTC).date()
         known = {item.requirement.id: self._reason(item) for item in report.findings if self._knows(item)}
+        for item in report.blocked:
+            if all(name in known for name in item.because):
+                known.setdefault(item.requirement.id, f"not testable because {item.because[0]} failed, which is known")
         return report.compared(Standing(known, tuple(self._complaints(report, day))))
 
     def _knows(self, finding: Finding) -> bool:

@@ -15,12 +15,17 @@ TOO_QUICK = "the turn was over before it could be caught running; a slower promp
 
 
 class Failed(Exception):
-    """The server did not do what the requirement asks."""
+    """The server did not do what a requirement asks: the owner's, or, without an owner, those of the case."""
 
-    def __init__(self, expected: str, seen: str) -> None:
+    def __init__(self, expected: str, seen: str, owner: str | None = None) -> None:
         self.expected = expected
         self.seen = seen
+        self.owner = owner
         super().__init__(f"expected {expected}; seen: {seen}")
+
+    def again(self) -> "Failed":
+        """The same failure for another case, which may find another owner for it."""
+        return type(self)(self.expected, self.seen, self.owner)
 
 
 class Unanswered(Failed):
@@ -40,14 +45,24 @@ def show(value: Any) -> str:
     return text if len(text) <= LONGEST else f"{text[:LONGEST]} … ({len(text) - LONGEST} more characters)"
 
 
-def fail(expected: str, seen: Any) -> NoReturn:
-    raise Failed(expected, show(seen) or "nothing")
+def fail(expected: str, seen: Any, owner: str | None = None) -> NoReturn:
+    raise Failed(expected, show(seen) or "nothing", owner)
 
 
-def that(holds: bool, expected: str, seen: Any) -> None:
+def that(holds: bool, expected: str, seen: Any, owner: str | None = None) -> None:
     """The general expectation: `holds`, or fail with both sides."""
     if not holds:
-        fail(expected, seen)
+        fail(expected, seen, owner)
+
+
+@contextmanager
+def owned(owner: str) -> Iterator[None]:
+    """Whatever fails in here, and has no owner yet, breaks the sentence of this requirement."""
+    try:
+        yield
+    except Failed as failure:
+        failure.owner = failure.owner or owner
+        raise
 
 
 def equal(what: str, expected: Any, seen: Any) -> None:
@@ -121,10 +136,15 @@ async def while_it_runs(is_over: Callable[[], Awaitable[bool]]) -> AsyncIterator
 
 @contextmanager
 def preparing(what: str) -> Iterator[None]:
-    """Failing to set the scene is not failing the requirement: the case cannot be put. Silence stays a failure."""
+    """Failing to set the scene is not failing the requirement: the case cannot be put.
+
+    Silence stays a failure, and so does what has an owner: the case is not testable because of it.
+    """
     try:
         yield
     except Unanswered:
         raise
     except Failed as failure:
+        if failure.owner is not None:
+            raise
         raise NotTestable(f"could not prepare {what}: {failure}") from failure

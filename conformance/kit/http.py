@@ -5,6 +5,7 @@ import io
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from types import EllipsisType
 from typing import Any
 
@@ -12,7 +13,9 @@ import aiohttp
 import orjson
 
 from conformance.kit import expect
+from conformance.kit.departures import Departures
 from conformance.kit.expect import Failed, Unanswered
+from conformance.kit.observations import Observations
 from conformance.kit.sse import ServerEvent, SseParser
 from conformance.kit.transcript import Incoming, Transcript
 from conformance.kit.waits import Wait, Waits, route
@@ -162,6 +165,18 @@ class HttpClient:
     """A path of the protocol, and where the server has it instead."""
     waits: Waits = field(default_factory=Waits)
     """What was waited for in vain before, also in other cases."""
+    shared: Observations | None = None
+
+    @property
+    def observations(self) -> Observations:
+        """What was brought about once, for several cases; only an examination has it."""
+        assert self.shared is not None, "this client belongs to no examination"
+        return self.shared
+
+    @cached_property
+    def departures(self) -> Departures:
+        """What was seen of requirements other than those the case is about."""
+        return self.shared.departures if self.shared is not None else Departures(self.transcript)
 
     def placed(self, path: str) -> str:
         """Where this server has a path of the protocol."""

@@ -2,21 +2,26 @@
 
 import asyncio
 from collections.abc import Callable, Collection, Iterable
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from typing import Any
 
 from pydantic import BaseModel
 from yarl import URL
 
+from conformance.kit.attribution import Ending, attributed
 from conformance.kit.budget import most_telling_first
 from conformance.kit.case import Case
-from conformance.kit.expect import Failed, NotTestable, Unanswered
+from conformance.kit.departures import Departures
+from conformance.kit.expect import Failed, Unanswered
+from conformance.kit.observations import ObservationRun, Observations
 from conformance.kit.requirement import Requirement
 from conformance.kit.secrets import Redactor
 from conformance.kit.suite import Suite, Target
 from conformance.kit.transcript import Transcript
 from conformance.kit.unreadable import reading
-from conformance.kit.verdict import CaseResult, Finding, Outcome, Report
+from conformance.kit.verdict import CaseResult, Outcome, Report, find
 from conformance.kit.waits import Waits
 
 AT_ONCE = 4
@@ -38,7 +43,7 @@ class Patience:
         return self.silent >= GIVE_UP_AFTER
 
     def note(self, error: BaseException | None, transcript: Transcript) -> None:
-        if not self.is_lost:
+        if not self.is_lost and not transcript.has_shared:
             self.silent = self.silent + 1 if isinstance(error, Unanswered) and not transcript.has_answer else 0
 
 
@@ -52,10 +57,12 @@ class Runner:
         self._places = asyncio.Semaphore(at_once)
         self._patience = Patience()
         self._waits = Waits()
+        self._observations = ObservationRun(
+            self._opened, self._new_transcript, target.timeout * (ANSWERS_PER_CASE - 1)
+        )
         self._transcripts: list[Transcript] = []
         self._begun = 0.0
         self._marks: dict[str, str] = {}
-        self._returned: list[str] = []
 
     async def run(self, requirements: Collection[Requirement], watcher: Watcher = lambda result: None) -> Report:
         """Decide these requirements; the watcher is told of every case as it ends."""
@@ -65,16 +72,22 @@ class Runner:
             cases = most_telling_first(cases, requirements)
         started, clock = datetime.now(UTC), asyncio.get_running_loop().time()
         self._begun = clock
-        results = tuple(await asyncio.gather(*(self._put(case, watcher) for case in cases)))
-        results = self._covered(results)
+        try:
+            results = tuple(await asyncio.gather(*(self._put(case, watcher) for case in cases)))
+        finally:
+            await self._observations.close(self._target.timeout * CLEARING_AWAY)
+        results = self._covered(self._with_leftovers(results))
+        findings = find(requirements, results)
+        others = [item for item in self._suite.catalogue.requirements if item.id not in wanted]
         return Report(
             dialect=self._suite.catalogue.dialect,
             title=self._suite.catalogue.title,
             url=str(URL(self._target.url).with_user(None)),
             started=started,
             seconds=asyncio.get_running_loop().time() - clock,
-            findings=tuple(_finding(item, results) for item in requirements),
+            findings=findings,
             results=results,
+            aside=tuple(item for item in find(others, results) if item.outcome is Outcome.FAILED),
         )
 
     async def _put(self, case: Case, watcher: Watcher) -> CaseResult:
@@ -87,19 +100,38 @@ class Runner:
     async def _examine(self, case: Case) -> CaseResult:
         """The case in a task of its own, so that whatever it raises, and however long it takes, is an answer."""
         clock = asyncio.get_running_loop().time
-        transcript = Transcript(self._redactor(), clock)
-        self._transcripts.append(transcript)
+        transcript = self._new_transcript()
+        departures = Departures(transcript)
         limit = self._target.timeout * ANSWERS_PER_CASE
         start = clock()
-        task = asyncio.create_task(self._attempt(case, transcript, limit))
+        task = asyncio.create_task(self._attempt(case, transcript, departures, limit))
         await asyncio.wait({task}, timeout=limit + self._target.timeout * CLEARING_AWAY)
         if not task.done():
             task.cancel()
             await asyncio.wait({task})
         error = TimeoutError() if task.cancelled() else task.exception()
+        error = self._checked(error, departures)
         self._patience.note(error, transcript)
-        self._returned += transcript.returned
-        return _result(case, error, transcript, clock() - start, limit)
+        ending = attributed(case.requirements, error, departures.noted, limit)
+        return _result(case, ending, transcript, clock() - start)
+
+    def _checked(self, error: BaseException | None, departures: Departures) -> BaseException | None:
+        """The error, or the examiner's own if it blames a requirement that there is not."""
+        owners = {item.owner for item in departures.noted}
+        if isinstance(error, Failed) and error.owner is not None:
+            owners.add(error.owner)
+        unknown = sorted(owners - self._suite.catalogue.ids)
+        return KeyError(f"there is no requirement {unknown[0]}") if unknown else error
+
+    def _new_transcript(self) -> Transcript:
+        made = Transcript(self._redactor(), asyncio.get_running_loop().time)
+        self._transcripts.append(made)
+        return made
+
+    def _with_leftovers(self, results: tuple[CaseResult, ...]) -> tuple[CaseResult, ...]:
+        """The results, with what the shared stimuli left on the server added to the first case, if there is any."""
+        left = tuple(path for seen in self._observations.found.values() for path in seen.transcript.left)
+        return (replace(results[0], left=results[0].left + left), *results[1:]) if left else results
 
     def _redactor(self) -> Redactor:
         """Knows the key, the address and what the profile names; gives a secret the same number in every case."""
@@ -109,18 +141,24 @@ class Runner:
 
     def _covered(self, results: tuple[CaseResult, ...]) -> tuple[CaseResult, ...]:
         """The results without the secrets that the server gave away in some other case."""
-        if not self._returned:
+        returned = [secret for transcript in self._transcripts for secret in transcript.returned]
+        if not returned:
             return results
         redactor = self._redactor()
-        for secret in self._returned:
+        for secret in returned:
             redactor.learn(secret)
         return tuple(result.told(redactor.again) for result in results)
 
-    async def _attempt(self, case: Case, transcript: Transcript, limit: float) -> None:
-        async with self._suite.examination(self._target, self._profile, transcript, self._waits) as examination:
+    async def _attempt(self, case: Case, transcript: Transcript, departures: Departures, limit: float) -> None:
+        async with self._opened(transcript, departures) as examination:
             async with asyncio.timeout(limit):
                 with reading(transcript):
                     await case.check(examination)
+
+    def _opened(self, transcript: Transcript, departures: Departures) -> AbstractAsyncContextManager[Any]:
+        """An examination for a case, or for a stimulus that several cases share."""
+        observations = Observations(self._observations, transcript, departures)
+        return self._suite.examination(self._target, self._profile, transcript, self._waits, observations)
 
     def _reserve(self, case: Case) -> str | None:
         """Why the case is not put, if it is not."""
@@ -152,38 +190,20 @@ def _unasked(case: Case, reason: str) -> CaseResult:
     return CaseResult(case.name, case.sentence, case.requirements, Outcome.NOT_TESTABLE, 0.0, "", reason=reason)
 
 
-def _result(
-    case: Case, error: BaseException | None, transcript: Transcript, seconds: float, limit: float
-) -> CaseResult:
-    outcome, expected, seen, reason = _judged(error, limit)
+def _result(case: Case, ending: Ending, transcript: Transcript, seconds: float) -> CaseResult:
     found = CaseResult(
         name=case.name,
         sentence=case.sentence,
         requirements=case.requirements,
-        outcome=outcome,
+        outcome=ending.outcome,
         seconds=seconds,
         transcript="",
-        expected=expected,
-        seen=seen,
-        reason=reason,
+        expected=ending.expected,
+        seen=ending.seen,
+        reason=ending.reason,
         left=tuple(transcript.left),
+        because=ending.because,
+        departures=ending.departures,
+        rest=ending.rest,
     )
     return replace(found.told(transcript.redact), transcript=str(transcript))
-
-
-def _judged(error: BaseException | None, limit: float) -> tuple[Outcome, str | None, str | None, str | None]:
-    match error:
-        case None:
-            return Outcome.PASSED, None, None, None
-        case Failed():
-            return Outcome.FAILED, error.expected, error.seen, None
-        case NotTestable():
-            return Outcome.NOT_TESTABLE, None, None, str(error)
-        case TimeoutError():
-            return Outcome.FAILED, f"the whole exchange to take less than {limit:g} s", "it had not ended by then", None
-        case _:
-            return Outcome.NOT_TESTABLE, None, None, f"the examiner stumbled: {type(error).__name__}: {error}"
-
-
-def _finding(requirement: Requirement, results: tuple[CaseResult, ...]) -> Finding:
-    return Finding(requirement, tuple(item for item in results if requirement.id in item.requirements))

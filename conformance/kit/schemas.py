@@ -40,14 +40,14 @@ class Schemas:
         except ValueError as error:
             return [f"/: cannot be held to a schema: {error}"]
 
-    def fit(self, name: str, value: Any, what: str) -> None:
-        """Fail unless the value fits."""
+    def fit(self, name: str, value: Any, what: str, owner: str | None = None) -> None:
+        """Fail unless the value fits; the owner is the requirement that the shape belongs to."""
         if (watcher := WATCHER.get()) is not None:
             watcher(name, value)
         problems = self.problems(name, value)
         if problems:
             listed = "; ".join(expect.show(problem) for problem in problems[:MOST_PROBLEMS])
-            expect.fail(f"{what} to fit the schema `{name}`", f"{listed}\nin {expect.show(value)}")
+            expect.fail(f"{what} to fit the schema `{name}`", f"{listed}\nin {expect.show(value)}", owner)
 
 
 def _place(path: list[str | int]) -> str:

@@ -16,6 +16,7 @@ from engineio.payload import Payload  # type: ignore[import-untyped]
 from socketio.exceptions import SocketIOError  # type: ignore[import-untyped]
 
 from conformance.kit import expect, websocket
+from conformance.kit.departures import Departures
 from conformance.kit.expect import Failed, Unanswered
 from conformance.kit.http import HttpClient
 from conformance.kit.transcript import Transcript
@@ -86,6 +87,7 @@ class Link:
         self.heard: list[SocketEvent] = []
         self._timeout = client.timeout
         self.waits: Waits = client.waits
+        self.departures: Departures = client.departures
         self._io = io
         self._transcript = client.transcript
         self._waiting: asyncio.Queue[SocketEvent | Failed] = asyncio.Queue()

@@ -18,6 +18,7 @@ from conformance.kit.budget import Budget
 from conformance.kit.case import Case
 from conformance.kit.documents import read_document
 from conformance.kit.http import HttpClient, Reply
+from conformance.kit.observations import Observations
 from conformance.kit.requirement import Catalogue, Level, Requirement
 from conformance.kit.transcript import Transcript
 from conformance.kit.waits import Waits
@@ -79,7 +80,12 @@ class Suite:
 
     @asynccontextmanager
     async def examination(
-        self, target: Target, profile: BaseModel, transcript: Transcript, waits: Waits | None = None
+        self,
+        target: Target,
+        profile: BaseModel,
+        transcript: Transcript,
+        waits: Waits | None = None,
+        observations: Observations | None = None,
     ) -> AsyncIterator[Any]:
         """What a case is given: fresh connections, the profile, and the dialect's own verbs."""
         connector = aiohttp.TCPConnector(force_close=True, limit=0)
@@ -87,7 +93,7 @@ class Suite:
         async with aiohttp.ClientSession(connector=connector, timeout=timeout) as session:
             client = HttpClient(session, target.url.rstrip("/"), transcript, target.key, target.timeout)
             client.is_disposable, client.moved = target.is_disposable, target.moved
-            client.waits = waits or client.waits
+            client.waits, client.shared = waits or client.waits, observations
             async with self.opening(client, profile) as examination:
                 yield examination
 

@@ -3,7 +3,7 @@
 import re
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from conformance.kit.secrets import Redactor
 
@@ -17,6 +17,8 @@ class Entry:
     at: float
     mark: str
     text: str
+    is_shared: bool = False
+    """Whether it passed once, for several cases, and is shown in the transcript of each."""
 
     def __str__(self) -> str:
         return f"{self.at:9.3f} {self.mark} " + self.text.replace("\n", f"\n{'':9} {self.mark} ")
@@ -54,14 +56,26 @@ class Transcript:
     def remark(self, text: str) -> None:
         self._keep("*", self.redact(text))
 
+    def show_shared(self, what: str, entries: Iterable[Entry]) -> None:
+        """Show what passed once for several cases; the times are those of that exchange."""
+        self.remark(f"observed once, for several cases: {what}")
+        self.entries += [replace(entry, is_shared=True) for entry in entries]
+        self.remark(f"observed: {what}")
+
+    @property
+    def has_shared(self) -> bool:
+        """Whether it shows what passed once for several cases."""
+        return any(entry.is_shared for entry in self.entries)
+
     @property
     def has_answer(self) -> bool:
         """Whether anything came back."""
         return any(entry.mark == "<" for entry in self.entries)
 
     def count(self, pattern: re.Pattern[str]) -> int:
-        """How many of the things that were sent match."""
-        return sum(entry.mark == ">" and pattern.search(entry.text) is not None for entry in self.entries)
+        """How many of the things that were sent match; what is shown for several cases counts where it passed."""
+        sent = (entry for entry in self.entries if entry.mark == ">" and not entry.is_shared)
+        return sum(pattern.search(entry.text) is not None for entry in sent)
 
     @property
     def last_answer(self) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 
+from conformance.kit.departures import Departure
 from conformance.kit.requirement import Level, Requirement
 
 
@@ -29,6 +30,8 @@ class Verdict(StrEnum):
 EXIT_CODES = {Verdict.CONFORMS: 0, Verdict.FAILS: 1, Verdict.INCOMPLETE: 3}
 LEFT_OUT = "left out: budget"
 GRAVITY = (Outcome.FAILED, Outcome.NOT_TESTABLE, Outcome.PASSED)
+BLOCKED = "blocked"
+"""How a requirement is counted that is not testable because another one failed."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +49,29 @@ class CaseResult:
     reason: str | None = None
     left: tuple[str, ...] = ()
     """What it has made on the server and could not delete."""
+    because: str | None = None
+    """The requirement whose failure keeps the case from judging its own, or the others of its own."""
+    departures: tuple[Departure, ...] = ()
+    """What it has seen that breaks a sentence of a requirement known by its id: its own or another."""
+    rest: Outcome | None = None
+    """What came of its requirements that no departure names, where that is another outcome."""
+
+    @property
+    def failed(self) -> tuple[str, ...]:
+        """The requirements that it shows to have failed, its own or others."""
+        owners = [item.owner for item in self.departures]
+        is_plain = self.outcome is Outcome.FAILED and self.rest is None
+        return tuple(dict.fromkeys([*(self.requirements if is_plain else ()), *owners]))
+
+    def toward(self, requirement: str) -> "CaseResult | None":
+        """What it says of one requirement; None if nothing."""
+        found = next((item for item in self.departures if item.owner == requirement), None)
+        if found is not None:
+            failure = replace(self, outcome=Outcome.FAILED, expected=found.expected, seen=found.seen)
+            return replace(failure, reason=None, because=None, rest=None)
+        if requirement not in self.requirements:
+            return None
+        return self if self.rest is None else replace(self, outcome=self.rest, expected=None, seen=None, rest=None)
 
     def told(self, hide: Callable[[str], str]) -> "CaseResult":
         """The same result, with all that the server said passed through a redaction."""
@@ -56,7 +82,13 @@ class CaseResult:
             seen=self.seen and hide(self.seen),
             reason=self.reason and hide(self.reason),
             left=tuple(map(hide, self.left)),
+            departures=tuple(Departure(it.owner, hide(it.expected), hide(it.seen)) for it in self.departures),
         )
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether it passed, and saw nothing wrong on the way."""
+        return self.outcome is Outcome.PASSED and not self.departures
 
     @property
     def remark(self) -> str:
@@ -68,10 +100,22 @@ class CaseResult:
 
 @dataclass(frozen=True)
 class Finding:
-    """One requirement and the cases that decided it: the gravest of their outcomes is its own."""
+    """One requirement and what the cases say of it: the gravest of their outcomes is its own."""
 
     requirement: Requirement
     results: tuple[CaseResult, ...]
+
+    @property
+    def because(self) -> tuple[str, ...]:
+        """The requirements whose failure keeps it from being judged; empty if nothing or something else does."""
+        if self.outcome is not Outcome.NOT_TESTABLE:
+            return ()
+        return tuple(dict.fromkeys(item.because for item in self.grave if item.because is not None))
+
+    @property
+    def count(self) -> str:
+        """What it is counted as: its outcome, or blocked."""
+        return BLOCKED if self.because else self.outcome.value
 
     @property
     def outcome(self) -> Outcome:
@@ -88,6 +132,16 @@ class Finding:
     @property
     def seconds(self) -> float:
         return sum(result.seconds for result in self.results)
+
+
+@dataclass(frozen=True)
+class Cause:
+    """A requirement that failed, and those that cannot be judged because it did."""
+
+    finding: Finding
+    blocked: tuple[Finding, ...]
+    is_asked: bool = True
+    """Whether it was asked for; if not, it is mentioned as the cause of others, and not counted."""
 
 
 @dataclass(frozen=True)
@@ -114,11 +168,40 @@ class Report:
     requirements: str | None = None
     """The version of the frozen set of requirements it was judged by."""
     standing: Standing | None = None
+    aside: tuple[Finding, ...] = ()
+    """Requirements that were not asked for, and failed all the same."""
+
+    @property
+    def causes(self) -> tuple[Cause, ...]:
+        """What failed, the MUSTs and those that block most first; each blocked requirement is under one cause."""
+        blocked: dict[str, list[Finding]] = {}
+        for finding in self.findings:
+            if finding.because:
+                blocked.setdefault(finding.because[0], []).append(finding)
+        causes = [Cause(item, tuple(blocked.get(item.requirement.id, ()))) for item in self.of(Outcome.FAILED)]
+        causes += [
+            Cause(item, tuple(blocked[item.requirement.id]), is_asked=False)
+            for item in self.aside
+            if item.requirement.id in blocked
+        ]
+        order = list(Level)
+        return tuple(sorted(causes, key=lambda it: (order.index(it.finding.requirement.level), -len(it.blocked))))
+
+    @property
+    def blocked(self) -> tuple[Finding, ...]:
+        """The requirements that cannot be judged because another one failed."""
+        return tuple(item for item in self.findings if item.because)
+
+    @property
+    def explained(self) -> str:
+        """How many causes there are, and how many findings they explain, in words; empty if nothing failed."""
+        number = len(self.of(Outcome.FAILED)) + len(self.blocked)
+        return f"{_amount(len(self.causes), 'cause')} {_amount(number, 'finding')}" if self.causes else ""
 
     @property
     def verdict(self) -> Verdict:
         """Only the MUSTs decide; a MUST that could not be put leaves the examination incomplete."""
-        return _verdict(self.findings)
+        return _verdict(self.findings, self.aside)
 
     @property
     def exit_code(self) -> int:
@@ -126,7 +209,7 @@ class Report:
         if self.standing is None:
             return EXIT_CODES[self.verdict]
         news = (item for item in self.findings if item.requirement.id not in self.standing.known)
-        return EXIT_CODES[Verdict.FAILS if self.standing.complaints else _verdict(news)]
+        return EXIT_CODES[Verdict.FAILS if self.standing.complaints else _verdict(news, self.aside)]
 
     @property
     def left(self) -> tuple[str, ...]:
@@ -150,23 +233,43 @@ class Report:
     def of(self, outcome: Outcome) -> tuple[Finding, ...]:
         return tuple(item for item in self.findings if item.outcome is outcome)
 
-    def by_level(self) -> dict[str, dict[Outcome, int]]:
-        """How many of each outcome, per level."""
-        return _counts((item.requirement.level.value, item.outcome) for item in self.findings)
+    def by_level(self) -> dict[str, dict[str, int]]:
+        """How many of each outcome, per level; what is blocked is counted apart."""
+        return _counts((item.requirement.level.value, item.count) for item in self.findings)
 
-    def by_section(self) -> dict[str, dict[Outcome, int]]:
-        """How many of each outcome, per section."""
-        return _counts((item.requirement.section, item.outcome) for item in self.findings)
+    def by_section(self) -> dict[str, dict[str, int]]:
+        """How many of each outcome, per section; what is blocked is counted apart."""
+        return _counts((item.requirement.section, item.count) for item in self.findings)
 
 
-def _verdict(findings: Iterable[Finding]) -> Verdict:
-    outcomes = {item.outcome for item in findings if item.requirement.level is Level.MUST}
-    if Outcome.FAILED in outcomes:
+def find(requirements: Iterable[Requirement], results: Iterable[CaseResult]) -> tuple[Finding, ...]:
+    """What the results say of each of these requirements."""
+    results = list(results)
+    told = ((item, [result.toward(item.id) for result in results]) for item in requirements)
+    return tuple(Finding(item, tuple(view for view in views if view is not None)) for item, views in told)
+
+
+def _verdict(findings: Iterable[Finding], aside: Iterable[Finding]) -> Verdict:
+    """The verdict on these; a MUST that is blocked by a failed MUST fails with it, even if that was not asked for."""
+    musts = [item for item in findings if item.requirement.level is Level.MUST]
+    outcomes = {item.outcome for item in musts}
+    unasked = {item.requirement.id for item in aside if item.requirement.level is Level.MUST}
+    if Outcome.FAILED in outcomes or any(unasked.intersection(item.because) for item in musts):
         return Verdict.FAILS
     return Verdict.INCOMPLETE if Outcome.NOT_TESTABLE in outcomes else Verdict.CONFORMS
 
 
-def _counts(pairs: Iterable[tuple[str, Outcome]]) -> dict[str, dict[Outcome, int]]:
+COUNTS = ("passed", "failed", BLOCKED, "not testable", "not applicable")
+"""What findings are counted as, in the order of the tables."""
+
+
+def _counts(pairs: Iterable[tuple[str, str]]) -> dict[str, dict[str, int]]:
     counted = Counter(pairs)
     names = dict.fromkeys(name for name, _ in counted)
-    return {name: {outcome: counted[name, outcome] for outcome in Outcome} for name in names}
+    return {name: {count: counted[name, count] for count in COUNTS} for name in names}
+
+
+def _amount(number: int, noun: str) -> str:
+    """`1 cause explains`, `2 causes explain`; `1 finding`, `2 findings`."""
+    words = f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+    return words if noun != "cause" else f"{words} explain{'s' if number == 1 else ''}"

@@ -10,6 +10,7 @@ import aiohttp
 import orjson
 
 from conformance.kit import expect
+from conformance.kit.departures import Departures
 from conformance.kit.expect import Failed, Unanswered
 from conformance.kit.http import HttpClient
 from conformance.kit.waits import Wait, route
@@ -24,6 +25,10 @@ class Socket:
         self._client = client
         self._path = path
         self._socket = socket
+
+    @property
+    def departures(self) -> Departures:
+        return self._client.departures
 
     @property
     def close_code(self) -> int | None:

@@ -9,12 +9,13 @@ from functools import cached_property
 from importlib import import_module
 from typing import Any
 
+from conformance.kit.attribution import attributed
 from conformance.kit.expect import Failed, NotTestable
 from conformance.kit.requirement import Requirement
 from conformance.kit.secrets import Redactor
 from conformance.kit.suite import Suite, dialects
 from conformance.kit.unreadable import READING
-from conformance.kit.verdict import CaseResult, Finding, Outcome, Report
+from conformance.kit.verdict import CaseResult, Outcome, Report, find
 from conformance.offline.rule import Offline, Rule
 from conformance.offline.tape import Exchange, Tape, Unusable
 
@@ -76,14 +77,16 @@ def judge(
             results.append(cover.hide(_put(item, view)))
             watcher(results[-1])
     results += [_acting(name, why) for name, why in offline.acting.items() if name in wanted]
+    others = [item for item in suite.catalogue.requirements if item.id not in wanted]
     return Report(
         dialect=dialect,
         title=suite.catalogue.title,
         url=tape.source,
         started=started,
         seconds=time.monotonic() - clock,
-        findings=tuple(_finding(item, results) for item in requirements),
+        findings=find(requirements, results),
         results=tuple(results),
+        aside=tuple(item for item in find(others, results) if item.outcome is Outcome.FAILED),
     )
 
 
@@ -111,10 +114,6 @@ class _Cover:
         return redactor
 
 
-def _finding(requirement: Requirement, results: list[CaseResult]) -> Finding:
-    return Finding(requirement, tuple(item for item in results if requirement.id in item.requirements))
-
-
 def _acting(name: str, why: str) -> CaseResult:
     reason = f"only a live examination can decide it: {why}"
     sentence = "A recording cannot show this."
@@ -126,7 +125,7 @@ def _put(item: Rule, view: Any) -> CaseResult:
     clock, count = time.monotonic(), 0
     found: Exchange | str = ""
 
-    def result(outcome: Outcome, transcript: str = "", **more: Any) -> CaseResult:
+    def result(outcome: Outcome, *, transcript: str = "", **more: Any) -> CaseResult:
         spent = time.monotonic() - clock
         return CaseResult(item.name, item.sentence, item.requirements, outcome, spent, transcript, **more)
 
@@ -134,8 +133,8 @@ def _put(item: Rule, view: Any) -> CaseResult:
         for latest in item.check(view):
             found, count = latest, count + 1
     except Failed as failure:
-        seen = f"{failure.seen} (at {_place(found)})"
-        return result(Outcome.FAILED, _excerpt(found), expected=failure.expected, seen=seen)
+        told = Failed(failure.expected, f"{failure.seen} (at {_place(found)})", failure.owner)
+        return result(transcript=_excerpt(found), **vars(attributed(item.requirements, told, ())))
     except NotTestable as error:
         return result(Outcome.NOT_TESTABLE, reason=str(error))
     except STUMBLES as error:

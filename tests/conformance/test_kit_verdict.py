@@ -5,9 +5,10 @@ from datetime import UTC, datetime
 import pytest
 
 from conformance.kit.requirement import Requirement
-from conformance.kit.verdict import CaseResult, Finding, Outcome, Report, Verdict
+from conformance.kit.verdict import BLOCKED, CaseResult, Finding, Outcome, Report, Verdict
 
 P, F, N, A = Outcome
+B = BLOCKED
 
 
 def finding(level: str, *outcomes: Outcome, section: str = "one", **more: str) -> Finding:
@@ -48,8 +49,8 @@ def test_what_does_not_apply_decides_nothing() -> None:
 
 def test_outcomes_are_counted_by_level_and_section() -> None:
     found = report(finding("must", P), finding("must", F, section="two"), finding("should", N))
-    assert found.by_level() == {"must": {P: 1, F: 1, N: 0, A: 0}, "should": {P: 0, F: 0, N: 1, A: 0}}
-    assert found.by_section() == {"one": {P: 1, F: 0, N: 1, A: 0}, "two": {P: 0, F: 1, N: 0, A: 0}}
+    assert found.by_level() == {"must": {P: 1, F: 1, B: 0, N: 0, A: 0}, "should": {P: 0, F: 0, B: 0, N: 1, A: 0}}
+    assert found.by_section() == {"one": {P: 1, F: 0, B: 0, N: 1, A: 0}, "two": {P: 0, F: 1, B: 0, N: 0, A: 0}}
     assert len(found.of(F)) == 1
 
 

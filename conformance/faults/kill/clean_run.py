@@ -9,7 +9,6 @@ from conformance.faults.kill.paths import Walk
 from conformance.faults.kill.traffic import CaseTraffic, Traffic
 from conformance.faults.proxy.interceptor import Answer, Interceptor, PassedMessage, StreamInterceptor
 from conformance.kit.schemas import WATCHER
-from conformance.kit.verdict import Outcome
 
 Naming = Callable[[str, Any], str]
 
@@ -70,7 +69,7 @@ async def _visited(case_runner: CaseRunner, walk: Walk, name: str, within: float
     WATCHER.set(lambda schema, value: record.held(walk, schema, value))
     async with case_runner.damaged(TrafficRecorder(record, case_runner.setup.naming)) as url:
         result = await case_runner.put(name, url, within)
-    if result.outcome is not Outcome.PASSED:
+    if not result.is_clean:
         raise NotClean(f"{case_runner.dialect}: {name} does not pass on the correct server: {result.remark}")
     record.seconds = result.seconds
     return record

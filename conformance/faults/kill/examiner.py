@@ -103,7 +103,7 @@ class FlawExaminer:
             for name in self._recent.ordered(trial):
                 tried += 1
                 result = await self._put(name, url)
-                if result.outcome is Outcome.FAILED:
+                if self._case_runner.musts(result.failed):
                     self._recent.note(trial.flaw, name)
                     return self._killed(trial.flaw.name, result, tried, untestable, injector.strikes)
                 if result.outcome is Outcome.NOT_TESTABLE:
@@ -113,14 +113,14 @@ class FlawExaminer:
     async def _put(self, name: str, url: str) -> CaseResult:
         """What a case finds; a failure that took a whole wait may be this machine's and is tried again, slower."""
         result = await self._case_runner.put(name, url, self._within, clears=False)
-        if result.outcome is Outcome.FAILED and result.seconds >= self._within:
+        if result.failed and result.seconds >= self._within:
             return await self._case_runner.put(name, url, self._within * CONFIRMING, clears=False)
         return result
 
     def _killed(
         self, name: str, result: CaseResult, tried: int, untestable: Sequence[str], strikes: int
     ) -> FlawResult:
-        musts = tuple(sorted(self._case_runner.musts(result.requirements)))
+        musts = tuple(sorted(self._case_runner.musts(result.failed)))
         return FlawResult(name, result.name, result.remark, musts, tried, tuple(untestable), strikes)
 
     async def examine_fault(self, name: str) -> FlawResult:
@@ -134,9 +134,9 @@ class FlawExaminer:
             async with self._case_runner.wrong(fault) as url:
                 result = await self._case_runner.put(case, url, PATIENT, clears=False)
             tried += 1
-            if result.outcome is Outcome.FAILED:
+            if broken := wanted.intersection(result.failed):
                 killer, remark = killer or result.name, remark or result.remark
-                failed |= wanted.intersection(result.requirements)
+                failed |= broken
             if failed >= wanted:
                 break
         return FlawResult(f"hand {name}", killer if failed >= wanted else None, remark, tuple(sorted(failed)), tried)
@@ -148,7 +148,7 @@ class FlawExaminer:
         injector = Injector(flaws, self._orders, self._case_runner.setup.naming)
         async with self._case_runner.damaged(injector) as url:
             result = await self._case_runner.put(case, url, within or self._within)
-        return None if result.outcome is Outcome.PASSED else f"{case}: {result.outcome}: {result.remark}"
+        return None if result.is_clean else f"{case}: {result.outcome}: {result.remark}"
 
     async def alarms(self, flaws: Sequence[Flaw], case: str) -> list[FlawResult]:
         """The flaws that the case minds though it must not: named one by one, or together if it is the mixture."""

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from conformance.kit.reports.comparison import Comparison
 from conformance.kit.reports.parts import left_behind
-from conformance.kit.verdict import LEFT_OUT, CaseResult, Finding, Outcome, Report, Verdict
+from conformance.kit.verdict import BLOCKED, COUNTS, LEFT_OUT, CaseResult, Cause, Finding, Outcome, Report, Verdict
 
 STYLES = {
     Outcome.PASSED: "green",
@@ -18,6 +18,7 @@ STYLES = {
     Outcome.NOT_TESTABLE: "yellow",
     Outcome.NOT_APPLICABLE: "dim",
 }
+COUNT_STYLES = {**{outcome.value: style for outcome, style in STYLES.items()}, BLOCKED: "yellow"}
 VERDICT_STYLES = {Verdict.CONFORMS: "bold green", Verdict.FAILS: "bold red", Verdict.INCOMPLETE: "bold yellow"}
 CHANGE_STYLES = {"worse": "bold red", "better": "green"}
 
@@ -40,8 +41,11 @@ def progress(console: Console, total: int) -> Iterator[Callable[[CaseResult], No
 
 def conclude(console: Console, report: Report) -> None:
     """Failures, what could not be tested, the counts and the verdict."""
-    for outcome in (Outcome.FAILED, Outcome.NOT_TESTABLE):
-        for finding in report.of(outcome):
+    for cause in report.causes:
+        _tell(console, cause.finding)
+        _tell_blocked(console, cause)
+    for finding in report.of(Outcome.NOT_TESTABLE):
+        if not finding.because:
             _tell(console, finding)
     console.print()
     console.print(_counts(report))
@@ -51,6 +55,8 @@ def conclude(console: Console, report: Report) -> None:
         _line(console, left_behind(report))
     if report.left_out:
         _line(console, f"{len(report.left_out)} requirements were {LEFT_OUT}")
+    if report.causes:
+        _line(console, report.explained)
     tell_verdict(console, report)
 
 
@@ -93,16 +99,25 @@ def _tell(console: Console, finding: Finding) -> None:
             _line(console, f"    {result.reason}")
 
 
+def _tell_blocked(console: Console, cause: Cause) -> None:
+    """What cannot be judged because of a failure."""
+    if not cause.is_asked:
+        _line(console, "  (it was not asked for, and is told because of what it blocks)")
+    if cause.blocked:
+        names = ", ".join(finding.requirement.id for finding in cause.blocked)
+        _line(console, f"  not testable because of it: {len(cause.blocked)} ({names})")
+
+
 def _line(console: Console, text: str) -> None:
     console.print(Text(text), soft_wrap=True)
 
 
 def _counts(report: Report) -> Table:
     table = Table("", box=None)
-    for outcome in Outcome:
-        table.add_column(outcome.value, header_style=STYLES[outcome], justify="right")
+    for count in COUNTS:
+        table.add_column(count, header_style=COUNT_STYLES[count], justify="right")
     for rows in (report.by_level(), report.by_section()):
         for name, row in rows.items():
-            table.add_row(name, *(str(row[outcome]) for outcome in Outcome))
+            table.add_row(name, *(str(row[count]) for count in COUNTS))
         table.add_section()
     return table

@@ -59,7 +59,7 @@ def _about(report: Report) -> str:
 
 
 def _share(level: Level, report: Report) -> str:
-    found = [item.outcome for item in report.findings if item.requirement.level is level]
+    found = [item.count for item in report.findings if item.requirement.level is level]
     return share(level.value, found) if found else ""
 
 

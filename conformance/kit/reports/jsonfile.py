@@ -8,7 +8,7 @@ import orjson
 
 from conformance.kit.documents import DocumentError
 from conformance.kit.reproduce import steps
-from conformance.kit.verdict import CaseResult, Finding, Report, Standing
+from conformance.kit.verdict import CaseResult, Cause, Finding, Report, Standing
 
 NAME = "dragoman-conformance-report"
 VERSION = 1
@@ -55,8 +55,10 @@ def body(report: Report) -> dict[str, Any]:
         "exitCode": report.exit_code,
         "baseline": _baseline(report.standing),
         "leftBehind": list(report.left),
-        "levels": _plain(report.by_level()),
-        "sections": _plain(report.by_section()),
+        "explained": report.explained,
+        "causes": [_cause(item) for item in report.causes],
+        "levels": report.by_level(),
+        "sections": report.by_section(),
         "requirements": [_requirement(item) for item in report.findings],
         "cases": [_case(result, report.url) for result in report.results],
     }
@@ -66,14 +68,23 @@ def _baseline(standing: Standing | None) -> dict[str, Any] | None:
     return None if standing is None else {"known": dict(standing.known), "complaints": list(standing.complaints)}
 
 
-def _plain(counts: dict[str, Any]) -> dict[str, dict[str, int]]:
-    return {name: {outcome.value: number for outcome, number in row.items()} for name, row in counts.items()}
+def _cause(cause: Cause) -> dict[str, Any]:
+    requirement = cause.finding.requirement
+    return {
+        "id": requirement.id,
+        "level": requirement.level.value,
+        "sentence": requirement.sentence,
+        "asked": cause.is_asked,
+        "remarks": [result.remark for result in cause.finding.grave],
+        "blocked": [finding.requirement.id for finding in cause.blocked],
+    }
 
 
 def _requirement(finding: Finding) -> dict[str, Any]:
     return {
         **finding.requirement.model_dump(mode="json"),
         "outcome": finding.outcome.value,
+        "because": list(finding.because),
         "cases": [result.name for result in finding.results],
         "remarks": [result.remark for result in finding.grave],
     }
@@ -89,7 +100,9 @@ def _case(result: CaseResult, url: str) -> dict[str, Any]:
         "expected": result.expected,
         "seen": result.seen,
         "reason": result.reason,
+        "because": result.because,
+        "departures": [vars(item) for item in result.departures],
     }
-    if result.outcome == "passed":
+    if result.is_clean:
         return told
     return told | {"transcript": result.transcript.split("\n"), "reproduce": steps(result.transcript, url)}

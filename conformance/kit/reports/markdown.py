@@ -1,17 +1,17 @@
 """The report as Markdown, for a pull request or an issue."""
 
 from conformance.kit.reproduce import steps
-from conformance.kit.verdict import CaseResult, Finding, Outcome, Report
+from conformance.kit.verdict import COUNTS, CaseResult, Cause, Finding, Outcome, Report
 
 SPECIAL = str.maketrans({sign: f"\\{sign}" for sign in "\\`*_{}[]<>#|~"})
 
 
 def text(report: Report) -> str:
     """Verdict, counts, and what did not pass."""
-    unsettled = (Outcome.FAILED, Outcome.NOT_TESTABLE)
-    told = [finding for outcome in unsettled for finding in report.of(outcome)]
-    parts = [_heading(report), _counts(report), _baseline(report), _left(report)]
-    parts += [_finding(item, report) for item in told]
+    untested = [item for item in report.of(Outcome.NOT_TESTABLE) if not item.because]
+    parts = [_heading(report), _causes(report), _counts(report), _baseline(report), _left(report)]
+    parts += [_cause(item, report) for item in report.causes]
+    parts += [_finding(item, report) for item in untested]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
@@ -21,10 +21,25 @@ def _heading(report: Report) -> str:
     return f"# {_plain(report.title)}: {report.verdict}\n\n{where}"
 
 
+def _causes(report: Report) -> str:
+    """The causes at a glance."""
+    return f"**{report.explained}**" if report.causes else ""
+
+
+def _cause(cause: Cause, report: Report) -> str:
+    """A requirement that failed, and what cannot be judged because of it."""
+    told = _finding(cause.finding, report)
+    if not cause.is_asked:
+        told += "\n\nIt was not asked for; it is told because of what it blocks."
+    if cause.blocked:
+        told += f"\n\nNot testable because of it: {', '.join(item.requirement.id for item in cause.blocked)}"
+    return told
+
+
 def _counts(report: Report) -> str:
-    rows = [("level or section", *(outcome.value for outcome in Outcome)), ("---", *("--:" for _ in Outcome))]
+    rows = [("level or section", *COUNTS), ("---", *("--:" for _ in COUNTS))]
     for counted in (report.by_level(), report.by_section()):
-        rows += [(_plain(name), *(str(row[outcome]) for outcome in Outcome)) for name, row in counted.items()]
+        rows += [(_plain(name), *(str(row[count]) for count in COUNTS)) for name, row in counted.items()]
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 

@@ -6,7 +6,7 @@ from html import escape
 
 from conformance.kit.reproduce import steps
 from conformance.kit.requirement import Requirement
-from conformance.kit.verdict import CaseResult, Finding, Outcome, Report
+from conformance.kit.verdict import COUNTS, CaseResult, Finding, Outcome, Report
 
 HEAD, TAIL = 160, 80
 SIGNS = {Outcome.PASSED: "✓", Outcome.FAILED: "✗", Outcome.NOT_TESTABLE: "?", Outcome.NOT_APPLICABLE: "–"}
@@ -19,17 +19,17 @@ def left_behind(report: Report, shown: int = 5) -> str:
     return f"could not be deleted, and is still on the server: {len(report.left)} ({listed}{more})"
 
 
-def share(name: str, outcomes: Sequence[Outcome]) -> str:
+def share(name: str, outcomes: Sequence[str]) -> str:
     """How much of a level passed, in numbers and as a bar."""
-    asked = [outcome for outcome in outcomes if outcome is not Outcome.NOT_APPLICABLE]
+    asked = [outcome for outcome in outcomes if outcome != Outcome.NOT_APPLICABLE]
     return (
         f'<div class="share"><span class="name">{name.upper()}</span>'
         f'<span class="figure"><b>{asked.count(Outcome.PASSED)}</b> of {len(asked)} passed</span>{_bar(asked)}</div>'
     )
 
 
-def _bar(outcomes: Sequence[Outcome]) -> str:
-    numbers = {outcome: outcomes.count(outcome) for outcome in Outcome}
+def _bar(outcomes: Sequence[str]) -> str:
+    numbers = {outcome: outcomes.count(outcome) for outcome in COUNTS}
     told = ", ".join(f"{number} {outcome}" for outcome, number in numbers.items() if number)
     pieces = "".join(
         f'<i class="{_class(outcome)}" style="flex-grow:{number}"></i>' for outcome, number in numbers.items() if number
@@ -41,8 +41,8 @@ def overview(report: Report) -> str:
     """Every section at a glance, each a link to its requirements."""
     cards = []
     for name in report.by_section():
-        outcomes = [item.outcome for item in report.findings if item.requirement.section == name]
-        asked = [outcome for outcome in outcomes if outcome is not Outcome.NOT_APPLICABLE]
+        outcomes = [item.count for item in report.findings if item.requirement.section == name]
+        asked = [outcome for outcome in outcomes if outcome != Outcome.NOT_APPLICABLE]
         figure = f"{asked.count(Outcome.PASSED)} of {len(asked)}" if asked else "not applicable"
         cards.append(
             f'<a href="#section-{_slug(name)}"><span>{escape(name)}</span> <span class="soft">{figure}</span>'
@@ -55,15 +55,15 @@ def _slug(name: str) -> str:
     return "-".join(re.findall(r"[\w.]+", name.lower()))
 
 
-def counts(what: str, rows: dict[str, dict[Outcome, int]]) -> str:
+def counts(what: str, rows: dict[str, dict[str, int]]) -> str:
     """A table of how many of each outcome; zeros are faint."""
-    head = "".join(f"<th>{outcome}</th>" for outcome in Outcome)
+    head = "".join(f"<th>{outcome}</th>" for outcome in COUNTS)
     body = "".join(f"<tr><th>{escape(name)}</th>{_numbers(row)}</tr>" for name, row in rows.items())
     return f'<table class="counts"><thead><tr><th>{what}</th>{head}</tr></thead><tbody>{body}</tbody></table>'
 
 
-def _numbers(row: dict[Outcome, int]) -> str:
-    return "".join(f'<td class="{_class(it) if row[it] else "none"}">{row[it]}</td>' for it in Outcome)
+def _numbers(row: dict[str, int]) -> str:
+    return "".join(f'<td class="{_class(it) if row[it] else "none"}">{row[it]}</td>' for it in COUNTS)
 
 
 def article(finding: Finding, report: Report, shown: set[str]) -> str:
@@ -151,7 +151,7 @@ def folded_section(name: str, report: Report) -> str:
     """All requirements of a section, folded under their count."""
     found = [finding for finding in report.findings if finding.requirement.section == name]
     rows = "".join(map(_row, found))
-    bar = _bar([finding.outcome for finding in found])
+    bar = _bar([finding.count for finding in found])
     heading = f'<span class="name">{escape(name)}</span> <span class="soft">{len(found)}</span>{bar}'
     place = f'class="section" id="section-{_slug(name)}"'
     return f'<details {place}><summary>{heading}</summary><table class="all">{rows}</table></details>'
@@ -166,5 +166,5 @@ def _row(finding: Finding) -> str:
     )
 
 
-def _class(outcome: Outcome) -> str:
-    return outcome.value.replace(" ", "-")
+def _class(outcome: str) -> str:
+    return outcome.replace(" ", "-")

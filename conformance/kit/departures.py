@@ -1,0 +1,56 @@
+"""Departures: what a server does otherwise than a requirement says, noted while a case goes on to judge another one."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from conformance.kit.expect import Failed, Unanswered, show
+from conformance.kit.transcript import Transcript
+
+
+@dataclass(frozen=True)
+class Departure:
+    """A sentence that the server did not keep: whose it is, what was expected, and what was seen."""
+
+    owner: str
+    """The id of the requirement whose sentence it is."""
+    expected: str
+    seen: str
+
+
+@dataclass
+class Departures:
+    """The departures of one case, in the order they were seen; of each requirement the first is kept."""
+
+    transcript: Transcript = field(default_factory=Transcript)
+    noted: list[Departure] = field(default_factory=list)
+
+    def note(self, owner: str, expected: str, seen: object) -> None:
+        """Record a departure from a requirement, and go on."""
+        if any(item.owner == owner for item in self.noted):
+            return
+        found = Departure(owner, expected, show(seen) or "nothing")
+        self.noted.append(found)
+        self.transcript.remark(f"departs from {owner}: expected {found.expected}; seen: {found.seen}")
+
+    def adopt(self, noted: Iterable[Departure]) -> None:
+        """Count what was noted in an exchange that this case judges, too."""
+        for item in noted:
+            if not any(own.owner == item.owner for own in self.noted):
+                self.noted.append(item)
+
+    @contextmanager
+    def noting(self, owner: str) -> Iterator[None]:
+        """Record what fails in here as a departure from this requirement, and go on; silence stays a failure."""
+        try:
+            yield
+        except Unanswered as failure:
+            failure.owner = failure.owner or owner
+            raise
+        except Failed as failure:
+            self.note(failure.owner or owner, failure.expected, failure.seen)
+
+    @property
+    def first(self) -> str | None:
+        """The requirement departed from first."""
+        return self.noted[0].owner if self.noted else None
