@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Mapping, Sized
 from contextlib import suppress
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ import gateway.model as m
 from gateway.backends import BuiltinToolRunner, McpToolLists, SessionReplayer
 from gateway.client import AddressPolicy
 from gateway.config import Config
+from gateway.console import Console, ConsoleColumns, ConsoleServices, DialectPlace, error_body
 from gateway.engine import Hub, Runtime, SessionTable
 from gateway.errors import GatewayError
 from gateway.http import (
@@ -118,8 +120,9 @@ class Gateway:
         )
         self.table = SessionTable()
         self._dialects = ServedDialects(components)
+        self.console_columns = ConsoleColumns(self._dialects, lambda: self.components)
         self.hub = Hub(
-            log=kept.log, sessions=self.table, streams=self._dialects, clock=clock,
+            log=kept.log, sessions=self.table, streams=self.console_columns, clock=clock,
             observer=StreamMetrics(self.metrics, self._dialects, self.table),
             max_lag=lambda: self.components.config.limits.max_lag_events,
         )
@@ -152,6 +155,7 @@ class Gateway:
         self.rate_limiter = RateLimiter(lambda: self.quota, self.wrong_keys, kept.tokens, refusals)
         self.metrics.register(KeyMetrics(refusals, self.quotas, self.rate_limiter, self.wrong_keys))
         self.contexts = {name: self._context(name) for name in components.dialects}
+        self.console = Console(self._console_services()) if config.console else None
         self.web = self._web()
 
     def replace_components(self, parts: Components) -> None:
@@ -225,6 +229,23 @@ class Gateway:
             check_stored_bytes=lambda owner, size: self.quotas.check(owner, "stored_bytes", size),
         )
 
+    def _console_services(self) -> ConsoleServices:
+        config = self.components.config
+        return ConsoleServices(
+            sessions=self._audited, resources=self._managed, files=self.files, parts=lambda: self.components,
+            columns=self.console_columns, auth=config.auth_methods, version=version("dragoman"), clock=self._clock,
+            places=[DialectPlace(name=name, mount=context.mount) for name, context in self.contexts.items()],
+            watchers=lambda session_id: self.hub.watchers(session_id) & self.contexts.keys(),
+            heartbeat=lambda: self.components.config.limits.heartbeat_seconds,
+            send_timeout=lambda: self.components.config.limits.send_seconds,
+            limits=lambda: self.components.config.limits.model_dump(mode="json"),
+            addresses=lambda: self.addresses, data=config.data,
+            trust_uploads=lambda: self.components.config.workspace.trust, metrics=self.metrics, keys=self.keys,
+            is_stopping=lambda: self.readiness.is_draining,
+            check_stored_bytes=lambda owner, size: self.quotas.check(owner, "stored_bytes", size),
+            default_agent=lambda: self.components.config.default_agent, started_at=self._clock(),
+        )
+
     def _web(self) -> web.Application:
         refusals = ErrorMiddleware(self._spell)
         app = web.Application(
@@ -245,14 +266,19 @@ class Gateway:
         app.add_routes(health_routes(self.readiness))
         app.add_routes(metrics_routes(self.metrics))
         app.router.add_get("/replay/{session}", self._replay)
+        if self.console is not None:
+            app.add_routes(self.console.routes())
         if all(resource.canonical != "/" for resource in app.router.resources()):
             app.router.add_get("/", self._front)
         return app
 
     @public
     async def _front(self, request: web.Request) -> web.Response:
-        """A page for browsers that lists the mounts."""
+        """The console for browsers; for other clients, a text that lists the mounts."""
+        if self.console is not None and self.console.is_browser(request):
+            return self.console.redirect()
         places = {name: context.mount or "/" for name, context in self.contexts.items()}
+        places |= {"console": "/console"} if self.console is not None else {}
         places |= {"health": "/healthz", "readiness": "/readyz", "metrics": "/metrics"}
         lines = ["Dragoman: one agent, every client protocol", *(f"  {name:<10} {at}" for name, at in places.items())]
         return web.Response(text="\n".join(lines) + "\n")
@@ -297,6 +323,8 @@ class Gateway:
 
     def _spell(self, path: str, error: GatewayError) -> tuple[int, object]:
         """The status and the body of an error, as the dialect at this path encodes it."""
+        if self.console is not None and self.console.has(path):
+            return error_body(error)
         context = self._at(path)
         if context is None:
             return error.code.status, {"error": {"code": error.code, "message": error.message}}

@@ -4,7 +4,7 @@ from gateway.ports import Dialect
 
 from .bodies import OBJECTS
 from .client import Decoder, Remote
-from .server import CUES, MESSAGES, NAMES, StreamOptions, make_projector, recorded_commands
+from .server import CUES, MESSAGES, NAMES, StreamOptions, make_projector, recorded_commands, socket_options
 from .server.routes import RESOURCES, routes
 from .wire import BladeSettings
 
@@ -35,4 +35,5 @@ DIALECT = Dialect(
     remote=Remote,
     recorded_commands=recorded_commands,
     default_options=StreamOptions(),
+    session_options=socket_options,
 )

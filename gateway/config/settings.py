@@ -270,6 +270,7 @@ class Config(SettingsModel):
     admins: tuple[NonEmptyText, ...] = ()
     audit: Path = Path("audit.jsonl")
     on_disconnect: Literal["continue", "cancel"] = "continue"
+    console: bool = True
     dialects: dict[str, Annotated[DialectSettings, BeforeValidator(_empty_if_bare)]] = {}
     agents: dict[str, AgentSettings] = {}
     mappings: dict[str, Path] = {}

@@ -180,3 +180,6 @@ class Dialect:
     recorded_commands: RecordedCommands | None = None
     default_options: StreamOptions = NO_OPTIONS
     """The options of a stream for readers without wishes."""
+    session_options: Callable[[Any, m.SessionView], StreamOptions] | None = None
+    """(its settings, a session) → the options of the stream that a usual client of the session gets; None: the
+    default."""

@@ -14,6 +14,7 @@ from .load import builtin_path, builtin_table, load_table
 from .object_decoder import ObjectDecoder
 from .projector import ProjectorBase, Step
 from .routes import PlainTable, Route, read_plain_table
+from .row_notes import RowNotes
 from .scopes import Vocabulary
 from .server_table import Bindings, ServerTable
 from .shape import RouteShape
@@ -38,6 +39,7 @@ __all__ = [
     "ProjectorBase",
     "Route",
     "RouteShape",
+    "RowNotes",
     "ServerTable",
     "Step",
     "SupportLevel",

@@ -8,27 +8,23 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from pathlib import Path
 from typing import Any
 
 import orjson
 
 import gateway.model as m
 from gateway.ports import Framing
-from gateway.yaml_positions import NodePath, YamlDocument
 
 from .binding_reader import WirePath, dotted
 from .expressions import Constant, Node, Object, Slot, slots
-from .features import FEATURES
 from .filters import ANY_OTHER
 from .frame_decoder import Spelling
+from .row_notes import EVENTS, RowNotes
 from .scopes import EVENT_CUES, MODEL_ENUMS
 from .shape import FrameTemplate, ParsedTable
 from .spellings import SpellingCompiler
 from .value_types import NOUNS, Need, ValueType
 
-_COMMENT = re.compile(r"(?:^|\s)#\s+(.*\S)\s*$")
-_RULE = re.compile(r"--.*--$")
 _PLAIN_TEXT = re.compile(r"[\w.:/ -]*\w", re.ASCII)
 ANY_TYPE = ValueType().name
 VARIANT_FIELDS = frozenset(("kind", "origin"))
@@ -98,9 +94,9 @@ class Explainer:
 
     def __init__(
         self, draft: ParsedTable, spellings: SpellingCompiler, meanings: Mapping[str, Mapping[str, StrEnum]],
-        document: YamlDocument, framings: tuple[Framing, ...],
+        notes: RowNotes, framings: tuple[Framing, ...],
     ) -> None:
-        self._draft, self._meanings, self._document = draft, meanings, document
+        self._draft, self._meanings, self._notes = draft, meanings, notes
         self._by_wire: dict[str, list[Spelling]] = {}
         for rows in spellings.forms(framings).values():
             for wire, found in rows.items():
@@ -117,14 +113,14 @@ class Explainer:
         names = [event.name, *(f"{event.name}.{variant}" for variant in event.variants)]
         spelled = [name for name in names if name in self._draft.frames]
         cues = tuple(dict.fromkeys(cue for name in names for cue in by_cue.get(name, ())))
-        note = "" if spelled else self._note("events", event.name)
+        note = "" if spelled else self._notes.note(event.name, EVENTS)
         return ExplainedEvent(event.name, tuple(map(self._row, spelled)), cues, note)
 
     # -- one row ------------------------------------------------------------------------------------------------------
 
     def _row(self, cue: str) -> ExplainedCue:
         frames = tuple(self._frame(cue, frame) for frame in self._draft.frames[cue])
-        return ExplainedCue(cue, frames, self._note("frames", cue))
+        return ExplainedCue(cue, frames, self._notes.note(cue))
 
     def _frame(self, cue: str, frame: FrameTemplate) -> ExplainedFrame:
         out = f"{frame.wire}: {spell(frame.body)}"
@@ -162,17 +158,6 @@ class Explainer:
                 if read != member:
                     changed.setdefault(str(read), []).append(str(member))
             yield from (f"{', '.join(members)} read as {read}" for read, members in changed.items())
-
-    # -- why a row is as it is ----------------------------------------------------------------------------------------
-
-    def _note(self, section: str, cue: str) -> str:
-        """The comment beside the row or above it, else the note of the feature that it is an instance of."""
-        comment = _comment(self._document, (section, cue))
-        features = [name for name, feature in FEATURES.items()
-                    if {cue, cue.rpartition(".")[0]} & set(feature.carriers) or
-                    any(carrier.startswith(f"{cue}.") for carrier in feature.carriers)]
-        notes = [f"{name}: {self._draft.shape.notes[name]}" for name in features if name in self._draft.shape.notes]
-        return comment or "; ".join(notes)
 
 
 def _may_be(row: Spelling, body: Node) -> bool:
@@ -226,24 +211,3 @@ def spell(node: Node) -> str:
 def _constant(value: Any) -> str:
     is_plain = isinstance(value, str) and _PLAIN_TEXT.fullmatch(value)
     return str(value) if is_plain else orjson.dumps(value).decode()
-
-
-def _comment(document: YamlDocument, path: NodePath) -> str:
-    """The comment at the end of a row's first line, or in the lines above it."""
-    place = document.keys.get(path)
-    try:
-        lines = Path(place.file).read_text("utf-8").splitlines() if place else []
-    except OSError:
-        return ""
-    if place is None or place.line > len(lines):
-        return ""
-    line = lines[place.line - 1]
-    if (found := _COMMENT.search(line)) and line[:found.start()].count('"') % 2 == 0:
-        return found[1]
-    above: list[str] = []
-    for earlier in reversed(lines[:place.line - 1]):
-        said = _COMMENT.fullmatch(earlier.strip())
-        if said is None or _RULE.match(said[1]) or len(earlier) - len(earlier.lstrip()) != place.column - 1:
-            break
-        above.insert(0, said[1])
-    return " ".join(above)

@@ -36,6 +36,7 @@ from .filters import (
 from .frame_decoder import FrameDecoder
 from .object_decoder import ObjectDecoder, read_each
 from .routes import query_values
+from .row_notes import RowNotes
 from .scopes import (
     ERROR_NAMES,
     MODEL_ENUMS,
@@ -69,6 +70,8 @@ class Table:
         self._draft = draft
         self._vocabulary = vocabulary
         self._marked = marked
+        self.rows = RowNotes(draft, marked)
+        """Where the rows of frames stand, and why they are as they are."""
         self._words = {name: word_filter(words) for name, words in draft.shape.enums.items()}
         self._objects: dict[str, Getter] = {}
         self._object_readers: dict[str, ObjectDecoder] = {}
@@ -97,7 +100,12 @@ class Table:
         name = type(event).name
         by_cue = self._draft.shape.events
         cues = by_cue.get(f"{name}.{event.variant}", by_cue.get(name, ()))
-        return not cues and not self._draft.written(self._cue_of(type(event), event.variant))
+        return not cues and not self._draft.written(self.cue_of(type(event), event.variant))
+
+    def cue_of(self, event: type[m.Event], variant: str = "") -> str:
+        """The row that spells the events of this kind and variant."""
+        cue = f"{event.name}.{variant}"
+        return cue if cue in self._draft.frames else event.name
 
     def object(self, name: str, subject: Any = None, /, **bindings: Any) -> Any:
         """A REST body, as plain JSON values: of the fields of a struct, of bindings, or of both."""
@@ -196,7 +204,7 @@ class Table:
         """What goes out and what comes back, row by row."""
         meanings = {name: self._meanings(name, enum)
                     for name in self._words if (enum := MODEL_ENUMS.get(name.partition("@")[0]))}
-        return Explainer(self._draft, self._spellings, meanings, self._marked, framings).explain()
+        return Explainer(self._draft, self._spellings, meanings, self.rows, framings).explain()
 
     # -- compiling ----------------------------------------------------------------------------------------------------
 
@@ -273,15 +281,11 @@ class Table:
                 for cue, frames in self._draft.frames.items() if (written := self._draft.written(cue)) or not frames}
         events = {
             event: {
-                variant: cues.get(self._cue_of(event, variant), _say_nothing) for variant in event.variants or ("",)
+                variant: cues.get(self.cue_of(event, variant), _say_nothing) for variant in event.variants or ("",)
             }
             for event in m.EVENTS
         }
         return FrameEncoder(events, cues)
-
-    def _cue_of(self, event: type[m.Event], variant: str) -> str:
-        cue = f"{event.name}.{variant}"
-        return cue if cue in self._draft.frames else event.name
 
     def _cue_encoder(self, cue: str, frames: list[FrameTemplate], framing: Framing) -> CueEncoder:
         scope = scope_of(cue, self._vocabulary)

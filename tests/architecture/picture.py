@@ -40,9 +40,10 @@ BOXES = (
     Box(("gateway.client",), "client", "upstream bytes → lawful events", 450, 230, 200),
     Box(("gateway.backends",), "backends", "agents, a kind each", 670, 230, 140),
     Box(("gateway.translate",), "translate", "recordings", 830, 230, 130),
+    Box(("gateway.console",), "console", "the page and its API", 830, 340, 130),
     Box(("gateway.cluster",), "cluster", "several servers as one", 20, 340, 180),
     Box(("gateway.engine",), "engine", "sessions, turns, asks, streams", 230, 340, 260),
-    Box(("gateway.storage",), "storage", "log and resources: memory, SQLite, Redis", 520, 340, 300),
+    Box(("gateway.storage",), "storage", "log and resources: memory, SQLite, Redis", 520, 340, 280),
 )
 TOP = (
     Box((), "app · composition · server · reload · storage_factory",

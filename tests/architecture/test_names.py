@@ -28,6 +28,7 @@ TESTED_BY = {
     "gateway/backends/demo/turn.py": "tests/backends/demo/test_directives.py",
     "gateway/cluster/*.py": "tests/cluster/test_session_service.py",
     "gateway/storage/log/segments.py": "tests/storage/log/test_every_log.py",
+    "gateway/console/*.py": "tests/console/test_console.py",
     "gateway/config/*.py": "tests/config/test_load_config.py",
     "mappings/language/*.py": "tests/mappings/test_diagnostics.py",
     "conformance/kit/reports/parts.py": "tests/conformance/test_kit_reports.py",

@@ -1,5 +1,7 @@
 """The options of one Blade stream."""
 
+import gateway.model as m
+from adapters.blade.wire import BladeSettings
 from gateway import ports
 
 
@@ -13,3 +15,8 @@ class StreamOptions(ports.StreamOptions, frozen=True, kw_only=True):
 
 
 BARE = StreamOptions(is_bare=True)
+
+
+def socket_options(settings: BladeSettings, view: m.SessionView) -> StreamOptions:
+    """The options of a subscription without wishes."""
+    return StreamOptions(is_bare=not settings.patch_snapshots)

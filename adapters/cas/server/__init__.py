@@ -2,7 +2,7 @@
 
 from .inbound import MESSAGES, recorded_commands
 from .projector import CUES, NAMES, make_projector
-from .stream_options import StreamOptions
+from .stream_options import StreamOptions, usual_stream_options
 
 __all__ = [
     "CUES",
@@ -11,4 +11,5 @@ __all__ = [
     "StreamOptions",
     "make_projector",
     "recorded_commands",
+    "usual_stream_options",
 ]

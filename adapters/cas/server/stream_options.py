@@ -1,7 +1,7 @@
 """The options of one CAS stream or list: which thread, in which framing, with which previews, and from where."""
 
 import gateway.model as m
-from adapters.cas.wire import PreviewedType
+from adapters.cas.wire import CasSettings, PreviewedType
 from gateway import ports
 
 from .agents import agent_id_of
@@ -41,6 +41,11 @@ def session_stream_options(
         agent_id=agent_id_of(view, own),
         agent_version=own.get("agent_version") or view.settings.agent_version or 1,
     )
+
+
+def usual_stream_options(settings: CasSettings, view: m.SessionView) -> StreamOptions:
+    """The options of a stream of the whole session, without previews."""
+    return session_stream_options(view, None, as_list=False)
 
 
 def preview_id(event_id: str, number: int) -> str:

@@ -212,7 +212,7 @@ class Cursor:
             self.open = False
             if isinstance(self._mode, Live):
                 self._mode.leave()
-            self._hub.leave(self._feed, self._slot)
+            self._hub.leave(self._feed, self._key.dialect, self._slot)
             if self._waiter is not None:
                 wake(self._waiter)
 

@@ -1,6 +1,7 @@
 """The live end of one session: its latest records, the channels that project them, and the readers that wait."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Sequence
 
 import gateway.model as m
@@ -26,6 +27,8 @@ class Feed:
         self.records: list[m.Record] = []
         self.channels: dict[StreamKey, Channel] = {}
         self.subscribers = 0
+        self.watchers: Counter[str] = Counter()
+        """How many subscribers there are of each dialect."""
         self.waiters: dict[asyncio.Future[None], None] = {}
 
     def publish(self, records: Sequence[m.Record]) -> None:

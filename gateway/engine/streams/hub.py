@@ -85,6 +85,7 @@ class Hub:
         if feed is None:
             feed = self._feeds[session_id] = Feed(session_id, head)
         feed.subscribers += 1
+        feed.watchers[dialect] += 1
         self.subscribers += 1
         self.observer.subscribed(+1)
         return Cursor(self, feed, StreamKey(dialect, options), after, place)
@@ -110,15 +111,21 @@ class Hub:
         """After which record a projector must begin, so that its state is right at the cursor."""
         return self._sessions.turn_start(session_id, cursor) if self._streams.replays_turn(dialect) else 0
 
-    def leave(self, feed: Feed, place: ports.StreamSlot) -> None:
+    def leave(self, feed: Feed, dialect: str, place: ports.StreamSlot) -> None:
         place.close()
         feed.subscribers -= 1
+        feed.watchers[dialect] -= 1
         self.subscribers -= 1
         self.observer.subscribed(-1)
         if not feed.subscribers and self._feeds.get(feed.session_id) is feed:
             del self._feeds[feed.session_id]
         if not self.subscribers:
             self._deserted.set()
+
+    def watchers(self, session_id: str) -> set[str]:
+        """The streams of clients that watch a session on this server, by the names of their dialects."""
+        feed = self._feeds.get(session_id)
+        return set() if feed is None else {dialect for dialect, count in feed.watchers.items() if count}
 
     def is_watched(self, session_id: str) -> bool:
         return session_id in self._feeds

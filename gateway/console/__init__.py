@@ -1,0 +1,7 @@
+"""The console: a page that shows one session in every protocol at once, and the API behind the page."""
+
+from .columns import ConsoleColumns
+from .console import Console, error_body
+from .services import ConsoleServices, DialectPlace
+
+__all__ = ["Console", "ConsoleColumns", "ConsoleServices", "DialectPlace", "error_body"]

@@ -1,0 +1,31 @@
+"""The files of the page: what is below their folder and not hidden, and nothing else."""
+
+from pathlib import Path
+
+import pytest
+
+from gateway.console.static_files import StaticFiles
+from gateway.errors import NotFound
+
+
+def test_only_plain_files_below_the_folder_are_found(tmp_path: Path) -> None:
+    folder = tmp_path / "static"
+    (folder / "parts").mkdir(parents=True)
+    (folder / "parts" / "a.js").write_text("export {}")
+    (folder / ".hidden").write_text("x")
+    (tmp_path / "secret.txt").write_text("x")
+    (folder / "link.txt").symlink_to(tmp_path / "secret.txt")
+    files = StaticFiles(folder)
+    assert files.find("parts/a.js").media_type == "text/javascript"
+    for path in (".hidden", "link.txt", "../secret.txt", "parts", "parts/../parts/a.js", "parts//a.js", "a\0b"):
+        with pytest.raises(NotFound):
+            files.find(path)
+
+
+def test_a_changed_file_is_read_again_and_has_another_tag(tmp_path: Path) -> None:
+    (tmp_path / "a.css").write_text("a {}")
+    files = StaticFiles(tmp_path)
+    first = files.find("a.css")
+    assert files.find("a.css") is first
+    (tmp_path / "a.css").write_text("a { color: red }")
+    assert files.find("a.css").tag != first.tag
