@@ -49,7 +49,7 @@ export class ServerPage extends HTMLElement {
   agents() {
     return h("section", {}, h("h2", {}, t("server.agents")), facts.agents.map((one) => h("article", {},
       h("h3", {}, foreign(one.title || one.name), h("small", {}, foreign(one.name)), one.is_default ? h("span", { class: "tag" }, t("server.default")) : null, one.backend ? h("small", {}, one.backend) : null),
-      one.description ? h("p", {}, foreign(one.description)) : null, one.tools?.length ? h("details", {}, h("summary", {}, t("server.tools", { n: one.tools.length })), h("ul", { class: "tools" }, one.tools.map((tool) => h("li", {}, h("code", {}, foreign(tool.name)), " ", foreign(tool.description ?? ""), tool.permission ? h("span", { class: "tag" }, tool.permission) : null,
+      one.description ? h("p", {}, foreign(one.description)) : null, one.tools?.length ? h("details", {}, h("summary", {}, t("server.tools", { n: one.tools.length })), h("ul", { class: "tools" }, one.tools.map((tool) => tool.spec ? { ...tool.spec, ...tool } : tool).map((tool) => h("li", {}, h("code", {}, foreign(tool.name)), " ", foreign(tool.description ?? ""), tool.permission ? h("span", { class: "tag" }, tool.permission) : null,
         tool.parameters && Object.keys(tool.parameters).length ? jsonTree({ parameters: tool.parameters }, 0) : null)))) : null)));
   }
 
