@@ -95,7 +95,7 @@ class ClusterSessionService:
         self.create, self.import_session, self.replace_backend, self.check_turn = (
             local.create, local.import_session, local.replace_backend, local.check_turn)
         self.get, self.find_by_id, self.active, self.list = local.get, local.find_by_id, local.active, local.list
-        self.heads, self.head, self.records = local.heads, local.head, local.records
+        self.find, self.heads, self.head, self.records = local.find, local.heads, local.head, local.records
         self.reserve_stream, self.read = local.reserve_stream, local.read
 
     # -- from the start of the server to its end ------------------------------------------------------------------

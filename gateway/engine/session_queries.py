@@ -4,11 +4,21 @@ from collections.abc import AsyncIterator, Sequence
 
 import gateway.model as m
 from gateway.errors import NotFound, Overloaded
-from gateway.ports import NO_OPTIONS, Chunk, SessionHead, StreamOptions, StreamSlot
+from gateway.ports import (
+    NO_OPTIONS,
+    Chunk,
+    ListedSession,
+    ListOrder,
+    SessionFilter,
+    SessionHead,
+    StreamOptions,
+    StreamSlot,
+)
 from gateway.time_slices import sliced
 
 from .runtime import Runtime
 from .session_cache import SessionSource, find_session
+from .session_lists import SessionLists
 from .streams import Cursor, Hub
 
 
@@ -19,6 +29,7 @@ class SessionQueries:
         self._runtime = runtime
         self._source = source
         self._hub = hub
+        self._lists = SessionLists(runtime.log)
 
     async def get(self, owner: str, session_id: str) -> m.SessionView:
         return await self._source.stored_view(await find_session(self._source, owner, session_id))
@@ -46,6 +57,11 @@ class SessionQueries:
         heads = await self._runtime.log.sessions(owner, before, limit + 1)
         more, heads = len(heads) > limit, heads[:limit]
         return await self._views(heads), heads[-1].ordinal if more else None
+
+    async def find(
+        self, owner: str, wanted: SessionFilter, *, order: ListOrder = "created", offset: int = 0, limit: int = 50,
+    ) -> tuple[Sequence[ListedSession], int]:
+        return await self._lists.find(owner, wanted, order, offset, limit)
 
     async def heads(
         self, owner: str, *, before: int | None = None, after: int | None = None, limit: int = 50,

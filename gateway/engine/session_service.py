@@ -102,7 +102,7 @@ class LocalSessionService:
         queries = SessionQueries(runtime, source, hub)
         self.get, self.find_by_id, self.active, self.list = (
             queries.get, queries.find_by_id, queries.active, queries.list)
-        self.heads, self.head, self.records = queries.heads, queries.head, queries.records
+        self.find, self.heads, self.head, self.records = queries.find, queries.heads, queries.head, queries.records
         self.reserve_stream, self.subscribe, self.read = queries.reserve_stream, queries.subscribe, queries.read
 
     async def recover(self) -> int:

@@ -15,6 +15,7 @@ from .events import *
 from .grammar import *
 from .record import *
 from .session_fold import *
+from .session_summary import *
 from .session_view import *
 from .stream_closer import *
 

@@ -33,7 +33,16 @@ from .dialect import (
     StreamOptions,
     TableEncoder,
 )
-from .event_log import NO_LISTENER, Clock, EventLog, LogListener, SessionHead, Sleep
+from .event_log import (
+    NO_LISTENER,
+    Clock,
+    EventLog,
+    ListedSession,
+    ListOrder,
+    LogListener,
+    SessionHead,
+    Sleep,
+)
 from .keys import (
     ANONYMOUS,
     KEY_PREFIX,
@@ -95,6 +104,7 @@ from .sessions import (
     Replays,
     ReplayState,
     ReplayStatus,
+    SessionFilter,
     SessionService,
     StreamSlot,
     Subscription,
@@ -142,6 +152,8 @@ __all__ = [
     "KeyTable",
     "KeyUse",
     "Keys",
+    "ListOrder",
+    "ListedSession",
     "LogListener",
     "ManagedSessionService",
     "McpTools",
@@ -168,6 +180,7 @@ __all__ = [
     "ScopedEvent",
     "ServerTool",
     "ServerTools",
+    "SessionFilter",
     "SessionHead",
     "SessionPlaces",
     "SessionService",

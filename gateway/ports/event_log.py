@@ -1,7 +1,7 @@
 """The event log: keeps the records of sessions in order, and reports each record when it is stored."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Protocol
+from typing import Literal, Protocol
 
 from msgspec import Struct
 
@@ -24,6 +24,18 @@ class SessionHead(Struct, frozen=True, kw_only=True):
     """The number of its last record."""
     in_turn: bool = False
     """Whether a turn runs or waits in it."""
+
+
+class ListedSession(Struct, frozen=True, kw_only=True):
+    """One row of a list that is ordered and filtered: a session and its summary."""
+
+    session_id: str
+    ordinal: int
+    summary: m.SessionSummary
+
+
+ListOrder = Literal["created", "updated"]
+"""By which time a list is ordered, newest first."""
 
 
 class LogListener(Protocol):
@@ -75,6 +87,12 @@ class EventLog(Protocol):
         oldest_first: bool = False,
     ) -> Sequence[SessionHead]:
         """The sessions between two ordinals, newest first by default; `owner` None means the sessions of all owners."""
+    async def listed(
+        self, owner: str, label: str, order: ListOrder, *, offset: int = 0, limit: int = 50,
+    ) -> Sequence[ListedSession]:
+        """The sessions of an owner that have a label, newest first; the cost does not grow with their number."""
+    async def count_listed(self, owner: str, label: str) -> int:
+        """How many sessions of an owner have a label."""
     async def head(self, session_id: str) -> SessionHead | None: ...
     async def sessions_in_turn(self, owner: str | None = None) -> Sequence[SessionHead]:
         """The sessions in which a turn runs or waits."""

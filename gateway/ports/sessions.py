@@ -12,7 +12,7 @@ from gateway.json_values import JsonObject
 
 from .backend import Backend
 from .dialect import Frames, StreamOptions
-from .event_log import SessionHead
+from .event_log import ListedSession, ListOrder, SessionHead
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +61,19 @@ class StreamSlot(Protocol):
     def __exit__(self, *raised: object) -> None: ...
 
 
+class SessionFilter(Struct, frozen=True, kw_only=True):
+    """Which sessions a list has: those that have all labels and fit the rest."""
+
+    labels: tuple[str, ...] = ()
+    without: str | None = None
+    """A label that no session of the list has, except those with the label `unless`."""
+    unless: str | None = None
+    prefix: str = ""
+    """What at least one label of each session begins with."""
+    title: str = ""
+    """What the title contains, whatever its case."""
+
+
 class SessionService(Protocol):
     """The engine, as adapters see it. `owner` is the user; the sessions of other users are not found."""
 
@@ -79,6 +92,10 @@ class SessionService(Protocol):
         self, owner: str, *, before: int | None = ..., limit: int = ...,
     ) -> tuple[list[m.SessionView], int | None]:
         """A page, newest first, and the cursor of the next one."""
+    async def find(
+        self, owner: str, wanted: SessionFilter, *, order: ListOrder = ..., offset: int = ..., limit: int = ...,
+    ) -> tuple[Sequence[ListedSession], int]:
+        """The rows of a list from one place on, newest first, and how many rows the list has."""
     async def heads(
         self, owner: str, *, before: int | None = ..., after: int | None = ..., limit: int = ...,
         oldest_first: bool = ...,

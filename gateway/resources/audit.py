@@ -69,7 +69,8 @@ class AuditedSessions:
         self._trail = AuditTrail(audit, who)
         self.get, self.find_by_id, self.active, self.list = (
             sessions.get, sessions.find_by_id, sessions.active, sessions.list)
-        self.heads, self.head, self.records = sessions.heads, sessions.head, sessions.records
+        self.find, self.heads, self.head, self.records = (
+            sessions.find, sessions.heads, sessions.head, sessions.records)
         self.reserve_stream, self.subscribe, self.read = sessions.reserve_stream, sessions.subscribe, sessions.read
         self.check_turn, self.submit, self.client_left, self.replace_backend = (
             sessions.check_turn, sessions.submit, sessions.client_left, sessions.replace_backend)

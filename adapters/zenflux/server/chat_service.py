@@ -13,7 +13,7 @@ import gateway.model as m
 from adapters.zenflux.wire import LOCAL_USER, ChatSend, ZenfluxSettings
 from gateway.errors import Busy, GatewayError, Invalid, NotFound
 from gateway.http import Context
-from gateway.ports import Receipt, Resource
+from gateway.ports import Receipt, Resource, SessionFilter
 
 from . import inbound, views
 from .agents import choose_agent, default_agent
@@ -229,6 +229,15 @@ class ChatService:
         """Whether a conversation is this user's; one of another dialect names no user, and is the local user's too."""
         named = private_metadata(view.metadata).get("user_id")
         return not user_id or user_id in ((named,) if named else (LOCAL_USER, view.owner))
+
+    def filter_of(self, owner: str, user_id: str | None) -> SessionFilter:
+        """The conversations of which `is_of` is true."""
+        if not user_id:
+            return SessionFilter()
+        named = m.field_label(self.context.dialect, "user_id", user_id)
+        if user_id in (LOCAL_USER, owner):
+            return SessionFilter(without=m.field_label(self.context.dialect, "user_id"), unless=named)
+        return SessionFilter(labels=(named,))
 
     async def _conversation(self, owner: str, session_id: str) -> m.SessionView:
         with conversation_errors(session_id):

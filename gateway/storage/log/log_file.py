@@ -137,7 +137,7 @@ def _size(path: Path) -> int:
 
 def _drop_leftovers(connection: sqlite3.Connection, done: CompactionReport) -> None:
     connection.execute("BEGIN IMMEDIATE")
-    for table in ("segments", "places"):
+    for table in ("segments", "places", "lists"):
         cursor = connection.execute(
             f"DELETE FROM {table} WHERE session NOT IN (SELECT ordinal FROM sessions)")  # noqa: S608
         done.leftovers += cursor.rowcount

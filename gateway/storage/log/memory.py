@@ -6,8 +6,10 @@ from itertools import count
 
 import gateway.model as m
 from gateway.errors import GatewayError
-from gateway.ports import NO_LISTENER, LogListener, SessionHead
+from gateway.ports import NO_LISTENER, ListedSession, ListOrder, LogListener, SessionHead
 from gateway.quotas import Quotas
+
+from .session_lists import MemorySessionLists
 
 MAX_LOOKUP_IDS = 100_000
 """How many ids of turns and asks are kept; the oldest are dropped first."""
@@ -29,6 +31,7 @@ class MemoryLog:
         self._places: dict[str, str] = {}
         self._most_places = most_places
         self._tally = tally or Quotas()
+        self._lists = MemorySessionLists()
 
     def attach(self, listener: LogListener) -> None:
         assert self._listener is NO_LISTENER, "a log has one listener"
@@ -63,6 +66,9 @@ class MemoryLog:
             self._in_turn.pop(record.session_id, None)
         elif isinstance(event, m.InputRequested):
             self._remember(event.request_id, record.session_id)
+        if type(event) in m.SUMMARY_EVENTS:
+            head = self._heads[record.session_id]
+            self._lists.take(head.owner, head.ordinal, record)
 
     def _remember(self, word: str, session_id: str) -> None:
         self._places[word] = session_id
@@ -99,6 +105,14 @@ class MemoryLog:
         found = oldest if oldest_first else reversed(newest)
         return [self._now(self._by_ordinal[ordinal]) for ordinal in found]
 
+    async def listed(
+        self, owner: str, label: str, order: ListOrder, *, offset: int = 0, limit: int = 50,
+    ) -> Sequence[ListedSession]:
+        return self._lists.page(owner, label, order, offset, limit)
+
+    async def count_listed(self, owner: str, label: str) -> int:
+        return self._lists.count(owner, label)
+
     async def sessions_in_turn(self, owner: str | None = None) -> Sequence[SessionHead]:
         heads = [self._now(self._heads[session_id]) for session_id in self._in_turn]
         return [head for head in heads if owner is None or head.owner == owner]
@@ -124,6 +138,7 @@ class MemoryLog:
         del self._records[session_id], self._by_ordinal[head.ordinal]
         self._in_turn.pop(session_id, None)
         self._tally.add(head.owner, sessions=-1)
+        self._lists.remove(head.owner, head.ordinal, session_id)
         for index in (head.owner, None):
             ordinals = self._ordinals[index]
             del ordinals[bisect_left(ordinals, head.ordinal)]

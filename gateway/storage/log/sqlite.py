@@ -8,10 +8,10 @@ import msgspec
 
 import gateway.model as m
 from gateway.errors import GatewayError
-from gateway.ports import NO_LISTENER, LogListener, SessionHead
+from gateway.ports import NO_LISTENER, ListedSession, ListOrder, LogListener, SessionHead
 from gateway.quotas import Quotas
 from gateway.storage.sealing import UNSEALED, Seal
-from gateway.storage.sqlite import Database, add_to_counter
+from gateway.storage.sqlite import Database, add_to_counter, leave_lists, list_page, list_size, update_lists
 
 from .segments import is_in_turn_after, lookup_id_of, seal_records, split_deltas, unseal_records
 
@@ -155,6 +155,14 @@ class SqliteLog:
             f"{SELECT_HEADS} WHERE {query} ORDER BY ordinal {order} LIMIT ?", (*asked.values(), limit)
         )
 
+    async def listed(
+        self, owner: str, label: str, order: ListOrder, *, offset: int = 0, limit: int = 50,
+    ) -> Sequence[ListedSession]:
+        return await self._database.read(lambda file: list_page(file, owner, label, order, offset, limit))
+
+    async def count_listed(self, owner: str, label: str) -> int:
+        return await self._database.read(lambda file: list_size(file, owner, label))
+
     async def sessions_in_turn(self, owner: str | None = None) -> Sequence[SessionHead]:
         mine, given = ("AND owner = ?", (owner,)) if owner is not None else ("", ())
         return await self._heads(f"{SELECT_HEADS} WHERE in_turn {mine} ORDER BY ordinal", given)
@@ -198,6 +206,7 @@ class SegmentWriter:
             if place is None:
                 continue  # the session was just deleted
             ordinal, owner = place
+            listed: list[m.Record] = []
             for start in range(0, len(records), SEGMENT):
                 some = records[start:start + SEGMENT]
                 spine, words = split_deltas(some)
@@ -205,6 +214,8 @@ class SegmentWriter:
                 sizes[owner] = sizes.get(owner, 0) + len(lines) + len(deltas)
                 segments.append((ordinal, some[-1].seq, m.MODEL_VERSION, lines, deltas))
                 places += [(word, ordinal) for record in spine if (word := lookup_id_of(record)) is not None]
+                listed += spine
+            update_lists(file, ordinal, owner, listed)
         file.executemany("INSERT INTO segments VALUES (?, ?, ?, ?, ?)", segments)
         if places:
             file.executemany("INSERT OR REPLACE INTO places VALUES (?, ?)", places)
@@ -235,10 +246,12 @@ class SegmentWriter:
 
 def remove_session(file: sqlite3.Connection, session_id: str) -> tuple[str, int] | None:
     """Remove a session; return its owner and how many bytes it had, None if there is no such session."""
-    row = file.execute("DELETE FROM sessions WHERE session_id = ? RETURNING ordinal, owner", (session_id,)).fetchone()
+    removal = "DELETE FROM sessions WHERE session_id = ? RETURNING ordinal, owner, summary"
+    row = file.execute(removal, (session_id,)).fetchone()
     if row is None:
         return None
-    ordinal, owner = row
+    ordinal, owner, summary = row
+    leave_lists(file, ordinal, owner, summary)
     [size] = file.execute(f"{SELECT_BYTES} WHERE session = ?", (ordinal,)).fetchone()
     file.execute("DELETE FROM segments WHERE session = ?", (ordinal,))
     file.execute("DELETE FROM places WHERE session = ?", (ordinal,))

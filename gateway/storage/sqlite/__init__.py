@@ -11,6 +11,7 @@ from .connection import (
 )
 from .database import Database, Work
 from .schema import SCHEMA_VERSION, add_to_counter
+from .session_lists import leave_lists, list_page, list_size, update_lists
 from .terms import IN_USE, add_terms, ordinals_of, records_with_terms, remove_terms, term_counts
 
 __all__ = [
@@ -23,6 +24,9 @@ __all__ = [
     "add_to_counter",
     "create_database",
     "explain_error",
+    "leave_lists",
+    "list_page",
+    "list_size",
     "lock_database",
     "open_beside_server",
     "open_exclusively",
@@ -31,4 +35,5 @@ __all__ = [
     "records_with_terms",
     "remove_terms",
     "term_counts",
+    "update_lists",
 ]

@@ -3,6 +3,7 @@
 import sqlite3
 from collections.abc import Callable, Sequence
 
+from .session_lists import add_session_lists
 from .terms import add_terms_table
 
 Migration = str | Callable[[sqlite3.Connection], None]
@@ -75,6 +76,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     ) WITHOUT ROWID;
     """,
     add_terms_table,
+    add_session_lists,
 )
 """Each migration is one released version; it is never changed, only followed by another."""
 SCHEMA_VERSION = len(MIGRATIONS)

@@ -1,5 +1,6 @@
 """Blade's HTTP handlers for chat: each parses a request, calls the session service and answers."""
 
+from contextlib import suppress
 
 from aiohttp import web
 from msgspec.structs import replace
@@ -12,10 +13,11 @@ from adapters.blade.server import inbound, views
 from adapters.blade.server.history import RECORDS_PER_PAGE, message_bodies, record_pages, update_private
 from adapters.blade.server.socket import MISSING_MESSAGE, ChatSocket, final_result
 from adapters.blade.wire import BladeSettings
-from gateway.errors import Invalid
+from gateway.errors import Invalid, NotFound
 from gateway.field_errors import quote_value
 from gateway.http import OWNER, Context, json_response, parse_whole_number, pieces_response, public, read_json
 from gateway.json_values import JsonObject
+from gateway.ports import SessionFilter
 from gateway.time_slices import one_at_a_time, sliced
 
 from .skills import skills_of_new_session
@@ -23,8 +25,7 @@ from .skills import skills_of_new_session
 HARD_LIMIT_FACTOR = 3
 """A packet of so many times the largest message is not read at all; a smaller one is refused with a reason."""
 MAX_SESSIONS_LISTED = 10_000
-
-
+"""How many sessions one response lists at most."""
 
 
 class SessionRoutes:
@@ -52,15 +53,15 @@ class SessionRoutes:
 
     async def listed(self, request: web.Request) -> web.Response:
         limit, offset = _number_param(request, "limit", 20, 1), _number_param(request, "offset", 0, 0)
-        found, _ = await self.context.sessions.list(request[OWNER], limit=MAX_SESSIONS_LISTED)
-        wanted: list[m.SessionView] = []
-        async for some in sliced(found, RECORDS_PER_PAGE):
-            wanted += [view for view in some if self._wanted(request, view)]
+        found, total = await self.context.sessions.find(
+            request[OWNER], self._filter(request), offset=offset, limit=min(limit, MAX_SESSIONS_LISTED))
         items: list[object] = []
-        async for some in sliced(wanted[offset:offset + limit], RECORDS_PER_PAGE):
-            items += [self._shown(view) for view in some]
+        async for some in sliced(found, RECORDS_PER_PAGE):
+            for row in some:
+                with suppress(NotFound):  # it was deleted since
+                    items.append(self._shown(await self.context.sessions.get(request[OWNER], row.session_id)))
         return json_response(
-            self.context.table.object("sessions", items=items, total=len(wanted), limit=limit, offset=offset)
+            self.context.table.object("sessions", items=items, total=total, limit=limit, offset=offset)
         )
 
     async def get(self, request: web.Request) -> web.Response:
@@ -157,14 +158,15 @@ class SessionRoutes:
                      if isinstance(off, list) and tool.spec.name not in off}
         return m.Settings(model=body.model, tools=tools, memory=body.memory_enabled is not False)
 
-    def _wanted(self, request: web.Request, view: m.SessionView) -> bool:
-        if view.status is m.SessionStatus.CLOSED:
-            return False
-        prefix, words = request.query.get("template_id_prefix", ""), request.query.get("q", "")
-        kept, solution = view.private(self.context.dialect), request.query.get("solution_id")
-        if solution and kept.get("solution_id") != solution:
-            return False
-        return (kept.get("template_id") or "").startswith(prefix) and words.lower() in (view.title or "").lower()
+    def _filter(self, request: web.Request) -> SessionFilter:
+        prefix, solution = request.query.get("template_id_prefix", ""), request.query.get("solution_id")
+        labels, template = [m.OPEN_SESSION], m.field_label(self.context.dialect, "template_id", prefix)
+        if solution:
+            labels.append(m.field_label(self.context.dialect, "solution_id", solution))
+        if prefix:
+            labels.append(m.field_label(self.context.dialect, "template_id"))
+        return SessionFilter(
+            labels=tuple(labels), prefix=template if prefix else "", title=request.query.get("q", ""))
 
 
 def _private_fields(body: wire.NewSession) -> JsonObject:

@@ -1,5 +1,7 @@
 """Conversations over HTTP, and the search in them; they are the sessions that every dialect has."""
 
+from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 from aiohttp import web
@@ -12,12 +14,13 @@ from adapters.zenflux.server.agents import choose_agent, default_agent
 from adapters.zenflux.server.chat_service import ChatService, conversation_errors
 from adapters.zenflux.server.history import StoredMessage
 from adapters.zenflux.wire import LOCAL_USER, ZenfluxSettings
-from gateway.errors import Invalid
+from gateway.errors import Invalid, NotFound
 from gateway.http import OWNER, Context, encode_array
-from gateway.time_slices import next_slice, one_at_a_time
+from gateway.ports import ListedSession, ListOrder
+from gateway.time_slices import next_slice, one_at_a_time, sliced
 
-SESSIONS_PER_PAGE, MAX_CONVERSATIONS = 1000, 10_000
-"""How many conversations are read at a time, and how many are listed and searched."""
+SESSIONS_PER_SLICE, MAX_CONVERSATIONS = 100, 10_000
+"""How many conversations are read at a time, and how many are searched."""
 
 
 class ConversationRoutes:
@@ -38,9 +41,9 @@ class ConversationRoutes:
 
     async def listed(self, request: web.Request) -> web.Response:
         limit, offset = wire.page_params(request, 20, 100)
-        found = sorted(await self._all(request), key=lambda view: view.updated_at, reverse=True)
-        shown = [self._shown(view) for view in found[offset:offset + limit]]
-        body = {"conversations": shown, "total": len(found), "limit": limit, "offset": offset}
+        found, total = await self._rows(request, "updated", offset, limit)
+        shown = [self._shown(view) async for view in self._views(request, found)]
+        body = {"conversations": shown, "total": total, "limit": limit, "offset": offset}
         return views.reply(self.context, body)
 
     async def get(self, request: web.Request) -> web.Response:
@@ -65,9 +68,10 @@ class ConversationRoutes:
         if not wanted:
             raise Invalid("q: say what to look for", param="q")
         async with one_at_a_time(request[OWNER]):
+            rows, _ = await self._rows(request, "created", 0, MAX_CONVERSATIONS)
             hits = [
                 (view, hit)
-                for view in await self._all(request)
+                async for view in self._views(request, rows)
                 if (hit := await search_conversation(view, wanted)) is not None
             ]
         shown = [
@@ -127,14 +131,18 @@ class ConversationRoutes:
         with conversation_errors(request.match_info["id"]):
             return await self.context.sessions.get(request[OWNER], request.match_info["id"])
 
-    async def _all(self, request: web.Request) -> list[m.SessionView]:
-        """The user's conversations, newest first; of very many the newest."""
-        found, before = list[m.SessionView](), None
-        while True:
-            views_, before = await self.context.sessions.list(request[OWNER], before=before, limit=SESSIONS_PER_PAGE)
-            found += [view for view in views_ if self.chats.is_of(view, request.query.get("user_id"))]
-            if before is None or len(found) >= MAX_CONVERSATIONS:
-                return found
+    async def _rows(
+        self, request: web.Request, order: ListOrder, offset: int, limit: int,
+    ) -> tuple[Sequence[ListedSession], int]:
+        """The user's conversations, newest first, and how many there are."""
+        wanted = self.chats.filter_of(request[OWNER], request.query.get("user_id"))
+        return await self.context.sessions.find(request[OWNER], wanted, order=order, offset=offset, limit=limit)
+
+    async def _views(self, request: web.Request, rows: Sequence[ListedSession]) -> AsyncIterator[m.SessionView]:
+        async for some in sliced(rows, SESSIONS_PER_SLICE):
+            for row in some:
+                with suppress(NotFound):  # it was deleted since
+                    yield await self.context.sessions.get(request[OWNER], row.session_id)
 
     def _messages(self, view: m.SessionView) -> list[StoredMessage]:
         return history.messages_of(view, multi_message=self.context.settings.multi_message)

@@ -10,6 +10,8 @@ from gateway.storage.log.segments import is_in_turn_after, lookup_id_of, seal_re
 from gateway.storage.redis import RedisClient
 from gateway.storage.sealing import UNSEALED, Seal
 
+Argument = str | bytes | int | float
+"""What a script may be given."""
 PAGE = 256
 """How many entries are read in one request."""
 
@@ -96,7 +98,8 @@ _decode_lines = msgspec.json.Decoder(m.Record).decode_lines
 
 def encode_entry(
     session_id: str, token: str, records: list[m.Record], seal: Seal = UNSEALED,
-) -> list[str | bytes | int | float]:
+    summary: Sequence[Argument] = ("", 0, 0),
+) -> list[Argument]:
     """The arguments of the script `append` for these records of one session."""
     spine, deltas = split_deltas(records)
     words = [word for record in spine if (word := lookup_id_of(record)) is not None]
@@ -104,7 +107,7 @@ def encode_entry(
     owner = first.event.owner if isinstance(first.event, m.SessionCreated) else ""
     return [
         session_id, token, first.seq - 1, records[-1].seq, "" if now is None else now,
-        owner, _encode_lines(seal_records(spine, seal)), _encode_lines(deltas), len(words), *words,
+        owner, _encode_lines(seal_records(spine, seal)), _encode_lines(deltas), *summary, len(words), *words,
     ]
 
 

@@ -8,7 +8,7 @@ import structlog
 
 import gateway.model as m
 from gateway.errors import GatewayError, Overloaded
-from gateway.ports import NO_LISTENER, LogListener
+from gateway.ports import NO_LISTENER, ListedSession, ListOrder, LogListener
 from gateway.quotas import Quotas
 from gateway.storage.redis import (
     Appended,
@@ -26,6 +26,7 @@ from gateway.supervision import keep_running
 
 from .commit_outcomes import CommitWaiters, LeaseListener, LeaseLost, SessionLimitReached
 from .reader import RedisLogReader, encode_entry, is_same_record
+from .session_lists import RedisSessionLists, summary_arguments
 
 log = structlog.get_logger("dragoman.log")
 WINDOW, RETRY_SECONDS = 0.002, 0.25
@@ -52,6 +53,8 @@ class RedisLog:
         self.read, self.read_without_deltas, self.since = reader.read, reader.read_without_deltas, reader.since
         self.sessions, self.sessions_in_turn = reader.sessions, reader.sessions_in_turn
         self.head, self.session_of = reader.head, reader.session_of
+        self._lists = RedisSessionLists(redis, reader)
+        self.count_listed = self._lists.count
         self._tally = tally or Quotas()
         self._most = most
         self._listener: LogListener = NO_LISTENER
@@ -77,6 +80,7 @@ class RedisLog:
         await self.redis.open()
         replies = await self.redis.read_all([("ZCARD", self.redis.key("sessions"))])
         self._count = replies[0]
+        await self._lists.complete()
         self._writing = asyncio.create_task(keep_running(self._write_on, self._drop_unwritable), name="redis log")
 
     @property
@@ -109,6 +113,7 @@ class RedisLog:
         token = self._tokens.pop(session_id, None)
         self._heads.pop(session_id, None)
         self._pending.pop(session_id, None)
+        self._lists.let_go(session_id)
         if session_id not in self._leaving:
             self._waiting.refuse(session_id, LeaseLost(TAKEN_OVER))
         return token
@@ -133,6 +138,11 @@ class RedisLog:
 
     def is_settled(self, session_id: str) -> bool:
         return session_id not in self._pending and session_id not in self._leaving
+
+    async def listed(
+        self, owner: str, label: str, order: ListOrder, *, offset: int = 0, limit: int = 50,
+    ) -> Sequence[ListedSession]:
+        return await self._lists.page(owner, label, order, offset, limit)
 
     # -- writing --------------------------------------------------------------------------------------------------
 
@@ -198,12 +208,16 @@ class RedisLog:
         """Send all records of the group in one write; then look at what became of each session."""
         batch = {session_id: list(records) for session_id, records in self._leaving.items()}
         ids, calls = list(batch), []
+        summaries = await self._lists.changed(batch)
         for start in range(0, len(ids), SESSIONS_PER_SCRIPT):
             own = self._tally.quota().sessions
             given: list[str | bytes | int | float] = [
                 self.redis.replica, m.MODEL_VERSION, self._most(), "" if own is None else own]
             for session_id in islice(ids, start, start + SESSIONS_PER_SCRIPT):
-                given += encode_entry(session_id, self._tokens.get(session_id, "-"), batch[session_id], self.seal)
+                given += encode_entry(
+                    session_id, self._tokens.get(session_id, "-"), batch[session_id], self.seal,
+                    summary_arguments(summaries.get(session_id)),
+                )
             calls.append(("append", given))
         replies = await self.redis.run_scripts(calls, *self._sync(batch))
         self._check_sync(replies[len(calls):])
@@ -211,6 +225,10 @@ class RedisLog:
         self._count, appended = read_appended(replies[:len(calls)])
         for session_id, result in zip(ids, appended, strict=True):
             self._note(result.usage)
+            if result.outcome == "ok":
+                self._lists.stored(session_id, summaries.get(session_id))
+            else:
+                self._lists.let_go(session_id)
             await self._settle(session_id, batch[session_id], result)
 
     def _note(self, usage: OwnerUsage | None) -> None:
@@ -306,6 +324,7 @@ class RedisLog:
     def data_lost(self) -> None:
         """Drop all records that wait to be stored, and report that all sessions are gone."""
         self._tokens, self._heads, self._pending, self._leaving, self._count = {}, {}, {}, {}, 0
+        self._lists.clear()
         self._waiting.refuse_all(RedisDataLost("the server has lost its data; begin anew"))
         if self._lease_listener is not None:
             self._lease_listener.data_lost()

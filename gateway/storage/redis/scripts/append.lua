@@ -1,8 +1,8 @@
 -- Append to several sessions; each is all or nothing, and none knows of the others.
 -- ARGV: prefix, epoch, replica, model, how many sessions there may be in all, how many of one owner ('' where that is
--- not bounded); then for each session nine values and its words:
+-- not bounded); then for each session eleven values, its labels, and its words:
 --   id, token, head before, head after, in turn ('1', '0', or '' where nothing changes), owner, spine, deltas,
---   how many words, the words.
+--   summary ('' where nothing changes), when it was changed, how many labels, the labels, how many words, the words.
 -- Reply: how many sessions there are, then for each one {what became of it, the head that the log has now, its owner,
 -- how many bytes the owner has, how many sessions}.
 local P, epoch, me, model = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
@@ -28,6 +28,23 @@ local function enrol(id, key, owner)
   redis.call('ZADD', P .. 'owner:' .. owner, ordinal, id)
 end
 
+local function list(id, key, owner, summary, changed, labels)
+  local ordinal, old = unpack(redis.call('HMGET', key, 'ordinal', 'labels'))
+  local place, now = 'list:' .. #owner .. ':' .. owner .. ':', {}
+  for _, label in ipairs(labels) do
+    now[label] = true
+    redis.call('ZADD', P .. 'created' .. place .. label, ordinal, id)
+    redis.call('ZADD', P .. 'updated' .. place .. label, changed, id)
+  end
+  for _, label in ipairs(old and cjson.decode(old) or {}) do
+    if not now[label] then
+      redis.call('ZREM', P .. 'created' .. place .. label, id)
+      redis.call('ZREM', P .. 'updated' .. place .. label, id)
+    end
+  end
+  redis.call('HSET', key, 'summary', summary, 'labels', cjson.encode(labels))
+end
+
 local function room(owner)
   if redis.call('ZCARD', P .. 'sessions') >= tonumber(ARGV[5]) then return 'full' end
   if ARGV[6] ~= '' and redis.call('ZCARD', P .. 'owner:' .. owner) >= tonumber(ARGV[6]) then return 'sessions' end
@@ -36,7 +53,10 @@ end
 local told, at = {0}, 7
 while ARGV[at] do
   local id, token, before, after, now = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3], ARGV[at + 4]
-  local spine, deltas, words = ARGV[at + 6], ARGV[at + 7], tonumber(ARGV[at + 8])
+  local spine, deltas, labels = ARGV[at + 6], ARGV[at + 7], {}
+  for place = at + 11, at + 10 + tonumber(ARGV[at + 10]) do labels[#labels + 1] = ARGV[place] end
+  local first_word = at + 12 + #labels
+  local words = tonumber(ARGV[first_word - 1])
   local key = P .. 's:' .. id
   local found, none = redis.call('HMGET', key, 'token', 'head', 'owner', 'bytes'), nil
   if not found[1] and before == '0' then
@@ -60,7 +80,8 @@ while ARGV[at] do
     redis.call('HSET', key, 'head', after, 'bytes', tonumber(found[4] or '0') + size)
     local bytes = redis.call('HINCRBY', P .. 'kept:' .. found[3], 'bytes', size)
     turn(id, key, now)
-    for place = at + 9, at + 8 + words do
+    if ARGV[at + 8] ~= '' then list(id, key, found[3], ARGV[at + 8], ARGV[at + 9], labels) end
+    for place = first_word, first_word + words - 1 do
       redis.call('HSET', P .. 'places', ARGV[place], id)
       redis.call('SADD', P .. 'words:' .. id, ARGV[place])
     end
@@ -68,7 +89,7 @@ while ARGV[at] do
     local sessions = before == '0' and redis.call('ZCARD', P .. 'owner:' .. found[3]) or -1
     told[#told + 1] = {'ok', after, found[3], bytes, sessions}
   end
-  at = at + 9 + words
+  at = first_word + words
 end
 told[1] = redis.call('ZCARD', P .. 'sessions')
 return told

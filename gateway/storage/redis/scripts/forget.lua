@@ -3,10 +3,15 @@
 local P, id = ARGV[1], ARGV[3]
 if redis.call('GET', P .. 'epoch') ~= ARGV[2] then return redis.error_reply('RESET the data is gone') end
 local key = P .. 's:' .. id
-local found = redis.call('HMGET', key, 'token', 'owner', 'holder', 'bytes')
+local found = redis.call('HMGET', key, 'token', 'owner', 'holder', 'bytes', 'labels')
 if not found[1] then return {'gone', redis.call('ZCARD', P .. 'sessions')} end
 if found[1] ~= ARGV[4] then return {'fenced', redis.call('ZCARD', P .. 'sessions')} end
 for _, word in ipairs(redis.call('SMEMBERS', P .. 'words:' .. id)) do redis.call('HDEL', P .. 'places', word) end
+for _, label in ipairs(found[5] and cjson.decode(found[5]) or {}) do
+  local place = 'list:' .. #found[2] .. ':' .. found[2] .. ':' .. label
+  redis.call('ZREM', P .. 'created' .. place, id)
+  redis.call('ZREM', P .. 'updated' .. place, id)
+end
 redis.call('UNLINK', key, P .. 'log:' .. id, P .. 'words:' .. id)
 local bytes = redis.call('HINCRBY', P .. 'kept:' .. found[2], 'bytes', -(found[4] or 0))
 redis.call('ZREM', P .. 'sessions', id)
