@@ -5,10 +5,9 @@ from collections.abc import Callable, Iterable
 import gateway.model as m
 from gateway.engine import SessionTable
 from gateway.http import Metrics
-from gateway.loss_matrix import LOST_LEVELS
 from gateway.ports import Backend, Projector, StatefulBackend, StreamOptions
 from gateway.resources import AgentUsage, Shares, Workspaces
-from mappings.language import feature_of
+from mappings.language import LOST_LEVELS, feature_of
 
 from .composition import Components
 

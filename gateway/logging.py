@@ -8,6 +8,7 @@ import asyncio
 import logging
 import re
 import sys
+from collections import deque
 from collections.abc import Callable, MutableMapping
 from typing import Any, TextIO
 
@@ -73,6 +74,7 @@ def configure_logging(format: str = "auto", level: str = "info", stream: TextIO 
         structlog.processors.TimeStamper(fmt="iso", utc=True),
         mask_fields,
         mask_malformed_request,
+        keep_warning,
     ]
     ending: list[structlog.typing.Processor] = [
         *(_console_processors(stream) if console else _json_processors()),
@@ -157,6 +159,33 @@ def mask_malformed_request(
 def mask_queries(logger: object, method: str, line: Any) -> str:
     """Mask the query of every URL in a line."""
     return URL_QUERY.sub(f"?{MASKED}", line)
+
+
+class LoggedWarning(msgspec.Struct, frozen=True, kw_only=True):
+    """A warning or an error of the server's log, with its fields as short texts."""
+
+    at: str
+    level: str
+    event: str
+    logger: str
+    fields: dict[str, str]
+
+
+RECENT_WARNINGS: deque[LoggedWarning] = deque(maxlen=200)
+"""The last warnings and errors of this process, for admins who cannot read its log; secrets are masked."""
+LONGEST_FIELD = 500
+
+
+def keep_warning(logger: object, method: str, entry: MutableMapping[str, object]) -> MutableMapping[str, object]:
+    """Keep a warning or an error; it comes here after its secrets were masked."""
+    if (level := str(entry.get("level", ""))) in ("warning", "error", "critical"):
+        shown = {name: URL_QUERY.sub(f"?{MASKED}", str(value))[:LONGEST_FIELD] for name, value in entry.items()
+                 if name not in ("level", "event", "logger", "timestamp", "exc_info") and not name.startswith("_")}
+        RECENT_WARNINGS.append(LoggedWarning(
+            at=str(entry.get("timestamp", "")), level=level, logger=str(entry.get("logger", "")), fields=shown,
+            event=URL_QUERY.sub(f"?{MASKED}", str(entry.get("event", "")))[:LONGEST_FIELD],
+        ))
+    return entry
 
 
 def mask_secrets(record: m.Record) -> m.Record:

@@ -9,19 +9,18 @@ from gateway.backends import FeatureSupport, kind_of
 from gateway.backends.remote import find_dialect
 from gateway.composition import load_components
 from gateway.config import AgentSettings, Config
-from mappings.language import FEATURES, SupportLevel, Table, Vocabulary, builtin_path, load_table
+from mappings.language import (
+    FEATURES,
+    LEVEL_MEANINGS,
+    LEVEL_SYMBOLS,
+    Table,
+    Vocabulary,
+    builtin_path,
+    load_table,
+    losses_between,
+)
 
-LOST_LEVELS = frozenset((SupportLevel.DROPPED, SupportLevel.REJECTED))
 DEGRADED, UNKNOWN = "~", "?"
-LEVEL_SYMBOLS = {
-    SupportLevel.FULL: "✓",
-    SupportLevel.PARTIAL: DEGRADED,
-    SupportLevel.FALLBACK: DEGRADED,
-    SupportLevel.DROPPED: "✗",
-    SupportLevel.REJECTED: "✗",
-}
-LEVEL_MEANINGS = {SupportLevel.PARTIAL: "some of it arrives", SupportLevel.FALLBACK: "it arrives as something else"}
-"""The note of a degraded feature whose table has no note."""
 
 
 @dataclass(frozen=True)
@@ -85,10 +84,3 @@ def pair_losses(config: Config) -> list[list[str]]:
         [source, target, *(", ".join(names) or "nothing" for names in losses_between(tables[source], tables[target]))]
         for source in tables for target in tables
     )]
-
-
-def losses_between(first: Table, second: Table) -> tuple[list[str], list[str]]:
-    """Return the features that clients of the second dialect lose, and those they get in a degraded form."""
-    levels = {name: {first.client_support[name], second.support[name]} for name in FEATURES}
-    lost = [name for name, both in levels.items() if LOST_LEVELS & both]
-    return lost, [name for name, both in levels.items() if name not in lost and both != {SupportLevel.FULL}]

@@ -3,16 +3,20 @@
 from aiohttp import web
 
 from gateway.errors import GatewayError
-from gateway.http import HttpStatusError
+from gateway.http import HttpStatusError, dumps
 from gateway.json_values import JsonObject
 
+from .admin_routes import AdminRoutes
 from .command_routes import CommandRoutes
 from .log_routes import LogRoutes
+from .openapi import openapi_document
 from .operations import API, Operation, console_routes
 from .server_routes import ServerRoutes
 from .services import ConsoleServices
 from .session_routes import ConsoleSessionRoutes
+from .session_watch import SessionWatchRoutes
 from .static_files import PAGE, StaticFiles
+from .table_routes import TableRoutes
 
 HTML = "text/html"
 
@@ -23,14 +27,27 @@ class Console:
     def __init__(self, services: ConsoleServices) -> None:
         self.operations: list[Operation] = [
             *ServerRoutes(services).operations(),
+            *SessionWatchRoutes(services).operations(),
             *ConsoleSessionRoutes(services).operations(),
             *LogRoutes(services).operations(),
             *CommandRoutes(services).operations(),
+            *TableRoutes(services).operations(),
+            *AdminRoutes(services).operations(),
         ]
+        self.operations.append(Operation(
+            method="GET", path="/openapi.json", handler=self._describe, is_public=True,
+            summary="Describe this API, as an OpenAPI document."))
         self._files = StaticFiles()
+        self._version = services.version
+        self._description: bytes | None = None
 
     def routes(self) -> list[web.RouteDef]:
         return [*self._files.routes(), *console_routes(self.operations)]
+
+    async def _describe(self, request: web.Request) -> web.Response:
+        if self._description is None:
+            self._description = dumps(openapi_document(self.operations, self._version))
+        return web.Response(body=self._description, content_type="application/json")
 
     @staticmethod
     def has(path: str) -> bool:

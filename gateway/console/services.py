@@ -3,16 +3,14 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gateway.errors import Overloaded
 from gateway.http import Metrics
 from gateway.ports import Addresses, Clock, Files, Resources, SessionService
+from gateway.resources import KeyService
 
 from .columns import ConsoleColumns, ServedParts
-
-if TYPE_CHECKING:
-    from gateway.resources import KeyService
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,9 +41,9 @@ class ConsoleServices:
     limits: Callable[[], Mapping[str, Any]]
     addresses: Callable[[], Addresses]
     data: Path
+    metrics: Metrics
+    keys: KeyService
     trust_uploads: Callable[[], bool] = lambda: False
-    metrics: Metrics | None = None
-    keys: "KeyService | None" = None
     is_stopping: Callable[[], bool] = lambda: False
     check_stored_bytes: Callable[[str, int], None] = lambda owner, size: None
     default_agent: Callable[[], str] = lambda: ""

@@ -5,10 +5,9 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 import gateway.model as m
-from mappings.language import FEATURES, SupportLevel, Table, feature_of
+from mappings.language import FEATURES, LOST_LEVELS, Table, feature_of
 
 SUBAGENTS = "subagents"
-LOST_LEVELS = frozenset((SupportLevel.DROPPED, SupportLevel.REJECTED))
 HELD_BACK = "held back: joined with what follows"
 SAID_ELSEWHERE: dict[type[m.Event], str] = {
     m.BlockStarted: "said with the content of the block",

@@ -175,6 +175,10 @@ class KeyService:
         self._audit("key.created", caller, made.name)
         return made, token
 
+    async def all(self) -> Sequence[Key]:
+        """The keys of all users in the order of their creation, each with its last use."""
+        return await self._with_uses(list(visible_keys(self._by_hash.values())))
+
     async def of(self, user: str) -> Sequence[Key]:
         """The keys of a user in the order of their creation, each with its last use."""
         return await self._with_uses([key for key in visible_keys(self._by_hash.values()) if key.user == user])

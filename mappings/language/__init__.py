@@ -11,6 +11,7 @@ from .filters import UnknownWord
 from .frame_decoder import DecodedFrame, FrameDecoder, UnreadableFrame
 from .json_schema import schema_text
 from .load import builtin_path, builtin_table, load_table
+from .losses import LEVEL_MEANINGS, LEVEL_SYMBOLS, LOST_LEVELS, losses_between
 from .object_decoder import ObjectDecoder
 from .projector import ProjectorBase, Step
 from .routes import PlainTable, Route, read_plain_table
@@ -22,6 +23,9 @@ from .table import Table
 
 __all__ = [
     "FEATURES",
+    "LEVEL_MEANINGS",
+    "LEVEL_SYMBOLS",
+    "LOST_LEVELS",
     "NO_BINDINGS",
     "Bindings",
     "Body",
@@ -52,6 +56,7 @@ __all__ = [
     "builtin_table",
     "feature_of",
     "load_table",
+    "losses_between",
     "read_plain_table",
     "rows_of",
     "schema_text",

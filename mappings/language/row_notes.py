@@ -30,6 +30,26 @@ class RowNotes:
         written = [at for at, one in enumerate(self._draft.frames.get(cue, ())) if not one.read_only]
         return self._document.values.get((FRAMES, cue, written[frame])) if frame < len(written) else place
 
+    @property
+    def file(self) -> str:
+        """The file of the table, without overrides."""
+        return self._document.file
+
+    @property
+    def text(self) -> str:
+        """The text of the file."""
+        return "\n".join(self._lines(self.file)) + "\n"
+
+    def frame_line(self, cue: str, frame: int) -> int | None:
+        """The line of a frame of a row, those that are only read counted as well."""
+        place = self._document.values.get((FRAMES, cue, frame))
+        return place.line if place is not None else None
+
+    def support_position(self, feature: str) -> Position | None:
+        """Where the table says how well the dialect carries a feature: its note, else its level."""
+        keys = self._document.keys
+        return keys.get(("notes", feature)) or keys.get(("support", feature))
+
     def event_position(self, name: str, variant: str) -> Position | None:
         """Where the table says by which cues an event is said; None if it says that nowhere."""
         keys = self._document.keys

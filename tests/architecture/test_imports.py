@@ -43,8 +43,8 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "gateway.audit": ("gateway.logging", "gateway.ports", "gateway.private_files"),
     "gateway.chat": ("gateway.model", "gateway.ports", *EVERYBODY),
     "gateway.console": (
-        "gateway.model", "gateway.ports", "gateway.http", "gateway.resources", "gateway.logging", "mappings",
-        *EVERYBODY,
+        "gateway.model", "gateway.ports", "gateway.http", "gateway.resources", "gateway.logging",
+        "gateway.translate", "mappings", *EVERYBODY,
     ),
     "gateway.translate": (
         "gateway.model", "gateway.ports", "gateway.client", "gateway.storage", "mappings", *EVERYBODY,
