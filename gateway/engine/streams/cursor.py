@@ -60,25 +60,28 @@ class CatchUp:
     """Reads the log a page at a time, through a projector of its own."""
 
     def __init__(self, hub: "Hub", feed: Feed, key: StreamKey, position: StreamPosition) -> None:
+        self._hub = hub
         self._log = hub.log
         self._feed = feed
+        self._dialect = key.dialect
         self._position = position
-        start = hub.start_of(feed.session_id, key.dialect, position.after)
         not_sent = partial(hub.observer.record_not_sent, key.dialect)
-        self.channel = Channel(hub.projector(key.dialect, key.options), start, not_sent)
+        self.channel = Channel(hub.projector(key.dialect, key.options), 0, not_sent)
 
     async def read_page(self) -> list[Chunk]:
         """The chunks of the next records that the feed has published, without those that the subscriber has had."""
         channel, position = self.channel, self._position
         records: Sequence[m.Record] = ()
-        most = min(PAGE, self._feed.head - channel.seq)
-        if most > 0:
-            try:
+        try:
+            if not channel.seq:
+                await self._hub.recall(channel, self._feed.session_id, self._dialect, position.after)
+            most = min(PAGE, self._feed.head - channel.seq)
+            if most > 0:
                 records = await self._log.read(self._feed.session_id, channel.seq, most)
-            except GatewayError as error:
-                raise LogUnreadable from error
-            if not records:
-                raise LogGone
+        except GatewayError as error:
+            raise LogUnreadable from error
+        if most > 0 and not records:
+            raise LogGone
         had = bisect_right(records, position.after, key=SEQ)
         if had:
             channel.skip(records[:had])

@@ -8,6 +8,7 @@ import gateway.model as m
 from gateway import ports
 from gateway.ports import Chunk, EventLog, Projector, StreamKey, StreamOptions
 from gateway.quotas import Quotas, QuotaSlot
+from gateway.time_slices import sliced
 
 from .channel import Channel
 from .cursor import PAGE, Cursor, feed_channel
@@ -94,8 +95,8 @@ class Hub:
         self, session_id: str, dialect: str, options: StreamOptions, after: int, upto: int,
     ) -> AsyncIterator[Chunk]:
         """The chunks of the records after `after` and up to `upto`, read from the log in pages."""
-        start = self.start_of(session_id, dialect, after)
-        channel = Channel(self.projector(dialect, options), start, lambda record: None)
+        channel = Channel(self.projector(dialect, options), 0, lambda record: None)
+        await self.recall(channel, session_id, dialect, after)
         while channel.seq < upto:
             records = await self.log.read(session_id, channel.seq, min(PAGE, upto - channel.seq))
             if not records:
@@ -107,9 +108,16 @@ class Hub:
             for chunk in ready:
                 yield chunk
 
-    def start_of(self, session_id: str, dialect: str, cursor: int) -> int:
-        """After which record a projector must begin, so that its state is right at the cursor."""
-        return self._sessions.turn_start(session_id, cursor) if self._streams.replays_turn(dialect) else 0
+    async def recall(self, channel: Channel, session_id: str, dialect: str, cursor: int) -> None:
+        """Bring a new channel to the start of the turn at the cursor.
+
+        What a projector needs of earlier turns is in their records without deltas, of which there are few.
+        """
+        start = self._sessions.turn_start(session_id, cursor)
+        if start and not self._streams.replays_turn(dialect):
+            async for some in sliced(await self.log.read_without_deltas(session_id), PAGE):
+                channel.skip([record for record in some if record.seq <= start])
+        channel.seq = start
 
     def leave(self, feed: Feed, dialect: str, place: ports.StreamSlot) -> None:
         place.close()
