@@ -84,6 +84,8 @@ class DragomanConsole extends HTMLElement {
         h("button", { type: "button", class: "quiet language", onclick: () => this.changeLanguage() }, label),
         iconButton("sun", t("theme"), () => this.nextTheme()),
         this.hello.auth?.length ? h("button", { type: "button", class: "quiet", onclick: () => { key.set(""); } }, facts.user ? `${facts.user} · ` : "", t("key.forget")) : null), this.body);
+    this.body.classList.toggle("wide", localStorage.getItem("dragoman.wide") === "1");
+    this.body.addEventListener("aside", () => localStorage.setItem("dragoman.wide", this.body.classList.toggle("wide") ? "1" : "0"));
     this.list.addEventListener("open", ({ detail }) => go(["sessions", detail]));
     this.list.addEventListener("new", () => openNewSession());
     this.list.addEventListener("import", () => this.import());
@@ -103,6 +105,7 @@ class DragomanConsole extends HTMLElement {
       if (run !== this.run) return;
       this.page = page;
       fill(this.main, page);
+      if (page.about) this.list.heard({ name: "session", data: page.about });
       this.list.select(kind === "sessions" ? id : null);
       if (this.moved) (page.querySelector("h1") ?? this.main).focus({ preventScroll: true });
       this.moved = true;

@@ -162,13 +162,16 @@ export class FrameGrid extends HTMLElement {
       return frames.map((one, index) => h("div", { class: "line", id: `line-${band.seq}-${column}-${index}`, "data-index": index },
         h("span", { class: "name" }, one.name),
         one.due ? h("span", { class: "due", title: t("wire.due") }, `⏱ +${duration(Math.max(0, one.due - one.at) * 1000)}`) : null,
-        foreign(preview(bodyOf(one.text) ?? one.text, 140), { class: "peek" }),
+        foreign(preview(payload(one), 140), { class: "peek" }),
         h("span", { class: "size" }, bytes(one.size))));
     }
     const silence = silenceOf(band, column);
     if (!silence) return h("div", { class: "line pending", id: `line-${band.seq}-${column}-0` }, band.cells[column] ? "" : "…");
     const text = silenceText(silence);
-    return h("div", { class: `line silent ${silence.level === "dropped" || silence.level === "rejected" ? "lost" : ""}`,
+    // The same reason over many records is said once; it is shown again where somebody points.
+    const before = this.log.bands[band.seq - 2];
+    const same = before?.cells[column] && !framesOf(before, column).length && silenceText(silenceOf(before, column) ?? {}) === text;
+    return h("div", { class: `line silent ${same ? "ditto " : ""}${silence.level === "dropped" || silence.level === "rejected" ? "lost" : ""}`,
       id: `line-${band.seq}-${column}-0`, "data-index": 0, title: text }, h("span", { class: "why" }, text));
   }
 
@@ -299,6 +302,13 @@ export class FrameGrid extends HTMLElement {
     this.pane.scrollTop = this.pane.scrollHeight;
     this.following = true;
   }
+}
+
+/** What a frame says beside its name: a packet of Socket.IO has its name within the body. */
+function payload({ name, text }) {
+  const body = bodyOf(text);
+  if (body === undefined) return text;
+  return Array.isArray(body) && body[0] === name ? (body.length === 2 ? body[1] : body.slice(1)) : body;
 }
 
 /** Why a dialect says nothing about a record, in the words of its table. */

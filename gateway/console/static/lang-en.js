@@ -14,12 +14,12 @@ export const en = {
   "key.title": "This server wants a key", "key.label": "Key", "key.about": "The key is kept for this tab only. `dragoman keys add NAME` makes one.", "key.use": "Use this key", "key.wrong": "The server refused this key.", "key.forget": "forget the key",
 
   "sessions.label": "Sessions", "sessions.new": "New session", "sessions.import": "Import a session", "sessions.search": "Search title, text, id", "sessions.status": "Status", "sessions.any_status": "any status",
-  "sessions.agent": "Agent", "sessions.any_agent": "any agent", "sessions.none": "No session here.", "sessions.asks": "{n} open", "sessions.turns": "{n} turns", "sessions.watching": "A client of {dialect} is watching",
+  "sessions.agent": "Agent", "sessions.any_agent": "any agent", "sessions.none": "No session here.", "sessions.asks": "{n} open", "sessions.turns": "{n} turns", "sessions.turn": "{n} turn", "sessions.watching": "A client of {dialect} is watching",
   "status.running": "running", "status.waiting": "waiting", "status.failed": "failed", "status.idle": "idle", "status.closed": "closed",
 
   "new.agent": "Agent", "new.tools": "Tools of this page", "new.tools_about": "Tools that you carry out yourself, as JSON: the agent calls one, and you fill in its result.", "new.example": "Insert an example", "new.create": "Create",
 
-  "session.untitled": "Untitled session", "session.view": "View", "session.view.talk": "Conversation", "session.view.both": "Both", "session.view.wire": "Protocols", "session.back": "Back to the list", "session.actions": "Actions of this session",
+  "session.untitled": "Untitled session", "session.view": "View", "session.view.talk": "Conversation", "session.view.both": "Both", "session.view.wire": "Protocols", "session.back": "Back to the list", "session.aside": "Show or hide the list", "session.actions": "Actions of this session",
   "session.rename": "Rename", "session.title": "Title", "session.share": "Share a link", "session.share_about": "Whoever has this link can read the session until {time}.", "session.compact": "Compact the history", "session.copy_id": "Copy the session id",
   "session.export_jsonl": "Export as JSONL", "session.export_zip": "Export as ZIP", "session.delete": "Delete", "session.delete_sure": "The session and its log are deleted for all clients, in every protocol.", "session.gone": "The session was deleted.",
   "line.lost": "Connection lost. Reconnecting …", "line.back": "Connected again: resumed after record {seq}, nothing was missed.",
@@ -27,7 +27,7 @@ export const en = {
   "conversation.label": "Conversation", "conversation.empty": "Nothing was said yet.", "conversation.earlier": "Show earlier ({n})",
   "who.user": "You", "who.assistant": "Agent", "who.system": "System", "who.tool": "Tool", thinking: "Thinking …", thought: "Thought for {time}",
   picture: "Picture from the conversation", picture_at: "Picture at", picture_coming: "A picture is coming …", "card.address": "Card at", "card.title": "Card of the agent, in a sandbox", "card.show": "Show the card",
-  usage: "{in} in, {out} out", "usage.title": "Tokens", "usage.thinking": ", {n} thinking", "usage.cache": ", {n} from the cache",
+  usage: "{in} → {out} tokens", "usage.title": "Tokens that went in, and tokens that came out", "usage.thinking": ", {n} thinking", "usage.cache": ", {n} from the cache",
   "tool.input": "Arguments", "tool.output": "Output so far", "tool.result": "Result", "tool.meta": "For the page", "tool.writing": "being written", "tool.running": "running", "tool.pending": "pending", "tool.awaiting_input": "waiting for you", "tool.done": "done", "tool.failed": "failed", "tool.error": "failed", "tool.cancelled": "cancelled", "tool.torn": "broken off",
   "origin.mcp": "MCP", "origin.client": "client", "origin.provider": "provider",
   "outcome.completed": "completed", "outcome.failed": "failed", "outcome.interrupted": "interrupted", "turn.result": "Result of the turn",

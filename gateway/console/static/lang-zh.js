@@ -14,12 +14,12 @@ export const zh = {
   "key.title": "该服务器需要密钥", "key.label": "密钥", "key.about": "密钥只保存在当前标签页。用 `dragoman keys add NAME` 创建。", "key.use": "使用此密钥", "key.wrong": "服务器拒绝了该密钥。", "key.forget": "清除密钥",
 
   "sessions.label": "会话", "sessions.new": "新建会话", "sessions.import": "导入会话", "sessions.search": "搜索标题、内容、ID", "sessions.status": "状态", "sessions.any_status": "全部状态",
-  "sessions.agent": "智能体", "sessions.any_agent": "全部智能体", "sessions.none": "没有会话。", "sessions.asks": "{n} 项待处理", "sessions.turns": "{n} 轮", "sessions.watching": "有 {dialect} 客户端正在查看",
+  "sessions.agent": "智能体", "sessions.any_agent": "全部智能体", "sessions.none": "没有会话。", "sessions.asks": "{n} 项待处理", "sessions.turns": "{n} 轮", "sessions.turn": "{n} 轮", "sessions.watching": "有 {dialect} 客户端正在查看",
   "status.running": "运行中", "status.waiting": "等待中", "status.failed": "失败", "status.idle": "空闲", "status.closed": "已关闭",
 
   "new.agent": "智能体", "new.tools": "本页面的工具", "new.tools_about": "由你自己执行的工具（JSON）：智能体调用时，由你填写结果。", "new.example": "插入示例", "new.create": "创建",
 
-  "session.untitled": "未命名会话", "session.view": "视图", "session.view.talk": "对话", "session.view.both": "并排", "session.view.wire": "协议", "session.back": "返回列表", "session.actions": "会话操作",
+  "session.untitled": "未命名会话", "session.view": "视图", "session.view.talk": "对话", "session.view.both": "并排", "session.view.wire": "协议", "session.back": "返回列表", "session.aside": "显示或隐藏列表", "session.actions": "会话操作",
   "session.rename": "重命名", "session.title": "标题", "session.share": "分享链接", "session.share_about": "在 {time} 之前，任何拥有此链接的人都可以阅读该会话。", "session.compact": "压缩历史", "session.copy_id": "复制会话 ID",
   "session.export_jsonl": "导出为 JSONL", "session.export_zip": "导出为 ZIP", "session.delete": "删除", "session.delete_sure": "会话及其日志将对所有客户端、在所有协议中删除。", "session.gone": "会话已被删除。",
   "line.lost": "连接中断，正在重连…", "line.back": "已重新连接：从记录 {seq} 之后继续，没有遗漏。",
@@ -27,7 +27,7 @@ export const zh = {
   "conversation.label": "对话", "conversation.empty": "还没有内容。", "conversation.earlier": "显示更早的内容（{n}）",
   "who.user": "你", "who.assistant": "智能体", "who.system": "系统", "who.tool": "工具", thinking: "思考中…", thought: "思考了 {time}",
   picture: "对话中的图片", picture_at: "图片地址", picture_coming: "图片即将到达…", "card.address": "卡片地址", "card.title": "智能体的卡片（沙箱）", "card.show": "显示卡片",
-  usage: "输入 {in}，输出 {out}", "usage.title": "词元", "usage.thinking": "，思考 {n}", "usage.cache": "，缓存 {n}",
+  usage: "{in} → {out} 词元", "usage.title": "输入与输出的词元数", "usage.thinking": "，思考 {n}", "usage.cache": "，缓存 {n}",
   "tool.input": "参数", "tool.output": "当前输出", "tool.result": "结果", "tool.meta": "页面数据", "tool.writing": "生成中", "tool.running": "运行中", "tool.pending": "排队中", "tool.awaiting_input": "等待你处理", "tool.done": "完成", "tool.failed": "失败", "tool.error": "失败", "tool.cancelled": "已取消", "tool.torn": "中断",
   "origin.mcp": "MCP", "origin.client": "客户端", "origin.provider": "提供方",
   "outcome.completed": "完成", "outcome.failed": "失败", "outcome.interrupted": "已中断", "turn.result": "本轮结果",

@@ -150,7 +150,7 @@ export class SessionList extends HTMLElement {
       h("div", { class: "session-title" }, foreign(titleOf(row)), h("span", { class: "off-screen" }, `, ${named("status", row.status)}`)),
       h("time", {}, ago(row.updated_at)),
       h("div", { class: "session-about" }, foreign(row.agent), row.asks ? h("span", { class: "tag warn" }, t("sessions.asks", { n: row.asks })) : null,
-        row.turns ? h("span", {}, t("sessions.turns", { n: count(row.turns) })) : null),
+        row.turns ? h("span", {}, t(row.turns === 1 ? "sessions.turn" : "sessions.turns", { n: count(row.turns) })) : null),
       h("div", { class: "watchers" }, (row.watching ?? []).map((dialect) => h("span", { class: `watcher hue-${hueOf(dialect)}`, title: t("sessions.watching", { dialect }) }, dialect))));
   }
 }

@@ -58,7 +58,8 @@ export class SessionPage extends HTMLElement {
     this.search = h("input", { type: "search", class: "wire-search", "aria-label": t("wire.search"), placeholder: t("wire.search"), oninput: () => this.grid.columns.search(this.search.value.trim()) });
     this.switch = h("div", { class: "switch", role: "group", "aria-label": t("session.view") });
     this.append(h("header", { class: "session-head" },
-      iconButton("back", t("session.back"), () => go([]), { class: "icon-button back" }), this.heading, this.state, this.lineState, h("span", { class: "spring" }),
+      iconButton("back", t("session.back"), () => go([]), { class: "icon-button back" }),
+      this.shared ? null : iconButton("aside", t("session.aside"), () => this.dispatchEvent(new Event("aside", { bubbles: true })), { class: "icon-button aside" }), this.heading, this.state, this.lineState, h("span", { class: "spring" }),
       this.search, h("button", { type: "button", class: "columns-button", "aria-haspopup": "menu", onclick: (event) => openColumnsMenu(event.currentTarget, this.grid.columns) }, icon("gear"), t("wire.columns")),
       this.switch, this.shared ? null : iconButton("more", t("session.actions"), (event) => this.openActions(event.currentTarget), { "aria-haspopup": "menu" })),
     h("div", { class: "panes" }, h("section", { class: "talk" }, this.conversation, this.composer), h("section", { class: "wire" }, this.grid, this.detail)), this.time);
