@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from conformance.kit.expect import Failed, Unanswered, show
+from conformance.kit.expect import Failed, Unanswered, owned, show
 from conformance.kit.transcript import Transcript
 
 
@@ -43,9 +43,9 @@ class Departures:
     def noting(self, owner: str) -> Iterator[None]:
         """Record what fails in here as a departure from this requirement, and go on; silence stays a failure."""
         try:
-            yield
-        except Unanswered as failure:
-            failure.owner = failure.owner or owner
+            with owned(owner):
+                yield
+        except Unanswered:
             raise
         except Failed as failure:
             self.note(failure.owner or owner, failure.expected, failure.seen)

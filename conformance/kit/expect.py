@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import orjson
@@ -11,6 +12,8 @@ if TYPE_CHECKING:
 
 LONGEST = 600
 T = TypeVar("T")
+OWNER: ContextVar[str | None] = ContextVar("owner", default=None)
+"""The requirement that what is expected now belongs to, where that is said around it."""
 TOO_QUICK = "the turn was over before it could be caught running; a slower prompt `slow` in the profile would show it"
 
 
@@ -58,11 +61,14 @@ def that(holds: bool, expected: str, seen: Any, owner: str | None = None) -> Non
 @contextmanager
 def owned(owner: str) -> Iterator[None]:
     """Whatever fails in here, and has no owner yet, breaks the sentence of this requirement."""
+    token = OWNER.set(owner)
     try:
         yield
     except Failed as failure:
         failure.owner = failure.owner or owner
         raise
+    finally:
+        OWNER.reset(token)
 
 
 def equal(what: str, expected: Any, seen: Any) -> None:

@@ -120,7 +120,7 @@ class Runner:
         owners = {item.owner for item in departures.noted}
         if isinstance(error, Failed) and error.owner is not None:
             owners.add(error.owner)
-        unknown = sorted(owners - self._suite.catalogue.ids)
+        unknown = sorted(owners - self._suite.catalogue.ids) if owners else []
         return KeyError(f"there is no requirement {unknown[0]}") if unknown else error
 
     def _new_transcript(self) -> Transcript:

@@ -11,8 +11,8 @@ import orjson
 from conformance.kit import expect
 
 MOST_PROBLEMS = 5
-WATCHER: ContextVar[Callable[[str, Any], None] | None] = ContextVar("watcher", default=None)
-"""Who is told which schema a value is held to, if anybody wants to know."""
+WATCHER: ContextVar[Callable[[str, Any, str | None], None] | None] = ContextVar("watcher", default=None)
+"""Who is told which schema a value is held to, and which requirement owns that, if anybody wants to know."""
 
 
 class Schemas:
@@ -43,7 +43,7 @@ class Schemas:
     def fit(self, name: str, value: Any, what: str, owner: str | None = None) -> None:
         """Fail unless the value fits; the owner is the requirement that the shape belongs to."""
         if (watcher := WATCHER.get()) is not None:
-            watcher(name, value)
+            watcher(name, value, owner or expect.OWNER.get())
         problems = self.problems(name, value)
         if problems:
             listed = "; ".join(expect.show(problem) for problem in problems[:MOST_PROBLEMS])

@@ -244,8 +244,11 @@ class Report:
 
 def find(requirements: Iterable[Requirement], results: Iterable[CaseResult]) -> tuple[Finding, ...]:
     """What the results say of each of these requirements."""
-    results = list(results)
-    told = ((item, [result.toward(item.id) for result in results]) for item in requirements)
+    about: dict[str, list[CaseResult]] = {}
+    for result in results:
+        for name in dict.fromkeys([*result.requirements, *(item.owner for item in result.departures)]):
+            about.setdefault(name, []).append(result)
+    told = ((item, [result.toward(item.id) for result in about.get(item.id, ())]) for item in requirements)
     return tuple(Finding(item, tuple(view for view in views if view is not None)) for item, views in told)
 
 

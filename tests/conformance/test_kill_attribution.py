@@ -10,13 +10,15 @@ from typer.testing import CliRunner
 
 from conformance.faults.fault import load_faults
 from conformance.faults.kill import command
-from conformance.faults.kill.attribution import Attribution, FaultEffect, attribute, chosen, effect_of, lines
+from conformance.faults.kill.attribution import MUTANTS, Attribution, Bound, Bounds, FlawEffect, lines, read_bounds
+from conformance.faults.kill.attribution_run import Choice, attribute, attribute_mutants, effect_of
+from conformance.faults.kill.setups import SETUPS
 from conformance.kit.requirement import Catalogue
 from conformance.kit.suite import Suite
 
 
-def effect(name: str, named: str, failed: str) -> FaultEffect:
-    return FaultEffect(name, frozenset(named.split()), frozenset(failed.split()))
+def effect(name: str, named: str, failed: str) -> FlawEffect:
+    return FlawEffect(name, frozenset(named.split()), {it: f"case.{it}: words" for it in failed.split()})
 
 
 FOUND = Attribution(
@@ -32,7 +34,7 @@ FOUND = Attribution(
 
 def test_spread_is_how_many_requirements_fail_for_a_fault() -> None:
     assert (FOUND.median, FOUND.p90, FOUND.most) == (2.5, 4, 4)
-    assert [item.fault for item in FOUND.widest] == ["wide", "other", "right", "narrow"]
+    assert [item.flaw for item in FOUND.widest] == ["wide", "other", "right", "narrow"]
 
 
 def test_nine_of_ten_are_within_p90() -> None:
@@ -40,7 +42,7 @@ def test_nine_of_ten_are_within_p90() -> None:
     assert (spreads.median, spreads.p90, spreads.most) == (5.5, 9, 10)
     twelve = Attribution("aap", tuple(effect(f"f{size}", "R0", f"{' '.join(_ids(size))}") for size in range(1, 13)))
     assert len(twelve.widest) == 10
-    assert twelve.widest[0].fault == "f12"
+    assert twelve.widest[0].flaw == "f12"
 
 
 def _ids(count: int) -> list[str]:
@@ -54,24 +56,53 @@ def test_precision_is_the_share_of_failures_that_the_faults_break() -> None:
     assert Attribution("aap", ()).most == 0
 
 
+def test_what_nobody_says_a_flaw_breaks_does_not_count_for_precision() -> None:
+    assert Attribution("aap", (effect("unknown", "", "A B"), effect("narrow", "A", "A"))).precision == 1.0
+    assert Attribution("aap", (effect("unknown", "", "A B"),)).precision is None
+
+
 def test_the_figures_and_the_widest_faults_are_printed() -> None:
     printed = lines([FOUND])
     assert printed[:2] == [
-        "dialect  faults  median  p90  max  precision",
-        "aap      4       2.5     4    4    0.50",
+        "dialect  flaws   number  median  p90  max  precision",
+        "aap      faults  4       2.5     4    4    0.50",
     ]
-    assert printed[3:5] == ["aap: failed requirements of the widest faults", "    4  wide (breaks A)"]
+    assert printed[3:6] == [
+        "aap: failed requirements of the widest faults (*: the flaw does not break it)",
+        "    4  wide (breaks A)",
+        "       A, B*, C*, D*",
+    ]
+
+
+def test_single_faults_are_printed_with_their_reasons() -> None:
+    printed = lines([Attribution("aap", (effect("other", "C", "A C"),))], is_detailed=True)
+    assert printed[-3:] == ["    2  other (breaks C)", "       A*: case.A: words", "       C: case.C: words"]
 
 
 def test_of_many_requirements_only_some_are_printed() -> None:
     printed = lines([Attribution("aap", (effect("many", "A B C D E", "A B C D E"),))])
-    assert printed[-1] == "    5  many (breaks A, B, C and 2 more)"
+    assert printed[-2:] == ["    5  many (breaks A, B, C and 2 more)", "       A, B, C, D, E"]
+
+
+def test_figures_are_held_to_their_bounds_and_else_to_the_aim() -> None:
+    assert Bounds().complaints([FOUND]) == [
+        "aap: faults: median 2.5, not 1", "aap: faults: p90 4, not 2", "aap: faults: precision 0.50, not 0.90",
+    ]  # fmt: skip
+    loose = Bounds(bounds={"aap": {"faults": Bound(median=2.5, p90=4, max=3, precision=0.5)}})
+    assert loose.complaints([FOUND]) == ["aap: faults: max 4, not 3"]
+
+
+def test_the_bounds_are_of_dialects_and_kinds_there_are() -> None:
+    found = read_bounds().bounds
+    assert set(found) <= set(SETUPS)
+    assert {kind for kinds in found.values() for kind in kinds} <= {"faults", "mutants"}
 
 
 def test_a_larger_sample_has_all_of_a_smaller_one() -> None:
     names = [f"fault-{place}" for place in range(50)]
-    assert chosen(names, 10) == chosen(reversed(names), 20)[:10]
-    assert sorted(chosen(names, None)) == sorted(names)
+    assert Choice(sample=10).of(names) == Choice(sample=20).of(reversed(names))[:10]
+    assert sorted(Choice().of(names)) == sorted(names)
+    assert sorted(Choice(only=("fault-3", "fault-4?")).of(names))[:2] == ["fault-3", "fault-40"]
 
 
 async def test_the_whole_suite_is_put_to_a_fault() -> None:
@@ -80,27 +111,48 @@ async def test_the_whole_suite_is_put_to_a_fault() -> None:
     assert found.failed >= found.named
 
 
-async def test_every_fault_of_a_sample_is_measured(monkeypatch: pytest.MonkeyPatch, aap: Suite) -> None:
+@pytest.fixture
+def few(monkeypatch: pytest.MonkeyPatch, aap: Suite) -> None:
+    """Only the requirements of one section are examined."""
     meta = tuple(item for item in aap.catalogue.requirements if item.id.startswith("AAP-META"))
-    few = Catalogue.model_construct(**{**dict(aap.catalogue), "requirements": meta})
-    monkeypatch.setattr("conformance.faults.kill.attribution.load_suite", lambda dialect: replace(aap, catalogue=few))
+    some = Catalogue.model_construct(**{**dict(aap.catalogue), "requirements": meta})
+    monkeypatch.setattr(
+        "conformance.faults.kill.attribution_run.load_suite", lambda dialect: replace(aap, catalogue=some)
+    )
+
+
+@pytest.mark.usefixtures("few")
+async def test_every_fault_of_a_sample_is_measured() -> None:
     advanced: list[tuple[str, int, int]] = []
-    found = await attribute("aap", 3, 1.0, 2, lambda *given: advanced.append(given))
-    assert [item.fault for item in found.effects] == chosen(load_faults("aap"), 3)
+    found = await attribute("aap", Choice(sample=3), lambda *given: advanced.append(given))
+    assert [item.flaw for item in found.effects] == Choice(sample=3).of(load_faults("aap"))
     assert advanced == [("aap", 0, 3), ("aap", 1, 0), ("aap", 1, 0), ("aap", 1, 0)]
 
 
-def test_the_command_prints_and_writes_them(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    async def measured(dialect: str, sample: int | None, *given: object) -> Attribution:
-        assert (dialect, sample) == ("aap", 4)
+@pytest.mark.usefixtures("few")
+async def test_mutants_are_measured() -> None:
+    found = await attribute_mutants("aap", Choice(only=("* GET /meta 200 version",), sample=2), lambda *given: None)
+    assert [item.flaw for item in found.effects] == ["drop GET /meta 200 version", "null GET /meta 200 version"]
+    assert found.kind == MUTANTS
+    assert all("AAP-META-01" in item.failed for item in found.effects)
+
+
+@pytest.mark.parametrize(("options", "code"), [((), 0), (("--hold",), 1)])
+def test_the_command_prints_and_writes_them(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, options: tuple[str, ...], code: int
+) -> None:
+    async def measured(dialect: str, choice: Choice, *given: object) -> Attribution:
+        assert (dialect, choice.sample) == ("aap", 4)
         return FOUND
 
     monkeypatch.setattr(command, "attribute", measured)
+    monkeypatch.setattr(command, "read_bounds", Bounds)
     app = typer.Typer()
     app.command()(command.kill)
-    done = CliRunner().invoke(app, ["aap", "--attribution", "--sample", "4", "--out", str(tmp_path)])
-    assert done.exit_code == 0, done.output
-    assert "aap      4       2.5     4    4    0.50" in done.output
-    written = json.loads((tmp_path / "attribution-aap.json").read_text())
+    done = CliRunner().invoke(app, ["aap", "--attribution", "--sample", "4", "--out", str(tmp_path), *options])
+    assert done.exit_code == code, done.output
+    assert "aap      faults  4       2.5     4    4    0.50" in done.output
+    assert ("aap: faults: median 2.5, not 1" in done.output) == bool(code)
+    written = json.loads((tmp_path / "attribution-aap-faults.json").read_text())
     assert (written["median"], written["precision"]) == (2.5, 0.5)
-    assert written["faults"][0] == {"fault": "narrow", "spread": 1, "named": ["A"], "failed": ["A"]}
+    assert written["flaws"][0] == {"flaw": "narrow", "spread": 1, "blocked": 0, "named": ["A"], "failed": ["A"]}

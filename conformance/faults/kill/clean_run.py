@@ -66,7 +66,7 @@ async def run_cleanly(case_runner: CaseRunner, walk: Walk, within: float, at_onc
 
 async def _visited(case_runner: CaseRunner, walk: Walk, name: str, within: float) -> CaseTraffic:
     record = CaseTraffic(name, case_runner.binds(case_runner.cases[name]))
-    WATCHER.set(lambda schema, value: record.held(walk, schema, value))
+    WATCHER.set(lambda schema, value, owner: record.held(walk, schema, value, owner))
     async with case_runner.damaged(TrafficRecorder(record, case_runner.setup.naming)) as url:
         result = await case_runner.put(name, url, within)
     if not result.is_clean:

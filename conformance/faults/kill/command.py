@@ -1,8 +1,9 @@
 """The command line of the kill matrix."""
 
-import asyncio
+import logging
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -11,8 +12,10 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from conformance.faults.kill import report, workers
-from conformance.faults.kill.attribution import attribute, lines, write
+from conformance.faults.kill.attribution import Attribution, lines, read_bounds, write
+from conformance.faults.kill.attribution_run import Choice, attribute, attribute_mutants
 from conformance.faults.kill.clean_run import NotClean
+from conformance.faults.kill.clock import run_jumping
 from conformance.faults.kill.examiner import AT_ONCE, FOR_KILLING
 from conformance.faults.kill.orders import read_orders
 from conformance.faults.kill.setups import SETUPS, unexamined_dialects
@@ -21,19 +24,27 @@ from conformance.faults.kill.workers import Advance, RunOptions
 from conformance.kit.documents import DocumentError
 
 USAGE_ERROR = 2
-FAULTS_AT_ONCE = 2
-"""How many faults the whole suite is put to at a time."""
+MUTANTS_TRIED = 120
+"""To how many flaws of a dialect a whole run puts the whole suite."""
 
 
 def kill(
     dialects: Annotated[list[str] | None, typer.Argument(help=f"Of {', '.join(SETUPS)}; all if none is named.")] = None,
-    flaw: Annotated[list[str] | None, typer.Option(help="Only flaws of this name or glob; may be repeated.")] = None,
+    flaw: Annotated[
+        list[str] | None, typer.Option("--flaw", "--only", help="Only flaws of this name or glob; may be repeated.")
+    ] = None,
     sample: Annotated[int | None, typer.Option(min=1, help="A fixed sample of so many flaws per dialect.")] = None,
     free: Annotated[bool, typer.Option("--free", help="Also try the flaws that nothing is expected of.")] = False,
     list_: Annotated[bool, typer.Option("--list", help="Only list the flaws and what is expected of each.")] = False,
     attribution: Annotated[
         bool,
         typer.Option("--attribution", help="Instead: count the requirements that fail for each fault of faults.yaml."),
+    ] = False,
+    mutants: Annotated[
+        int, typer.Option(min=0, help="With --attribution: count them for so many flaws, too, or for those of --flaw.")
+    ] = 0,
+    hold: Annotated[
+        bool, typer.Option("--hold", help="With --attribution: the exit code is 1 if the figures exceed their bounds.")
     ] = False,
     out: Annotated[Path | None, typer.Option(help="A folder for kill.md and JSON files.")] = None,
     processes: Annotated[int, typer.Option(min=1, help="How many processes share the work.")] = 2,
@@ -49,8 +60,10 @@ def kill(
     conformance/<dialect>/survivors.yaml, no explanation is out of date, nothing that is allowed is failed, and every
     MUST kills something; 1 if not; 2 if the run could not begin.
 
-    With --attribution the whole suite is put to each fault of faults.yaml, and nothing is damaged. Spread is how many
-    requirements fail for a fault, precision the share of them that the fault's row names; the exit code is 0.
+    With --attribution the whole suite is put to each fault of faults.yaml, or to those of --only. Spread is how many
+    requirements fail for a fault, precision the share of them that the fault's row names. With --mutants N the same is
+    done for N flaws. The bounds of --hold are in conformance/faults/attribution.yaml. A whole run without --attribution
+    ends with these figures, and holds their bounds.
     """
     chosen = tuple(dialects or SETUPS)
     for name in unexamined_dialects() if not dialects else ():
@@ -66,8 +79,8 @@ def kill(
             report.print_plans(console, workers.listed(chosen, flaw or ()))
             return
         if attribution:
-            _attribute(console, chosen, sample, timeout, out)
-            return
+            figures = _attributed(console, chosen, Choice(_listed(flaw), sample, timeout), mutants, out)
+            raise typer.Exit(1 if hold and _exceeded(console, figures) else 0)
         with _progress(console) as advance:
             options = RunOptions(chosen, tuple(flaw or ()), sample, free, timeout, at_once)
             matrices = workers.run_apart(options, processes, advance)
@@ -78,20 +91,42 @@ def kill(
     report.print_matrices(console, matrices)
     if out is not None:
         report.write(out, matrices)
-    raise typer.Exit(1 if any(matrix.complaints() for matrix in matrices) else 0)
+    is_wrong = any(matrix.complaints() for matrix in matrices)
+    if options.is_whole:
+        is_wrong |= _exceeded(console, _attributed(console, chosen, Choice(within=timeout), MUTANTS_TRIED, out))
+    raise typer.Exit(1 if is_wrong else 0)
 
 
-def _attribute(
-    console: Console, dialects: Sequence[str], sample: int | None, within: float, out: Path | None
-) -> None:
-    """Print spread and precision of each dialect, and write what failed for each fault."""
+def _listed(names: Sequence[str] | None) -> tuple[str, ...]:
+    """The names given, one by one or with commas between them."""
+    return tuple(part for name in names or () for part in name.split(","))
+
+
+def _attributed(
+    console: Console, dialects: Sequence[str], choice: Choice, mutants: int, out: Path | None
+) -> list[Attribution]:
+    """Print spread and precision of each dialect, and write what failed for each flaw."""
+    found = []
+    logging.disable(logging.CRITICAL)  # a wrong server logs its own failures, which nobody needs to read
     with _progress(console) as advance:
-        runs = (attribute(name, sample, within, FAULTS_AT_ONCE, advance) for name in dialects)
-        found = [asyncio.run(run) for run in runs]
-    for line in lines(found):
+        for name in dialects:
+            found.append(run_jumping(attribute(name, choice, advance)))
+            if mutants:
+                found.append(run_jumping(attribute_mutants(name, replace(choice, sample=mutants), advance)))
+    found = [item for item in found if item.effects or not choice.only]
+    for line in lines(found, is_detailed=bool(choice.only)):
         console.print(line, markup=False, highlight=False, soft_wrap=True)
     if out is not None:
         write(out, found)
+    return found
+
+
+def _exceeded(console: Console, found: Sequence[Attribution]) -> bool:
+    """Print where figures are worse than their bounds; whether any is."""
+    complaints = read_bounds().complaints(found)
+    for words in complaints:
+        console.print(words, markup=False, highlight=False, soft_wrap=True)
+    return bool(complaints)
 
 
 @contextmanager

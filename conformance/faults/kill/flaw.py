@@ -38,6 +38,8 @@ class Flaw:
     path: str = ""
     expectation: Expectation = Expectation.FREE
     why: str = ""
+    owners: tuple[str, ...] = ()
+    """The requirements whose sentences it breaks, where that is known."""
 
     @property
     def name(self) -> str:

@@ -34,7 +34,9 @@ class FlawGenerator:
         return sorted({flaw.name: self._ruled(flaw) for flaw in generated}.values(), key=lambda flaw: flaw.name)
 
     def _ruled(self, flaw: Flaw) -> Flaw:
-        ruling = self._orders.ruling(flaw.name)
+        owners, ruling = self._orders.owners_of(flaw.name), self._orders.ruling(flaw.name)
+        if owners is not None:
+            flaw = replace(flaw, owners=owners)
         return replace(flaw, expectation=ruling[0], why=ruling[1]) if ruling else flaw
 
     # -- fields --------------------------------------------------------------------------------------------------------
@@ -70,17 +72,20 @@ class FlawGenerator:
                 yield Flaw(kind, place, path, BREAKS, "orders: its very value is a MUST")
             return
         for sample in samples:
-            if why := self._breach(kind, sample, path, holds):
-                yield Flaw(kind, place, path, BREAKS, why)
+            if breach := self._breach(kind, place, sample, path, holds):
+                yield Flaw(kind, place, path, BREAKS, *breach)
                 return
         if kind == "extra":
             yield Flaw(kind, place, path, TOLERATED, "unknown members are to be ignored")
         elif kind != "enum":
             yield Flaw(kind, place, path, FREE, "no schema speaks of it")
 
-    def _breach(self, kind: str, sample: Any, path: str, holds: list[tuple[str, str]]) -> str | None:
-        """What a schema has against the damaged sample, if the whole one fits."""
+    def _breach(
+        self, kind: str, place: str, sample: Any, path: str, holds: list[tuple[str, str]]
+    ) -> tuple[str, tuple[str, ...]] | None:
+        """What the first schema has against the damaged sample, if the whole one fits; and who owns such schemas."""
         hurt, _ = damaged_copy(self._orders.walk, kind, sample, path)
+        why, owners = "", set[str]()
         for inside, schema in holds:
             if not path.startswith(inside):
                 continue
@@ -89,8 +94,9 @@ class FlawGenerator:
                 continue
             for value in self._orders.walk.values(hurt, inside):
                 if problems := self._schemas.problems(schema, value):
-                    return f"schema {schema}: {problems[0][:160]}"
-        return None
+                    why = why or f"schema {schema}: {problems[0][:160]}"
+                    owners |= self._traffic.owners.get((place, inside, schema), set())
+        return (why, tuple(sorted(owners))) if why else None
 
     def _masked(self, place: str) -> Iterator[Flaw]:
         """Masks are looked for everywhere, in what belongs to the user too."""

@@ -10,7 +10,8 @@ A flaw is classed in this sequence; the first that speaks decides:
 5. for framing: what the event-stream format allows is tolerated, what it does not allow breaks;
 6. numbers (`sequences`), page cursors (`cursors`) and masks (`masks`) break where the file names them.
 
-Whatever nothing speaks of is `free`.
+Whatever nothing speaks of is `free`. Which requirements a flaw breaks is known where `owners` names it, and else where
+a schema that it breaches was fitted for an owner.
 """
 
 from fnmatch import fnmatchcase
@@ -68,6 +69,8 @@ class Orders(_Part):
     held: dict[str, str] = {}
     """Places (globs) and the schema they are held to, beside those the cases were seen to hold them to."""
     rules: tuple[Rule, ...] = ()
+    owners: dict[str, tuple[str, ...]] = {}
+    """Names of flaws (globs), and the requirements whose sentences they break, where no schema has an owner."""
     watchers: tuple[str, ...] = ()
     """Cases that look at the order of messages and at their values: they are the first to be put to such flaws."""
 
@@ -85,9 +88,14 @@ class Orders(_Part):
                 return rule.expect, rule.why
         return None
 
+    def owners_of(self, name: str) -> tuple[str, ...] | None:
+        """The requirements that the first matching line names."""
+        return next((ids for glob, ids in self.owners.items() if fnmatchcase(name, glob)), None)
+
     def idle_rules(self, names: list[str]) -> list[str]:
-        """Rules that match no flaw at all."""
-        return [rule.flaws for rule in self.rules if not any(fnmatchcase(name, rule.flaws) for name in names)]
+        """Rules and owners that match no flaw at all."""
+        globs = [*(rule.flaws for rule in self.rules), *self.owners]
+        return [glob for glob in globs if not any(fnmatchcase(name, glob) for name in names)]
 
 
 def orders_path(dialect: str) -> Path:

@@ -10,6 +10,8 @@ from conformance.faults.kill.paths import Walk
 MOST_SAMPLES = 16
 Pair = tuple[str, str, str]
 """A channel and two events that followed each other."""
+Hold = tuple[str, str, str]
+"""A place, a path in its messages, and a schema."""
 
 
 @dataclass
@@ -22,20 +24,28 @@ class CaseTraffic:
     messages: list[tuple[str, Any]] = field(default_factory=list)
     pairs: set[Pair] = field(default_factory=set)
     answers: set[tuple[str, bool]] = field(default_factory=set)
-    holds: set[tuple[str, str, str]] = field(default_factory=set)
-    """Place, path and schema: what the case held to which schema."""
+    holds: set[Hold] = field(default_factory=set)
+    """What the case held to which schema."""
+    owners: dict[Hold, set[str]] = field(default_factory=lambda: defaultdict(set))
+    """The requirements that own the shape of what was held to a schema."""
 
-    def held(self, walk: Walk, schema: str, value: Any) -> None:
-        """Note where a value that was held to a schema came from: the latest message that is it, or has it inside."""
+    def held(self, walk: Walk, schema: str, value: Any, owner: str | None = None) -> None:
+        """Note where a value that was held to a schema came from, and which requirement the shape belongs to."""
+        if (found := self._source(walk, value)) is not None:
+            self.holds.add((*found, schema))
+            if owner is not None:
+                self.owners[*found, schema].add(owner)
+
+    def _source(self, walk: Walk, value: Any) -> tuple[str, str] | None:
+        """The place and the path of a value: the latest message that is it, or has it inside."""
         for place, json in reversed(self.messages):
             if json == value:
-                self.holds.add((place, "", schema))
-                return
+                return place, ""
         for place, json in reversed(self.messages):
             for path, found in walk.paths(json):
                 if found == value and type(found) is type(value):
-                    self.holds.add((place, path, schema))
-                    return
+                    return place, path
+        return None
 
 
 @dataclass
@@ -48,6 +58,7 @@ class Traffic:
     pairs: dict[Pair, set[str]] = field(default_factory=lambda: defaultdict(set))
     answers: dict[str, bool] = field(default_factory=dict)
     holds: dict[str, set[tuple[str, str]]] = field(default_factory=lambda: defaultdict(set))
+    owners: dict[Hold, set[str]] = field(default_factory=lambda: defaultdict(set))
     judges: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     seconds: dict[str, float] = field(default_factory=dict)
     _shapes: dict[str, set[frozenset[tuple[str, str]]]] = field(default_factory=lambda: defaultdict(set))
@@ -66,6 +77,8 @@ class Traffic:
             self.judges[place].add(record.case)
             if record.binds:
                 self.holds[place].add((path, schema))
+        for hold, owners in record.owners.items():
+            self.owners[hold] |= owners
 
     def _visit(self, case: str, place: str, json: Any) -> None:
         paths = [(path, type(value).__name__) for path, value in self.walk.paths(json)]
