@@ -5,14 +5,25 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from difflib import get_close_matches
 from pathlib import Path
+from typing import Protocol
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from conformance.kit.case import Case
 from conformance.kit.documents import DocumentError, line_of, read_document
-from conformance.kit.suite import Suite
+from conformance.kit.requirement import Catalogue
 from conformance.kit.verdict import CaseResult, Finding, Outcome, Report, Standing
 
 OUTCOMES = {"failed": Outcome.FAILED, "not testable": Outcome.NOT_TESTABLE}
+
+
+class Judged(Protocol):
+    """What a baseline is about: a catalogue, and cases by name."""
+
+    @property
+    def catalogue(self) -> Catalogue: ...
+    @property
+    def cases(self) -> tuple[Case, ...]: ...
 
 
 class Entry(BaseModel):
@@ -92,7 +103,7 @@ class Baseline:
                 yield f"{place}: the entry for {entry.name} expired on {entry.expires}; mend the server or renew it"
 
 
-def read_baseline(path: Path, suite: Suite) -> Baseline:
+def read_baseline(path: Path, suite: Judged) -> Baseline:
     """The baseline in a file; DocumentError names every wrong id and shape with its line."""
     document = read_document(path, _Document)
     text = path.read_text(encoding="utf-8")
@@ -108,7 +119,7 @@ def read_baseline(path: Path, suite: Suite) -> Baseline:
     return Baseline(entries, tuple(f"{path}:{line}" for line in lines))
 
 
-def _problem(entry: Entry, suite: Suite) -> str:
+def _problem(entry: Entry, suite: Judged) -> str:
     known = suite.catalogue.ids if entry.requirement else {case.name for case in suite.cases}
     if entry.name in known:
         return ""

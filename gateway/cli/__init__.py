@@ -19,6 +19,7 @@ from .translate import translate
 
 EXTERNAL_COMMANDS = {
     "conform": ("conformance.command", "conform"),
+    "conform-client": ("conformance.clients.command", "conform_client"),
     "record": ("conformance.recording.command", "record"),
 }
 """Commands of other packages, which are imported only when a command runs."""

@@ -1,0 +1,46 @@
+"""The way into a stage: every request is kept on the tape before it is answered."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import orjson
+from aiohttp import web
+
+from conformance.clients.score import Score
+from conformance.clients.tape import Request
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+ENTRY = web.RequestKey("entry", Request)
+
+
+def recorder(score: Score, mount: str, refusal: Callable[[int, str], web.Response]) -> Any:
+    """A middleware that keeps requests and their statuses; what has no route is refused in the dialect's way."""
+
+    @web.middleware
+    async def record(request: web.Request, handler: Handler) -> web.StreamResponse:
+        tape = score.tape
+        entry = request[ENTRY] = await tape.note_request(request, mount)
+        try:
+            response = await handler(request)
+        except web.HTTPException as error:
+            response = refusal(error.status, error.reason)
+        finally:
+            entry.ended_at = tape.now
+        entry.status = response.status
+        if isinstance(response, web.Response) and isinstance(response.body, bytes):
+            tape.transcript.sent(f"{response.status} {response.body.decode()}")
+        tape.news()
+        return response
+
+    return record
+
+
+def reply(body: Any, status: int = 200, headers: dict[str, str] | None = None) -> web.Response:
+    """A JSON body."""
+    return web.Response(
+        body=orjson.dumps(body), status=status, content_type="application/json", headers=headers
+    )
+
+
+def retry_after(seconds: int | None) -> dict[str, str]:
+    return {} if seconds is None else {"Retry-After": str(seconds)}

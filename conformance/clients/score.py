@@ -1,0 +1,67 @@
+"""The score of a stage: which reply comes next, and which are still being played."""
+
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any
+
+from aiohttp import web
+
+from conformance.clients.moves import Reply
+from conformance.clients.situation import Situation
+from conformance.clients.tape import Tape
+from conformance.kit.transcript import Transcript
+
+
+class Score:
+    """The replies of the situation that is being played, and its tape."""
+
+    def __init__(self) -> None:
+        self.situation: Situation | None = None
+        self.tape = Tape(Transcript())
+        self._taken = self._playing = 0
+
+    def begin(self, situation: Situation, tape: Tape) -> None:
+        self.situation, self.tape = situation, tape
+        self._taken = 0
+
+    @property
+    def members(self) -> dict[str, object]:
+        """Unknown members that every event has in this situation."""
+        return dict(self.situation.options.get("members", {})) if self.situation else {}
+
+    def option(self, name: str) -> Any:
+        return self.situation.options.get(name) if self.situation else None
+
+    def next_reply(self) -> Reply:
+        """The reply to the next message; the last one stays."""
+        replies: tuple[Reply, ...] = self.situation.replies if self.situation else ((),)
+        self._taken += 1
+        return replies[min(self._taken, len(replies)) - 1]
+
+    @contextmanager
+    def playing(self) -> Iterator[Tape]:
+        """A reply is being played; the tape it belongs to."""
+        self._playing += 1
+        tape = self.tape
+        try:
+            yield tape
+        finally:
+            self._playing -= 1
+            tape.mark("played")
+
+    @property
+    def is_over(self) -> bool:
+        """Whether every reply of the situation was played."""
+        return self.situation is not None and self._taken >= len(self.situation.replies) and not self._playing
+
+
+@asynccontextmanager
+async def serving(app: web.Application, host: str, port: int) -> AsyncIterator[int]:
+    """Serve the application; the port, which the system chooses if it is 0."""
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1, handler_cancellation=True)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, host, port).start()
+        yield runner.addresses[0][1]
+    finally:
+        await runner.cleanup()

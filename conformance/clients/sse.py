@@ -1,0 +1,68 @@
+"""A stream of server-sent events as a stage writes it: plainly, in an odd but valid form, or broken off."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import orjson
+from aiohttp import web
+
+from conformance.clients.tape import Tape
+
+ODD_CHUNK = 5
+"""In the odd form, so many bytes are written at a time: letters, lines and events are cut anywhere."""
+
+
+class EventStream:
+    """Writes events to one client."""
+
+    def __init__(self, request: web.Request, tape: Tape, *, is_odd: bool = False) -> None:
+        self._request, self._tape, self._is_odd = request, tape, is_odd
+        self.response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "Cache-Control": "no-cache"})
+
+    async def open(self) -> None:
+        await self.response.prepare(self._request)
+        self._tape.transcript.sent("200 text/event-stream")
+
+    async def send(self, name: str, body: Any, event_id: str | None = None) -> None:
+        text = self._odd(name, body, event_id) if self._is_odd else _plain(name, body, event_id)
+        self._tape.transcript.sent(_plain(name, body, event_id).rstrip("\n"))
+        await self._write(text.encode())
+        self._tape.news()
+
+    async def comment(self, words: str = "heartbeat") -> None:
+        self._tape.transcript.sent(f": {words}")
+        await self._write(f": {words}\n\n".encode())
+
+    async def cut(self, name: str | None = None, body: Any = None, event_id: str | None = None) -> None:
+        """Break off, within this event if one is named."""
+        if name is not None:
+            whole = _plain(name, body, event_id).encode()
+            await self.response.write(whole[: len(whole) * 2 // 3])
+        self._tape.transcript.remark("the connection is cut" + (f" within {name}" if name else ""))
+        hang_up(self._request)
+
+    async def _write(self, data: bytes) -> None:
+        for piece in _pieces(data) if self._is_odd else (data,):
+            await self.response.write(piece)
+
+    def _odd(self, name: str, body: Any, event_id: str | None) -> str:
+        """Fields in another order, without the blank, with other ends of lines, data in two lines, unknown fields."""
+        text = orjson.dumps(body, option=orjson.OPT_INDENT_2).decode()
+        lines = [f"data:{line}" for line in text.split("\n")]
+        about = ["retry:100", "unknown: field", *([f"id:{event_id}"] if event_id else [])]
+        return "\r\n".join([*about, *lines, f"event:{name}", "", ""])
+
+
+def hang_up(request: web.Request) -> None:
+    """Close the connection of a request."""
+    if request.transport is not None:
+        request.transport.close()
+
+
+def _plain(name: str, body: Any, event_id: str | None) -> str:
+    first = f"id: {event_id}\n" if event_id else ""
+    return f"{first}event: {name}\ndata: {orjson.dumps(body).decode()}\n\n"
+
+
+def _pieces(data: bytes) -> Iterator[bytes]:
+    return (data[place : place + ODD_CHUNK] for place in range(0, len(data), ODD_CHUNK))
