@@ -36,6 +36,7 @@ TESTED_BY = {
     "conformance/kit/items.py": "tests/conformance/test_plugin.py",
     "conformance/*/offline/*.py": "tests/conformance/test_offline_judging.py",
     "conformance/faults/*.py": "tests/conformance/test_faults_aap.py",
+    "conformance/clients/*.py": "tests/conformance/test_clients.py",
     "conformance/clients/*/*.py": "tests/conformance/test_clients.py",
 }
 """Modules whose test goes by another name: a room that is tested through its door."""
