@@ -87,3 +87,9 @@ def test_our_own_client_passes(dialect: str) -> None:
 def test_the_key_is_in_no_transcript(dialect: str) -> None:
     report = examine(dialect, driver(dialect))
     assert not [result.name for result in report.results if KEY in result.transcript]
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_client_that_left_is_not_waited_for(dialect: str) -> None:
+    hour = 3600.0
+    assert examine(dialect, driver(dialect), timeout=hour).seconds < hour
