@@ -81,7 +81,7 @@ def test_a_wrong_word_is_exit_code_two(dragoman: Run) -> None:
 
 def test_a_command_of_a_package_that_is_not_there_is_not_there(dragoman: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(cli.EXTERNAL_COMMANDS, "conform", ("nowhere.command", "conform"))
-    assert "conform" not in dragoman("--help").stdout
+    assert "conform " not in dragoman("--help").stdout
     assert dragoman("conform").exit_code == 2
 
 
