@@ -14,6 +14,8 @@ from operator import add
 from pathlib import Path
 from types import TracebackType
 
+from adapters import known_dialects
+
 from .client import fetch
 from .measure import BenchFailure, CpuTime, cpu_time, process_family, rss_bytes
 from .protocols import PAUSE, AapProtocol, LoadProtocol, Workload, post
@@ -25,7 +27,7 @@ READYZ = GET.format("/readyz").encode()
 SETTINGS = """\
 log: {log}
 data: {data}
-dialects: {{aap: {{mount: /aap}}}}
+dialects: {dialects}
 agents: {{demo: {{backend: demo}}}}
 """
 
@@ -33,15 +35,23 @@ Command = Callable[[Path, int], Sequence[str]]
 """(an empty folder, a port) → the command to execute."""
 
 
-def gateway_command(folder: Path, port: int, log: str = "memory") -> Sequence[str]:
+ONE_DIALECT = "{aap: {mount: /aap}}"
+
+
+def gateway_command(folder: Path, port: int, log: str = "memory", dialects: str = ONE_DIALECT) -> Sequence[str]:
     settings = folder / f"bench-{port}.yaml"
-    settings.write_text(SETTINGS.format(log=log, data=f"data-{port}"))
+    settings.write_text(SETTINGS.format(log=log, data=f"data-{port}", dialects=dialects))
     start = "from gateway.cli import main; main()"
     return [sys.executable, "-c", start, "serve", "--config", str(settings), "--port", str(port)]
 
 
 def durable_command(folder: Path, port: int) -> Sequence[str]:
     return gateway_command(folder, port, "sqlite")
+
+
+def every_dialect_command(folder: Path, port: int) -> Sequence[str]:
+    dialects = ", ".join(f"{name}: {{}}" for name in known_dialects())
+    return gateway_command(folder, port, "sqlite", f"{{{dialects}}}")
 
 
 def baseline_command(folder: Path, port: int) -> Sequence[str]:
@@ -69,6 +79,8 @@ DRAGOMAN = Contender("dragoman", gateway_command, AapProtocol())
 BARE = Contender("bare aiohttp", baseline_command, AapProtocol(), needs_script=True)
 DURABLE = Contender("durable", durable_command, AapProtocol())
 """The gateway with the default log; the column `dragoman` has the memory log."""
+EVERY_DIALECT = Contender("every dialect", every_dialect_command, AapProtocol())
+"""The gateway with the default log and all dialects."""
 CONTENDERS = (DRAGOMAN, BARE)
 """The first column is the gateway; ratios are to the second."""
 

@@ -34,3 +34,4 @@ async def _turn(clients: SoakClients, turns: str, words: str) -> None:
 
 
 VISITS = {"aap": Visit(_talk, workers=2)}
+LISTS = ("/aap/sessions?limit=20",)

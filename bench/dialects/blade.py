@@ -40,3 +40,4 @@ async def _talk(clients: SoakClients) -> None:
 
 
 VISITS = {"blade": Visit(_talk, workers=1)}
+LISTS = ("/api/sessions?limit=20", "/api/sessions?limit=20&solution_id=nobodys")

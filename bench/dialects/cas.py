@@ -55,3 +55,4 @@ async def _hang(clients: SoakClients) -> None:
 
 
 VISITS = {"cas": Visit(_talk, workers=2), "hung": Visit(_hang, workers=1)}
+LISTS = ("/api/v1/cloud/sessions?limit=20",)

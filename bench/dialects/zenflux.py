@@ -45,3 +45,4 @@ async def _finish(ws: aiohttp.ClientWebSocketResponse) -> None:
 
 
 VISITS = {"zenflux": Visit(_talk, workers=2)}
+LISTS = ("/api/v1/conversations?user_id=local&limit=20",)

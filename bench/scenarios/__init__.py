@@ -4,6 +4,7 @@ from bench.servers import BARE, DURABLE
 
 from .durable import measure_durable
 from .growth import measure_growth
+from .lists import measure_lists
 from .long_replies import replies
 from .memory import measure_memory, start_up
 from .runner import OURS, Scenario
@@ -20,6 +21,7 @@ SCENARIOS: dict[str, Scenario] = {
     "memory": measure_memory,
     "start": start_up,
     "growth": measure_growth,
+    "lists": measure_lists,
     "replies": replies,
     "upstream": measure_upstream,
 }

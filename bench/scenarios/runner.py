@@ -39,6 +39,8 @@ class Effort:
     """Turns, deltas of each."""
     growth: tuple[int, int]
     """Turns in a block, blocks."""
+    listed: tuple[int, int, int]
+    """Few sessions, many sessions, requests."""
     upstream: Mapping[int, tuple[int, int, int]]
     """Turns at once → deltas of each, how often in a round, rounds."""
     upstream_paced: tuple[int, int, int]
@@ -50,20 +52,20 @@ class Effort:
 FULL = Effort(
     name="full", burst={1: (20_000, 9), 16: (1_250, 9), 100: (400, 9), 1_000: (200, 5)},
     turns=(1_000, 5), paced=(500, 100, 3), first_events=(50, 6), open_streams=500, idle_sessions=5_000,
-    logged_events=100_000, starts=5, many_sessions=1_000, history=(500, 197), growth=(20, 9),
+    logged_events=100_000, starts=5, many_sessions=1_000, history=(500, 197), growth=(20, 9), listed=(100, 10_000, 30),
     upstream={1: (200, 20, 5), 32: (200, 3, 5), 100: (200, 1, 5)}, upstream_paced=(500, 100, 1),
     translated=(20_000, 5),
 )
 QUICK = Effort(
     name="quick", burst={1: (10_000, 3), 100: (200, 3), 1_000: (50, 1)}, turns=(1_000, 3), paced=(500, 80, 1),
     first_events=(30, 3), open_streams=500, idle_sessions=2_000, logged_events=50_000, starts=3, many_sessions=1_000,
-    history=(100, 997), growth=(10, 5),
+    history=(100, 997), growth=(10, 5), listed=(100, 5_000, 20),
     upstream={1: (200, 10, 3), 32: (200, 1, 3), 100: (200, 1, 3)}, upstream_paced=(500, 80, 1),
     translated=(10_000, 3),
 )
 TINY = Effort(
     name="tiny", burst={2: (20, 1)}, turns=(2, 1), paced=(2, 3, 1), first_events=(2, 1), open_streams=2,
-    idle_sessions=2, logged_events=50, starts=1, many_sessions=2, history=(2, 20), growth=(2, 1),
+    idle_sessions=2, logged_events=50, starts=1, many_sessions=2, history=(2, 20), growth=(2, 1), listed=(1, 3, 1),
     upstream={1: (5, 2, 1), 2: (20, 1, 1)}, upstream_paced=(2, 40, 1), translated=(20, 1),
 )
 

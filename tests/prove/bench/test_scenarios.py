@@ -6,8 +6,10 @@ from pathlib import Path
 import pytest
 
 from bench.contenders import nginx_path
-from bench.measure import choose_cores
+from bench.dialects import find_lists
+from bench.measure import BenchFailure, choose_cores
 from bench.scenarios.durable import measure_durable
+from bench.scenarios.lists import measure_lists
 from bench.scenarios.runner import TINY, Bench
 from bench.scenarios.upstream import measure_upstream
 
@@ -42,3 +44,14 @@ def test_without_nginx_the_rest_is_measured_and_it_is_told(bench: Bench, monkeyp
     first = next(row for row in measure_upstream(bench))
     assert set(first.figures) == {"dragoman", "durable", "direct"}
     assert any("nginx was left out" in note for note in first.notes)
+
+
+def test_the_first_page_of_every_list_is_timed(bench: Bench) -> None:
+    rows = list(measure_lists(bench))
+    assert len(rows) == 2 * len(find_lists()) and all(row.aim is not None for row in rows[1::2])
+
+
+def test_a_list_that_is_refused_is_found_out(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bench.scenarios.lists.find_lists", lambda: ["/aap/nowhere"])
+    with pytest.raises(BenchFailure, match="was answered with 404"):
+        list(measure_lists(bench))
