@@ -10,6 +10,8 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from conformance.kit.documents import read_document
 
 CHINESE = re.compile("[\u3400-\u9fff]")
+DOCUMENTATION = re.compile(r"(protocol|product) documentation\b|companion (page|overview)\b")
+"""How a source begins that is published by those who publish the protocol."""
 
 
 class Level(StrEnum):
@@ -23,6 +25,14 @@ class Level(StrEnum):
         """Whether an examination at this level asks for requirements of the other."""
         order = list(Level)
         return order.index(other) <= order.index(self)
+
+
+class Origin(StrEnum):
+    """Where a requirement comes from."""
+
+    SEED = "seed"
+    DOCUMENTATION = "published documentation"
+    OURS = "ours"
 
 
 class Requirement(BaseModel):
@@ -43,6 +53,13 @@ class Requirement(BaseModel):
     """Why no server can be held to it, where the specification speaks to somebody else."""
     formerly: str | None = Field(default=None, min_length=10)
     """The sentence that stood here before; it was a MAY, and older sets do without it."""
+
+    @property
+    def origin(self) -> Origin:
+        """The protocol's own document, its published documentation, or neither: what we hold to be good practice."""
+        if self.seed is not None:
+            return Origin.SEED
+        return Origin.DOCUMENTATION if DOCUMENTATION.match(self.source) else Origin.OURS
 
     @property
     def quote(self) -> str:

@@ -186,11 +186,36 @@ def test_links_lead_to_what_they_name(look: Look) -> None:
     assert [place for place in places if page.locator(f"[id='{place[1:]}']").count() != 1] == []
 
 
-def test_known_failures_and_the_baseline_are_told_apart(look: Look) -> None:
+def test_the_filter_leaves_what_has_all_the_words(look: Look, report: Report) -> None:
+    page = look()
+    box, rows = page.get_by_label("Filter"), page.locator("table.all tr")
+    every = rows.count()
+    assert every == len(report.findings)
+    box.fill("AAP-META must")
+    shown = [item.requirement for item in report.findings if "META" in item.requirement.id]
+    assert page.locator("table.all tr:visible").count() == len(shown) < every, "the section is unfolded"
+    assert page.locator("#found").inner_text() == f"{len(shown)} of {every} requirements"
+    box.fill("nobody has these words")
+    assert page.locator("article:visible, table.all tr:visible, .causes li:visible").count() == 0
+    box.fill("")
+    assert page.locator("article:visible").count() == len(report.causes)
+    assert page.locator("#found").inner_text() == ""
+
+
+def test_the_original_stands_beside_its_translation(look: Look) -> None:
+    page = look()
+    quotes = page.locator("article .quotes").first
+    assert quotes.locator("h4").all_inner_texts() == ["Chinese original", "English"]
+    left, right = (quotes.locator("blockquote").nth(place).bounding_box() for place in (0, 1))
+    assert left is not None and right is not None
+    assert left["y"] == right["y"] and left["x"] + left["width"] <= right["x"]
+
+
+def test_known_failures_and_the_baseline_are_told_apart(look: Look, report: Report) -> None:
     page = look()
     headings = page.locator("h2").all_inner_texts()
-    assert [words.split("\n")[0].rstrip(" 0123456789") for words in headings][:3] == [
-        "The baseline no longer holds", "Failures", "Known failures",
+    assert [words.split("\n")[0].rstrip(" 0123456789") for words in headings][:5] == [
+        "The baseline no longer holds", report.explained, "Sections", "Failures", "Known failures",
     ]  # fmt: skip
     assert page.locator(".known").inner_text() == "Known: It is being mended."
 
@@ -208,7 +233,7 @@ def test_what_a_server_says_is_never_taken_for_markup(look: Look, report: Report
     write_report(replace(report, results=results, findings=findings, url=nasty), "html", tmp_path / "nasty.html")
     page = look(path=tmp_path / "nasty.html")
     unfold(page)
-    assert page.locator("script, img").count() == 0
+    assert page.locator("script, img").count() == 1, "the filter's own"
     assert nasty in page.locator(".seen pre").first.inner_text()
 
 

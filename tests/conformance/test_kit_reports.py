@@ -148,10 +148,10 @@ def test_html_is_one_page_that_loads_nothing(report: Report) -> None:
     outline.feed(page)
     said = "".join(outline.said)
     assert outline.loaded == []
-    assert "script" not in outline.tags
-    assert outline.tags.count("details") == 2 + 2, "a failure folds two things, and there are two sections"
-    assert said.count(SENTENCE) == 3 + 2, "every requirement once in its section, and once more if it did not pass"
-    assert said.count(SEED) == said.count(ENGLISH) == 1
+    assert outline.tags.count("script") == 1, "the filter"
+    assert outline.tags.count("details") == 2 + 2 + 3, "a failure folds two; two sections, three origins"
+    assert said.count(SENTENCE) == 3 + 2 + 1, "each in its section, once more if it did not pass, and as a cause"
+    assert said.count(SEED) == said.count(ENGLISH) == 2
     assert "2026-11" in said
     for words in ("fails", "cheese [brie]", "GET /moon", "no rocket", "http://moon/?a&b", "curl -sS"):
         assert words in said
@@ -165,24 +165,59 @@ def test_html_tells_known_failures_apart(known: Report, report: Report) -> None:
     assert "Known failures" in page and "&lt;The cheese&gt; is late." in page
     assert "known.yaml:3: M-A-01 passes" in page
     assert "Known failures" not in html.text(report)
-    assert "silent here. Rests on: 月" not in html.text(report)
 
 
 def test_html_says_where_the_document_is_silent(report: Report) -> None:
     failed = report.findings[1]
     silent = Finding(failed.requirement.model_copy(update={"seed": None}), failed.results)
-    assert "silent here. Rests on: 月" in html.text(replace(report, findings=(silent,)))
+    assert "silent here. Rests on what we hold to be right: 月" in html.text(replace(report, findings=(silent,)))
+    told = Finding(silent.requirement.model_copy(update={"source": "protocol documentation, page 2"}), failed.results)
+    words = "silent here. Rests on published documentation: protocol documentation, page 2"
+    assert words in html.text(replace(report, findings=(told,)))
+    documented = replace(report, findings=(told,))
+    assert "Rests on published documentation: protocol documentation" in markdown.text(documented)
+    assert json.loads(jsonfile.text(documented))["requirements"][0]["origin"] == "published documentation"
 
 
 def test_the_translation_stands_beside_the_quote(report: Report) -> None:
-    quotes = f'<blockquote lang="zh">{escape(SEED)}</blockquote><blockquote>{escape(ENGLISH)}</blockquote>'
+    original = f'<div><h4>Chinese original</h4><blockquote lang="zh">{escape(SEED)}</blockquote></div>'
+    quotes = f"{original}<div><h4>English</h4><blockquote>{escape(ENGLISH)}</blockquote></div>"
     assert quotes in html.text(report)
     told = "> 月亮\\<必须\\>由奶酪制成\n>\n> In English: The moon \\<must\\> be made of cheese\n"
     assert told in markdown.text(report)
     assert json.loads(jsonfile.text(report))["requirements"][1]["english"] == ENGLISH
     failed = report.findings[1]
     silent = Finding(failed.requirement.model_copy(update={"seed": None, "english": "moon"}), failed.results)
-    assert "silent here. Rests on: 月 (moon)" in html.text(replace(report, findings=(silent,)))
+    assert "silent here. Rests on what we hold to be right: 月 (moon)" in html.text(replace(report, findings=(silent,)))
+
+
+def test_every_report_tells_causes_first_and_what_they_block(report: Report) -> None:
+    untested = report.findings[2]
+    (stopped,) = (replace(it, reason="not testable because M-A-02 failed", because="M-A-02") for it in untested.results)
+    found = replace(report, findings=(*report.findings[:2], Finding(untested.requirement, (stopped,))))
+    assert problems(found) == []
+    words = "1 cause explains 2 findings"
+    told = {kind: reports.writer(kind)(found) for kind in ("json", "html", "markdown", "junit")}
+    assert all(words in text for kind, text in told.items()), told
+    assert words in printed(found, terminal=False)
+    assert "  not testable because of it: 1 (M-A-03)" in printed(found, terminal=False)
+    assert "Not testable because of it: M-A-03" in told["markdown"]
+    assert '<p class="blocks">Not testable because of it: <a href="#M-A-03">M-A-03</a></p>' in told["html"]
+    assert told["html"].index(words) < told["html"].index("Sections") < told["html"].index("<article")
+    body = json.loads(told["json"])
+    assert [(it["id"], it["asked"], it["blocked"]) for it in body["causes"]] == [("M-A-02", True, ["M-A-03"])]
+    assert body["requirements"][2]["because"] == ["M-A-02"]
+    assert 'type="blocked"' in told["junit"]
+
+
+def test_a_cause_that_was_not_asked_for_is_told_as_such(report: Report) -> None:
+    stopped = replace(report.results[2], reason="not testable because M-A-02 failed", because="M-A-02")
+    findings = (Finding(report.findings[0].requirement, (stopped,)),)
+    found = replace(report, findings=findings, aside=(report.findings[1],))
+    told = {kind: reports.writer(kind)(found) for kind in ("html", "markdown")}
+    assert "not asked for" in told["html"] and "It was not asked for" in told["markdown"]
+    assert "it was not asked for" in printed(found, terminal=False)
+    assert found.by_level()["must"]["failed"] == 0
 
 
 def test_every_report_counts_what_could_not_be_deleted(report: Report) -> None:

@@ -1,14 +1,17 @@
 """The report as one HTML file that needs nothing from anywhere."""
 
+from base64 import b64encode
+from hashlib import sha256
 from html import escape
 from pathlib import Path
 from string import Template
 
-from conformance.kit.reports.parts import article, counts, folded_section, gathered, overview, share
+from conformance.kit.reports.parts import article, cause_list, counts, folded_section, gathered, overview, share
 from conformance.kit.requirement import Level
-from conformance.kit.verdict import Finding, Outcome, Report, Verdict
+from conformance.kit.verdict import Cause, Outcome, Report, Verdict
 
 PAGE = Path(__file__).parent / "page.html"
+SCRIPT = Path(__file__).parent / "filter.js"
 SAID = {
     Verdict.CONFORMS: "Every MUST passed.",
     Verdict.FAILS: "At least one MUST failed.",
@@ -19,9 +22,13 @@ SAID = {
 def text(report: Report) -> str:
     """The whole page."""
     known = report.standing.known if report.standing else {}
-    failed = report.of(Outcome.FAILED)
+    causes, script = report.causes, SCRIPT.read_text(encoding="utf-8")
     shown: set[str] = set()
     return Template(PAGE.read_text(encoding="utf-8")).substitute(
+        script=script,
+        digest=b64encode(sha256(script.encode()).digest()).decode(),
+        number=len(report.findings),
+        causes=cause_list(report),
         title=escape(report.title),
         verdict=report.verdict.value,
         said=_said(report),
@@ -31,8 +38,8 @@ def text(report: Report) -> str:
         levels=counts("level", report.by_level()),
         sections=counts("section", report.by_section()),
         baseline=_baseline(report),
-        failures=_articles("Failures", [it for it in failed if it.requirement.id not in known], report, shown),
-        known=_articles("Known failures", [it for it in failed if it.requirement.id in known], report, shown),
+        failures=_articles("Failures", [it for it in causes if it.finding.requirement.id not in known], report, shown),
+        known=_articles("Known failures", [it for it in causes if it.finding.requirement.id in known], report, shown),
         untested=_untested(report) + _left(report),
         requirements="\n".join(folded_section(name, report) for name in report.by_section()),
     )
@@ -63,19 +70,18 @@ def _share(level: Level, report: Report) -> str:
     return share(level.value, found) if found else ""
 
 
-def _articles(title: str, findings: list[Finding], report: Report, shown: set[str]) -> str:
-    if not findings:
+def _articles(title: str, causes: list[Cause], report: Report, shown: set[str]) -> str:
+    if not causes:
         return ""
-    order = list(Level)
-    graver = sorted(findings, key=lambda item: order.index(item.requirement.level))
-    told = "\n".join(article(item, report, shown) for item in graver)
-    return f'<section><h2>{title} <span class="count">{len(findings)}</span></h2>\n{told}</section>'
+    told = "\n".join(article(item, report, shown) for item in causes)
+    return f'<section><h2>{title} <span class="count">{len(causes)}</span></h2>\n{told}</section>'
 
 
 def _untested(report: Report) -> str:
-    untested = report.of(Outcome.NOT_TESTABLE)
+    untested = [item for item in report.of(Outcome.NOT_TESTABLE) if not item.because]
     exempt = report.of(Outcome.NOT_APPLICABLE)
     parts = [
+        ("Blocked", "What cannot be judged because another requirement failed.", report.blocked),
         ("Not testable", "What could not be brought about. It neither passes nor fails.", untested),
         ("Not applicable", "Sentences of the protocol that no server can be held to.", exempt),
     ]

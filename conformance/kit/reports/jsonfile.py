@@ -83,6 +83,7 @@ def _cause(cause: Cause) -> dict[str, Any]:
 def _requirement(finding: Finding) -> dict[str, Any]:
     return {
         **finding.requirement.model_dump(mode="json"),
+        "origin": finding.requirement.origin.value,
         "outcome": finding.outcome.value,
         "because": list(finding.because),
         "cases": [result.name for result in finding.results],

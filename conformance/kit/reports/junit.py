@@ -1,7 +1,7 @@
 """The report as JUnit XML, for continuous integration: a suite per section, a test case per requirement."""
 
 import re
-from xml.etree.ElementTree import Element, SubElement, indent, tostring
+from xml.etree.ElementTree import Comment, Element, SubElement, indent, tostring
 
 from conformance.kit.verdict import Finding, Outcome, Report
 
@@ -11,6 +11,9 @@ FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 def text(report: Report) -> str:
     """The document as a string."""
     root = Element("testsuites", name=f"{report.title} at {_clean(report.url)}", time=f"{report.seconds:.3f}")
+    if report.causes:
+        names = " ".join(cause.finding.requirement.id for cause in report.causes)
+        root.append(Comment(_clean(f" {report.explained}: {names} ")))
     _count(root, report.findings)
     for section in report.by_section():
         findings = tuple(item for item in report.findings if item.requirement.section == section)
@@ -42,6 +45,8 @@ def _add(suite: Element, dialect: str, finding: Finding) -> None:
         return
     remarks = requirement.not_applicable or "; ".join(f"{result.name}: {result.remark}" for result in finding.grave)
     verdict = SubElement(case, "failure" if finding.outcome is Outcome.FAILED else "skipped", message=_clean(remarks))
+    if finding.because:
+        verdict.set("type", "blocked")
     if finding.outcome is Outcome.FAILED:
         transcripts = [f"{result.name}\n{result.transcript}" for result in finding.grave]
         verdict.text = _clean("\n\n".join(transcripts))

@@ -63,6 +63,8 @@ def _finding(finding: Finding, report: Report) -> str:
     lines = [f"## {finding.outcome}: {requirement.id} ({requirement.level})", "", _plain(requirement.sentence)]
     if requirement.seed:
         lines += ["", f"> {_plain(requirement.seed)}"]
+    if not requirement.seed:
+        lines += ["", f"Rests on {requirement.origin}: {_plain(requirement.source)}"]
     if requirement.seed and requirement.english:
         lines += [">", f"> In English: {_plain(requirement.english)}"]
     return "\n".join([*lines, *(f"\n{_result(result, report.url)}" for result in finding.grave)])

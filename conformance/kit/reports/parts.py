@@ -5,10 +5,11 @@ from collections.abc import Iterable, Sequence
 from html import escape
 
 from conformance.kit.reproduce import steps
-from conformance.kit.requirement import Requirement
-from conformance.kit.verdict import COUNTS, CaseResult, Finding, Outcome, Report
+from conformance.kit.requirement import Origin, Requirement
+from conformance.kit.verdict import COUNTS, CaseResult, Cause, Finding, Outcome, Report
 
 HEAD, TAIL = 160, 80
+ORIGINS = {Origin.DOCUMENTATION: "published documentation", Origin.OURS: "what we hold to be right"}
 SIGNS = {Outcome.PASSED: "✓", Outcome.FAILED: "✗", Outcome.NOT_TESTABLE: "?", Outcome.NOT_APPLICABLE: "–"}
 
 
@@ -35,6 +36,31 @@ def _bar(outcomes: Sequence[str]) -> str:
         f'<i class="{_class(outcome)}" style="flex-grow:{number}"></i>' for outcome, number in numbers.items() if number
     )
     return f'<span class="bar" role="img" aria-label="{told}">{pieces}</span>'
+
+
+def cause_list(report: Report) -> str:
+    """What explains the findings, in a few lines, each a link to its failure."""
+    if not report.causes:
+        return ""
+    rows = "".join(_cause_row(cause) for cause in report.causes)
+    return f'<section class="causes"><h2>{report.explained}</h2><ol>{rows}</ol></section>'
+
+
+def _cause_row(cause: Cause) -> str:
+    requirement = cause.finding.requirement
+    blocks = f' <span class="soft">blocks {len(cause.blocked)}</span>' if cause.blocked else ""
+    aside = "" if cause.is_asked else ' <span class="soft">not asked for</span>'
+    return (
+        f'<li {_findable(cause.finding)}><a href="#{requirement.id}">{requirement.id}</a> {_chip(requirement)} '
+        f"{escape(requirement.sentence)}{blocks}{aside}</li>"
+    )
+
+
+def _findable(finding: Finding) -> str:
+    """What the filter looks for beside the words that are shown."""
+    requirement = finding.requirement
+    words = f"{requirement.id} {requirement.level} {finding.count} {requirement.section} {requirement.origin}"
+    return f'data-find="{escape(words)}"'
 
 
 def overview(report: Report) -> str:
@@ -66,35 +92,40 @@ def _numbers(row: dict[str, int]) -> str:
     return "".join(f'<td class="{_class(it) if row[it] else "none"}">{row[it]}</td>' for it in COUNTS)
 
 
-def article(finding: Finding, report: Report, shown: set[str]) -> str:
-    """One requirement that failed: its sentence, its origin, and every case that failed it."""
-    requirement = finding.requirement
+def article(cause: Cause, report: Report, shown: set[str]) -> str:
+    """One requirement that failed: its sentence, its origin, every case that failed it, and what it blocks."""
+    finding, requirement = cause.finding, cause.finding.requirement
     reason = report.standing.known.get(requirement.id) if report.standing else None
     known = f'<p class="known">Known: {escape(reason)}</p>' if reason else ""
     failed = (result for result in finding.grave if result.outcome is Outcome.FAILED)
     return (
-        f'<article id="{requirement.id}"><header><h3>{requirement.id}</h3>{_chip(requirement)}'
+        f'<article id="{requirement.id}" {_findable(finding)}><header><h3>{requirement.id}</h3>{_chip(requirement)}'
         f'<span class="soft">{escape(requirement.section)}</span></header>'
-        f'<p class="sentence">{escape(requirement.sentence)}</p>{_seed(requirement)}{known}'
+        f'<p class="sentence">{escape(requirement.sentence)}</p>{_origin(requirement)}{known}{_blocks(cause)}'
         f"{''.join(_case(result, report.url, shown) for result in failed)}</article>"
     )
+
+
+def _blocks(cause: Cause) -> str:
+    links = ", ".join(f'<a href="#{it.requirement.id}">{it.requirement.id}</a>' for it in cause.blocked)
+    return f'<p class="blocks">Not testable because of it: {links}</p>' if links else ""
 
 
 def _chip(requirement: Requirement) -> str:
     return f'<span class="chip {requirement.level}">{requirement.level.upper()}</span>'
 
 
-def _seed(requirement: Requirement) -> str:
+def _origin(requirement: Requirement) -> str:
     """The protocol's own words with their translation, or where the sentence comes from if it has none."""
     if requirement.seed is None:
         rests = escape(requirement.source) + (f" ({escape(requirement.english)})" if requirement.english else "")
-        return f'<p class="soft">The protocol\'s own document is silent here. Rests on: {rests}</p>'
+        silent = "The protocol's own document is silent here."
+        return f'<p class="soft">{silent} Rests on {ORIGINS[requirement.origin]}: {rests}</p>'
     if requirement.english is None:
         return f"<blockquote>{escape(requirement.seed)}</blockquote>"
-    return (
-        f'<div class="quotes"><blockquote lang="zh">{escape(requirement.seed)}</blockquote>'
-        f"<blockquote>{escape(requirement.english)}</blockquote></div>"
-    )
+    original = f'<h4>Chinese original</h4><blockquote lang="zh">{escape(requirement.seed)}</blockquote>'
+    translation = f"<h4>English</h4><blockquote>{escape(requirement.english)}</blockquote>"
+    return f'<div class="quotes"><div>{original}</div><div>{translation}</div></div>'
 
 
 def _case(result: CaseResult, url: str, shown: set[str]) -> str:
@@ -134,16 +165,20 @@ def _direction(line: str) -> str:
 
 def gathered(findings: Iterable[Finding]) -> str:
     """Requirements that share a reason, told together."""
-    reasons: dict[str, list[Requirement]] = {}
+    reasons: dict[str, list[Finding]] = {}
     for finding in findings:
         told = [result.reason or "" for result in finding.grave if result.reason]
         reason = finding.requirement.not_applicable or "; ".join(dict.fromkeys(told)) or "no case could be put"
-        reasons.setdefault(reason, []).append(finding.requirement)
+        reasons.setdefault(reason, []).append(finding)
     return "".join(_group(reason, listed) for reason, listed in reasons.items())
 
 
-def _group(reason: str, listed: list[Requirement]) -> str:
-    items = "".join(f'<li id="{it.id}"><b>{it.id}</b> {_chip(it)} {escape(it.sentence)}</li>' for it in listed)
+def _group(reason: str, listed: list[Finding]) -> str:
+    items = "".join(
+        f'<li id="{it.requirement.id}" {_findable(it)}><b>{it.requirement.id}</b> {_chip(it.requirement)} '
+        f"{escape(it.requirement.sentence)}</li>"
+        for it in listed
+    )
     return f'<div class="group"><p>{escape(reason)}</p><ul>{items}</ul></div>'
 
 
@@ -160,9 +195,11 @@ def folded_section(name: str, report: Report) -> str:
 def _row(finding: Finding) -> str:
     requirement, outcome = finding.requirement, finding.outcome
     name = requirement.id if outcome is Outcome.PASSED else f'<a href="#{requirement.id}">{requirement.id}</a>'
+    sign = f'<span aria-hidden="true">{SIGNS[outcome]}</span> {finding.count}'
+    words = f"<details><summary>{requirement.origin}</summary>{_origin(requirement)}</details>"
     return (
-        f'<tr><td class="{_class(outcome)}"><span aria-hidden="true">{SIGNS[outcome]}</span> {outcome}</td>'
-        f"<td>{name}</td><td>{_chip(requirement)}</td><td>{escape(requirement.sentence)}</td></tr>"
+        f'<tr {_findable(finding)}><td class="{_class(finding.count)}">{sign}</td>'
+        f"<td>{name}</td><td>{_chip(requirement)}</td><td>{escape(requirement.sentence)}{words}</td></tr>"
     )
 
 
