@@ -22,6 +22,10 @@ class Gone(Exception):
     """The turn cannot go on: it was refused, or its connection broke."""
 
 
+class Refused(Gone):
+    """The server has answered, and does not want it."""
+
+
 class Wrong(BaseModel):
     """One way in which a client can be wrong, and the requirement that it then fails."""
 
@@ -81,7 +85,7 @@ class Actor:
             if not self._may_pass(response.status) or number == tries:
                 break
             await asyncio.sleep(self._wait(response, number))
-        raise Gone(f"refused with {response.status}")
+        raise Refused(f"refused with {response.status}")
 
     def _may_pass(self, status: int) -> bool:
         return status == 429 or status >= 500 or (status == 400 and self.is_wrong("repeats_refused"))

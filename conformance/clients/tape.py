@@ -70,8 +70,8 @@ class Tape:
     asks: list[Ask] = field(default_factory=list)
     marks: dict[str, list[float]] = field(default_factory=dict)
     """When the stage did what judgements ask about: cut, refused, began, ended, hung_up."""
-    cursors: list[str] = field(default_factory=list)
-    """At each cut, where a client that has read everything goes on."""
+    cuts: list[tuple[int, str]] = field(default_factory=list)
+    """At each cut, how many requests there were before, and where a client that has read everything goes on."""
     meta: dict[str, Any] = field(default_factory=dict)
     """What else judgements must know of the stage."""
     changed: asyncio.Event = field(default_factory=asyncio.Event)
@@ -89,6 +89,15 @@ class Tape:
     def mark(self, name: str) -> None:
         self.marks.setdefault(name, []).append(self.now)
         self.news()
+
+    def note_cut(self, cursor: str = "") -> None:
+        self.cuts.append((len(self.requests), cursor))
+        self.mark("cut")
+
+    @property
+    def after_cut(self) -> list[Request]:
+        """The requests after the first cut."""
+        return self.requests[self.cuts[0][0] :] if self.cuts else []
 
     def count(self, name: str) -> int:
         return len(self.marks.get(name, ()))

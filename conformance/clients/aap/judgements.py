@@ -320,8 +320,7 @@ def goes_on_after_a_cut(tape: Tape) -> None:
 @judges("AAP-CL-CUT-03", *CUTS, "dropped")
 def makes_no_storm(tape: Tape) -> None:
     """A connection that breaks brings no storm of requests."""
-    evidence.is_calm([request.at for request in tape.requests if tape.count("cut")
-                      and request.at >= tape.marks["cut"][0]])  # fmt: skip
+    evidence.is_calm([request.at for request in tape.after_cut])
 
 
 @judges("AAP-CL-ERR-01", "refused_400")

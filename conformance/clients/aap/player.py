@@ -129,7 +129,7 @@ class Player:
             if isinstance(move, Say):
                 pause.said.append({"type": "text", "text": move.text})
         pause.rest = ()
-        self._score.tape.mark("cut")
+        self._score.tape.note_cut()
         self._score.tape.mark("ended")
 
     # -- what happens --------------------------------------------------------------------------------------------------

@@ -116,7 +116,7 @@ class AapStage:
                 self.score.tape.mark("refused")
                 return reply({"error": f"refused with {status}"}, status, retry_after(seconds))
             case Drop():
-                self.score.tape.mark("cut")
+                self.score.tape.note_cut()
                 hang_up(request)
                 return web.Response()
             case moves:

@@ -1,0 +1,337 @@
+"""What CAS clients are judged by: their requests, and what these tell of how the client understood the server."""
+
+from typing import Any
+
+from conformance.clients import evidence
+from conformance.clients.evidence import Answer, Message
+from conformance.clients.judgement import DoesNotApply, judges
+from conformance.clients.moves import Asked, Say
+from conformance.clients.situations import PATIENCE, RETRY_AFTER
+from conformance.clients.tape import Request, Tape
+from conformance.faults.content import text_of
+from conformance.kit.expect import NotTestable, that
+
+KINDS = {
+    "user.tool_confirmation": ("tool_use_id", Asked.PERMISSION),
+    "user.custom_tool_result": ("custom_tool_use_id", Asked.CLIENT),
+}
+NEEDED = {
+    "user.message": ("content",),
+    "user.interrupt": (),
+    "user.tool_confirmation": ("tool_use_id", "result"),
+    "user.custom_tool_result": ("custom_tool_use_id",),
+    "user.define_outcome": (),
+}
+CUTS = ("cut_within_event", "cut_between_events", "cut_before_end")
+KEY_HEADERS = ("Idempotency-Key", "X-Idempotency-Key")
+
+
+def posts(tape: Tape) -> list[Request]:
+    return tape.of("POST", "/events")
+
+
+def events(request: Request) -> list[dict[str, Any]]:
+    """The events of a body, as far as they are objects."""
+    body = request.body if isinstance(request.body, dict) else {}
+    given = body.get("events", [body])
+    return [item for item in given if isinstance(item, dict)] if isinstance(given, list) else []
+
+
+def messages(tape: Tape) -> list[Message]:
+    found = ((it, [event for event in events(it) if event.get("type") == "user.message"]) for it in posts(tape))
+    return [Message(it.at, _text(said[0].get("content")), it.path, it.turns_before) for it, said in found if said]
+
+
+def answers(tape: Tape) -> list[Answer]:
+    return [
+        Answer(request.at, str(event.get(KINDS[event["type"]][0])), KINDS[event["type"]][1], event, place)
+        for place, request in enumerate(posts(tape)) for event in events(request) if event.get("type") in KINDS
+    ]  # fmt: skip
+
+
+def streams(tape: Tape) -> list[Request]:
+    """The streams that the client opened."""
+    return [
+        it for it in tape.of("GET", "/events/stream", "/events")
+        if it.path.endswith("/stream") or "text/event-stream" in it.headers.get("Accept", "")
+    ]  # fmt: skip
+
+
+def _text(content: Any) -> str:
+    is_text = isinstance(content, str) or (isinstance(content, list) and all(isinstance(it, dict) for it in content))
+    return text_of(content) if is_text else ""
+
+
+def _sessions(tape: Tape) -> list[dict[str, Any]]:
+    found = [it.body for it in tape.of("POST", "/sessions") if isinstance(it.body, dict)]
+    if not found:
+        raise NotTestable("the client made no session")
+    return found
+
+
+# -- requests ---------------------------------------------------------------------------------------------------------
+
+
+@judges("CAS-CL-SESS-01")
+def names_an_agent(tape: Tape) -> None:
+    """The agent of a new session is an id, or an object with an id, and a version that is a number if it has one."""
+    for body in _sessions(tape):
+        agent = body.get("agent")
+        about = agent if isinstance(agent, dict) else {"id": agent}
+        that(isinstance(about.get("id"), str), "agent: an id, or an object with an id", agent)
+        version = about.get("version", 0)
+        that(isinstance(version, int) and not isinstance(version, bool), "agent.version: an integer", agent)
+
+
+@judges("CAS-CL-SESS-02")
+def names_an_environment(tape: Tape) -> None:
+    """The environment of a new session is an id, or an object with a config."""
+    for body in _sessions(tape):
+        given = body.get("environment", body.get("environment_id", ""))
+        is_inline = isinstance(given, dict) and isinstance(given.get("config"), dict)
+        that(isinstance(given, str) or is_inline, "environment: an id, or an object with a config", given)
+
+
+@judges("CAS-CL-SESS-03")
+def writes_variables(tape: Tape) -> None:
+    """Environment variables of a new session, if there are any, are one string."""
+    for body in _sessions(tape):
+        given = body.get("environment_variables", "")
+        that(isinstance(given, str), "environment_variables: a string of KEY=VALUE", given)
+
+
+@judges("CAS-CL-EV-01")
+def sends_a_list(tape: Tape) -> None:
+    """Events are posted as a list that is not empty."""
+    if not posts(tape):
+        raise NotTestable("the client posted no event")
+    for request in posts(tape):
+        given = request.body.get("events") if isinstance(request.body, dict) else None
+        that(isinstance(given, list) and bool(given), '{"events": [...]} with at least one event', request)
+
+
+@judges("CAS-CL-EV-02")
+def sends_known_events(tape: Tape) -> None:
+    """Every event has a type of the table, and the members that the table demands."""
+    if not posts(tape):
+        raise NotTestable("the client posted no event")
+    for event in (event for request in posts(tape) for event in events(request)):
+        kind = str(event.get("type"))
+        that(kind in NEEDED, f"one of the types {', '.join(NEEDED)}", event)
+        that(all(name in event for name in NEEDED[kind]), f"{kind} with {', '.join(NEEDED[kind])}", event)
+        if kind == "user.message":
+            that(isinstance(event["content"], str | list), "content: a string or a list of blocks", event)
+
+
+@judges("CAS-CL-EV-03", "plain")
+def waits_for_the_end(tape: Tape) -> None:
+    """A further message is sent when the turn before is over."""
+    evidence.sent_in_turn(messages(tape))
+
+
+@judges("CAS-CL-EV-04", "plain")
+def stays_in_the_session(tape: Tape) -> None:
+    """The messages of a conversation go to one session."""
+    evidence.kept_session(messages(tape))
+
+
+@judges("CAS-CL-AUTH-01")
+def key_is_sent(tape: Tape) -> None:
+    """Every request carries the key as a bearer token."""
+    key = tape.meta["key"]
+    if key is None:
+        raise DoesNotApply("no key was given to the examination; --key gives one")
+    for request in tape.requests:
+        given = request.headers.get("Authorization")
+        that(given == f"Bearer {key}", f"Authorization: Bearer with the key at {request.method} {request.path}",
+             given or "no header Authorization")  # fmt: skip
+
+
+# -- the stream -------------------------------------------------------------------------------------------------------
+
+
+def _echo(tape: Tape) -> None:
+    said = [move.text for move in tape.meta["replies"][0] if isinstance(move, Say)]
+    evidence.echoed(messages(tape), "".join(said))
+
+
+@judges("CAS-CL-SSE-01", "echo")
+def reads_messages(tape: Tape) -> None:
+    """The text of agent.message is the answer, whether or not its pieces came before."""
+    _echo(tape)
+
+
+@judges("CAS-CL-SSE-02", "odd_framing")
+def reads_the_format(tape: Tape) -> None:
+    """The stream is read as the standard of server-sent events has it."""
+    _echo(tape)
+
+
+@judges("CAS-CL-SSE-03", "every_event")
+def takes_every_event(tape: Tape) -> None:
+    """The client takes the events of threads among all others, and goes on."""
+    evidence.came_through(messages(tape))
+
+
+@judges("CAS-CL-SSE-04", "endings")
+def takes_every_ending(tape: Tape) -> None:
+    """A turn is over for whatever reason it stops."""
+    evidence.came_through(messages(tape), len(tape.meta["replies"]))
+
+
+# -- tolerance --------------------------------------------------------------------------------------------------------
+
+
+@judges("CAS-CL-TOL-01", "unknown_events")
+def ignores_events(tape: Tape) -> None:
+    """Events of unknown types are ignored."""
+    evidence.came_through(messages(tape))
+
+
+@judges("CAS-CL-TOL-02", "unknown_members")
+def ignores_members(tape: Tape) -> None:
+    """Unknown members of events and bodies are ignored."""
+    evidence.came_through(messages(tape))
+
+
+@judges("CAS-CL-TOL-03", "heartbeats")
+def ignores_comments(tape: Tape) -> None:
+    """Comments of the stream are ignored."""
+    evidence.came_through(messages(tape))
+
+
+# -- asks -------------------------------------------------------------------------------------------------------------
+
+
+@judges("CAS-CL-TOOL-01", "client_tool")
+def returns_results(tape: Tape) -> None:
+    """The client's tool returns: a user.custom_tool_result that names the call."""
+    evidence.answers_each(tape, answers(tape), Asked.CLIENT)
+
+
+@judges("CAS-CL-TOOL-02", "permission_allowed")
+def allows(tape: Tape) -> None:
+    """A tool that the person allows is confirmed with allow."""
+    for answer in evidence.answers_each(tape, answers(tape), Asked.PERMISSION):
+        that(answer.value.get("result") == "allow", "result: allow", answer.value)
+
+
+@judges("CAS-CL-TOOL-03", "permission_denied")
+def denies(tape: Tape) -> None:
+    """A tool that the person denies is confirmed with deny."""
+    for answer in evidence.answers_each(tape, answers(tape), Asked.PERMISSION):
+        that(answer.value.get("result") == "deny", "result: deny", answer.value)
+
+
+@judges("CAS-CL-TOOL-04", "several_asks")
+def answers_all(tape: Tape) -> None:
+    """Of several calls each gets its answer, of its kind."""
+    if len(tape.asks) < 2:
+        raise NotTestable("the client's agent has no custom tool, so that two tools could not be called")
+    evidence.answers_each(tape, answers(tape), Asked.CLIENT, Asked.PERMISSION)
+
+
+@judges("CAS-CL-TOOL-05", "trusted_tool", "several_asks")
+def answers_what_was_asked(tape: Tape) -> None:
+    """A tool that needs no confirmation gets none, nor does anything else that was not asked."""
+    if not tape.asks:
+        raise NotTestable("the client sent no message, so that no tool was called")
+    evidence.answers_only(tape, answers(tape))
+
+
+# -- waits, connections, errors, stops --------------------------------------------------------------------------------
+
+
+@judges("CAS-CL-WAIT-01", "slow")
+def waits_for_pieces(tape: Tape) -> None:
+    """A pause within a turn is waited out."""
+    _patient(tape)
+
+
+@judges("CAS-CL-WAIT-02", "late")
+def waits_for_the_beginning(tape: Tape) -> None:
+    """An answer that begins late is waited for."""
+    _patient(tape)
+
+
+@judges("CAS-CL-WAIT-03", "late_acceptance")
+def waits_for_the_acceptance(tape: Tape) -> None:
+    """A message that is accepted late is sent once, and its turn is read."""
+    evidence.came_through(messages(tape))
+    first = [item for item in messages(tape) if item.text == messages(tape)[0].text]
+    that(len(first) == 1, f"the message once, though it is accepted after {PATIENCE:g} s", f"{len(first)} times")
+
+
+def _patient(tape: Tape) -> None:
+    found = messages(tape)
+    evidence.came_through(found)
+    that(found[1].turns_before >= 1, f"the client to wait {PATIENCE:g} s", "a further message before the turn ended")
+
+
+@judges("CAS-CL-CUT-01", *CUTS)
+def resumes_at_the_cursor(tape: Tape) -> None:
+    """A stream that broke is read on after the last whole event."""
+    if not tape.cuts:
+        raise NotTestable("no stream was open that could be cut: the client did not get so far, or reads no streams")
+    right = tape.cuts[0][1]
+    later = [it for it in tape.after_cut if it.method == "GET" and it.path.endswith(("/events", "/events/stream"))]
+    that(bool(later), "the rest of the turn to be read: a new stream, or the list of events", "neither")
+    cursors = [it.headers.get("Last-Event-ID") or it.query.get("after_id") for it in later]
+    is_listed = later[0] not in streams(tape) and cursors[0] is None
+    that(is_listed or cursors[0] == right, f"Last-Event-ID (or after_id): {right}, the last whole event", cursors[0])
+
+
+@judges("CAS-CL-CUT-02", *CUTS)
+def does_not_repeat(tape: Tape) -> None:
+    """A message whose turn has begun is not sent again when the stream breaks."""
+    evidence.sent_once(tape, messages(tape))
+
+
+@judges("CAS-CL-CUT-03", *CUTS)
+def goes_on_after_a_cut(tape: Tape) -> None:
+    """After a stream that broke, the conversation goes on in the same session."""
+    evidence.kept_session(messages(tape))
+
+
+@judges("CAS-CL-CUT-04", *CUTS, "refused_streams")
+def makes_no_storm(tape: Tape) -> None:
+    """Streams that break or are refused bring no storm of new ones."""
+    evidence.is_calm([request.at for request in streams(tape)])
+
+
+@judges("CAS-CL-IDEM-01", "dropped")
+def repeats_under_its_key(tape: Tape) -> None:
+    """A message that is sent again, because no answer came, has the idempotency key of the first time."""
+    tries = [it for it in posts(tape) if any(event.get("type") == "user.message" for event in events(it))]
+    if not tape.count("cut"):
+        raise NotTestable("the client sent no message")
+    keys = [next((it.headers[name] for name in KEY_HEADERS if name in it.headers), None) for it in tries]
+    that(len(tries) == 1 or (keys[0] is not None and len(set(keys)) == 1),
+         "one try, or several with one Idempotency-Key", f"{len(tries)} tries with the keys {keys}")  # fmt: skip
+
+
+@judges("CAS-CL-ERR-01", "refused_400")
+def gives_up_on_4xx(tape: Tape) -> None:
+    """A message that is refused with 400 is not sent again as it was."""
+    evidence.not_tried_again(tape, messages(tape))
+
+
+@judges("CAS-CL-ERR-02", "limited")
+def waits_as_told(tape: Tape) -> None:
+    """A message that is refused with 429 is not sent again before Retry-After has passed."""
+    evidence.respects_wait(tape, [message.at for message in messages(tape)], RETRY_AFTER)
+
+
+@judges("CAS-CL-ERR-03", "refused_500")
+def tries_seldom(tape: Tape) -> None:
+    """A server that fails is tried again a few times at most."""
+    evidence.is_calm([message.at for message in messages(tape)])
+
+
+@judges("CAS-CL-STOP-01", "stopped")
+def stops(tape: Tape) -> None:
+    """A turn that the person stops is interrupted: user.interrupt, or the request that cancels."""
+    if not messages(tape):
+        raise NotTestable("the client sent no message")
+    kinds = [str(event.get("type")) for request in posts(tape) for event in events(request)]
+    that("user.interrupt" in kinds or bool(tape.of("POST", "/cancel")), "user.interrupt", kinds)
