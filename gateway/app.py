@@ -83,6 +83,8 @@ if TYPE_CHECKING:
 
 log = get_logger("dragoman.app")
 
+VERSION = version("dragoman")
+
 REPLAY_PAGE, REPLAY_SLICE_BYTES = 512, 128 * 1024
 """How many records of a session are read at a time, and how many bytes are written in one slice."""
 
@@ -233,7 +235,7 @@ class Gateway:
         config = self.components.config
         return ConsoleServices(
             sessions=self._audited, resources=self._managed, files=self.files, parts=lambda: self.components,
-            columns=self.console_columns, auth=config.auth_methods, version=version("dragoman"), clock=self._clock,
+            columns=self.console_columns, auth=config.auth_methods, version=VERSION, clock=self._clock,
             places=[DialectPlace(name=name, mount=context.mount) for name, context in self.contexts.items()],
             watchers=lambda session_id: self.hub.watchers(session_id) & self.contexts.keys(),
             heartbeat=lambda: self.components.config.limits.heartbeat_seconds,

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import structlog
 from aiohttp import web_app
+from aiohttp.web_urldispatcher import UrlDispatcher
 from hypothesis import HealthCheck, settings
 
 from gateway import composition
@@ -21,6 +22,7 @@ from gateway.client.address_policy import ip_literal
 from tests.simulation import SimulatedLoop
 from tests.support.dialect_tables import load_once
 from tests.support.examples import EXAMPLES, SEARCH, fewer
+from tests.support.route_copies import RouteCopies
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # A shell that runs a job in the background has it ignore Ctrl-C, and so would all processes that tests start.
@@ -69,6 +71,15 @@ def tables_read_once() -> Iterator[None]:
     """A table cannot change, so all the gateways of a run share those that come with it."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(composition, "load_table", load_once)
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def paths_read_once() -> Iterator[None]:
+    """The routes of a gateway have the paths of the gateway before it."""
+    copies = RouteCopies(UrlDispatcher.add_routes)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(UrlDispatcher, "add_routes", lambda router, routes: copies.add(router, routes))
         yield
 
 

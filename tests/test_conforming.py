@@ -21,7 +21,7 @@ from tests.support.key_stores import key_store
 @pytest.mark.parametrize("name", each("examination"))
 async def test_we_conform(name: str, tmp_path: Path) -> None:
     suite, key = load_suite(name), key_store(tmp_path / "data").add("examiner")
-    async with serving(tmp_path, auth=auth(name), dialects=SETTINGS) as served:
+    async with serving(tmp_path, log="sqlite", auth=auth(name), dialects=SETTINGS) as served:
         target = Target(address(name, served.address), key, allow_destructive=True)
         runner = Runner(suite, target, suite.read_profile(profile(name, tmp_path)))
         report = await runner.run(suite.catalogue.requirements)

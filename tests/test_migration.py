@@ -38,11 +38,11 @@ async def test_the_walk(tmp_path: Path) -> None:
         (tmp_path / folder).mkdir()
     (tmp_path / "new" / "new_agent.py").write_text(AGENT)
     settings: dict[str, Any] = yaml.safe_load(block("yaml", "port:")) | yaml.safe_load(block("yaml", "shadow:"))
-    async with serving(tmp_path / "old", dialects={name: {} for name in DIALECTS}) as old:
+    async with serving(tmp_path / "old", log="sqlite", dialects={name: {} for name in DIALECTS}) as old:
         settings["agents"]["old"]["settings"]["url"] = old.url("/api")
         settings["dialects"] = {name: {} for name in settings["dialects"]}
         del settings["port"]
-        async with serving(tmp_path / "new", **settings) as new, reachable_from_outside(new) as address:
+        async with serving(tmp_path / "new", log="sqlite", **settings) as new, reachable_from_outside(new) as address:
             script = block("sh", "GATEWAY=").replace("GATEWAY=http://127.0.0.1:18901", f"GATEWAY={address}")
             told = await asyncio.to_thread(run, script)
             report = tmp_path / "new" / "data" / "shadow.jsonl"

@@ -21,7 +21,7 @@ CAS, BLADE, ZENFLUX = "/api/v1/cloud", "/api", "/api/v1"
 async def test_what_is_made_survives_a_restart(tmp_path: Path) -> None:
     names: dict[tuple[SharedKind, str], str] = {}
     settings = {"dialects": {name: {} for name in DIALECTS}}
-    async with serving(tmp_path, **settings) as served:
+    async with serving(tmp_path, log="sqlite", **settings) as served:
         caller = Caller(served.http, served.address)
         for kind, by_dialect in HANDS.items():
             for maker, hands in by_dialect.items():
@@ -29,7 +29,7 @@ async def test_what_is_made_survives_a_restart(tmp_path: Path) -> None:
                     names[kind, maker] = name = await hands.make(caller, VALUES[kind][0])
                     if hands.change is not None:
                         await hands.change(caller, name, VALUES[kind][1])
-    async with serving(tmp_path, **settings) as served:
+    async with serving(tmp_path, log="sqlite", **settings) as served:
         caller = Caller(served.http, served.address)
         for (kind, maker), name in names.items():
             value = VALUES[kind][HANDS[kind][maker].change is not None]

@@ -48,7 +48,7 @@ class Talk:
 
 @asynccontextmanager
 async def talking(folder: Path, **settings: Any) -> AsyncIterator[Talk]:
-    async with serving(folder, dialects=ALL_DIALECTS, **settings) as served:
+    async with serving(folder, dialects=ALL_DIALECTS, **{"log": "sqlite", **settings}) as served:
         yield Talk(served)
 
 

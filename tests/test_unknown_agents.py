@@ -10,7 +10,7 @@ from tests.support.dialect_parts import dialects_with, each, part
 from tests.support.dialect_tables import DIALECTS
 from tests.support.gateway_server import Served, serving
 
-DIALECT_SETTINGS: dict[str, Any] = {name: {} for name in DIALECTS}
+ON_DISK: dict[str, Any] = {"log": "sqlite", "dialects": {name: {} for name in DIALECTS}}
 REFUSING = [name for name in dialects_with("rest_requests") if part(name, "rest_requests").UNKNOWN_AGENT is not None]
 """Where a session has no agent of its own, there is nothing to refuse."""
 
@@ -22,12 +22,12 @@ async def call(served: Served, method: str, path: str, body: Any = None) -> tupl
 @pytest.fixture
 async def orphan(tmp_path: Path) -> AsyncIterator[tuple[Served, str]]:
     """A server whose agent has another name than when the session was made, and the session."""
-    async with serving(tmp_path, dialects=DIALECT_SETTINGS, agents={"old": {"backend": "demo"}}) as served:
+    async with serving(tmp_path, **ON_DISK, agents={"old": {"backend": "demo"}}) as served:
         async with served.http.post(served.url("/aap/sessions"), json={"agent": {"name": "old"}}) as response:
             session = (await response.json())["sessionId"]
         turn = {"stream": "none", "messages": [{"role": "user", "content": "first"}]}
         assert (await call(served, "POST", f"/aap/sessions/{session}/turns", turn))[0] == 200
-    async with serving(tmp_path, dialects=DIALECT_SETTINGS, agents={"new": {"backend": "demo"}}) as served:
+    async with serving(tmp_path, **ON_DISK, agents={"new": {"backend": "demo"}}) as served:
         yield served, session
 
 

@@ -92,7 +92,7 @@ class Client:
 
 @asynccontextmanager
 async def confiding(folder: Path, **settings: Any) -> AsyncIterator[Client]:
-    async with serving(folder, **{**SETTINGS, **settings}) as served:
+    async with serving(folder, log="sqlite", **{**SETTINGS, **settings}) as served:
         yield Client(served)
 
 

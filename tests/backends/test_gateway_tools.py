@@ -189,7 +189,7 @@ async def test_a_call_waits_for_permission_across_a_restart(tmp_path: Path, mine
         settings = {"dialect": dialect, "url": address(there, dialect).url}
         agents = {"demo": {"backend": "remote", "settings": settings}}
         allowed = {"allow": ["127.0.0.1"]}
-        async with serving(tmp_path / "near", agents=agents, outbound=allowed) as here:
+        async with serving(tmp_path / "near", log="sqlite", agents=agents, outbound=allowed) as here:
             server = {"name": "m", "url": mine.url, "tools": ["add"]}
             chosen = given(mine, token=False, skills=(), mcp_servers=(server,))
             view = await here.gateway.sessions.create(OWNER, "demo", settings=chosen)
@@ -197,7 +197,7 @@ async def test_a_call_waits_for_permission_across_a_restart(tmp_path: Path, mine
             await here.gateway.sessions.submit(OWNER, view.session_id, [said])
             await until(lambda: view.status is not m.SessionStatus.RUNNING)
             assert [type(one.ask) for one in view.asks.values()] == [m.PermissionAsk]
-        async with serving(tmp_path / "near", agents=agents, outbound=allowed) as here:
+        async with serving(tmp_path / "near", log="sqlite", agents=agents, outbound=allowed) as here:
             view = await here.gateway.sessions.get(OWNER, view.session_id)
             [request_id] = view.asks
             grant = m.DecidePermission(request_id=request_id, granted=True)

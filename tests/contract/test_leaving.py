@@ -35,7 +35,7 @@ async def ended(served: Served, session_id: str) -> list[m.Outcome]:
 async def test_a_client_that_leaves_while_its_message_is_stored_stops_the_turn(tmp_path: Path, turn: str) -> None:
     name, path, body = TURNS[turn]
     disk_is_free = threading.Event()
-    async with serving(tmp_path, on_disconnect="cancel", dialects=ALL_DIALECTS) as served:
+    async with serving(tmp_path, log="sqlite", on_disconnect="cancel", dialects=ALL_DIALECTS) as served:
         assert served.runner is not None
         assert served.runner.server is not None
         sessions, server = served.gateway.sessions, served.runner.server

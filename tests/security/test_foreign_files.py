@@ -16,7 +16,7 @@ def message(file_id: str, kind: str) -> dict[str, Any]:
 async def test_a_message_with_the_file_of_another_is_not_found(tmp_path: Path) -> None:
     keys = key_store(tmp_path / "data")
     ann, bob = keys.add("ann"), keys.add("bob")
-    async with serving(tmp_path, auth="keys") as served:
+    async with serving(tmp_path, log="sqlite", auth="keys") as served:
         mine = await served.gateway.files.store(_chunks())
         await served.gateway.resources.create("file", "ann", {
             "name": "a.txt", "media_type": "text/plain", "size": 1, "sha256": mine.sha256, "metadata": {},

@@ -28,14 +28,14 @@ IN_ONE_LOOP = pytest.mark.asyncio(loop_scope="module")
 
 @pytest.fixture
 async def served(tmp_path: Path) -> AsyncIterator[Served]:
-    async with serving(tmp_path, dialects=ALL_DIALECTS) as served:
+    async with serving(tmp_path, log="sqlite", dialects=ALL_DIALECTS) as served:
         yield served
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def shared(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Served]:
     """One server for all tests that do not mind what others leave on it."""
-    async with serving(tmp_path_factory.mktemp("shared"), dialects=ALL_DIALECTS) as served:
+    async with serving(tmp_path_factory.mktemp("shared"), log="sqlite", dialects=ALL_DIALECTS) as served:
         yield served
 
 

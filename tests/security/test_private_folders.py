@@ -32,7 +32,7 @@ def open_to_others(folder: Path) -> list[str]:
 
 async def test_nothing_in_the_data_folder_is_open_to_others(tmp_path: Path) -> None:
     data = tmp_path / "far" / "below" / "data"
-    async with serving(tmp_path, dialects={"blade": {}, "zenflux": {}}, data=str(data)) as served:
+    async with serving(tmp_path, log="sqlite", dialects={"blade": {}, "zenflux": {}}, data=str(data)) as served:
         client = rest_server.Client(served)
         session = await client.session()
         await client.put(f"/sessions/{session}/files/a/b/c.txt", {"content": "hello"})

@@ -161,12 +161,12 @@ async def test_a_client_that_revokes_its_own_key_is_answered(tmp_path: Path) -> 
 
 
 async def test_keys_made_while_nobody_was_asked_open_nothing_later(tmp_path: Path) -> None:
-    async with serving(tmp_path, dialects=ALL_DIALECTS) as served:
+    async with serving(tmp_path, log="sqlite", dialects=ALL_DIALECTS) as served:
         async with served.http.post(served.url("/api/user/api-keys"), json={"name": "mine"}) as answer:
             planted = (await answer.json())["plaintext"]
         async with served.http.post(served.url(f"{AAP}/sessions"), json={"agent": {"name": "demo"}}) as answer:
             assert answer.status < 300
-    async with serving(tmp_path, auth="keys", dialects=ALL_DIALECTS) as served:
+    async with serving(tmp_path, log="sqlite", auth="keys", dialects=ALL_DIALECTS) as served:
         for path in (f"{AAP}/sessions", f"{CAS}/sessions", f"{ZENFLUX}/conversations", "/api/sessions"):
             async with served.http.get(served.url(path), headers={"Authorization": f"Bearer {planted}"}) as answer:
                 assert answer.status == 401
@@ -206,7 +206,7 @@ async def test_keys_of_an_earlier_version_open_as_before(tmp_path: Path) -> None
     old = {"name": "ann", "user": "ann", "hash": hash_token("dgm_old"), "created": "2026-01-01T00:00:00Z"}
     (folder / "keys.json").write_text(json.dumps({"version": 1, "keys": [old]}))
     for _ in range(2):
-        async with serving(tmp_path, auth="keys") as served:
+        async with serving(tmp_path, log="sqlite", auth="keys") as served:
             assert await Holder(served.address, served.http, "dgm_old").call("GET", f"{AAP}/sessions")
     assert not (folder / "keys.json").exists()
 

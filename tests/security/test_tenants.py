@@ -289,7 +289,7 @@ async def test_what_a_file_has_counts_after_a_restart(tmp_path: Path) -> None:
         await served.gateway.resources.create("thing", "ann", {"words": "x" * 1000})
         assert await ann.status(*turn(session, "hello", "none")) == 200
         before = served.gateway.quotas.usage_of("ann")
-    async with serving(tmp_path, dialects={"aap": {}}, auth="keys") as served:
+    async with serving(tmp_path, log="sqlite", dialects={"aap": {}}, auth="keys") as served:
         assert served.gateway.quotas.usage_of("ann") == before
         assert (before.sessions, before.resources) == (1, 1)
         assert before.stored_bytes > 1000

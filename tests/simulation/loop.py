@@ -25,7 +25,7 @@ from collections.abc import Callable, Coroutine
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures.thread import _worker  # type: ignore[attr-defined]
 from contextlib import suppress
-from contextvars import Context
+from contextvars import Context, copy_context
 from typing import Any, TypeVar
 
 from tests.simulation.external_servers import NEIGHBOURS, ExternalServer
@@ -83,6 +83,19 @@ class _Selector(selectors.DefaultSelector):  # type: ignore[misc, valid-type]
         return []
 
 
+class _Handle(asyncio.Handle):
+    """A call that is due now. A test makes hundreds of thousands, so nothing is noted that only debug mode wants."""
+
+    __slots__ = ()
+
+    def __init__(self, callback: Any, args: Any, loop: asyncio.AbstractEventLoop, context: Context | None) -> None:
+        self._context = copy_context() if context is None else context  # type: ignore[attr-defined]
+        self._loop = loop  # type: ignore[attr-defined]
+        self._callback, self._args = callback, args
+        self._cancelled = False
+        self._repr = self._source_traceback = None  # type: ignore[attr-defined]
+
+
 class SimulatedLoop(asyncio.SelectorEventLoop):
     """The loop: `now` is its clock, in seconds since it was made."""
 
@@ -106,7 +119,7 @@ class SimulatedLoop(asyncio.SelectorEventLoop):
     def call_soon(self, callback: Any, *args: Any, context: Context | None = None) -> asyncio.Handle:
         """Like asyncio's, without what only its debug mode wants to know: nothing is called as often."""
         self._check_closed()  # type: ignore[attr-defined]
-        handle = asyncio.Handle(callback, args, self, context)
+        handle = _Handle(callback, args, self, context)
         self._ready.append(handle)  # type: ignore[attr-defined]
         return handle
 

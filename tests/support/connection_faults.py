@@ -124,8 +124,9 @@ class KillableServerInLoop:
         if last is not None:
             copy_data(last, data)
         self._life = AsyncExitStack()
-        settings = {**self._settings, "data": str(data)}
-        self._served = await self._life.enter_async_context(serving(self._folder, port=self.port, **settings))
+        settings = {"log": "sqlite", **self._settings, "data": str(data)}
+        self._served = await self._life.enter_async_context(
+            serving(self._folder, port=self.port, **settings))
         self._data, self.port = data, self._served.port
 
     @property

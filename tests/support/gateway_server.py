@@ -62,7 +62,10 @@ class Served:
 async def serving(
     folder: Path, clock: Clock | None = None, port: int = 0, reloads: ReloadRequests | None = None, **settings: Any,
 ) -> AsyncIterator[Served]:
-    """Serve the demo agent with these settings on a free port, until the block ends."""
+    """Serve the demo agent with these settings on a free port, until the block ends.
+
+    What is stored is forgotten then. A test of what a file has, or of another start, says `log="sqlite"`.
+    """
     write_settings(folder, **settings)
     components = load_components(load_config(folder / "config.yaml"))
     gateway = Gateway(components, clock or simulation().wall_clock, reloads)
@@ -80,7 +83,7 @@ async def serving(
 
 
 def write_settings(folder: Path, **settings: Any) -> None:
-    text = yaml.dump({**PLAIN, "data": str(folder / "data"), **settings}, Dumper=DUMPER)
+    text = yaml.dump({**PLAIN, "log": "memory", "data": str(folder / "data"), **settings}, Dumper=DUMPER)
     (folder / "config.yaml").write_text(text)
 
 

@@ -30,7 +30,7 @@ DONE = progress("c1", status="completed", content=printed("a.txt"))
 @asynccontextmanager
 async def served(folder: Path, *flags: str) -> AsyncIterator[Served]:
     settings = {"command": sys.executable, "args": ["-I", "-S", str(AGENT), *flags], "root": "work"}
-    async with serving(folder, agents={"demo": {"backend": "acp", "settings": settings}}) as made:
+    async with serving(folder, log="sqlite", agents={"demo": {"backend": "acp", "settings": settings}}) as made:
         yield made
 
 

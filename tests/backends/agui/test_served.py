@@ -35,7 +35,7 @@ async def agent() -> AsyncIterator[Server]:
 @asynccontextmanager
 async def served(folder: Path, agent: Server) -> AsyncIterator[Served]:
     settings = {"backend": "agui", "model": "demo-1", "settings": {"url": agent.url}}
-    async with serving(folder, agents={"demo": settings}) as made:
+    async with serving(folder, log="sqlite", agents={"demo": settings}) as made:
         yield made
 
 
@@ -141,7 +141,7 @@ async def test_the_example_is_served(tmp_path: Path) -> None:
     weather = {"name": "weather", "description": "The weather.", "parameters": {"type": "object"}}
     async with example() as port:
         settings["agents"]["counter"]["settings"]["url"] = f"http://127.0.0.1:{port}/agent"
-        async with serving(tmp_path, **settings) as made:
+        async with serving(tmp_path, log="sqlite", **settings) as made:
             aap = Aap(made)
             session = await aap.session(agent={"name": "counter"}, tools=[weather])
             assert (await aap.turn(session, "hello")).text == "That was number 1: hello "

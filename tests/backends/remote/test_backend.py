@@ -33,7 +33,7 @@ async def near(folder: Path, dialect: str, url: str, **more: Any) -> AsyncIterat
     (folder / "near").mkdir(exist_ok=True)
     remote = {"backend": "remote", "settings": {"dialect": dialect, "url": url, **more}}
     agents = {"demo": {**remote, "tools": [{"name": "calc", "permission": "ask"}]}}
-    async with serving(folder / "near", agents=agents) as served:
+    async with serving(folder / "near", log="sqlite", agents=agents) as served:
         yield served
 
 

@@ -30,6 +30,6 @@ class Small:
 
 
 async def test_a_full_disk_harms_nothing_and_is_survived(tmp_path: Path) -> None:
-    async with serving(tmp_path, dialects={name: {} for name in DIALECTS}) as served:
+    async with serving(tmp_path, log="sqlite", dialects={name: {} for name in DIALECTS}) as served:
         small = Small(served, tmp_path / "data" / "dragoman.db")
         await survives(small, small.fill)

@@ -17,7 +17,7 @@ PATIENT = Timeouts(connect=10, first_byte=20, idle=20, total=50, attempts=12)
 
 @pytest.mark.parametrize("seed", range(3))
 async def test_over_a_line_that_breaks_again_and_again(tmp_path: Path, seed: int) -> None:
-    async with serving(tmp_path) as served, breaking_proxy(served.port, seed) as line:
+    async with serving(tmp_path, log="sqlite") as served, breaking_proxy(served.port, seed) as line:
         line.holds = True
         async with conversing(f"{line.address}/aap", patience=PATIENT) as talk:
             line.holds = False

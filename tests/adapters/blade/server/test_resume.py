@@ -79,7 +79,7 @@ async def told_anew(session: str, address: str) -> list[bytes]:
 
 @pytest.mark.parametrize("seed", range(2))
 async def test_over_a_line_that_breaks(tmp_path: Path, seed: int) -> None:
-    async with serving(tmp_path, dialects=DIALECTS) as served, breaking_proxy(served.port, seed) as line:
+    async with serving(tmp_path, log="sqlite", dialects=DIALECTS) as served, breaking_proxy(served.port, seed) as line:
         follower = Follower(await new_session(served.address))
         while not follower.heard:
             await follower.follow(line.address, "/think /slow 25 /tool clock and so on")

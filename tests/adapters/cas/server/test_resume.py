@@ -70,7 +70,7 @@ async def whole(http: aiohttp.ClientSession, address: str, session: str, query: 
 @pytest.mark.parametrize("query", ["", DELTAS], ids=["events", "deltas"])
 @pytest.mark.parametrize("seed", range(2))
 async def test_over_a_line_that_breaks(tmp_path: Path, seed: int, query: str) -> None:
-    async with serving(tmp_path) as served, breaking_proxy(served.port, seed) as line:
+    async with serving(tmp_path, log="sqlite") as served, breaking_proxy(served.port, seed) as line:
         session = await begun(served.http, served.address, "/think /slow 10 /burst 40 /tool clock /fork and so on")
         reader = Reader(served.http, session, query)
         await listen_to_the_end(reader, line.address)

@@ -65,13 +65,13 @@ async def test_a_thread_has_streams_of_its_own(cas: Client) -> None:
 
 
 async def test_after_a_restart_a_stream_begins_with_the_turn_that_waits_or_with_what_comes_next(tmp_path: Path) -> None:
-    async with serving(tmp_path, dialects={"cas": {}}) as served:
+    async with serving(tmp_path, log="sqlite", dialects={"cas": {}}) as served:
         cas = Client(served)
         session, waiting = await cas.session(), await cas.session(toolset(calc="ask"))
         await unheard(served, session, "one")
         await cas.turn(waiting, "/permit two")
     simulation().move(1.0)
-    async with serving(tmp_path, dialects={"cas": {}}) as served:
+    async with serving(tmp_path, log="sqlite", dialects={"cas": {}}) as served:
         cas = Client(served)
         assert await heard_words(cas, waiting) == ["/permit two", "requires_action"]
         async with cas.listening(session) as stream:
@@ -80,7 +80,7 @@ async def test_after_a_restart_a_stream_begins_with_the_turn_that_waits_or_with_
 
 
 async def test_a_stream_may_start_at_the_tail(tmp_path: Path) -> None:
-    async with serving(tmp_path, dialects={"cas": {"stream_start": "tail"}}) as served:
+    async with serving(tmp_path, log="sqlite", dialects={"cas": {"stream_start": "tail"}}) as served:
         cas = Client(served)
         session = await cas.session()
         told = await cas.turn(session, "one")

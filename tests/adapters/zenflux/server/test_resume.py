@@ -73,7 +73,7 @@ async def listen_to_the_end(listener: Listener, address: str) -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 async def test_over_a_line_that_breaks(tmp_path: Path, seed: int) -> None:
-    async with serving(tmp_path, dialects=DIALECTS) as served, breaking_proxy(served.port, seed) as line:
+    async with serving(tmp_path, log="sqlite", dialects=DIALECTS) as served, breaking_proxy(served.port, seed) as line:
         listener = Listener(served.http)
         while listener.run is None:
             await listener.listen(line.address, "/think /slow 25 /title Trip /tool clock and so on")

@@ -249,7 +249,7 @@ async def test_a_search_and_a_thought_are_kept_across_turns_and_a_restart(tmp_pa
     ]
     async with serving(*answers) as server:
         agents = {"llm": {"backend": "anthropic", "settings": {"url": server.url, "key": KEY, "model": "m"}}}
-        async with gateway(tmp_path, agents=agents) as served:
+        async with gateway(tmp_path, log="sqlite", agents=agents) as served:
             async with served.http.post(served.url("/aap/sessions"), json={
                 "agent": {"name": "llm"}, "tools": [{"name": "weather", "description": "", "parameters": {}}],
             }) as response:
@@ -258,7 +258,7 @@ async def test_a_search_and_a_thought_are_kept_across_turns_and_a_restart(tmp_pa
                 "messages": [{"role": "user", "content": "Weather?"}],
             }) as response:
                 assert read(await response.json()).stop == "tool_use"
-        async with gateway(tmp_path, agents=agents, dialects={name: {} for name in DIALECTS}) as served:
+        async with gateway(tmp_path, log="sqlite", agents=agents, dialects={name: {} for name in DIALECTS}) as served:
             for said, words in (({"role": "tool", "toolCallId": "toolu_1", "content": "sunny"}, "Sunny."),
                                 ({"role": "user", "content": "And now?"}, "Still.")):
                 async with served.http.post(served.url(f"/aap/sessions/{one}/turns"), json={

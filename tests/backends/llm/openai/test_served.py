@@ -85,10 +85,10 @@ async def event_of(served: Served, session_id: str, tool: str) -> str:
 @pytest.mark.parametrize("granted", [True, False])
 async def test_a_turn_that_waits_goes_on_after_the_server_was_stopped(tmp_path: Path, granted: bool) -> None:
     async with serving(BOTH, says("42, and sunny."), says("Yes.")) as server:
-        async with gateway(tmp_path, agents=agents(server)) as served:
+        async with gateway(tmp_path, log="sqlite", agents=agents(server)) as served:
             one = await session(served)
             assert (await turn(served, one, {"role": "user", "content": "Both?"})).stop == "tool_use"
-        async with gateway(tmp_path, agents=agents(server)) as served:
+        async with gateway(tmp_path, log="sqlite", agents=agents(server)) as served:
             heard = await turn(
                 served, one, {"role": "tool_permission", "toolCallId": "call_1", "granted": granted},
                 {"role": "tool", "toolCallId": "call_2", "content": "sunny"},
@@ -107,10 +107,10 @@ async def test_a_turn_that_waits_goes_on_after_the_server_was_stopped(tmp_path: 
 async def test_a_turn_can_wait_twice_across_two_stops(tmp_path: Path) -> None:
     again = chat(chunk(call(0, "call_1", "calc", '{"expression": "1+1"}')), chunk(finish="tool_calls"))
     async with serving(BOTH, again, says("Done.")) as server:
-        async with gateway(tmp_path, agents=agents(server)) as served:
+        async with gateway(tmp_path, log="sqlite", agents=agents(server)) as served:
             one = await session(served)
             await turn(served, one, {"role": "user", "content": "Both?"})
-        async with gateway(tmp_path, agents=agents(server)) as served:
+        async with gateway(tmp_path, log="sqlite", agents=agents(server)) as served:
             heard = await turn(
                 served, one, {"role": "tool", "toolCallId": "call_2", "content": "sunny"},
                 {"role": "tool_permission", "toolCallId": "call_1", "granted": True},
@@ -118,7 +118,7 @@ async def test_a_turn_can_wait_twice_across_two_stops(tmp_path: Path) -> None:
             assert heard.stop == "tool_use"
             [(waiting, _, _)] = heard.calls
             assert waiting != "call_1", "the id was used before"
-        async with gateway(tmp_path, agents=agents(server, max_steps=3)) as served:
+        async with gateway(tmp_path, log="sqlite", agents=agents(server, max_steps=3)) as served:
             heard = await turn(served, one, {"role": "tool_permission", "toolCallId": waiting, "granted": True})
             assert (heard.stop, heard.text) == ("end_turn", "Done.")
             told = await records(served, one)
@@ -137,7 +137,7 @@ def written(folder: Path) -> list[bytes]:
 
 async def test_a_fault_reaches_clients_without_the_key(tmp_path: Path) -> None:
     refused = answers_with(f'{{"error": {{"message": "No such key: {KEY}"}}}}'.encode(), 401)
-    async with serving(refused) as server, gateway(tmp_path, agents=agents(server)) as served:
+    async with serving(refused) as server, gateway(tmp_path, log="sqlite", agents=agents(server)) as served:
         one = await session(served)
         async with served.http.post(served.url(f"/aap/sessions/{one}/turns"), json={
             "messages": [{"role": "user", "content": "Hi"}], "stream": "delta",

@@ -76,7 +76,7 @@ async def read_to_the_end(reader: Reader) -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 async def test_over_a_line_that_breaks(tmp_path: Path, seed: int) -> None:
-    async with serving(tmp_path) as served, breaking_proxy(served.port, seed) as line:
+    async with serving(tmp_path, log="sqlite") as served, breaking_proxy(served.port, seed) as line:
         session = await session_at(served.http, served.address)
         reader = Reader(served.http, line.address, session)
         await reader.begin("/think /slow 20 /burst 200 /tool clock and so on")
@@ -114,7 +114,7 @@ async def _until_some(line: BreakingProxy, reader: Reader, reading: "asyncio.Tas
 
 @pytest.fixture
 async def served(tmp_path: Path) -> AsyncIterator[Served]:
-    async with serving(tmp_path) as served:
+    async with serving(tmp_path, log="sqlite") as served:
         yield served
 
 
@@ -191,7 +191,7 @@ async def test_whole_parts_can_be_resumed_too(served: Served) -> None:
 @pytest.mark.parametrize("mode", ["delta", "message"])
 async def test_a_turn_that_a_returned_answer_continued_is_told_alike_again(tmp_path: Path, mode: str) -> None:
     """What the client itself returned is not told to it, however its stream begins."""
-    async with serving(tmp_path) as served:
+    async with serving(tmp_path, log="sqlite") as served:
         aap = Client(served)
         session = await aap.session()
         [(call_id, _, _)] = (await aap.turn(session, "/ask", stream=mode)).calls
