@@ -128,5 +128,7 @@ NOT_ASKED = {
     Asked.CLIENT: "the client declared no tool, so that none could be called",
     Asked.PERMISSION: "the client let the agent use no tool of the server that needs permission",
     Asked.QUESTION: "the client sent no message, so that nothing could be asked",
+    Asked.CONTINUATION: "the client sent no message, so that nothing could be asked",
+    Asked.ROLLBACK: "the client sent no message, so that nothing could be asked",
     Asked.NOTHING: "the client let the agent use no tool of the server without asking",
 }

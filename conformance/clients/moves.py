@@ -13,6 +13,10 @@ class Asked(StrEnum):
     """A person allows the server's tool, or denies it."""
     QUESTION = "question"
     """A person answers a question that has options."""
+    CONTINUATION = "continuation"
+    """A person says whether a long task goes on."""
+    ROLLBACK = "rollback"
+    """A person chooses what a failed task goes back to."""
     NOTHING = "nothing"
     """The server runs the tool by itself."""
 

@@ -119,7 +119,7 @@ class ClientRunner:
         over_since: float | None = None
         while True:
             over_since = (over_since or tape.now) if stage.score.is_over else None
-            ends = [tape.last_news + self._examination.timeout]
+            ends = [tape.last_news + self._examination.timeout + situation.quiet]
             if driving.done():
                 ends.append(tape.last_news + LINGER)
             if over_since is not None:

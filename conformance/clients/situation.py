@@ -54,6 +54,8 @@ class Situation:
     replies: tuple[Reply, ...]
     watch: float = 0.0
     """For how many seconds the client is watched after the last reply, so that a storm of retries is seen."""
+    quiet: float = 0.0
+    """For how many seconds more than usual nothing may happen."""
     options: dict[str, Any] = field(default_factory=dict)
     """What a dialect's stage does in its own way here."""
 

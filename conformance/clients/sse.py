@@ -23,7 +23,7 @@ class EventStream:
         await self.response.prepare(self._request)
         self._tape.transcript.sent("200 text/event-stream")
 
-    async def send(self, name: str, body: Any, event_id: str | None = None) -> None:
+    async def send(self, name: str | None, body: Any, event_id: str | None = None) -> None:
         text = self._odd(name, body, event_id) if self._is_odd else _plain(name, body, event_id)
         self._tape.transcript.sent(_plain(name, body, event_id).rstrip("\n"))
         await self._write(text.encode())
@@ -34,23 +34,23 @@ class EventStream:
         await self._write(f": {words}\n\n".encode())
 
     async def cut(self, name: str | None = None, body: Any = None, event_id: str | None = None) -> None:
-        """Break off, within this event if one is named."""
-        if name is not None:
+        """Break off, within this event if it has a body."""
+        if body is not None:
             whole = _plain(name, body, event_id).encode()
             await self.response.write(whole[: len(whole) * 2 // 3])
-        self._tape.transcript.remark("the connection is cut" + (f" within {name}" if name else ""))
+        self._tape.transcript.remark("the connection is cut" + (" within an event" if body is not None else ""))
         hang_up(self._request)
 
     async def _write(self, data: bytes) -> None:
         for piece in _pieces(data) if self._is_odd else (data,):
             await self.response.write(piece)
 
-    def _odd(self, name: str, body: Any, event_id: str | None) -> str:
+    def _odd(self, name: str | None, body: Any, event_id: str | None) -> str:
         """Fields in another order, without the blank, with other ends of lines, data in two lines, unknown fields."""
         text = orjson.dumps(body, option=orjson.OPT_INDENT_2).decode()
         lines = [f"data:{line}" for line in text.split("\n")]
         about = ["retry:100", "unknown: field", *([f"id:{event_id}"] if event_id else [])]
-        return "\r\n".join([*about, *lines, f"event:{name}", "", ""])
+        return "\r\n".join([*about, *lines, *([f"event:{name}"] if name else []), "", ""])
 
 
 def hang_up(request: web.Request) -> None:
@@ -59,9 +59,10 @@ def hang_up(request: web.Request) -> None:
         request.transport.close()
 
 
-def _plain(name: str, body: Any, event_id: str | None) -> str:
+def _plain(name: str | None, body: Any, event_id: str | None) -> str:
     first = f"id: {event_id}\n" if event_id else ""
-    return f"{first}event: {name}\ndata: {orjson.dumps(body).decode()}\n\n"
+    second = f"event: {name}\n" if name else ""
+    return f"{first}{second}data: {orjson.dumps(body).decode()}\n\n"
 
 
 def _pieces(data: bytes) -> Iterator[bytes]:
