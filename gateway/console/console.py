@@ -7,6 +7,8 @@ from gateway.http import HttpStatusError, dumps
 from gateway.json_values import JsonObject
 
 from .admin_routes import AdminRoutes
+from .archive_routes import ArchiveOperations, ShareOperations
+from .card_routes import CardRoutes
 from .command_routes import CommandRoutes
 from .log_routes import LogRoutes
 from .openapi import openapi_document
@@ -25,24 +27,28 @@ class Console:
     """The page and its API."""
 
     def __init__(self, services: ConsoleServices) -> None:
+        cards = CardRoutes(services)
         self.operations: list[Operation] = [
             *ServerRoutes(services).operations(),
             *SessionWatchRoutes(services).operations(),
             *ConsoleSessionRoutes(services).operations(),
             *LogRoutes(services).operations(),
             *CommandRoutes(services).operations(),
+            *ArchiveOperations(services).operations(),
+            *ShareOperations(services).operations(),
+            *cards.operations(),
             *TableRoutes(services).operations(),
             *AdminRoutes(services).operations(),
         ]
         self.operations.append(Operation(
             method="GET", path="/openapi.json", handler=self._describe, is_public=True,
             summary="Describe this API, as an OpenAPI document."))
-        self._files = StaticFiles()
+        self._files, self._cards = StaticFiles(), cards
         self._version = services.version
         self._description: bytes | None = None
 
     def routes(self) -> list[web.RouteDef]:
-        return [*self._files.routes(), *console_routes(self.operations)]
+        return [*self._files.routes(), *self._cards.routes(), *console_routes(self.operations)]
 
     async def _describe(self, request: web.Request) -> web.Response:
         if self._description is None:

@@ -119,14 +119,17 @@ async def records_page(
     return _page("records", found, view.head, last)
 
 
-async def frames_page(services: ConsoleServices, view: m.SessionView, query: FramesQuery) -> web.Response:
-    """A page of the items of a dialect's column."""
-    found, last = await column_items(services, view, query.dialect, query.after, query.limit)
+async def frames_page(
+    services: ConsoleServices, view: m.SessionView, query: FramesQuery, shown: m.SessionView | None = None,
+) -> web.Response:
+    """A page of the items of a dialect's column; `shown` is what the reader may know of the session, if not all."""
+    found, last = await column_items(services, view, query.dialect, query.after, query.limit, shown)
     return _page("items", found, view.head, last)
 
 
 async def column_items(
     services: ConsoleServices, view: m.SessionView, dialect: str, after: int, limit: int,
+    shown: m.SessionView | None = None,
 ) -> tuple[list[bytes], int]:
     """The items of so many records after that one, encoded, and the last record that was read."""
     if dialect not in services.parts().dialects:
@@ -137,8 +140,8 @@ async def column_items(
     if after >= upto:
         return found, after
     chunks: AsyncIterator[Any] = await services.sessions.read(
-        view.owner, view.session_id, stream_of_column(dialect), options_of_column(dialect, services.columns, view),
-        after=after, upto=upto)
+        view.owner, view.session_id, stream_of_column(dialect),
+        options_of_column(dialect, services.columns, shown or view), after=after, upto=upto)
     async for chunk in chunks:
         found += [frame.body for frame in chunk.frames]
         size += sum(len(frame.body) for frame in chunk.frames)

@@ -11,14 +11,15 @@ import gateway.model as m
 from gateway.errors import NotFound
 from gateway.http import OWNER, WireModel, decode_cursor, encode_cursor, json_response, read_json
 from gateway.json_values import JsonObject
+from gateway.ports import ListOrder, SessionFilter
 from gateway.time_slices import one_at_a_time
 
 from .operations import ConsoleQuery, Operation, read_query
 from .services import ConsoleServices
-from .session_rows import SessionRow, ShownSession, ShownStatus, fits, row_of, session_of
+from .session_rows import SessionRow, ShownSession, ShownStatus, fits, may_fit, row_of, session_of
 
-MAX_PAGE, SCANNED = 200, 400
-"""How many rows a page may have, and how many sessions one search looks at."""
+MAX_PAGE, OPENED, SUMMARIES = 200, 400, 1000
+"""How many rows a page may have, how many sessions one search opens, and how many summaries it reads at once."""
 MAX_ACTIVE = 200
 """How many sessions with a turn are listed."""
 Title = Annotated[str, Field(max_length=500)]
@@ -30,10 +31,11 @@ class SessionPageQuery(ConsoleQuery):
     q: Annotated[str, Field(max_length=200)] = ""
     status: ShownStatus | None = None
     agent: Annotated[str, Field(max_length=200)] | None = None
+    order: ListOrder = "updated"
 
 
 class SessionPage(Struct, kw_only=True):
-    """A page, newest first. A search looks at a limited number of sessions: `next` goes on where it stopped."""
+    """A page, newest first. A search opens a limited number of sessions: `next` goes on where it stopped."""
 
     sessions: list[SessionRow]
     next: str | None
@@ -84,28 +86,49 @@ class ConsoleSessionRoutes:
         ]
 
     async def page(self, request: web.Request) -> web.Response:
-        query = read_query(request, SessionPageQuery)
-        before = decode_cursor(query.cursor)
-        words = query.q.casefold().split()
-        if not words and query.status is None and query.agent is None:
-            views, following = await self._sessions.list(request[OWNER], before=before, limit=query.limit)
-            return self._answer(self._rows(views), following, len(views))
-        async with one_at_a_time(request[OWNER]):
-            return await self._search(request[OWNER], before, query, words)
+        query, owner = read_query(request, SessionPageQuery), request[OWNER]
+        start, words = decode_cursor(query.cursor) or 0, query.q.casefold().split()
+        labels = (*([m.agent_label(query.agent)] if query.agent is not None else []),
+                  *([m.FAILED_SESSION] if query.status is ShownStatus.FAILED else []))
+        if not words and query.status is None:
+            return await self._plain_page(owner, SessionFilter(labels=labels), query, start)
+        async with one_at_a_time(owner):
+            return await self._search(owner, SessionFilter(labels=labels), query, start, words)
+
+    async def _plain_page(
+        self, owner: str, wanted: SessionFilter, query: SessionPageQuery, start: int,
+    ) -> web.Response:
+        listed, total = await self._sessions.find(owner, wanted, order=query.order, offset=start, limit=query.limit)
+        rows = [row for one in listed if (row := await self._row(owner, one.session_id)) is not None]
+        end = start + len(listed)
+        return self._answer(rows, end if listed and end < total else None, len(listed))
 
     async def _search(
-        self, owner: str, before: int | None, query: SessionPageQuery, words: Sequence[str],
+        self, owner: str, wanted: SessionFilter, query: SessionPageQuery, start: int, words: Sequence[str],
     ) -> web.Response:
-        """Look at sessions until the page is full, or enough of them were looked at."""
-        found, scanned = list[SessionRow](), 0
-        while len(found) < query.limit and scanned < SCANNED:
-            views, following = await self._sessions.list(owner, before=before, limit=min(50, query.limit))
-            scanned += len(views)
-            found += [row for row in self._rows(views) if fits(row, words, query.status, query.agent)]
-            before = following
-            if following is None:
-                break
-        return self._answer(found, before, scanned)
+        """Look at summaries until the page is full; of sessions without a title, so many are opened at most."""
+        found, opened, at = list[SessionRow](), 0, start
+        while True:
+            listed, total = await self._sessions.find(owner, wanted, order=query.order, offset=at, limit=SUMMARIES)
+            for one in listed:
+                if len(found) >= query.limit or opened >= OPENED:
+                    return self._answer(found, at, at - start)
+                at += 1
+                if not may_fit(one, words, query.status):
+                    continue
+                opened += 1
+                row = await self._row(owner, one.session_id)
+                if row is not None and fits(row, words, query.status):
+                    found.append(row)
+            if not listed or at >= total:
+                return self._answer(found, None, at - start)
+
+    async def _row(self, owner: str, session_id: str) -> SessionRow | None:
+        try:
+            rows = self._rows([await self._sessions.get(owner, session_id)])
+        except NotFound:  # it was deleted meanwhile
+            return None
+        return rows[0] if rows else None
 
     def _answer(self, rows: list[SessionRow], following: int | None, scanned: int) -> web.Response:
         return json_response(SessionPage(sessions=rows, next=encode_cursor(following), scanned=scanned))

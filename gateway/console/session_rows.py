@@ -7,6 +7,7 @@ from msgspec import Struct
 
 import gateway.model as m
 from gateway.json_values import JsonObject
+from gateway.ports import ListedSession
 
 PREVIEW_LENGTH = 120
 
@@ -19,6 +20,9 @@ class ShownStatus(StrEnum):
     FAILED = "failed"
     IDLE = "idle"
     CLOSED = "closed"
+
+
+STATUSES = {m.SessionStatus.RUNNING: ShownStatus.RUNNING, m.SessionStatus.SUSPENDED: ShownStatus.WAITING}
 
 
 class SessionRow(Struct, kw_only=True):
@@ -66,14 +70,15 @@ class ShownSession(SessionRow, kw_only=True):
 
 
 def status_of(view: m.SessionView) -> ShownStatus:
-    if view.closed is not None:
+    return _status(view.closed, view.status, view.ended.outcome if view.ended is not None else None)
+
+
+def _status(closed: m.CloseReason | None, status: m.SessionStatus, outcome: m.Outcome | None) -> ShownStatus:
+    if closed is not None:
         return ShownStatus.CLOSED
-    if view.status is m.SessionStatus.RUNNING:
-        return ShownStatus.RUNNING
-    if view.status is m.SessionStatus.SUSPENDED:
-        return ShownStatus.WAITING
-    is_failed = view.ended is not None and view.ended.outcome is m.Outcome.FAILED
-    return ShownStatus.FAILED if is_failed else ShownStatus.IDLE
+    if status in STATUSES:
+        return STATUSES[status]
+    return ShownStatus.FAILED if outcome is m.Outcome.FAILED else ShownStatus.IDLE
 
 
 def preview_of(view: m.SessionView) -> str:
@@ -105,9 +110,20 @@ def session_of(view: m.SessionView, watching: Collection[str] = ()) -> ShownSess
     )
 
 
-def fits(row: SessionRow, words: Collection[str], status: ShownStatus | None, agent: str | None) -> bool:
-    """Whether a row has all of these words, this status and this agent."""
-    if (status is not None and row.status is not status) or (agent is not None and row.agent != agent):
+def fits(row: SessionRow, words: Collection[str], status: ShownStatus | None) -> bool:
+    """Whether a row has all of these words and this status."""
+    if status is not None and row.status is not status:
         return False
     text = "\n".join((row.title or "", row.preview, row.session_id, row.agent)).casefold()
     return all(word in text for word in words)
+
+
+def may_fit(listed: ListedSession, words: Collection[str], status: ShownStatus | None) -> bool:
+    """Whether the row of a listed session may fit: the words may be in its first message, which the list has not."""
+    summary = listed.summary
+    if status is not None and _status(summary.closed, summary.status, summary.outcome) is not status:
+        return False
+    if summary.title is None:
+        return True
+    text = "\n".join((summary.title, listed.session_id, summary.agent)).casefold()
+    return any(word in text for word in words) or not words

@@ -1,7 +1,7 @@
 """The list of sessions, live: a snapshot, and then every row that has changed.
 
-The list is looked at once a second, as any client could do it: the newest sessions, and those in which a turn runs or
-waits, whatever their age.
+The list is looked at once a second, as any client could do it: the sessions that changed last, and those in which a
+turn runs or waits.
 """
 
 import asyncio
@@ -13,19 +13,19 @@ from msgspec import Struct
 import gateway.model as m
 from gateway.errors import NotFound
 from gateway.http import OWNER, dumps, stream_sse
-from gateway.ports import Chunk, Frame, SessionService
+from gateway.ports import Chunk, Frame, SessionFilter, SessionService
 
 from .operations import SSE, Operation
 from .services import ConsoleServices
 from .session_rows import SessionRow, row_of
 
-NEWEST, MOST_ACTIVE = 50, 200
-"""How many of the newest sessions are followed, and how many in which a turn runs or waits."""
+LATEST, MOST_ACTIVE = 50, 200
+"""How many of the sessions that changed last are followed, and how many in which a turn runs or waits."""
 LOOK_SECONDS = 1.0
 
 
 class SessionSnapshot(Struct, kw_only=True):
-    """The newest sessions and the active ones; newest first."""
+    """The sessions that changed last, and the active ones; the last change first."""
 
     sessions: list[SessionRow]
 
@@ -45,6 +45,7 @@ class SessionListSubscription:
     ) -> None:
         self._owner, self._sessions, self._watchers, self._is_stopping = owner, sessions, watchers, is_stopping
         self._rows: dict[str, SessionRow] = {}
+        self._seen: dict[str, m.SessionSummary] = {}
         self._is_new, self._is_open = True, True
 
     @property
@@ -70,42 +71,48 @@ class SessionListSubscription:
         self._is_open = False
 
     async def _read(self) -> dict[str, SessionRow]:
-        """The rows of now: of the newest sessions, of active ones, and of those that were followed already."""
-        heads = await self._sessions.heads(self._owner, limit=NEWEST)
+        """The rows of now: of the sessions that changed last, of active ones, and of those that were followed already.
+
+        Only sessions whose summary has changed are opened.
+        """
+        listed, _ = await self._sessions.find(self._owner, SessionFilter(), order="updated", limit=LATEST)
         active = (await self._sessions.active(self._owner))[:MOST_ACTIVE]
         rows: dict[str, SessionRow] = {}
-        for head in heads:
-            known = self._rows.get(head.session_id)
-            if known is not None and known.head == head.head:
-                rows[head.session_id] = self._watched(known)
-            elif (row := await self._row(head.session_id)) is not None:
-                rows[head.session_id] = row
+        for one in listed:
+            known = self._rows.get(one.session_id)
+            if known is not None and self._seen.get(one.session_id) == one.summary:
+                rows[one.session_id] = known
+            elif (row := await self._row(one.session_id)) is not None:
+                rows[one.session_id] = row
+        self._seen = {one.session_id: one.summary for one in listed}
         for view in active:
-            rows[view.session_id] = row_of(view, self._watchers(view.session_id))
-        for session_id in self._rows.keys() - rows.keys():  # it was active, or others are newer now
+            rows[view.session_id] = row_of(view)
+        for session_id in self._rows.keys() - rows.keys():  # it was active, was deleted, or others have changed since
             if (row := await self._row(session_id)) is not None:
                 rows[session_id] = row
-        while len(rows) > 2 * (NEWEST + MOST_ACTIVE):
-            del rows[next(iter(rows))]
-        return rows
-
-    def _watched(self, row: SessionRow) -> SessionRow:
-        row.watching = sorted(self._watchers(row.session_id))
-        return row
+        for row in rows.values():
+            row.watching = sorted(self._watchers(row.session_id))
+        kept = sorted(rows.values(), key=lambda row: -row.updated_at)[:LATEST + MOST_ACTIVE]
+        return {row.session_id: row for row in kept}
 
     async def _row(self, session_id: str) -> SessionRow | None:
         try:
             view = await self._sessions.get(self._owner, session_id)
         except NotFound:
             return None
-        return row_of(view, self._watchers(session_id)) if view.closed is not m.CloseReason.DELETED else None
+        return row_of(view) if view.closed is not m.CloseReason.DELETED else None
 
     async def _changes(self) -> list[Frame]:
         before = {session_id: dumps(row) for session_id, row in self._rows.items()}
         self._rows = await self._read()
         changed = [row for session_id, row in self._rows.items() if before.get(session_id) != dumps(row)]
-        gone = [RemovedSession(session_id=session_id) for session_id in before.keys() - self._rows.keys()]
+        gone = [RemovedSession(session_id=session_id) for session_id in await self._removed(before)]
         return [*(_event("session", row) for row in changed), *(_event("removed", one) for one in gone)]
+
+    async def _removed(self, before: Collection[str]) -> list[str]:
+        """The sessions that are gone; one that only others have overtaken is not."""
+        return [session_id for session_id in before if session_id not in self._rows
+                and await self._row(session_id) is None]
 
 
 def _event(name: str, data: object) -> Frame:

@@ -14,7 +14,14 @@ from .memories import MAX_MEMORIES, Memories, Memory, MemoryFilter, RecalledMemo
 from .named_resources import AlreadyExists, NamedResources
 from .scheduler import Scheduler
 from .schedules import ScheduledTask, Schedules, StoredRun, StoredTask
-from .session_archive import SessionArchive, addresses_in, pack_session, unpack_session, unpack_session_files
+from .session_archive import (
+    SessionArchive,
+    addresses_in,
+    pack_session,
+    read_session_lines,
+    unpack_session,
+    unpack_session_files,
+)
 from .session_defaults import CombinedDefaults
 from .shares import Share, Shares
 from .skill_files import MAX_BYTES as MAX_SKILL_BYTES
@@ -86,6 +93,7 @@ __all__ = [
     "model_of",
     "models_of",
     "pack_session",
+    "read_session_lines",
     "read_skill_files",
     "read_skill_zip",
     "unpack_session",

@@ -104,6 +104,24 @@ def unpack_session(file: Path, keep: str) -> SessionArchive:
         return SessionArchive(manifest, records, [name.removeprefix(FILES) for name in files], len(written) + size)
 
 
+def read_session_lines(content: bytes) -> SessionArchive:
+    """Read records, one a line, up to the last turn that has ended; raises `Invalid`.
+
+    Of the private metadata of dialects nothing is read.
+    """
+    lines = [line for line in content.splitlines() if line.strip()]
+    if not 0 < len(lines) <= MAX_LINES:
+        raise Invalid(f"the file has {len(lines)} lines; it may have 1 to {MAX_LINES}")
+    first = _record(1, lines[0], None)
+    created = first.event
+    if not isinstance(created, m.SessionCreated):
+        raise Invalid(f"{RECORDS}: line 1 is no session.created")
+    manifest = ArchiveManifest(format=FORMAT, version=VERSION, model_version=m.MODEL_VERSION,
+                               session_id=first.session_id, agent=created.agent, title=created.title)
+    records = [_cleaned(_record(number, line, manifest), "") for number, line in enumerate(lines, 1)]
+    return SessionArchive(manifest, list(_whole(records)), [], len(content))
+
+
 def unpack_session_files(file: Path, workspace: Workspace) -> None:
     """Unpack the files, each within the limits of the workspace, and all within the limit of the ZIP."""
     room = _room(file)
@@ -148,7 +166,7 @@ def _manifest(content: bytes) -> ArchiveManifest:
     return manifest
 
 
-def _record(number: int, line: bytes, manifest: ArchiveManifest) -> m.Record:
+def _record(number: int, line: bytes, manifest: ArchiveManifest | None) -> m.Record:
     try:
         read_json(line, MAX_ITEMS)
         record = m.decode_record(line)
@@ -158,7 +176,7 @@ def _record(number: int, line: bytes, manifest: ArchiveManifest) -> m.Record:
         raise Invalid(f"{RECORDS}: line {number} is not JSON: {error}") from None
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise Invalid(f"{RECORDS}: line {number} is no record: {describe_struct_error(error)}") from None
-    if record.session_id != manifest.session_id:
+    if manifest is not None and record.session_id != manifest.session_id:
         raise Invalid(f"{RECORDS}: line {number} is of another session")
     return record
 
