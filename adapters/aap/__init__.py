@@ -4,6 +4,7 @@ from gateway.ports import Dialect
 
 from .bodies import OBJECTS
 from .client import Decoder, Remote
+from .client_requests import command_requests, resume_requests
 from .server import CUES, MESSAGES, StreamOptions, make_projector, recorded_commands
 from .server.routes import RESOURCES, routes
 from .wire import AapSettings
@@ -38,4 +39,6 @@ DIALECT = Dialect(
     remote=Remote,
     recorded_commands=recorded_commands,
     default_options=StreamOptions(),
+    resume_requests=resume_requests,
+    command_requests=command_requests,
 )

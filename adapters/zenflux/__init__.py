@@ -4,6 +4,7 @@ from gateway.ports import Dialect
 
 from .bodies import OBJECTS
 from .client import Decoder, Remote
+from .client_requests import command_requests, resume_requests
 from .server import CUES, MESSAGES, NAMES, StreamOptions, make_projector, recorded_commands, socket_options
 from .server.routes import RESOURCES, routes
 from .wire import DIALECT_NAME, ZenfluxSettings
@@ -37,5 +38,7 @@ DIALECT = Dialect(
     remote=Remote,
     recorded_commands=recorded_commands,
     default_options=StreamOptions(),
+    resume_requests=resume_requests,
+    command_requests=command_requests,
     session_options=socket_options,
 )

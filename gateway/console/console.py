@@ -13,6 +13,7 @@ from .command_routes import CommandRoutes
 from .log_routes import LogRoutes
 from .openapi import openapi_document
 from .operations import API, Operation, console_routes
+from .reconnect_routes import ReconnectRoutes
 from .server_routes import ServerRoutes
 from .services import ConsoleServices
 from .session_routes import ConsoleSessionRoutes
@@ -37,6 +38,7 @@ class Console:
             *ArchiveOperations(services).operations(),
             *ShareOperations(services).operations(),
             *cards.operations(),
+            *ReconnectRoutes(services).operations(),
             *TableRoutes(services).operations(),
             *AdminRoutes(services).operations(),
         ]

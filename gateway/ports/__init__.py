@@ -20,6 +20,8 @@ from .backend import (
 from .dialect import (
     NO_FRAMES,
     NO_OPTIONS,
+    ClientPlace,
+    ClientRequest,
     CueEncoder,
     Dialect,
     DialectTable,
@@ -130,6 +132,8 @@ __all__ = [
     "CallerRole",
     "ChosenAgent",
     "Chunk",
+    "ClientPlace",
+    "ClientRequest",
     "Clock",
     "ConfinableBackend",
     "CueEncoder",

@@ -139,6 +139,32 @@ class DialectTable(Protocol):
         """The message that this body is, of these or of all."""
 
 
+class ClientRequest(Struct, frozen=True, kw_only=True):
+    """A request of a client, for people: a command line, a frame of a WebSocket, or a packet of Socket.IO."""
+
+    title: str
+    kind: Literal["curl", "websocket", "socketio"]
+    text: str
+
+
+class ClientPlace(Struct, frozen=True, kw_only=True):
+    """Where a client is in a session, as it knows it: the last frame that it has had, and the turn of that frame.
+
+    `address` is the address of the dialect, `key` the words with which curl sends a key, or nothing.
+    """
+
+    address: str
+    key: str
+    session_id: str
+    turn_id: str | None = None
+    begun_at: int = 0
+    """The record that began the turn, or resumed it; 0 before the first turn."""
+    cursor: FrameCursor = None
+    """The cursor of the last frame."""
+    frames: int = 0
+    """How many frames the client has had of what that record began."""
+
+
 RecordedCommands = Callable[[ParsedFrame, m.SessionView, DialectTable], Sequence[m.AnyCommand]]
 """(a frame of a recording, a view of what is asked, the table) → the commands in the frame."""
 
@@ -180,6 +206,10 @@ class Dialect:
     recorded_commands: RecordedCommands | None = None
     default_options: StreamOptions = NO_OPTIONS
     """The options of a stream for readers without wishes."""
+    resume_requests: Callable[[ClientPlace], Sequence[ClientRequest]] | None = None
+    """(where a client is) → what it sends after its connection was cut, in order to miss nothing."""
+    command_requests: Callable[[ClientPlace, m.AnyCommand], Sequence[ClientRequest]] | None = None
+    """(where a client is, a command) → what it sends so that the session gets the command; none if it cannot."""
     session_options: Callable[[Any, m.SessionView], StreamOptions] | None = None
     """(its settings, a session) → the options of the stream that a usual client of the session gets; None: the
     default."""
