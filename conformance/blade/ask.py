@@ -4,9 +4,10 @@ from typing import Any
 from uuid import uuid4
 
 from conformance.blade.chat import ASK, Chat
+from conformance.blade.damage import sound
 from conformance.blade.examination import BladeExamination
-from conformance.blade.order import in_order
-from conformance.blade.snapshot import read
+from conformance.blade.order import patches_lie_between
+from conformance.blade.scene import answered, scene
 from conformance.blade.talk import Talk, first_options, questions
 from conformance.kit import expect
 from conformance.kit.case import requirement
@@ -16,21 +17,51 @@ from conformance.kit.expect import NotTestable
 @requirement("BL-FLOW-10")
 async def a_question_pauses_the_turn(exam: BladeExamination) -> None:
     """add_tool_call (awaiting_answer), turn:end (paused), chat:end (completed), and no result."""
-    chat = await (await exam.open()).play("ask")
-    pauses(chat)
+    pauses((await scene(exam, "ask")).chat())
 
 
 def pauses(chat: Chat) -> None:
     """Expect the question, turn:end (paused) and chat:end (completed)."""
-    in_order(chat)
     question = chat.question()
-    asked = chat.place("turn:patch", patch_type="add_tool_call", tool_name=ASK, status="awaiting_answer")
-    turn = expect.first("the turn of the question", (it for it in chat.turns if question in it.calls), chat.shown)
-    paused = chat.place("turn:end", turn_id=turn.turn_id, status="paused")
+    expect.equal("the status of a new question", "awaiting_answer", question["status"])
+    asked = chat.place("turn:patch", patch_type="add_tool_call", id=question["id"])
+    turn = chat.turn_of(question)
+    expect.equal("the status of the turn at its end", "paused", turn.final["status"])
+    paused = chat.place("turn:end", turn_id=turn.turn_id)
     expect.that(asked < paused, "the question before turn:end", chat.shown)
-    answered = [item["tool_call_id"] for item in turn.data("tool_result")]
+    answered = [item["tool_call_id"] for item in turn.results]
     expect.that(question["id"] not in answered, "no result of the question before the answer", chat.results)
     chat.ended("completed")
+
+
+def asked_for(exam: BladeExamination, chat: Chat) -> Any:
+    """The arguments of the open question, held to their schema."""
+    told = expect.parsed(sound(chat.question()["arguments"]), f"the arguments of {ASK}")
+    return exam.read("question", told, f"the arguments of {ASK}")
+
+
+@requirement("BL-FLOW-11")
+async def a_question_has_options(exam: BladeExamination) -> None:
+    """The arguments hold questions with their options."""
+    told = asked_for(exam, (await scene(exam, "ask")).chat())
+    expect.that(all(item["options"] is not None for item in told["questions"]), "questions with options", repr(told))
+
+
+@requirement("BL-FLOW-12")
+async def a_question_says_whether_it_takes_several(exam: BladeExamination) -> None:
+    """multiSelect is a boolean, null or missing."""
+    for item in asked_for(exam, (await scene(exam, "ask")).chat())["questions"]:
+        is_right = sound(item.get("multiSelect")) in (None, True, False)
+        expect.that(is_right, "multiSelect: a boolean or null", item)
+
+
+@requirement("BL-FLOW-13")
+async def a_root_question_has_no_source_loop(exam: BladeExamination) -> None:
+    """source_loop is null or absent at the root and an object for a sub-agent."""
+    told = asked_for(exam, (await scene(exam, "ask")).chat())
+    expect.equal("source_loop of the root's question", None, told.get("source_loop"))
+    source = sound(asked_for(exam, (await scene(exam, "fork_ask")).chat()).get("source_loop"))
+    expect.that(isinstance(source, dict), "source_loop of a sub-agent's question to be an object", source)
 
 
 async def _asked(exam: BladeExamination, situation: str = "ask") -> tuple[Talk, Any]:
@@ -38,57 +69,24 @@ async def _asked(exam: BladeExamination, situation: str = "ask") -> tuple[Talk, 
     return talk, (await talk.play(situation)).question()
 
 
-@requirement("BL-FLOW-11")
-async def a_question_has_options(exam: BladeExamination) -> None:
-    """The arguments hold questions with their options."""
-    _, question = await _asked(exam)
-    exam.fit("question", read(question["arguments"]), f"the arguments of {ASK}")
-
-
-@requirement("BL-FLOW-12")
-async def a_question_takes_one_option_by_default(exam: BladeExamination) -> None:
-    """multiSelect is a boolean or missing, and without it two options are not taken."""
-    talk, call = await _asked(exam)
-    single = [place for place, item in enumerate(questions(call)) if not item.get("multiSelect")]
-    for item in questions(call):
-        expect.that(item.get("multiSelect") in (None, True, False), "multiSelect: a boolean or null", item)
-    wide = [place for place in single if len(questions(call)[place]["options"]) > 1]
-    if not wide:
-        raise NotTestable("the agent asks no question with one choice of several")
-    await talk.reply(call["id"], first_options(call) | {str(wide[0]): [0, 1]})
-    await talk.refused("a question without multiSelect takes one option")
-    _expect_resumed(await talk.answer(call))
-
-
-@requirement("BL-FLOW-13")
-async def a_root_question_has_no_source_loop(exam: BladeExamination) -> None:
-    """source_loop is null or absent at the root and an object for a sub-agent."""
-    _, question = await _asked(exam)
-    expect.equal("source_loop of the root's question", None, read(question["arguments"]).get("source_loop"))
-    _, question = await _asked(exam, "fork_ask")
-    source = read(question["arguments"]).get("source_loop")
-    expect.that(isinstance(source, dict), "source_loop of a sub-agent's question to be an object", source)
-
-
-def _expect_resumed(chat: Chat) -> None:
-    chat.ended("completed")
-    expect.that(bool(chat.replies) and bool(chat.text), "the agent to go on with text", chat.shown)
+def _goes_on(chat: Chat) -> None:
+    """Expect the loop to have resumed: the agent says something, or asks again."""
+    expect.that(bool(chat.replies), "the agent to go on", chat.shown)
 
 
 @requirement("BL-FLOW-14")
 async def an_answer_may_have_an_empty_message(exam: BladeExamination) -> None:
     """An answer with an empty message resumes the loop."""
-    talk, question = await _asked(exam)
-    _expect_resumed(await talk.answer(question))
+    seen = await scene(exam, "ask")
+    seen.chat().question()
+    _goes_on(seen.chat(1))
 
 
 @requirement("BL-FLOW-14")
 async def an_answer_may_come_from_elsewhere(exam: BladeExamination) -> None:
-    """Another connection can answer, and both hear what follows."""
+    """Another connection can answer."""
     talk, question = await _asked(exam)
-    other = await exam.another(talk)
-    _expect_resumed(await other.answer(question))
-    _expect_resumed(await talk.listen())
+    _goes_on(await answered(exam, talk.on(await exam.link()), question))
 
 
 @requirement("BL-FLOW-15")
@@ -100,17 +98,35 @@ async def options_are_chosen_by_index(exam: BladeExamination) -> None:
         options = range(len(item["options"]))
         chosen[str(place)] = list(options) if item.get("multiSelect") else [options[-1]]
     await talk.reply(call["id"], chosen)
-    _expect_resumed(await talk.listen())
+    _goes_on(await _listened(exam, talk, "BL-FLOW-15"))
 
 
-@requirement("BL-FLOW-15")
+async def _listened(exam: BladeExamination, talk: Talk, owner: str) -> Chat:
+    """What comes of an answer; if the plainest answer is not taken either, that is the cause."""
+    (await scene(exam, "ask")).chat(1)
+    return await talk.listen(owner)
+
+
+@requirement("BL-GAP-15")
 async def an_option_must_exist(exam: BladeExamination) -> None:
     """An index behind the last option resumes nothing."""
     talk, call = await _asked(exam)
     await talk.reply(call["id"], first_options(call) | {"0": [len(questions(call)[0]["options"])]})
     await talk.refused("there is no such option")
-    await talk.becomes("waiting_for_input")
-    _expect_resumed(await talk.answer(call))
+    _goes_on(await answered(exam, talk, call))
+
+
+@requirement("BL-GAP-15")
+async def a_question_takes_one_option_by_default(exam: BladeExamination) -> None:
+    """Where multiSelect is not set two options are not taken."""
+    talk, call = await _asked(exam)
+    single = [place for place, item in enumerate(questions(call)) if not item.get("multiSelect")]
+    wide = [place for place in single if len(questions(call)[place]["options"]) > 1]
+    if not wide:
+        raise NotTestable("the agent asks no question with one choice of several")
+    await talk.reply(call["id"], first_options(call) | {str(wide[0]): [0, 1]})
+    await talk.refused("a question without multiSelect takes one option")
+    _goes_on(await answered(exam, talk, call))
 
 
 @requirement("BL-FLOW-16")
@@ -119,10 +135,10 @@ async def an_answer_may_be_in_own_words(exam: BladeExamination) -> None:
     talk, call = await _asked(exam)
     words = f"my own words {uuid4().hex}"
     await talk.reply(call["id"], custom={str(place): words for place, _ in enumerate(questions(call))})
-    _expect_resumed(await talk.listen())
+    _goes_on(await _listened(exam, talk, "BL-FLOW-16"))
     call = (await talk.play("ask")).question()
     await talk.reply(call["id"], {name: it for name, it in first_options(call).items() if name != "0"}, {"0": words})
-    _expect_resumed(await talk.listen())
+    _goes_on(await talk.listen("BL-FLOW-16"))
 
 
 @requirement("BL-FLOW-17")
@@ -134,29 +150,26 @@ async def every_question_must_be_answered(exam: BladeExamination) -> None:
     for selections in wrong:
         await talk.reply(call["id"], selections)
         await talk.refused("a question is left open")
-        await talk.becomes("waiting_for_input")
-    _expect_resumed(await talk.answer(call))
+    _goes_on(await answered(exam, talk, call))
 
 
 @requirement("BL-FLOW-18")
 async def an_answered_loop_is_an_ordinary_chat(exam: BladeExamination) -> None:
-    """After the answer the events are those of a chat, and a further chat is as any other."""
-    talk = await exam.open()
-    asked = await talk.play("ask")
-    chat = await talk.answer(asked.question())
-    in_order(chat, {turn.turn_id for turn in asked.turns})
-    for turn in chat.replies:
-        expect.equal("turn:end after the answer", "completed", turn.final["status"])
-        expect.equal(
-            "the text",
-            turn.streamed(),
-            "".join(block["content"] for block in turn.final["blocks"] if block["type"] == "text"),
-        )
-    ended = [turn.end for turn in chat.turns if turn.end is not None]
-    for turns in (ended, await talk.messages()):
-        kept = {call["id"]: call.get("result") for turn in turns for call in turn["tool_calls"]}
-        for item in chat.results:
-            seen = kept.get(item["tool_call_id"], item["result"])
-            expect.equal("the result of the answered call", item["result"], seen)
-    _expect_resumed(chat)
-    in_order((await talk.play("text")).ended("completed"))
+    """After the answer the events are those of a chat, from chat:start to chat:end, with text."""
+    seen = await scene(exam, "ask")
+    asked, chat = seen.chat(), seen.chat(1)
+    is_ordinary(chat, frozenset(turn.turn_id for turn in asked.turns))
+
+
+def is_ordinary(chat: Chat, earlier: frozenset[str]) -> None:
+    """Expect the events of a chat, in which the agent goes on."""
+    has_bounds(chat, earlier)
+    goes_on = bool(chat.text) or any(call["tool_name"] == ASK for call in chat.calls)
+    expect.that(goes_on, "the agent to go on", chat.shown)
+
+
+def has_bounds(chat: Chat, earlier: frozenset[str]) -> None:
+    """Expect chat:start, turns with their patches between start and end, and chat:end."""
+    counts = [chat.names[0], chat.names[-1], chat.names.count("chat:start"), chat.names.count("chat:end")]
+    expect.equal("first and last event, and how often each", ["chat:start", "chat:end", 1, 1], counts)
+    patches_lie_between(chat, earlier)

@@ -2,9 +2,11 @@
 
 from typing import Any
 
+from conformance.blade.damage import sound
 from conformance.blade.examination import BladeExamination
+from conformance.blade.scene import scene
 from conformance.blade.snapshot import text_of
-from conformance.blade.talk import Talk
+from conformance.blade.witness import held_by
 from conformance.kit import expect
 from conformance.kit.case import Case, requirement
 
@@ -26,25 +28,24 @@ TYPES = frozenset(
 )
 
 
-async def _blocks(talk: Talk, situation: str) -> list[Any]:
+async def _blocks(exam: BladeExamination, situation: str) -> list[Any]:
     """The blocks of a situation, as turn:end tells them, as patches tell them, and as the history keeps them."""
-    chat = await talk.play(situation)
-    if situation == "ask":
-        chat = await talk.answer(chat.question())
-    ends = [block for turn in chat.turns if turn.end for block in turn.end["blocks"]]
-    patches = [data for turn in chat.turns for data in turn.data("add_content")]
-    return ends + patches + [block for turn in await talk.messages() for block in turn["blocks"]]
+    seen = await scene(exam, situation)
+    ends = [block for turn in seen.turns if turn.end for block in turn.end["blocks"]]
+    patches = [data for turn in seen.turns for data in turn.data("add_content")]
+    return ends + patches + [block for turn in seen.kept() for block in turn["blocks"]]
 
 
 @requirement("BL-BLK-01", "BL-BLK-02")
 async def blocks_have_a_known_type(exam: BladeExamination) -> None:
     """Every block has one of the twelve types, content, and strings (or nothing) for its tool."""
-    talk = await exam.open()
     for situation in ("text", "tool"):
-        for block in await _blocks(talk, situation):
-            expect.member("the type of a block", TYPES, block["type"])
+        for block in await _blocks(exam, situation):
+            with expect.owned("BL-BLK-02"):
+                expect.member("the type of a block", TYPES, sound(block["type"]))
             for name in ("tool_call_id", "tool_name", "display_name"):
-                expect.that(isinstance(block.get(name), (str, type(None))), f"{name}: a string or null", block)
+                is_right = isinstance(sound(block.get(name)), (str, type(None)))
+                expect.that(is_right, f"{name}: a string or null", block, "BL-BLK-01")
 
 
 def _is_text(block: Any) -> bool:
@@ -81,11 +82,12 @@ RULES = (
 
 def _case(name: str, kind: str, situation: str, fits: Any, what: str, needed: bool) -> Case:
     async def check(exam: BladeExamination) -> None:
-        found = [block for block in await _blocks(await exam.open(), situation) if block["type"] == kind]
+        found = [block for block in await _blocks(exam, situation) if block["type"] == kind]
         expect.that(bool(found) or not needed, f"a block of the type {kind}", found)
         if not found:
             exam.http.transcript.remark(f"no block of the type {kind} was shown, which a server is free to do")
         for block in found:
+            sound(block.get("content"))
             expect.that(fits(block), f"the content of a {kind} block to be {what}", block)
 
     check.__name__ = f"{kind}_blocks_have_their_content"
@@ -98,19 +100,18 @@ CONTENTS = tuple(_case(*rule) for rule in RULES)
 
 @requirement("BL-BLK-14")
 async def text_blocks_are_the_text(exam: BladeExamination) -> None:
-    """The text blocks of every turn, put together, are what was streamed and what the history keeps."""
-    talk = await exam.open()
+    """The text blocks of every turn, put together, are what was streamed."""
     for situation in ("text", "tool", "burst"):
-        await _expect_whole(talk, situation, "text")
+        await _expect_whole(exam, situation, "text")
 
 
 @requirement("BL-BLK-14")
 async def a_users_words_are_its_text(exam: BladeExamination) -> None:
     """The text of a user's turn is what was sent, to the letter, in its turn:end and in the history."""
     talk = await exam.open()
-    words = f"  {exam.profile.prompt('text')}  \n\t«中文» \"quoted\" \\ 😀 "
-    chat = (await talk.say(words)).ended("completed")
-    told = [turn.final for turn in chat.turns if turn.final["role"] == "user"]
+    words = f'  {exam.profile.prompt("text")}  \n\t«中文» "quoted" \\ 😀 '
+    chat = await talk.say(words)
+    told = [turn.final for turn in chat.users]
     for turn in (*told, *(turn for turn in await talk.messages() if turn["role"] == "user")):
         expect.equal("the text of the user's turn", words, text_of(turn))
 
@@ -118,15 +119,10 @@ async def a_users_words_are_its_text(exam: BladeExamination) -> None:
 @requirement("BL-BLK-15")
 async def thinking_blocks_are_the_thought(exam: BladeExamination) -> None:
     """The thinking blocks of every turn, put together, are what was streamed, and hold nothing of the text."""
-    talk = await exam.open()
-    await _expect_whole(talk, "thinking", "thinking")
-    await _expect_whole(talk, "thinking", "text")
+    await _expect_whole(exam, "thinking", "thinking")
 
 
-async def _expect_whole(talk: Talk, situation: str, kind: str) -> None:
-    chat = await talk.play(situation)
-    kept = {turn["turn_id"]: turn for turn in await talk.messages()}
-    expect.that(any(turn.streamed(kind) for turn in chat.replies), f"some {kind} to be streamed", chat.shown)
-    for turn in chat.replies:
-        expect.equal(f"the {kind} blocks of {turn.turn_id}", turn.streamed(kind), text_of(turn.final, kind))
-        expect.equal(f"the {kind} in the history", turn.streamed(kind), text_of(kept[turn.turn_id], kind))
+async def _expect_whole(exam: BladeExamination, situation: str, kind: str) -> None:
+    for turn, kept in (await scene(exam, situation)).pairs:
+        if turn.role == "assistant":
+            held_by(turn, kept, kind, "blocks")

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from conformance.blade.damage import is_damaged
 from conformance.blade.snapshot import is_message, parent_of, text_of
 from conformance.kit import expect
 from conformance.kit.socketio import SocketEvent
@@ -19,6 +20,8 @@ class TurnEvents:
     """The events of one turn."""
 
     turn_id: str
+    is_first: bool = False
+    """Whether it is the first turn of its chat, which is the user's."""
     start: Body | None = None
     patches: list[Body] = field(default_factory=list)
     end: Body | None = None
@@ -29,8 +32,16 @@ class TurnEvents:
         return self.end or self.start or {}
 
     @property
+    def role(self) -> Any:
+        """Who speaks; where the role itself is wrong, the place in the chat tells."""
+        told = self.about.get("role")
+        return ("user" if self.is_first else "assistant") if is_damaged(told) else told
+
+    @property
     def final(self) -> Body:
-        expect.that(self.end is not None, f"turn:end of {self.turn_id}", [item["patch_type"] for item in self.patches])
+        """What turn:end told; every turn that was spoken of has one."""
+        shown = [item["patch_type"] for item in self.patches]
+        expect.that(self.end is not None, f"turn:end of {self.turn_id}", shown, "BL-FLOW-03")
         return self.end or {}
 
     def data(self, patch_type: str) -> list[Body]:
@@ -43,6 +54,10 @@ class TurnEvents:
     @property
     def calls(self) -> list[Body]:
         return self.data("add_tool_call")
+
+    @property
+    def results(self) -> list[Body]:
+        return self.data("tool_result")
 
 
 @dataclass(frozen=True)
@@ -57,6 +72,10 @@ class Chat:
         return [(item.name, item.body) for item in self.heard if item.name in EVENTS]
 
     @cached_property
+    def names(self) -> list[str]:
+        return [name for name, _ in self.events]
+
+    @cached_property
     def shown(self) -> list[str]:
         """The flow as a person reads it."""
         return [_said(name, body) for name, body in self.events]
@@ -67,7 +86,7 @@ class Chat:
         found: dict[str, TurnEvents] = {}
         for name, body in self.events:
             if name.startswith("turn:"):
-                turn = found.setdefault(body["turn_id"], TurnEvents(body["turn_id"]))
+                turn = found.setdefault(body["turn_id"], TurnEvents(body["turn_id"], is_first=not found))
                 match name:
                     case "turn:start":
                         turn.start = turn.start or body
@@ -79,7 +98,7 @@ class Chat:
 
     def _spoken(self, role: str) -> list[TurnEvents]:
         begun = [turn for turn in self.turns if turn.start is not None and is_message(turn.about)]
-        return [turn for turn in begun if turn.about["role"] == role]
+        return [turn for turn in begun if turn.role == role]
 
     @property
     def users(self) -> list[TurnEvents]:
@@ -93,7 +112,8 @@ class Chat:
     @property
     def reply(self) -> TurnEvents:
         """The last of them; there must be one."""
-        return expect.first("an assistant turn", reversed(self.replies), self.shown)
+        with expect.owned("BL-FLOW-04"):
+            return expect.first("an assistant turn", reversed(self.replies), self.shown)
 
     @property
     def children(self) -> list[TurnEvents]:
@@ -101,7 +121,13 @@ class Chat:
         return [turn for turn in self._spoken("assistant") if parent_of(turn.about) is not None]
 
     @property
+    def is_ended(self) -> bool:
+        return self.names[-1:] == ["chat:end"]
+
+    @property
     def end(self) -> Body:
+        """What chat:end told; there must be one."""
+        expect.that(self.is_ended, "chat:end", self.shown, "BL-FLOW-01")
         return self.events[-1][1]
 
     @property
@@ -115,27 +141,35 @@ class Chat:
 
     @property
     def results(self) -> list[Body]:
-        return [item for turn in self.turns for item in turn.data("tool_result")]
+        return [item for turn in self.turns for item in turn.results]
 
     def call(self, tool: str | None = None) -> Body:
         """The call of this tool, or of any; the profile promises there is one."""
         found = [call for call in self.calls if tool in (None, call["tool_name"])]
-        expect.that(bool(found), f"a call of {tool or 'a tool'}, as the profile promises", self.shown)
-        return found[0]
+        return expect.first(f"a call of {tool or 'a tool'}, as the profile promises", found, self.shown)
 
     def question(self) -> Body:
         """The open question; the profile promises there is one."""
         asked = [call for call in self.calls if call["tool_name"] == ASK]
-        expect.that(bool(asked), f"a call of {ASK}, as the profile promises", self.shown)
-        return asked[-1]
+        with expect.owned("BL-FLOW-10"):
+            return expect.first(f"a call of {ASK}, as the profile promises", reversed(asked), self.shown)
+
+    def turn_of(self, call: Body) -> TurnEvents:
+        """The turn that a call was announced in."""
+        return next(turn for turn in self.turns if any(call is item for item in turn.calls))
+
+    def places(self, name: str, **wanted: Any) -> list[int]:
+        """Where in the flow events of this name have these members (of their data, for patches)."""
+        found = []
+        for place, (other, body) in enumerate(self.events):
+            if other == name:
+                inside = {**body, **body["data"]} if name == "turn:patch" else body
+                found += [place] if all(inside.get(key) == value for key, value in wanted.items()) else []
+        return found
 
     def place(self, name: str, **wanted: Any) -> int:
-        """Where in the flow the first event of this name has these members (of its data, for a patch)."""
-        for place, (found, body) in enumerate(self.events):
-            inside = {**body, **body["data"]} if found == "turn:patch" else body
-            if found == name and all(inside.get(key) == value for key, value in wanted.items()):
-                return place
-        return expect.fail(f"{name} with {expect.show(wanted)}", self.shown)
+        """Where in the flow the first event of this name has these members; there must be one."""
+        return expect.first(f"{name} with {expect.show(wanted)}", self.places(name, **wanted), self.shown)
 
     def ended(self, status: str) -> "Chat":
         expect.equal("the status of chat:end", status, self.end["status"])
@@ -143,11 +177,15 @@ class Chat:
 
 
 def _said(name: str, body: Body) -> str:
-    match name:
-        case "turn:patch":
-            told: Sequence[Any] = (body["patch_type"], body["data"].get("tool_name"), body["data"].get("status"))
-        case "turn:start" | "turn:end":
-            told = (body["role"], body.get("status"), parent_of(body))
-        case _:
-            told = (body.get("status"),)
-    return f"{name} {' '.join(str(item) for item in told if item is not None)}".strip()
+    """An event in a few words; what is damaged is not told."""
+    told: Sequence[Any] = ()
+    if is_damaged(body):
+        told = (repr(body),)
+    elif name == "turn:patch":
+        data = {} if is_damaged(body["data"]) else body["data"]
+        told = (body["patch_type"], data.get("tool_name"), data.get("status"))
+    elif name.startswith("turn:"):
+        told = (body["role"], body.get("status"), parent_of(body))
+    else:
+        told = (body.get("status"),)
+    return f"{name} {' '.join(repr(it) if is_damaged(it) else str(it) for it in told if it is not None)}".strip()

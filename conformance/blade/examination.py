@@ -2,22 +2,24 @@
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from pathlib import Path
 from typing import Any
 from uuid import uuid4
+from weakref import WeakKeyDictionary
 
 from conformance.blade.profile import BladeProfile
+from conformance.blade.shapes import SCHEMAS, read
 from conformance.blade.talk import Talk
 from conformance.kit import expect, socketio
 from conformance.kit.clearing import cleared, delete_all
 from conformance.kit.expect import Failed, NotTestable
 from conformance.kit.http import HttpClient, Reply
-from conformance.kit.schemas import Schemas
 from conformance.kit.socketio import BOTH, Link
+from conformance.kit.waits import Waits
 
-SCHEMAS = Schemas(Path(__file__).parent / "schemas")
 ABSENT = (404, 405, 501)
 SHELVES = ("/api/sessions", "/api/memories", "/api/user/api-keys", "/api/scheduled-tasks")
+MADE: "WeakKeyDictionary[Waits, set[str]]" = WeakKeyDictionary()
+"""The sessions of each run of the examination, which is known by its waits."""
 
 
 class BladeExamination:
@@ -27,11 +29,14 @@ class BladeExamination:
         self.http = http
         self.profile = profile
         self.stack = AsyncExitStack()
+        self.sessions = MADE.setdefault(http.waits, set())
+        """The sessions that were made in this run, by this case or others."""
         self._made: dict[str, None] = {}
         http.heed = self._note
 
-    def fit(self, schema: str, body: Any, what: str) -> None:
-        SCHEMAS.fit(schema, body, what)
+    def read(self, schema: str, body: Any, what: str, owner: str | None = None) -> Any:
+        """The body with what does not fit the schema noted and damaged."""
+        return read(self.http.departures, schema, body, what, owner)
 
     def problems(self, schema: str, body: Any) -> list[str]:
         return SCHEMAS.problems(schema, body)
@@ -39,13 +44,13 @@ class BladeExamination:
     # -- sockets -------------------------------------------------------------------------------------------------------
 
     async def link(self, auth: Any = ..., transports: Sequence[str] = BOTH) -> Link:
-        """A connection that lasts as long as the case."""
-        return await self.stack.enter_async_context(socketio.connect(self.http, auth, transports))
+        """A connection that lasts as long as the case; that there is one is the transport's requirement."""
+        with expect.owned("BL-WS-01"):
+            return await self.stack.enter_async_context(socketio.connect(self.http, auth, transports))
 
     async def open(self, **more: Any) -> Talk:
         """A session and a connection that has subscribed to it; if it cannot be had, the case cannot be put."""
-        with expect.preparing("a session"):
-            talk = Talk(self, await self.session(**more), await self.link())
+        talk = Talk(self, await self.session(**more), await self.link())
         await talk.subscribe()
         return talk
 
@@ -59,15 +64,17 @@ class BladeExamination:
 
     async def create(self, **more: Any) -> Reply:
         """POST /api/sessions, whatever comes of it."""
-        return await self.http.ask(
-            "POST", "/api/sessions", {"intent": "An examination", "is_persistent": False} | more
-        )
+        return await self.http.ask("POST", "/api/sessions", {"intent": "An examination", "is_persistent": False} | more)
 
     async def session(self, **more: Any) -> str:
-        """The id of a new session."""
-        reply = expect.status(await self.create(**more), 200, 201)
-        self.fit("created", reply.json(), "the answer to POST /api/sessions")
-        return str(reply.json()["session_id"])
+        """The id of a new session; one that goes by another name is taken, too."""
+        with expect.owned("BL-REST-01"):
+            body = expect.status(await self.create(**more), 200, 201).json()
+            made = self.read("created", body, "the answer to POST /api/sessions")
+            other = body.get("id") if isinstance(body, dict) else None
+            name = other if "session_id" not in body and isinstance(other, str) else str(made["session_id"])
+        self.sessions.add(name)
+        return name
 
     async def asked(self, method: str, path: str, json: Any = ..., wanted: Sequence[int] = (200,), **more: Any) -> Any:
         """The JSON of an answer that must have one of these statuses."""
@@ -78,27 +85,26 @@ class BladeExamination:
         return expect.keyed(f"the answer to {method} {path}", await self.asked(method, path, json, **more))
 
     async def got(self, schema: str, path: str, **more: Any) -> Any:
-        """The body at the path, which must fit the schema."""
+        """The body at the path, read as the schema says."""
         body = await self.asked("GET", path, **more)
-        self.fit(schema, body, f"the answer to GET {path}")
-        return body
+        return self.read(schema, body, f"the answer to GET {path}")
 
     async def turns(self, session: str) -> list[dict[str, Any]]:
         """The turns of the session at this path, in whatever the server wraps them."""
-        body = await self.asked("GET", f"{session}/messages")
-        found = list(body.values()) if isinstance(body, dict) else [body]
-        listed: list[dict[str, Any]] | None = next((item for item in found if isinstance(item, list)), None)
-        turns = listed if listed is not None else expect.fail("a list of turns", body)
-        for turn in turns:
-            self.fit("turn", turn, f"a turn of {session}/messages")
-        return turns
+        with expect.owned("BL-FLOW-31"):
+            body = await self.asked("GET", f"{session}/messages")
+            found = list(body.values()) if isinstance(body, dict) else [body]
+            listed: list[Any] = expect.first("a list of turns", (it for it in found if isinstance(it, list)), body)
+            expect.that(all(isinstance(it, dict) for it in listed), "a list of turns", listed)
+        return [self.read("turn", turn, f"a turn of {session}/messages") for turn in listed]
 
-    async def keep(self, path: str, json: Any) -> Any:
+    async def keep(self, path: str, json: Any, owner: str) -> Any:
         """POST something to a shelf only companion pages speak of: without the shelf the case cannot be put."""
         reply = await self.http.ask("POST", path, json)
         if reply.status in ABSENT:
             raise NotTestable(f"the server has no {path}")
-        return expect.status(reply, 200, 201).json()
+        with expect.owned(owner):
+            return expect.status(reply, 200, 201).json()
 
     def discard(self, path: str) -> None:
         """Delete what is there when the case is over."""

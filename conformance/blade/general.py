@@ -3,23 +3,25 @@
 import re
 from typing import Any
 
+from conformance.blade.damage import sound
 from conformance.blade.examination import BladeExamination
+from conformance.blade.scene import scene
 from conformance.kit import expect
 from conformance.kit.case import requirement
 
 UTC = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?(Z|\+00:00)$")
+NEEDED = (
+    "id", "sequence", "turn_id", "loop_id", "kind", "role", "status", "blocks", "tool_calls", "duration_ms",
+    "context_window",
+)  # fmt: skip
 
 
 @requirement("BL-GEN-01")
 async def what_is_not_optional_is_there(exam: BladeExamination) -> None:
-    """A session, the turns of a chat with a tool, and the history have every field that is not optional."""
-    talk = await exam.open()
-    chat = await talk.play("tool")
-    await talk.info()
-    known = {turn["turn_id"] for turn in await talk.messages()}
-    for turn in chat.turns:
-        exam.fit("turn", turn.final, f"turn:end of {turn.turn_id}")
-        expect.that(turn.turn_id in known, f"{turn.turn_id} in the history", sorted(known))
+    """The turns of a chat with a tool, and the history, have every field that is not optional."""
+    seen = await scene(exam, "tool")
+    for turn in [*(turn.final for turn in seen.turns), *seen.kept()]:
+        expect.subset("the members of a turn", NEEDED, turn)
 
 
 def times(body: Any, found: list[Any]) -> list[Any]:
@@ -34,14 +36,11 @@ def times(body: Any, found: list[Any]) -> list[Any]:
 @requirement("BL-GEN-02")
 async def times_are_in_utc(exam: BladeExamination) -> None:
     """created_at, updated_at and started_at are ISO 8601 in UTC, on sessions and on turns."""
-    talk = await exam.open()
-    chat = await talk.play("text")
-    session = await exam.asked("GET", talk.path)
-    reply = await exam.asked("GET", f"{talk.path}/messages")
-    seen = times([session, reply, [turn.final for turn in chat.turns]], [])
-    expect.that(len(seen) >= 2, "times on the session", session)
-    for value in seen:
-        is_utc(value)
+    seen = await scene(exam, "text")
+    told = times([seen.look(), seen.kept(), [turn.final for turn in seen.turns]], [])
+    expect.that(len(told) >= 2, "times on the session", repr(seen.look()))
+    for value in told:
+        is_utc(sound(value))
 
 
 def is_utc(value: Any) -> None:
@@ -53,11 +52,10 @@ def is_utc(value: Any) -> None:
 @requirement("BL-GEN-03")
 async def ids_have_the_prefixes_of_the_examples(exam: BladeExamination) -> None:
     """Sessions, entries, turns and tool calls have ids that begin as in the examples."""
-    talk = await exam.open()
-    chat = await talk.play("tool")
-    expect.that(talk.session.startswith("sess_"), "a session id with the prefix sess_", talk.session)
-    for turn in chat.turns:
+    seen = await scene(exam, "tool")
+    expect.that(seen.session.startswith("sess_"), "a session id with the prefix sess_", seen.session)
+    for turn in seen.chat().turns:
         expect.that(turn.turn_id.startswith("turn_"), "a turn_id with the prefix turn_", turn.turn_id)
         expect.that(turn.final["id"].startswith("entry_"), "an entry id with the prefix entry_", turn.final["id"])
-    call = chat.call()
+    call = seen.chat().call()
     expect.that(call["id"].startswith("tc_"), "a tool call id with the prefix tc_", call["id"])

@@ -12,12 +12,13 @@ Created = tuple[dict[str, Any], str]
 
 async def minted(exam: BladeExamination, name: str = "Examiners") -> Created:
     """A new key and its plaintext, deleted when the case is over."""
-    body = expect.keyed("a new key", await exam.keep(PATH, {"name": name}))
-    key = body["key"] if isinstance(body.get("key"), dict) else body
-    exam.fit("key", key, "a new API key")
-    exam.discard(f"{PATH}{key['id']}")
-    plaintext = body.get("plaintext") or key.get("plaintext")
-    expect.that(isinstance(plaintext, str) and bool(plaintext), "the plaintext of a new key", sorted(body))
+    with expect.owned("BL-KEY-01"):
+        body = expect.keyed("a new key", await exam.keep(PATH, {"name": name}, "BL-KEY-01"))
+    told = body["key"] if isinstance(body.get("key"), dict) else body
+    key = exam.read("key", told, "a new API key")
+    plaintext = body.get("plaintext") or told.get("plaintext")
+    is_told = isinstance(plaintext, str) and bool(plaintext)
+    expect.that(is_told, "the plaintext of a new key", sorted(body), "BL-KEY-03")
     return key, str(plaintext)
 
 
@@ -36,7 +37,7 @@ async def a_key_is_complete(exam: BladeExamination) -> None:
     read = await exam.got("key", f"{PATH}{key['id']}")
     listed = [item for item in await read_keys(exam) if isinstance(item, dict) and item.get("id") == key["id"]]
     expect.equal("how often the key is listed", 1, len(listed))
-    exam.fit("key", listed[0], "a key of the list")
+    listed = [exam.read("key", listed[0], "a key of the list")]
     for name in ("id", "name", "masked", "created_at"):
         expect.equal(f"{name} of the key, read and listed", [key[name]] * 2, [read[name], listed[0][name]])
 

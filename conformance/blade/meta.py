@@ -4,7 +4,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from conformance.blade.chat import Chat
+from conformance.blade.damage import is_damaged, sound
 from conformance.blade.examination import BladeExamination
+from conformance.blade.scene import scene
 from conformance.blade.snapshot import meta_of
 from conformance.kit import expect
 from conformance.kit.case import requirement
@@ -19,7 +21,7 @@ def handed(chat: Chat, name: str) -> list[Any]:
 
 
 def _found(name: str, results: Sequence[Any], blocks: Sequence[Any]) -> list[Any]:
-    metas = [meta_of(item.get("result")) for item in results]
+    metas = [meta_of(item.get("result")) for item in results if not is_damaged(item.get("result"))]
     metas += [meta_of(block.get("content")) for block in blocks if block["type"] == "tool_result"]
     whole = [block.get("content") for block in blocks if block["type"] == f"tool_{name}"]
     return [item for item in (*(meta.get(name) for meta in metas), *whole) if item is not None]
@@ -27,11 +29,10 @@ def _found(name: str, results: Sequence[Any], blocks: Sequence[Any]) -> list[Any
 
 async def _handed(exam: BladeExamination, name: str) -> list[Any]:
     """What is handed over in a chat, and what the history has of it."""
-    talk = await exam.open()
-    chat = await talk.play(name)
-    found = handed(chat, name)
-    expect.that(bool(found), f"_meta.{name} in a result, or a tool_{name} block", chat.results)
-    return [*found, *kept(await talk.messages(), name)]
+    seen = await scene(exam, name)
+    found = handed(seen.chat(), name)
+    expect.that(bool(found), f"_meta.{name} in a result, or a tool_{name} block", seen.chat().results, "BL-META-01")
+    return [*found, *kept(seen.kept(), name)]
 
 
 def kept(turns: Sequence[Any], name: str) -> list[Any]:
@@ -42,34 +43,30 @@ def kept(turns: Sequence[Any], name: str) -> list[Any]:
 
 @requirement("BL-META-01")
 async def what_a_tool_hands_over_arrives(exam: BladeExamination) -> None:
-    """A bridge action and a card reach the client, and both are in the history as well."""
+    """A bridge action and a card reach the client."""
     for name in ("bridge", "ui"):
-        talk = await exam.open()
-        found = handed(await talk.play(name), name)
-        expect.that(bool(found), f"_meta.{name} in a result, or a tool_{name} block", found)
-        shown = kept(await talk.messages(), name)
-        for item in found:
-            expect.that(item in shown, f"what was handed over as {name} in the history", shown)
+        chat = (await scene(exam, name)).chat()
+        expect.that(bool(handed(chat, name)), f"_meta.{name} in a result, or a tool_{name} block", chat.results)
 
 
 @requirement("BL-META-02")
 async def a_bridge_is_an_action(exam: BladeExamination) -> None:
     """A bridge has an action and an object as payload."""
     for bridge in await _handed(exam, "bridge"):
-        exam.fit("bridge", bridge, "_meta.bridge")
+        exam.read("bridge", sound(bridge), "_meta.bridge")
 
 
 @requirement("BL-META-04", "BL-META-06")
 async def a_card_has_a_place(exam: BladeExamination) -> None:
     """A card has a target of inline or preview, and height and title of their types."""
     for card in await _handed(exam, "ui"):
-        exam.fit("ui", card, "_meta.ui")
+        exam.read("ui", sound(card), "_meta.ui")
 
 
 @requirement("BL-META-05")
 async def a_card_has_one_resource(exam: BladeExamination) -> None:
     """A card has HTML or an address, never both and never neither."""
     for card in await _handed(exam, "ui"):
-        expect.that(isinstance(card, dict), "a card", card)
+        expect.that(isinstance(sound(card), dict), "a card", card, "BL-META-04")
         given = [name for name in ("resourceHTML", "resourceUri") if card.get(name)]
         expect.equal("how many resources the card has", 1, len(given))

@@ -4,6 +4,9 @@ from typing import Any
 
 from conformance.blade.chat import Body, Chat, TurnEvents
 from conformance.blade.examination import BladeExamination
+from conformance.blade.scene import Scene, scene
+from conformance.blade.snapshot import STREAMED, parent_of
+from conformance.blade.witness import Kept, contents, held_by, odd_one
 from conformance.kit import expect
 from conformance.kit.case import requirement
 
@@ -12,16 +15,16 @@ TYPES = ("add_content", "add_tool_call", "tool_result", "set_status", "set_tool_
 
 def _patches(chat: Chat) -> list[Body]:
     found = [patch for turn in chat.turns for patch in turn.patches]
-    expect.that(bool(found), "patches", chat.shown)
+    expect.that(bool(found), "patches", chat.shown, "BL-FLOW-04")
     return found
 
 
 @requirement("BL-PATCH-01")
 async def envelopes_are_complete(exam: BladeExamination) -> None:
     """Every patch names its session, its turn and that turn's loop, and has a number."""
-    talk = await exam.open()
     for situation in ("fork", *exam.profile.having(("plan", "annotate", "fork_ask"))):
-        has_envelopes(await talk.play(situation), talk.session)
+        seen = await scene(exam, situation)
+        has_envelopes(seen.chat(), seen.session)
 
 
 def has_envelopes(chat: Chat, session: str) -> None:
@@ -29,35 +32,46 @@ def has_envelopes(chat: Chat, session: str) -> None:
     turns = {turn.turn_id: turn for turn in chat.turns}
     for patch in _patches(chat):
         expect.equal("session_id", session, patch["session_id"])
-        expect.equal("loop_id", turns[patch["turn_id"]].final["loop_id"], patch["loop_id"])
+        turn = turns[patch["turn_id"]].final
+        is_right = parent_of(turn) is not None or turn["loop_id"] == "root"
+        expect.that(is_right, "the loop_id of a root turn: root", turn["loop_id"], "BL-TURN-05")
+        expect.equal("loop_id", turn["loop_id"], patch["loop_id"])
 
 
 @requirement("BL-PATCH-02")
 async def patches_are_of_five_kinds(exam: BladeExamination) -> None:
     """Text, thinking, tools and questions come as patches of the five kinds."""
-    talk = await exam.open()
     for situation in ("thinking", "tool", "ask"):
-        for patch in _patches(await talk.play(situation)):
+        for patch in _patches((await scene(exam, situation)).chat()):
             expect.member("patch_type", TYPES, patch["patch_type"])
 
 
 @requirement("BL-PATCH-03")
 async def added_content_is_a_block(exam: BladeExamination) -> None:
     """Streamed text and thinking have type, content and text_delta."""
-    talk = await exam.open()
     for situation, kinds in (("text", {"text"}), ("thinking", {"text", "thinking"})):
-        chat = await talk.play(situation)
+        chat = (await scene(exam, situation)).chat()
         added = [data for turn in chat.replies for data in turn.data("add_content")]
+        expect.that(bool(added), "content added by patches", chat.shown, "BL-FLOW-04")
         expect.subset("the kinds of content added", kinds, {data["type"] for data in added})
+        for data in added:
+            if data["type"] in kinds:
+                expect.that(data["content"] is not None and data["text_delta"] is not None, "both", data)
 
 
 @requirement("BL-PATCH-04")
 async def deltas_add_up(exam: BladeExamination) -> None:
     """A long reply comes in several deltas that add up to the text the turn ends with, none said twice."""
-    chat = await (await exam.open()).play("burst")
-    turn = chat.reply
-    texts = [block["content"] for block in turn.final["blocks"] if block["type"] == "text"]
-    expect.equal("the deltas, put together", "".join(texts), turn.streamed())
+    for situation in ("burst", *exam.profile.having(("thinking", "tool"))):
+        for turn, kept in (await scene(exam, situation)).pairs:
+            adds_up(turn, kept)
+
+
+def adds_up(turn: TurnEvents, kept: Kept = None) -> None:
+    """Expect the deltas of a turn to be its final text and thought."""
+    if turn.role == "assistant":
+        for kind in STREAMED:
+            held_by(turn, kept, kind, "deltas")
 
 
 def cumulative(turn: TurnEvents, kind: str) -> None:
@@ -74,51 +88,49 @@ def cumulative(turn: TurnEvents, kind: str) -> None:
 @requirement("BL-PATCH-05")
 async def content_is_the_whole_so_far(exam: BladeExamination) -> None:
     """The content of every add_content is its block so far, and the last ones make up the final text."""
-    talk = await exam.open()
     for situation in ("text", "thinking", "burst"):
-        chat = await talk.play(situation)
-        for turn in chat.replies:
-            is_cumulative(turn)
+        for turn, kept in (await scene(exam, situation)).pairs:
+            is_cumulative(turn, kept)
 
 
-def is_cumulative(turn: TurnEvents) -> None:
-    """Expect every content to be the whole so far."""
-    cumulative(turn, "text")
-    cumulative(turn, "thinking")
-    _expect_last(turn)
-
-
-def _expect_last(turn: TurnEvents) -> None:
-    """The last content of a turn with one text block is that block."""
-    texts = [block["content"] for block in turn.final["blocks"] if block["type"] == "text" and block["content"]]
-    told = [data["content"] for data in turn.data("add_content") if data["type"] == "text"]
-    if len(texts) == 1 and told and len(told) > 1:
-        expect.equal("the last content", texts[0], told[-1])
+def is_cumulative(turn: TurnEvents, kept: Kept = None) -> None:
+    """Expect every content to be the whole so far; where the deltas are wrong, contents are held to the end only."""
+    if turn.role != "assistant":
+        return
+    for kind in STREAMED:
+        odd = odd_one(turn, kept, kind)
+        if odd is None:
+            cumulative(turn, kind)
+        told = [data["content"] for data in turn.data("add_content") if data["type"] == kind]
+        if odd in (None, "deltas") and len(told) > 1:
+            blocks = [it["content"] for it in turn.final["blocks"] if it["type"] == kind and it["content"]]
+            whole = contents(turn, kind)
+            if len(blocks) == 1 and whole is not None:
+                expect.equal("the last content", blocks[0], whole)
 
 
 @requirement("BL-PATCH-06")
 async def announced_calls_are_complete(exam: BladeExamination) -> None:
     """add_tool_call has id, names, arguments and status, for tools, questions and forks alike."""
-    talk = await exam.open()
     for situation in ("tool", "fork", "ask"):
-        call = (await talk.play(situation)).call()
-        expect.that(isinstance(expect.parsed(call["arguments"], "arguments"), dict), "arguments to be an object", call)
+        call = (await scene(exam, situation)).chat().call()
+        for name in ("id", "tool_name", "display_name", "arguments", "status"):
+            expect.that(bool(call[name]), f"{name} of a new call", call)
 
 
 @requirement("BL-PATCH-07")
 async def results_are_complete(exam: BladeExamination) -> None:
     """tool_result has the id of an announced call, a result, a final status and a duration."""
-    chat = await (await exam.open()).play("tool")
-    expect.that(bool(chat.results), "a tool_result", chat.shown)
+    chat = (await scene(exam, "tool")).chat()
+    expect.that(bool(chat.results), "a tool_result", chat.shown, "BL-FLOW-06")
     results_are_whole(chat)
 
 
 def results_are_whole(chat: Chat) -> None:
-    """Expect every result to be of an announced call, with a final status and a duration."""
+    """Expect every result to be of an announced call, with a duration."""
     calls = {call["id"] for call in chat.calls}
     for item in chat.results:
         expect.member("tool_call_id", calls, item["tool_call_id"])
-        expect.member("status", ("done", "error", "cancelled"), item["status"])
         took = item.get("duration_ms")
         is_right = isinstance(took, int) or (took is None and item["status"] != "done")  # what was refused took no time
         expect.that(is_right, "duration_ms in whole milliseconds", item)
@@ -128,7 +140,7 @@ def results_are_whole(chat: Chat) -> None:
 async def status_changes_are_true(exam: BladeExamination) -> None:
     """set_status, where it is sent, ends on the status turn:end tells."""
     for situation in ("text", "ask", "fail"):
-        for turn in (await (await exam.open()).play(situation)).replies:
+        for turn in (await scene(exam, situation)).chat().replies:
             status_is_true(turn)
 
 
@@ -140,23 +152,40 @@ def status_is_true(turn: TurnEvents) -> None:
 
 @requirement("BL-PATCH-09")
 async def call_status_changes_are_true(exam: BladeExamination) -> None:
-    """set_tool_status, where it is sent, names an announced call, and the last one is what the history shows."""
-    talk = await exam.open()
-    told: dict[str, str | None] = {}
-    chats = [await talk.play("tool")]
-    for situation in ("ask", *exam.profile.having(("fork_ask",))):
-        chats += [asked := await talk.play(situation), await talk.answer(asked.question())]
-    for patch in (patch for chat in chats for patch in _patches(chat)):
-        _follow(told, patch["patch_type"], patch["data"])
-    kept = {call["id"]: call["status"] for turn in await talk.messages() for call in turn["tool_calls"]}
-    for name, status in told.items():
-        expect.that(status in (None, kept.get(name)), f"the status of {name} in the history to be {status}", kept)
+    """set_tool_status, where it is sent, names an announced call, and the last one is what is shown in the end."""
+    for situation in ("tool", "ask", *exam.profile.having(("fork_ask",))):
+        seen = await scene(exam, situation)
+        changes_are_true(seen)
 
 
-def _follow(told: dict[str, str | None], kind: str, data: Any) -> None:
-    """Keep the status every announced call was changed to."""
+def changes_are_true(seen: Scene) -> None:
+    """Expect every set_tool_status to be of an announced call, and the last to be so in the end."""
+    announced: set[str] = set()
+    last: dict[str, Any] = {}
+    for place, chat in enumerate(seen.chats):
+        for patch in _patches(chat):
+            follow(announced, last, patch["patch_type"], patch["data"])
+        shown: dict[str, list[Any]] = {}
+        for turn, kept in seen_turns(chat, seen, place):
+            for call in (*turn.final["tool_calls"], *kept["tool_calls"]):
+                shown.setdefault(call["id"], []).append(call["status"])
+        for name, status in last.items():
+            is_true = status is None or name not in shown or status in shown[name]
+            expect.that(is_true, f"the status of {name} to be {status} in the end", shown.get(name))
+
+
+def seen_turns(chat: Chat, seen: Scene, place: int) -> list[tuple[TurnEvents, Any]]:
+    """The turns of a chat that have ended, each with the same turn in the history."""
+    known = {turn["turn_id"]: turn for turn in seen.kept(place)}
+    return [(turn, known.get(turn.turn_id, turn.final)) for turn in chat.turns if turn.end is not None]
+
+
+def follow(announced: set[str], last: dict[str, Any], kind: str, data: Any) -> None:
+    """Keep the status a call was changed to last, if it was changed by set_tool_status."""
     if kind == "add_tool_call":
-        told[data["id"]] = None
-    elif kind in ("tool_result", "set_tool_status"):
-        expect.member(f"the tool_call_id of {kind}", told, data["tool_call_id"])
-        told[data["tool_call_id"]] = data["status"]
+        announced.add(data["id"])
+    elif kind == "set_tool_status":
+        expect.member("the tool_call_id of set_tool_status", announced, data["tool_call_id"])
+        last[data["tool_call_id"]] = data["status"]
+    elif kind == "tool_result":
+        last[data["tool_call_id"]] = None

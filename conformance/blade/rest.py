@@ -5,6 +5,7 @@ from uuid import uuid4
 
 from conformance.blade import key, memory, task
 from conformance.blade.examination import BladeExamination
+from conformance.blade.scene import scene
 from conformance.kit import expect
 from conformance.kit.case import requirement
 from conformance.kit.expect import NotTestable
@@ -16,23 +17,22 @@ async def a_session_is_created(exam: BladeExamination) -> None:
     """POST answers {session_id}, with the plainest body and with every optional field null."""
     for more in ({}, dict.fromkeys(("solution_id", "biz_role_id", "template_id", "primary_skill_id", "model", "env"))):
         reply = expect.status(await exam.create(**more), 200, 201)
-        exam.fit("created", reply.json(), "the answer to POST /api/sessions")
+        exam.read("created", reply.json(), "the answer to POST /api/sessions")
 
 
 @requirement("BL-REST-02")
 async def messages_are_a_bare_array(exam: BladeExamination) -> None:
     """Empty before the first chat; afterwards turns with the compaction fields and failure_reason, all null."""
-    talk = await exam.open()
-    expect.equal("the messages of a new session", [], await exam.asked("GET", f"{talk.path}/messages"))
-    await talk.play("tool")
-    body = await exam.asked("GET", f"{talk.path}/messages")
-    exam.fit("messages", body, "the messages")
-    for turn in body:
+    path = f"/api/sessions/{await exam.session()}"
+    expect.equal("the messages of a new session", [], await exam.asked("GET", f"{path}/messages"))
+    seen = await scene(exam, "tool")
+    seen.kept()
+    for turn in await exam.got("messages", f"{seen.path}/messages"):
         expect.equal("compaction_id of a message", None, turn["compaction_id"])
 
 
 def _words(exam: BladeExamination, reply: Reply, *statuses: int) -> None:
-    exam.fit("error", expect.status(reply, *statuses).json(), f"the refusal of {reply.asked}")
+    exam.read("error", expect.status(reply, *statuses).json(), f"the refusal of {reply.asked}")
 
 
 @requirement("BL-REST-03")
@@ -89,7 +89,8 @@ async def a_deleted_session_is_gone(exam: BladeExamination) -> None:
     expect.equal("deleted", True, body.get("deleted"))
     for place in ("", "/messages"):
         expect.status(await exam.http.ask("GET", path + place), 404)
-    items = (await exam.got("sessions", "/api/sessions", query={"limit": "100"}))["items"]
+    with expect.owned("BL-REST-05"):
+        items = (await exam.got("sessions", "/api/sessions", query={"limit": "100"}))["items"]
     expect.that(session not in [item["id"] for item in items], "the session not to be listed", session)
 
 
@@ -105,8 +106,10 @@ async def models_are_listed(exam: BladeExamination) -> None:
 async def the_user_is_named(exam: BladeExamination) -> None:
     """GET /api/auth/me tells who the token belongs to, the same user the sessions belong to."""
     me = await exam.got("me", "/api/auth/me")
-    talk = await exam.open()
-    expect.equal("the user_id of a new session", me["id"], (await talk.info())["user_id"])
+    session = await exam.session()
+    with expect.owned("BL-SESS-02"):
+        shown = await exam.got("session", f"/api/sessions/{session}")
+    expect.equal("the user_id of a new session", shown["user_id"], me["id"])
 
 
 @requirement("BL-REST-21")
@@ -131,6 +134,10 @@ async def sessions_are_listed_in_pages(exam: BladeExamination) -> None:
         expect.equal("limit and offset", (2, offset), (page["limit"], page["offset"]))
         expect.equal("total", 5, page["total"])
         found += [item["id"] for item in page["items"]]
+    if found and not made.intersection(found):  # then sessions do not go by the ids they were made under
+        with expect.owned("BL-SESS-02"):
+            name = sorted(made)[0]
+            expect.equal("the id of a session", name, (await exam.got("session", f"/api/sessions/{name}"))["id"])
     expect.equal("the sessions found, page by page", sorted(made), sorted(found))
     for wrong in ({"limit": "0"}, {"offset": "-1"}, {"limit": "many"}):
         _words(exam, await exam.http.ask("GET", "/api/sessions", query=wrong), 400, 422)

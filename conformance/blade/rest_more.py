@@ -13,8 +13,7 @@ async def memories_are_kept(exam: BladeExamination) -> None:
     """A memory is made with 201, found by keyword, changed, disabled and deleted."""
     word = uuid4().hex
     reply = expect.status(await exam.http.ask("POST", memory.PATH, {"content": f"Remember {word}"}), 201)
-    made = reply.json()
-    exam.fit("memory", made, "a new memory")
+    made = exam.read("memory", reply.json(), "a new memory")
     expect.equal("the type by default", "feedback", made["type"])
     path = f"{memory.PATH}/{made['id']}"
     found = await exam.got("memories", memory.PATH, query={"keyword": word})

@@ -5,6 +5,8 @@ from typing import Any
 
 import orjson
 
+from conformance.blade.damage import is_damaged, sound
+
 STREAMED = ("text", "thinking")
 
 
@@ -18,8 +20,9 @@ def parent_of(turn: Mapping[str, Any]) -> str | None:
 
 
 def is_message(turn: Mapping[str, Any]) -> bool:
-    """Whether it is a turn of the conversation and not a summary of it."""
-    return bool(turn.get("kind", "message") == "message")
+    """Whether it is a turn of the conversation and not a summary of it; a kind that there is not is no summary."""
+    kind = turn.get("kind")
+    return is_damaged(kind) or bool(kind != "compaction")
 
 
 def merged(blocks: Sequence[Mapping[str, Any]]) -> list[list[Any]]:
@@ -53,10 +56,10 @@ def plain(turn: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def read(arguments: str) -> Any:
+def read(arguments: Any) -> Any:
     """The JSON in a call's arguments; the text itself where there is none."""
     try:
-        return orjson.loads(arguments)
+        return orjson.loads(sound(arguments))
     except orjson.JSONDecodeError:
         return arguments
 

@@ -1,4 +1,8 @@
-"""A session to talk in: chats, answers, stops, and what REST says of it."""
+"""A session to talk in: chats, answers, stops, and what REST says of it.
+
+What is heard is read leniently: what is wrong with it is noted with the requirement it breaks, and the talk goes on.
+Waiting in vain is the failure of the requirement that demands what did not come.
+"""
 
 import asyncio
 from contextlib import suppress
@@ -6,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from conformance.blade.chat import EVENTS, Chat
-from conformance.blade.snapshot import read
+from conformance.blade.damage import sound
+from conformance.blade.shapes import read
 from conformance.kit import expect
 from conformance.kit.expect import Failed
 from conformance.kit.http import Reply
@@ -28,6 +33,9 @@ class Talk:
         self.session = session
         self.link = link
         self.path = f"/api/sessions/{quote(session, safe='')}"
+        self._is_headless = False
+        self._past: set[str] = set()
+        """The turns of earlier chats that are over."""
 
     def on(self, link: Link) -> "Talk":
         """The same session over another connection."""
@@ -48,12 +56,13 @@ class Talk:
             await self.link.call("session:unsubscribe", {"session_id": self.session}, within=QUIET)
 
     async def send(self, message: Any, **more: Any) -> None:
+        self._is_headless = bool(more.get("headless"))
         await self.link.emit("chat:send", {"session_id": self.session, "message": message, **more})
 
-    async def say(self, message: Any, **more: Any) -> Chat:
-        """One message, and the chat that comes of it."""
+    async def say(self, message: Any, owner: str = "BL-FLOW-01", **more: Any) -> Chat:
+        """One message, and the chat that comes of it; if none does, the owner's sentence is broken."""
         await self.send(message, **more)
-        return await self.listen()
+        return await self.listen(owner)
 
     async def play(self, situation: str, **more: Any) -> Chat:
         """The chat of a situation of the profile."""
@@ -63,35 +72,93 @@ class Talk:
         answer = {"tool_call_id": call, "selections": selections or {}, "custom": custom or {}}
         await self.send(message, askuser_answer=answer)
 
-    async def answer(self, question: Any, **more: Any) -> Chat:
+    async def answer(self, question: Any, owner: str = "BL-FLOW-14", **more: Any) -> Chat:
         """Answer every question of the call with its first option, and hear what comes of it."""
-        await self.reply(question["id"], first_options(question), **more)
-        return await self.listen()
+        await self.reply(sound(question["id"]), first_options(question), **more)
+        return await self.listen(owner)
+
+    # -- what is heard -------------------------------------------------------------------------------------------------
 
     async def hear(self, within: float | None = None) -> SocketEvent:
-        """The next event; those of the flow must fit their schemas."""
-        heard = await self.link.next(within)
-        if heard.name in EVENTS:
-            self._exam.fit(f"event.{heard.name.replace(':', '-')}", heard.body, f"the event {heard.name}")
-        return heard
+        """The next event of this session, with what is wrong in it noted."""
+        while True:
+            heard = await self.link.next(within)
+            if not self._is_strange(heard):
+                return self._read(heard)
 
-    async def listen(self) -> Chat:
-        """The events up to chat:end."""
+    def _is_strange(self, heard: SocketEvent) -> bool:
+        """Whether the event is of another session of this examination, which nobody subscribed to here."""
+        named = heard.body.get("session_id") if isinstance(heard.body, dict) else None
+        is_strange = isinstance(named, str) and named != self.session and named in self._exam.sessions
+        if is_strange and heard.name in EVENTS:
+            self._exam.http.departures.note("BL-WS-03", "nothing of a session nobody subscribed to", heard.name)
+        return is_strange
+
+    def _read(self, heard: SocketEvent) -> SocketEvent:
+        if heard.name not in EVENTS:
+            return heard
+        owner = "BL-FLOW-26" if self._is_headless and heard.name == "chat:end" else None
+        schema = f"event.{heard.name.replace(':', '-')}"
+        body = read(self._exam.http.departures, schema, heard.body, f"the event {heard.name}", owner)
+        return SocketEvent(heard.name, body)
+
+    async def listen(self, owner: str = "BL-FLOW-01") -> Chat:
+        """The events up to chat:end; if chat:end does not come, what came before it."""
         heard: list[SocketEvent] = []
-        with self.link.waits.goal("chat:end"):
-            while not heard or heard[-1].name != "chat:end":
-                heard.append(await self.hear())
-                begun = any(item.name in EVENTS for item in heard)
-                expect.that(begun or heard[-1].name != "system:error", "chat:send to start a chat", heard[-1].body)
-        return Chat(tuple(heard))
+        try:
+            with self.link.waits.goal("chat:end"):
+                while not heard or heard[-1].name != "chat:end":
+                    item = await self.hear()
+                    begun = any(it.name in EVENTS for it in heard)
+                    if item.name == "system:error" and not begun:
+                        item = await self._after(item, owner)
+                    if begun or not self._is_leftover(item):
+                        heard.append(item)
+        except Failed as failure:
+            if failure.owner is not None:
+                raise
+            if not any(it.name in EVENTS for it in heard):
+                raise Failed(f"a chat after chat:send: {failure.expected}", failure.seen, owner) from failure
+            chat = Chat(tuple(heard))
+            self._exam.http.departures.note("BL-FLOW-01", f"chat:end: {failure.expected}", chat.shown)
+            return self._kept(chat)
+        return self._kept(Chat(tuple(heard)))
 
-    async def until(self, name: str, patch_type: str | None = None) -> list[SocketEvent]:
-        """The events up to the first of this name (and patch type)."""
-        with self.link.waits.goal(name):
-            heard = [await self.hear()]
-            while heard[-1].name != name or patch_type not in (None, heard[-1].body.get("patch_type")):
+    async def _after(self, error: SocketEvent, owner: str) -> SocketEvent:
+        """The event of a chat that starts in spite of an error, which was somebody else's then."""
+        expected = "chat:send to start a chat"
+        named = error.body.get("session_id") if isinstance(error.body, dict) else None
+        try:
+            expect.that(named is None, expected, error.body)
+            while (item := await self.hear(QUIET)).name not in EVENTS:
+                pass
+        except Failed:
+            raise Failed(expected, expect.show(error.body), owner) from None
+        self._exam.http.departures.note("BL-GAP-03", "errors for their sender only", error.body)
+        return item
+
+    def _is_leftover(self, item: SocketEvent) -> bool:
+        """Whether an event before the first of a chat is one that an earlier chat should have told before its end."""
+        named = item.body.get("turn_id") if isinstance(item.body, dict) else None
+        is_late = bool(self._past) and (item.name == "chat:end" or (isinstance(named, str) and named in self._past))
+        if is_late:
+            self._exam.http.departures.note("BL-FLOW-01", "nothing of a chat after its chat:end", item.name)
+        return is_late
+
+    def _kept(self, chat: Chat) -> Chat:
+        """Remember the turns of a chat, unless it waits for an answer: such turns may be spoken of at any time."""
+        bodies = [body for _, body in chat.events if isinstance(body, dict)]
+        if not any(repr(body.get("status")) == repr("paused") for body in bodies):
+            self._past |= {body["turn_id"] for body in bodies if isinstance(body.get("turn_id"), str)}
+        return chat
+
+    async def until(self, name: str) -> list[SocketEvent]:
+        """The events up to the first of this name."""
+        heard: list[SocketEvent] = []
+        with expect.owned("BL-FLOW-04"), self.link.waits.goal(name):
+            while not heard or heard[-1].name != name:
                 names = [it.name for it in heard]
-                expect.that(heard[-1].name != "chat:end", f"{name} before the end of the chat", names)
+                expect.that("chat:end" not in names, f"{name} before the end of the chat", names)
                 heard.append(await self.hear())
         return heard
 
@@ -117,8 +184,9 @@ class Talk:
         return await self._exam.http.ask(method, f"{self.path}{place}", json, **more)
 
     async def info(self) -> dict[str, Any]:
-        """The Session."""
-        body: dict[str, Any] = await self._exam.got("session", self.path)
+        """The Session, which is found by its id."""
+        with expect.owned("BL-SESS-02"):
+            body: dict[str, Any] = await self._exam.got("session", self.path)
         return body
 
     async def becomes(self, status: str) -> None:
@@ -137,8 +205,13 @@ class Talk:
 
 def questions(call: Any) -> list[dict[str, Any]]:
     """The questions of a call."""
-    found = expect.keyed("the arguments", read(call["arguments"]), "questions")["questions"]
-    expect.that(isinstance(found, list), "a list of questions", found)
+    held = expect.parsed(sound(call["arguments"]), "the arguments")
+    with expect.owned("BL-FLOW-11"):
+        found = expect.keyed("the arguments", held, "questions")["questions"]
+        expect.that(isinstance(found, list) and bool(found), "a list of questions", found)
+        for item in found:
+            expect.keyed("a question", item, "options")
+            expect.that(isinstance(item["options"], list), "a list of options", item)
     asked: list[dict[str, Any]] = found
     return asked
 

@@ -12,10 +12,7 @@ TASK = {"title": "每日报告", "prompt": "生成今日数据摘要", "cron": "
 
 async def scheduled(exam: BladeExamination, **more: Any) -> Any:
     """A new task, deleted when the case is over."""
-    task = await exam.keep(PATH, TASK | more)
-    exam.fit("task", task, "a new scheduled task")
-    exam.discard(f"{PATH}/{task['id']}")
-    return task
+    return exam.read("task", await exam.keep(PATH, TASK | more, "BL-TASK-01"), "a new scheduled task")
 
 
 @requirement("BL-TASK-01")
@@ -33,6 +30,6 @@ async def runs_are_complete(exam: BladeExamination) -> None:
     await exam.http.ask("POST", f"{PATH}/{task['id']}/start")
     runs = await exam.asked("GET", f"{PATH}/{task['id']}/runs")
     expect.that(isinstance(runs, list), "a list of runs", runs)
-    for run in runs:
-        exam.fit("run", run, "a run")
+    for told in runs:
+        run = exam.read("run", told, "a run")
         expect.equal("the task_id of a run", task["id"], run["task_id"])

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from contextvars import ContextVar
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,16 @@ from conformance.kit import expect
 MOST_PROBLEMS = 5
 WATCHER: ContextVar[Callable[[str, Any, str | None], None] | None] = ContextVar("watcher", default=None)
 """Who is told which schema a value is held to, and which requirement owns that, if anybody wants to know."""
+
+
+@dataclass(frozen=True)
+class SchemaError:
+    """One thing that keeps a value from fitting a schema, and the path of the member it concerns."""
+
+    path: tuple[str | int, ...]
+    message: str
+    is_missing: bool = False
+    """Whether the member is not there at all."""
 
 
 class Schemas:
@@ -40,6 +51,16 @@ class Schemas:
         except ValueError as error:
             return [f"/: cannot be held to a schema: {error}"]
 
+    def errors(self, name: str, value: Any) -> list[SchemaError]:
+        """What keeps the value from fitting the schema of this name, member by member; a watcher is told."""
+        if (watcher := WATCHER.get()) is not None:
+            watcher(name, value)
+        validator = self._validators[name]
+        try:
+            return [] if validator.is_valid(value) else [_error(error) for error in validator.iter_errors(value)]
+        except ValueError as error:
+            return [SchemaError((), f"cannot be held to a schema: {error}")]
+
     def fit(self, name: str, value: Any, what: str, owner: str | None = None) -> None:
         """Fail unless the value fits; the owner is the requirement that the shape belongs to."""
         if (watcher := WATCHER.get()) is not None:
@@ -48,6 +69,12 @@ class Schemas:
         if problems:
             listed = "; ".join(expect.show(problem) for problem in problems[:MOST_PROBLEMS])
             expect.fail(f"{what} to fit the schema `{name}`", f"{listed}\nin {expect.show(value)}", owner)
+
+
+def _error(error: jsonschema_rs.ValidationError) -> SchemaError:
+    missing = getattr(error.kind, "property", None) if type(error.kind).__name__.endswith("Required") else None
+    path = (*error.instance_path, *([missing] if missing is not None else []))
+    return SchemaError(path, error.message, missing is not None)
 
 
 def _place(path: list[str | int]) -> str:

@@ -2,17 +2,23 @@
 
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Protocol
 
 from conformance.kit import expect
-from conformance.kit.schemas import Schemas
 from conformance.offline.rule import Check, Rule, rule
 from conformance.offline.tape import Exchange
 
 NO_BODY = "-"
 
 
-def shaped(schemas: Schemas, table: str) -> tuple[Rule, ...]:
+class Fitting(Protocol):
+    """What holds bodies to schemas."""
+
+    def fit(self, name: str, value: Any, what: str) -> None:
+        """Fail unless the value fits the schema of this name."""
+
+
+def shaped(schemas: Fitting, table: str) -> tuple[Rule, ...]:
     """One rule for each line of the table: METHOD /path STATUS[,STATUS] SCHEMA ID[,ID]."""
     rows = [line.split() for line in table.strip().splitlines()]
     fixed = frozenset(f"{row[0]} {row[1]}" for row in rows if "{}" not in row[1])
@@ -20,7 +26,7 @@ def shaped(schemas: Schemas, table: str) -> tuple[Rule, ...]:
 
 
 def _rule(
-    schemas: Schemas, fixed: frozenset[str], method: str, path: str, statuses: str, schema: str, ids: str
+    schemas: Fitting, fixed: frozenset[str], method: str, path: str, statuses: str, schema: str, ids: str
 ) -> Rule:
     route, wanted = f"{method} {path}", [int(status) for status in statuses.split(",")]
     check = _check(schemas, route, fixed - {route}, wanted, schema)
@@ -31,7 +37,7 @@ def _rule(
     return rule(*ids.split(","), needs=f"answer to {route}")(check)
 
 
-def _check(schemas: Schemas, route: str, fixed: frozenset[str], wanted: list[int], schema: str) -> Check:
+def _check(schemas: Fitting, route: str, fixed: frozenset[str], wanted: list[int], schema: str) -> Check:
     """Names that are routes of their own are not taken for ids."""
 
     def check(view: Any) -> Iterator[Exchange | str]:

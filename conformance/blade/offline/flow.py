@@ -3,12 +3,13 @@
 from collections.abc import Iterator
 
 from conformance.blade.chat import TurnEvents
-from conformance.blade.examination import SCHEMAS
 from conformance.blade.meta import handed
 from conformance.blade.offline.view import BladeView, RecordedChat
-from conformance.blade.snapshot import is_message, plain
+from conformance.blade.shapes import expect_shape
+from conformance.blade.snapshot import is_message
+from conformance.blade.witness import keeps, lacks_nothing
 from conformance.kit import expect
-from conformance.offline.rule import rule
+from conformance.offline.rule import Rule, rule
 from conformance.offline.tape import Exchange, mappings
 
 Found = Iterator[Exchange | str]
@@ -29,13 +30,39 @@ def _pairs(view: BladeView) -> Iterator[tuple[RecordedChat, TurnEvents, dict[str
                 yield spoken, turn, kept.get(turn.turn_id, {})
 
 
-@rule("BL-FLOW-31", "BL-TURN-01", needs="chat with the messages right after it")
+@rule("BL-FLOW-31", needs="chat with the messages right after it")
 def the_history_is_what_was_streamed(view: BladeView) -> Found:
-    """After a chat:end the messages have every turn that was streamed, unaltered."""
+    """After a chat:end the messages have every turn that was streamed, its blocks and calls unaltered."""
     for spoken, turn, kept in _pairs(view):
         yield spoken.place
         expect.that(bool(kept), f"{turn.turn_id} in the history", spoken.chat.shown)
-        expect.equal(f"the turn {turn.turn_id} in the history", plain(turn.final), plain(kept))
+        if turn.start is not None:
+            keeps(turn, kept)
+
+
+@rule("BL-TURN-01", needs="chat with the messages right after it")
+def a_turn_is_a_complete_snapshot(view: BladeView) -> Found:
+    """The history lacks nothing of what turn:end told."""
+    for spoken, turn, kept in _pairs(view):
+        if kept:
+            yield spoken.place
+            lacks_nothing(turn, kept)
+
+
+def _kept_member(name: str, requirement: str) -> Rule:
+    def check(view: BladeView) -> Found:
+        for spoken, turn, kept in _pairs(view):
+            if kept:
+                yield spoken.place
+                expect.equal(f"{name} of {turn.turn_id} in the history", turn.final.get(name), kept.get(name))
+
+    check.__name__ = f"{name}_is_kept"
+    check.__doc__ = f"The history has the {name} of a turn that turn:end told."
+    return rule(requirement, needs="chat with the messages right after it")(check)
+
+
+MEMBERS = {"sequence": "03", "loop_id": "05", "kind": "06", "role": "07", "status": "08"}
+KEPT = tuple(_kept_member(name, f"BL-TURN-{number}") for name, number in MEMBERS.items())
 
 
 @rule("BL-FLOW-31", needs="history")
@@ -144,7 +171,7 @@ def a_bridge_is_an_action(view: BladeView) -> Found:
     for spoken in view.whole:
         for bridge in handed(spoken.chat, "bridge"):
             yield spoken.place
-            SCHEMAS.fit("bridge", bridge, "_meta.bridge")
+            expect_shape("bridge", bridge, "_meta.bridge")
 
 
 @rule("BL-META-01", "BL-META-04", "BL-META-05", "BL-META-06", needs="card")
@@ -153,9 +180,9 @@ def a_card_has_one_resource_and_a_place(view: BladeView) -> Found:
     for spoken in view.whole:
         for card in handed(spoken.chat, "ui"):
             yield spoken.place
-            SCHEMAS.fit("ui", card, "_meta.ui")
+            expect_shape("ui", card, "_meta.ui")
             given = [name for name in ("resourceHTML", "resourceUri") if card.get(name)]
-            expect.equal("how many resources the card has", 1, len(given))
+            expect.that(len(given) == 1, "one resource of the card", given, "BL-META-05")
 
 
 @rule("BL-BR-02", needs="bridge action")

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from conformance.blade.chat import ASK
-from conformance.blade.examination import SCHEMAS
 from conformance.blade.offline.view import BladeView
+from conformance.blade.shapes import SCHEMAS, expect_shape
 from conformance.blade.snapshot import read
 from conformance.kit import expect
 from conformance.offline.rule import rule
@@ -65,7 +65,7 @@ def every_event_names_its_session(view: BladeView) -> Found:
             expect.equal(f"the session_id of {name}", spoken.session, body.get("session_id"))
         for turn in spoken.chat.turns:
             if turn.start is not None:
-                SCHEMAS.fit("event.turn-start.full", turn.start, f"turn:start of {turn.turn_id}")
+                expect_shape("event.turn-start.full", turn.start, f"turn:start of {turn.turn_id}")
 
 
 @rule("BL-GAP-14", needs="chat that an answer started, with the messages right after it")

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from conformance.blade import key, memory, task
-from conformance.blade.examination import SCHEMAS
 from conformance.blade.offline.view import BladeView, done, member
+from conformance.blade.shapes import SCHEMAS, expect_shape
 from conformance.kit import expect
 from conformance.offline.rule import rule
 from conformance.offline.tape import Exchange
@@ -15,27 +15,36 @@ Found = Iterator[Exchange | str]
 
 @rule("BL-MEM-02", "BL-MEM-03", needs="memory of another type, or without 1 to 500 characters")
 def wrong_memories_are_refused(view: BladeView) -> Found:
-    """A memory is feedback or experience and has 1 to 500 characters; others are refused."""
+    """A memory is feedback or experience and has 1 to 500 characters; others are refused, or kept as such a one."""
     for item, _ in view.tape.of(f"POST {memory.PATH}"):
         sent = item.sent if isinstance(item.sent, dict) else {}
         content, kind = sent.get("content"), sent.get("type", "feedback")
-        is_wrong = not isinstance(content, str) or not 1 <= len(content) <= memory.LONGEST
-        is_wrong = is_wrong or kind not in ("feedback", "experience")
+        is_wrong_content = not isinstance(content, str) or not 1 <= len(content) <= memory.LONGEST
+        is_wrong = is_wrong_content or kind not in ("feedback", "experience")
         if item.is_whole and item.status not in (401, 403, 429) and is_wrong:
             yield item
-            expect.refused(item.reply, "there is no such memory")
+            if item.is_done:
+                expect_shape("memory", item.reply.json(), "a memory that is not refused")
+            else:
+                with expect.owned("BL-MEM-03" if is_wrong_content else "BL-MEM-02"):
+                    expect.refused(item.reply, "there is no such memory")
 
 
 @rule("BL-MEM-02", "BL-MEM-03", "BL-MEM-05", needs="new memory")
 def a_new_memory_is_what_it_was_given(view: BladeView) -> Found:
     """A new memory has the content and type it was given, was never used, and is not disabled."""
     for item, _ in done(view, f"POST {memory.PATH}"):
-        yield item
         body, sent = item.reply.json(), item.sent or {}
-        expect.equal("the content", sent.get("content"), member(body, "content"))
-        expect.equal("the type", sent.get("type", "feedback"), member(body, "type"))
+        given = {"content": sent.get("content"), "type": sent.get("type", "feedback")}
+        if SCHEMAS.problems("memory", body) or SCHEMAS.problems("memory", body | given):
+            continue  # what was sent is no memory, or what came is none: others judge that
+        yield item
+        with expect.owned("BL-MEM-03"):
+            expect.equal("the content", sent.get("content"), member(body, "content"))
+        with expect.owned("BL-MEM-02"):
+            expect.equal("the type", sent.get("type", "feedback"), member(body, "type"))
         seen = [member(body, name) for name in ("hit_count", "last_hit_at", "superseded_by", "disabled")]
-        expect.equal("hits, last hit, successor and disabled", [0, None, None, False], seen)
+        expect.that(seen == [0, None, None, False], "no hits, no successor, not disabled", seen, "BL-MEM-05")
 
 
 def _minted(view: BladeView) -> Iterator[tuple[Exchange, dict[str, Any], str | None]]:
@@ -51,8 +60,8 @@ def a_new_key_is_complete(view: BladeView) -> Found:
     """A new key has id, name, masked and created_at, and its plaintext, this once."""
     for item, made, plaintext in _minted(view):
         yield item
-        SCHEMAS.fit("key", made, "a new API key")
-        expect.that(bool(plaintext), "the plaintext of a new key", sorted(made))
+        expect_shape("key", made, "a new API key")
+        expect.that(bool(plaintext), "the plaintext of a new key", sorted(made), "BL-KEY-03")
 
 
 @rule("BL-KEY-02", needs="key")
@@ -95,9 +104,12 @@ def keys_come_and_go(view: BladeView) -> Found:
             expect.status(item.reply, 404)
 
 
-@rule("BL-REST-16", needs="memory that was deleted")
+@rule("BL-REST-16", needs="memory that was made or deleted")
 def memories_come_and_go(view: BladeView) -> Found:
-    """DELETE answers {ok true} and then it is a 404; batches answer {ok, count}."""
+    """A memory is made with 201; DELETE answers {ok true} and then it is a 404; batches answer {ok, count}."""
+    for item, _ in done(view, f"POST {memory.PATH}"):
+        yield item
+        expect.status(item.reply, 201)
     gone = {names[0]: item for item, names in done(view, f"DELETE {memory.PATH}/{{}}")}
     for item in gone.values():
         yield item
@@ -130,13 +142,16 @@ def runs_are_complete(view: BladeView) -> Found:
         runs = item.reply.json()
         expect.that(isinstance(runs, list), "a list of runs", runs)
         for run in runs:
-            SCHEMAS.fit("run", run, "a run")
+            expect_shape("run", run, "a run")
             expect.equal("the task_id of a run", name, run["task_id"])
 
 
-@rule("BL-REST-18", needs="task that was deleted, started or stopped")
+@rule("BL-REST-18", needs="task that was made, deleted, started or stopped")
 def tasks_come_and_go(view: BladeView) -> Found:
-    """DELETE answers 204 and then it is a 404; start and stop answer whether it is enabled."""
+    """A task is made with 201; DELETE answers 204 and then it is a 404; start and stop answer whether it is enabled."""
+    for item, _ in done(view, f"POST {task.PATH}"):
+        yield item
+        expect.status(item.reply, 201)
     gone = {names[0]: item for item, names in done(view, f"DELETE {task.PATH}/{{}}")}
     for item in gone.values():
         yield item

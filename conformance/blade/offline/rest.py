@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from conformance.blade.examination import SCHEMAS
 from conformance.blade.offline.view import BladeView, done, member, turns_in
+from conformance.blade.shapes import SCHEMAS, OwnedShapes, expect_shape
 from conformance.kit import expect
 from conformance.offline.rule import rule
 from conformance.offline.shapes import shaped
@@ -11,7 +11,7 @@ from conformance.offline.tape import Exchange
 
 Found = Iterator[Exchange | str]
 ROUTES = shaped(
-    SCHEMAS,
+    OwnedShapes(),
     """
     POST   /api/sessions                             200,201 created      BL-REST-01
     GET    /api/sessions                             200     sessions     BL-REST-05
@@ -25,11 +25,11 @@ ROUTES = shaped(
     POST   /api/sessions/{}/share                    200,201 share        BL-REST-12
     POST   /api/sessions/{}/upset_extra_info         200,201 extra        BL-REST-15
     GET    /api/sessions/{}/extra_info               200     extra        BL-REST-15
-    POST   /api/memories                             201     memory       BL-MEM-01,BL-MEM-04,BL-REST-16
+    POST   /api/memories                             200,201 memory       BL-MEM-01,BL-MEM-04
     GET    /api/memories                             200     memories     BL-REST-16
     GET    /api/memories/{}                          200     memory       BL-MEM-01
     GET    /api/user/api-keys/{}                     200     key          BL-KEY-01
-    POST   /api/scheduled-tasks                      201     task         BL-TASK-01,BL-REST-18
+    POST   /api/scheduled-tasks                      200,201 task         BL-TASK-01
     GET    /api/scheduled-tasks/{}                   200     task         BL-TASK-01
     GET    /api/scheduled-tasks/calendar             200     calendar     BL-REST-18
     GET    /api/config/models                        200     models       BL-REST-19
@@ -45,7 +45,7 @@ def refusals_are_said_in_words(view: BladeView) -> Found:
     for item in view.tape.exchanges:
         if item.path.startswith("/api/") and (item.status or 0) >= 400 and item.is_whole:
             yield item
-            SCHEMAS.fit("error", item.reply.json(), f"the refusal of {item.asked}")
+            expect_shape("error", item.reply.json(), f"the refusal of {item.asked}")
 
 
 @rule("BL-REST-04", needs="session that was deleted")

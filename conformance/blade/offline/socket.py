@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from conformance.blade.chat import EVENTS
-from conformance.blade.examination import SCHEMAS
 from conformance.blade.offline.packets import Link, Packet
 from conformance.blade.offline.view import BladeView
+from conformance.blade.shapes import SCHEMAS
 from conformance.blade.socket import OTHERS
 from conformance.kit import expect
 from conformance.offline.rule import rule
@@ -69,7 +69,9 @@ def only_subscribers_hear_a_chat(view: BladeView) -> Found:
             session = _session(packet)
             if session is not None:
                 yield packet.place
-                expect.that(_subscribed(link, session, packet.order), "a subscription to the session", session)
+                names = [it.name for it in link.sent("session:unsubscribe") if it.order < packet.order]
+                owner = "BL-WS-04" if names else "BL-WS-03"
+                expect.that(_subscribed(link, session, packet.order), "a subscription to the session", session, owner)
 
 
 @rule("BL-WS-03", needs="chat that several connections heard")
@@ -158,7 +160,7 @@ def planning_calls_no_tools(view: BladeView) -> Found:
             expect.equal("calls while planning", [], [call["tool_name"] for call in spoken.chat.calls])
 
 
-@rule("BL-WS-06", "BL-GAP-22", needs="chat:stop that was acknowledged")
+@rule("BL-GAP-22", needs="chat:stop that was acknowledged")
 def a_stop_is_acknowledged(view: BladeView) -> Found:
     """chat:stop is acknowledged with a status."""
     for link in view.links:

@@ -6,8 +6,8 @@ from functools import cached_property
 from typing import Any
 
 from conformance.blade.chat import EVENTS, Chat, TurnEvents
-from conformance.blade.examination import SCHEMAS
 from conformance.blade.offline.packets import Link, Packet, links
+from conformance.blade.shapes import SCHEMAS
 from conformance.kit.socketio import SocketEvent
 from conformance.offline.tape import Exchange, Tape, mapping
 

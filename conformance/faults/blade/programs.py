@@ -43,6 +43,20 @@ class ResultsInTheNextTurn:
 
 
 @dataclass
+class HeadlessIsSilent:
+    """A headless chat tells no patches."""
+
+    silent: set[str] = field(default_factory=set)
+
+    async def on_chat_send(self, step: AsyncStep[Any], sid: str, body: Body) -> Any:
+        (self.silent.add if body.get("headless") else self.silent.discard)(str(body.get("session_id")))
+        return await step(sid, body)
+
+    def events(self, step: Step[Events], session: Session, name: str, body: Any) -> Events:
+        return [] if name == "turn:patch" and session.id in self.silent else [(name, body)]
+
+
+@dataclass
 class OnlyTheAskedMayAnswer:
     """An answer from another connection is refused."""
 
