@@ -188,10 +188,34 @@ def _end(path: Path, is_missing: bool, body: Any) -> str:
     return "BL-GAP-10" if path == ("session_id",) else "BL-FLOW-04"
 
 
-def _always(owner: str) -> Owner:
-    return lambda path, is_missing, body: owner
-
-
+WHOLE = {
+    "event.chat-end.full": "BL-WS-08",
+    "event.session-updated": "BL-WS-09",
+    "event.workspace-files_changed": "BL-WS-09",
+    "event.system-error": "BL-WS-09",
+    "event.system-notification": "BL-WS-09",
+    "ack.compact": "BL-WS-07",
+    "ack.stop": "BL-GAP-22",
+    "bridge": "BL-META-02",
+    "key": "BL-KEY-01",
+    "task": "BL-TASK-01",
+    "run": "BL-TASK-02",
+    "calendar": "BL-REST-18",
+    "created": "BL-REST-01",
+    "error": "BL-REST-03",
+    "history": "BL-REST-09",
+    "checkpoint": "BL-REST-10",
+    "preview": "BL-REST-11",
+    "replay": "BL-REST-11",
+    "share": "BL-REST-12",
+    "listing": "BL-REST-14",
+    "uploaded": "BL-REST-14",
+    "extra": "BL-REST-15",
+    "models": "BL-REST-19",
+    "me": "BL-REST-20",
+    "version": "BL-REST-21",
+}
+"""Bodies that one requirement speaks of as a whole."""
 OWNERS: dict[str, Owner] = {
     "session": _session,
     "session.full": _full_session,
@@ -204,35 +228,10 @@ OWNERS: dict[str, Owner] = {
     "event.turn-patch": _patch,
     "event.turn-end": _turn,
     "event.chat-end": _end,
-    "event.chat-end.full": _always("BL-WS-08"),
-    "event.session-updated": _always("BL-WS-09"),
-    "event.workspace-files_changed": _always("BL-WS-09"),
-    "event.system-error": _always("BL-WS-09"),
-    "event.system-notification": _always("BL-WS-09"),
-    "ack.compact": _always("BL-WS-07"),
-    "ack.stop": _always("BL-GAP-22"),
     "question": _question,
-    "bridge": _always("BL-META-02"),
     "ui": _card,
     "memory": _memory,
     "memories": _in_items("BL-REST-16", _memory),
-    "key": _always("BL-KEY-01"),
-    "task": _always("BL-TASK-01"),
-    "run": _always("BL-TASK-02"),
-    "calendar": _always("BL-REST-18"),
-    "created": _always("BL-REST-01"),
-    "error": _always("BL-REST-03"),
-    "history": _always("BL-REST-09"),
-    "checkpoint": _always("BL-REST-10"),
-    "preview": _always("BL-REST-11"),
-    "replay": _always("BL-REST-11"),
-    "share": _always("BL-REST-12"),
-    "listing": _always("BL-REST-14"),
-    "uploaded": _always("BL-REST-14"),
-    "extra": _always("BL-REST-15"),
-    "models": _always("BL-REST-19"),
-    "me": _always("BL-REST-20"),
-    "version": _always("BL-REST-21"),
 }
 
 
@@ -264,7 +263,8 @@ class OwnedShapes:
 
 def damages(schema: str, body: Any, what: str, owner: str | None = None) -> Iterator[tuple[Path, Damaged]]:
     """What of a body does not fit its schema, each with its path."""
-    errors = [(it.path, it.is_missing, it.message) for it in SCHEMAS.errors(schema, body)]
+    owner = owner or WHOLE.get(schema)
+    errors = [(it.path, it.is_missing, it.message) for it in SCHEMAS.errors(schema, body, owner)]
     for path, is_missing, message in (*errors, *_arguments(schema, body)):
         whose = owner or OWNERS[schema](path, is_missing, body)
         seen = f"/{'/'.join(map(str, path))}: {expect.show(message)}"

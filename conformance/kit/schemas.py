@@ -51,10 +51,10 @@ class Schemas:
         except ValueError as error:
             return [f"/: cannot be held to a schema: {error}"]
 
-    def errors(self, name: str, value: Any) -> list[SchemaError]:
+    def errors(self, name: str, value: Any, owner: str | None = None) -> list[SchemaError]:
         """What keeps the value from fitting the schema of this name, member by member; a watcher is told."""
         if (watcher := WATCHER.get()) is not None:
-            watcher(name, value)
+            watcher(name, value, owner or expect.OWNER.get())
         validator = self._validators[name]
         try:
             return [] if validator.is_valid(value) else [_error(error) for error in validator.iter_errors(value)]
