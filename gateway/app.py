@@ -188,6 +188,8 @@ class Gateway:
         return LimitedAppRunner(self.web, lambda: self.components.config.limits, shutdown_timeout=shutdown_timeout)
 
     async def close(self) -> None:
+        if self.console is not None:
+            await self.console.close()
         await self.keys.close()
         if self.tokens is not None:
             await self.tokens.close()

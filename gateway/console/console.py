@@ -10,6 +10,8 @@ from .admin_routes import AdminRoutes
 from .archive_routes import ArchiveOperations, ShareOperations
 from .card_routes import CardRoutes
 from .command_routes import CommandRoutes
+from .examination import Examiner
+from .examination_routes import ExaminationRoutes
 from .log_routes import LogRoutes
 from .openapi import openapi_document
 from .operations import API, Operation, console_routes
@@ -29,6 +31,7 @@ class Console:
 
     def __init__(self, services: ConsoleServices) -> None:
         cards = CardRoutes(services)
+        self.examiner = Examiner(services.data, services.clock)
         self.operations: list[Operation] = [
             *ServerRoutes(services).operations(),
             *SessionWatchRoutes(services).operations(),
@@ -41,6 +44,7 @@ class Console:
             *ReconnectRoutes(services).operations(),
             *TableRoutes(services).operations(),
             *AdminRoutes(services).operations(),
+            *ExaminationRoutes(services, self.examiner).operations(),
         ]
         self.operations.append(Operation(
             method="GET", path="/openapi.json", handler=self._describe, is_public=True,
@@ -51,6 +55,10 @@ class Console:
 
     def routes(self) -> list[web.RouteDef]:
         return [*self._files.routes(), *self._cards.routes(), *console_routes(self.operations)]
+
+    async def close(self) -> None:
+        """End the examination that runs."""
+        await self.examiner.close()
 
     async def _describe(self, request: web.Request) -> web.Response:
         if self._description is None:
