@@ -13,13 +13,19 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 ENTRY = web.RequestKey("entry", Request)
 
 
-def recorder(score: Score, mount: str, refusal: Callable[[int, str], web.Response]) -> Any:
-    """A middleware that keeps requests and their statuses; what has no route is refused in the dialect's way."""
+def recorder(
+    score: Score, mount: str, refusal: Callable[[int, str], web.Response], unread: str | None = None
+) -> Any:
+    """A middleware that keeps requests and their statuses; what has no route is refused in the dialect's way.
+
+    The bodies of requests whose path begins with `unread` are left to others.
+    """
 
     @web.middleware
     async def record(request: web.Request, handler: Handler) -> web.StreamResponse:
         tape = score.tape
-        entry = request[ENTRY] = await tape.note_request(request, mount)
+        is_read = unread is None or not request.path.startswith(unread)
+        entry = request[ENTRY] = await tape.note_request(request, mount, is_read=is_read)
         try:
             response = await handler(request)
         except web.HTTPException as error:
@@ -27,7 +33,7 @@ def recorder(score: Score, mount: str, refusal: Callable[[int, str], web.Respons
         finally:
             entry.ended_at = tape.now
         entry.status = response.status
-        if isinstance(response, web.Response) and isinstance(response.body, bytes):
+        if is_read and isinstance(response, web.Response) and isinstance(response.body, bytes):
             tape.transcript.sent(f"{response.status} {response.body.decode()}")
         tape.news()
         return response

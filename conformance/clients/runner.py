@@ -69,8 +69,9 @@ class ClientRunner:
         judgements = [item for item in self._suite.judgements if item.requirement in wanted]
         played: list[Played] = []
         results: list[CaseResult] = []
-        async with serving(stage.app(), self._examination.host, self._examination.port) as port:
-            url = f"http://{_reachable(self._examination.host)}:{port}{stage.mount}"
+        host, cancels = self._examination.host, stage.cancels_requests
+        async with serving(stage.app(), host, self._examination.port, cancels=cancels) as port:
+            url = f"http://{_reachable(host)}:{port}{stage.mount}"
             for situation in self._suite.chosen(requirements):
                 announce(situation, url)
                 played.append(await self._play(stage, situation, url))

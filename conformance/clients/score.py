@@ -56,9 +56,12 @@ class Score:
 
 
 @asynccontextmanager
-async def serving(app: web.Application, host: str, port: int) -> AsyncIterator[int]:
-    """Serve the application; the port, which the system chooses if it is 0."""
-    runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1, handler_cancellation=True)
+async def serving(app: web.Application, host: str, port: int, *, cancels: bool) -> AsyncIterator[int]:
+    """Serve the application; the port, which the system chooses if it is 0.
+
+    `cancels` says whether a request is cancelled when its client hangs up.
+    """
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1, handler_cancellation=cancels)
     await runner.setup()
     try:
         await web.TCPSite(runner, host, port).start()

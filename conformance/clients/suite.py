@@ -22,6 +22,8 @@ class Stage(Protocol):
 
     mount: str
     score: Score
+    cancels_requests: bool
+    """Whether a request is cancelled when its client hangs up."""
 
     def app(self) -> web.Application: ...
 

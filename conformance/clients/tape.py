@@ -106,9 +106,9 @@ class Tape:
         self.last_news = self.now
         self.changed.set()
 
-    async def note_request(self, request: web.Request, mount: str) -> Request:
-        """Keep a request with its body."""
-        text = (await request.read()).decode("utf-8", "backslashreplace")
+    async def note_request(self, request: web.Request, mount: str, *, is_read: bool = True) -> Request:
+        """Keep a request with its body, if that is to be read."""
+        text = (await request.read()).decode("utf-8", "backslashreplace") if is_read else ""
         found = Request(
             self.now, request.method, request.path.removeprefix(mount), dict(request.query), request.headers,
             _parsed(text), text, self.count("ended"),

@@ -39,6 +39,7 @@ class AapStage:
     """Plays situations over AAP."""
 
     mount = "/aap"
+    cancels_requests = True
 
     def __init__(self) -> None:
         self.score = Score()

@@ -26,6 +26,7 @@ class CasStage:
     """Plays situations over CAS."""
 
     mount = "/api/v1/cloud"
+    cancels_requests = True
 
     def __init__(self) -> None:
         self.score = Score()

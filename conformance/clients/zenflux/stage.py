@@ -24,6 +24,7 @@ class ZenfluxStage:
     """Plays situations over ZenFlux."""
 
     mount = BASE
+    cancels_requests = True
 
     def __init__(self) -> None:
         self.score = Score()

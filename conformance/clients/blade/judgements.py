@@ -1,0 +1,248 @@
+"""What Blade clients are judged by: events on the socket, requests, and connections."""
+
+from typing import Any
+
+from conformance.clients import evidence
+from conformance.clients.blade.player import QUESTIONS
+from conformance.clients.blade.stage import SOCKET
+from conformance.clients.evidence import Answer, Message
+from conformance.clients.judgement import DoesNotApply, judges
+from conformance.clients.moves import Asked, Say
+from conformance.clients.situations import PATIENCE
+from conformance.clients.tape import Frame, Tape
+from conformance.kit.expect import NotTestable, that
+
+CUTS = ("cut_within_event", "cut_between_events", "cut_before_end")
+ASKS = ("question", "two_questions", "child_question")
+MOST_SOCKETS = 8
+
+
+def events(tape: Tape, *names: str) -> list[Frame]:
+    return [frame for frame in tape.frames if frame.name in names]
+
+
+def sends(tape: Tape) -> list[tuple[Frame, dict[str, Any]]]:
+    """What was sent with chat:send."""
+    found = [(it, it.body if isinstance(it.body, dict) else {}) for it in events(tape, "chat:send")]
+    if not found:
+        raise NotTestable("the client sent no chat:send")
+    return found
+
+
+def messages(tape: Tape) -> list[Message]:
+    """What people said; an answer to a question is no message."""
+    said = [(it, body) for it, body in sends(tape) if not body.get("askuser_answer")]
+    return [
+        Message(it.at, _text(body.get("message")), str(body.get("session_id")), it.turns_before) for it, body in said
+    ]  # fmt: skip
+
+
+def answers(tape: Tape) -> list[Answer]:
+    found = [body["askuser_answer"] for _, body in sends(tape) if isinstance(body.get("askuser_answer"), dict)]
+    return [Answer(0.0, str(it.get("tool_call_id")), Asked.QUESTION, it, place) for place, it in enumerate(found)]
+
+
+def _text(message: Any) -> str:
+    if isinstance(message, list):
+        return "".join(str(part.get("text", "")) for part in message if isinstance(part, dict))
+    return message if isinstance(message, str) else ""
+
+
+# -- requests ---------------------------------------------------------------------------------------------------------
+
+
+@judges("BL-CL-SEND-01")
+def sends_what_is_needed(tape: Tape) -> None:
+    """chat:send has session_id, a string, and message, a string or a list of parts."""
+    for frame, body in sends(tape):
+        that(isinstance(body.get("session_id"), str), "session_id: a string", frame.body)
+        that(isinstance(body.get("message"), str | list), "message: a string or a list of parts", frame.body)
+
+
+@judges("BL-CL-SEND-02", "plain")
+def waits_for_the_end(tape: Tape) -> None:
+    """A further message is sent when the chat before is over."""
+    evidence.sent_in_turn(messages(tape))
+
+
+@judges("BL-CL-SEND-03", "plain")
+def stays_in_the_session(tape: Tape) -> None:
+    """The messages of a conversation go to one session."""
+    evidence.kept_session(messages(tape))
+
+
+@judges("BL-CL-SESS-01")
+def makes_a_session(tape: Tape) -> None:
+    """A session is made with an intent."""
+    made = tape.of("POST", "/api/sessions")
+    if not made:
+        raise NotTestable("the client made no session")
+    for request in made:
+        intent = request.body.get("intent") if isinstance(request.body, dict) else None
+        that(isinstance(intent, str), "intent: a string", request)
+
+
+@judges("BL-CL-AUTH-01")
+def key_is_sent(tape: Tape) -> None:
+    """The key is the token of the connection, and the bearer token of requests."""
+    key = tape.meta["key"]
+    if key is None:
+        raise DoesNotApply("no key was given to the examination; --key gives one")
+    for frame in events(tape, "connect"):
+        token = frame.body.get("token") if isinstance(frame.body, dict) else None
+        that(token == key, "auth: {token} with the key at the connection", token or "no token")
+    for request in tape.requests:
+        if request.path.startswith("/api/") and request.path != "/api/version":
+            given = request.headers.get("Authorization")
+            that(given == f"Bearer {key}", f"Authorization: Bearer with the key at {request.path}", given or "nothing")
+
+
+# -- events -----------------------------------------------------------------------------------------------------------
+
+
+def _echo(tape: Tape) -> None:
+    said = [move.text for move in tape.meta["replies"][0] if isinstance(move, Say)]
+    evidence.echoed(messages(tape), "".join(said))
+
+
+@judges("BL-CL-EV-01", "echo")
+def joins_deltas(tape: Tape) -> None:
+    """The text of a turn is the answer, whether it is joined from text_delta or read whole."""
+    _echo(tape)
+
+
+@judges("BL-CL-EV-02", "child_words")
+def keeps_children_apart(tape: Tape) -> None:
+    """What a sub-agent says is no part of the answer."""
+    _echo(tape)
+
+
+@judges("BL-CL-EV-03", "every_event")
+def takes_every_event(tape: Tape) -> None:
+    """The client takes every kind of block, tool call and event, and goes on."""
+    evidence.came_through(messages(tape))
+
+
+@judges("BL-CL-EV-04", "endings")
+def takes_every_ending(tape: Tape) -> None:
+    """A chat is over with chat:end, whatever its status is."""
+    evidence.came_through(messages(tape), len(tape.meta["replies"]))
+
+
+@judges("BL-CL-TOL-01", "unknown_events")
+def ignores_events(tape: Tape) -> None:
+    """Unknown events and patches are ignored."""
+    evidence.came_through(messages(tape))
+
+
+@judges("BL-CL-TOL-02", "unknown_members")
+def ignores_members(tape: Tape) -> None:
+    """Unknown members of events are ignored."""
+    evidence.came_through(messages(tape))
+
+
+@judges("BL-CL-TOL-03", "heartbeats")
+def answers_pings(tape: Tape) -> None:
+    """The pings of the connection within an answer are no part of it."""
+    evidence.came_through(messages(tape))
+
+
+# -- questions --------------------------------------------------------------------------------------------------------
+
+
+@judges("BL-CL-ASK-01", *ASKS)
+def names_the_question(tape: Tape) -> None:
+    """An answer names the tool call that asks; a question of a sub-agent is no exception."""
+    evidence.answers_each(tape, answers(tape), Asked.QUESTION)
+
+
+@judges("BL-CL-ASK-02", "question")
+def chooses(tape: Tape) -> None:
+    """The chosen option is its index, under the number of the question."""
+    for answer in evidence.answers_each(tape, answers(tape), Asked.QUESTION):
+        picks = answer.value.get("selections")
+        that(picks == {"0": [1]}, 'selections: {"0": [1]} for the second option', answer.value)
+
+
+@judges("BL-CL-ASK-03", "two_questions")
+def answers_every_question(tape: Tape) -> None:
+    """Every question has a selection or a text of its own."""
+    for answer in evidence.answers_each(tape, answers(tape), Asked.QUESTION):
+        for number in map(str, range(len(QUESTIONS))):
+            has = any((answer.value.get(name) or {}).get(number) for name in ("selections", "custom"))
+            that(has, f"selections or custom for question {number}", answer.value)
+
+
+# -- waits, connections, errors, stops --------------------------------------------------------------------------------
+
+
+def _patient(tape: Tape) -> None:
+    found = messages(tape)
+    evidence.came_through(found)
+    that(found[1].turns_before >= 1, f"the client to wait {PATIENCE:g} s", "a further message before the chat ended")
+
+
+@judges("BL-CL-WAIT-01", "slow")
+def waits_for_pieces(tape: Tape) -> None:
+    """A pause within a chat is waited out."""
+    _patient(tape)
+
+
+@judges("BL-CL-WAIT-02", "late")
+def waits_for_the_beginning(tape: Tape) -> None:
+    """An answer that begins late is waited for."""
+    _patient(tape)
+
+
+@judges("BL-CL-CUT-01", *CUTS)
+def resumes(tape: Tape) -> None:
+    """After a break the client subscribes again, from the last event it had, or reads the messages."""
+    if not tape.cuts:
+        raise NotTestable("the connection was not broken: the client did not get so far")
+    right = int(tape.cuts[0][1])
+    later = [it for it in events(tape, "session:subscribe") if it.at >= tape.marks["cut"][0]]
+    later = [it for it in later if isinstance(it.body, dict)]
+    has_read = any(request.path.endswith("/messages") for request in tape.after_cut)
+    that(bool(later) or has_read, "session:subscribe, or GET messages", "neither after the connection broke")
+    cursors = [it.body.get("after_sequence") for it in later if it.body.get("resume") is True]
+    that(not cursors or cursors[0] == right, f"after_sequence: {right}, the last event that was sent", cursors[:1])
+
+
+@judges("BL-CL-CUT-02", *CUTS)
+def does_not_repeat(tape: Tape) -> None:
+    """A message whose chat has begun is not sent again when the connection breaks."""
+    evidence.sent_once(tape, messages(tape))
+
+
+@judges("BL-CL-CUT-03", *CUTS)
+def goes_on_after_a_cut(tape: Tape) -> None:
+    """After a connection that broke, the conversation goes on in the same session."""
+    evidence.kept_session(messages(tape))
+
+
+@judges("BL-CL-CUT-04", "refused_sockets")
+def backs_off(tape: Tape) -> None:
+    """Connections that are refused are tried again a few times at most."""
+    if not tape.cuts:
+        raise NotTestable("the connection was not broken: the client did not get so far")
+    evidence.is_calm([it.at for it in tape.after_cut if it.path.startswith(SOCKET)], MOST_SOCKETS)
+
+
+@judges("BL-CL-ERR-01", "refused_400")
+def gives_up_on_errors(tape: Tape) -> None:
+    """A message that is refused as invalid is not sent again as it was."""
+    evidence.not_tried_again(tape, messages(tape))
+
+
+@judges("BL-CL-ERR-02", "refused_500")
+def tries_seldom(tape: Tape) -> None:
+    """A server that fails is tried again a few times at most."""
+    evidence.is_calm([message.at for message in messages(tape)])
+
+
+@judges("BL-CL-STOP-01", "stopped")
+def stops(tape: Tape) -> None:
+    """A chat that the person stops is stopped by its session's id."""
+    session = messages(tape)[0].session
+    named = [it.body.get("session_id") for it in events(tape, "chat:stop") if isinstance(it.body, dict)]
+    that(session in named, f"chat:stop with session_id {session}", named)
