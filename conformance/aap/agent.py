@@ -80,8 +80,9 @@ def _lacks(agent: Agent, what: str) -> NotTestable:
 
 
 def _is_usable(option: Mapping[str, Any]) -> bool:
-    choices = option.get("options")
-    return {"name", "type", "default"} <= set(option) and (option["type"] != "select" or bool(_strings(choices)))
+    if not {"name", "type", "default"} <= set(option) or option["type"] not in ("text", "secret", "select"):
+        return False
+    return option["type"] != "select" or option["default"] in _strings(option.get("options"))
 
 
 def _strings(value: Any) -> list[str]:

@@ -1,12 +1,14 @@
 """A session to talk in: turns, answers, history and what the server says of it."""
 
-from collections.abc import AsyncIterator
+import re
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from conformance.aap.agent import Agent
-from conformance.aap.turn import STREAMED, Turn, streamed_turn, whole_turn
+from conformance.aap.exchange import of_messages
+from conformance.aap.turn import BLOCKS, ENDS, RUNS, STREAMED, Turn, TurnReader, fitting
 from conformance.kit import expect
 from conformance.kit.http import Reply, Stream
 
@@ -29,6 +31,18 @@ def permission(call: dict[str, Any], granted: bool, reason: str | None = None) -
     return message | ({"reason": reason} if reason is not None else {})
 
 
+def due(messages: list[Any], more: Iterable[str] = ()) -> str:
+    """The requirement by which a turn with these messages, and these overrides, is taken and answered."""
+    if {"agent", "tools"}.intersection(more):
+        return "AAP-TURN-03"
+    if any(message.get("role") == "user" and isinstance(message.get("content"), list) for message in messages):
+        return "AAP-TURN-02"
+    roles = {message.get("role") for message in messages}
+    answers = {"tool": "AAP-TOOL-01", "tool_permission": "AAP-TOOL-02"}
+    named = [answers[role] for role in answers if role in roles]
+    return "AAP-TOOL-04" if len(named) > 1 else [*named, RUNS][0]
+
+
 class Conversation:
     """One session of the server, talked to as a client would."""
 
@@ -37,18 +51,21 @@ class Conversation:
         self.agent = agent
         self.session = session
         self.path = f"/sessions/{quote(session, safe='')}"
+        self.reader: TurnReader = exam.reader
 
     async def say(self, text: Any, mode: str | None = None, **more: Any) -> Turn:
         """One user message, and the turn that comes of it."""
         return await self.post([user(text)], mode, **more)
 
-    async def post(self, messages: list[Any], mode: str | None = None, **more: Any) -> Turn:
+    async def post(self, messages: list[Any], mode: str | None = None, *, ends: str = ENDS, **more: Any) -> Turn:
         """One POST to /turns, read to its end; it must be accepted."""
-        mode = mode or self.agent.usual_mode
+        mode, owner = mode or self.agent.usual_mode, due(messages, more)
         async with self.stream(messages, mode, **more) as stream:
             if mode in STREAMED:
-                return await streamed_turn(stream, mode, self._exam.schemas)
-            return whole_turn(await stream.whole(), self._exam.schemas)
+                return await self.reader.streamed(stream, mode, owner, ends)
+            with expect.owned(ends if ends != ENDS else "AAP-NONE-01"):
+                reply = await stream.whole()
+            return self.reader.whole(reply, owner)
 
     @asynccontextmanager
     async def stream(self, messages: list[Any], mode: str, **more: Any) -> AsyncIterator[Stream]:
@@ -64,16 +81,30 @@ class Conversation:
         """The history of this type; NotTestable if the agent declares none."""
         if kind == "full":
             self.agent.needs_full_history()
-        reply = expect.status(await self._exam.http.ask("GET", f"{self.path}/history", query={"type": kind}), 200)
-        body = reply.json()
-        self._exam.schemas.fit("history", body, f"the answer to {reply.asked}")
-        expect.that(kind in body["history"], f"{reply.asked} to hold the history `{kind}`", body)
+        with expect.owned("AAP-HIST-01"):
+            reply = expect.status(await self._exam.http.ask("GET", f"{self.path}/history", query={"type": kind}), 200)
+            body = reply.json()
+        parts = [(re.compile(rf"/history/{kind}/\d+{BLOCKS[0].pattern}"), BLOCKS[1])]
+        parts.append((re.compile(r"/history/full/\d+"), "AAP-HIST-03"))
+        fitting(self._exam.schemas, "history", body, f"the answer to {reply.asked}", "AAP-HIST-01", parts)
+        expect.that(kind in body["history"], f"{reply.asked} to hold the history `{kind}`", body, "AAP-HIST-01")
         found: list[Any] = body["history"][kind]
         return found
 
+    async def called(self, turn: Turn, tool: str, owner: str) -> dict[str, Any]:
+        """The call of this tool: the owner must bring it about, and the mode must tell it."""
+        if any(call["name"] == tool for call in turn.calls) or "full" not in self.agent.history_types:
+            return turn.call(tool, owner)
+        kept = await self.history()
+        last = max((place for place, item in enumerate(kept) if item["role"] == "user"), default=0)
+        made = [item[2] for item in of_messages(kept[last:]).said if item[0] == "call"]
+        tells = "AAP-SSE-04" if turn.mode in STREAMED else "AAP-NONE-01"
+        return turn.call(tool, tells if tool in made else owner)
+
     async def info(self) -> dict[str, Any]:
         """What the server says of the session."""
-        reply = expect.status(await self._exam.http.ask("GET", self.path), 200)
-        body: dict[str, Any] = reply.json()
-        self._exam.schemas.fit("session", body, f"the answer to {reply.asked}")
+        with expect.owned("AAP-SESS-07"):
+            reply = expect.status(await self._exam.http.ask("GET", self.path), 200)
+            body: dict[str, Any] = reply.json()
+            self._exam.schemas.fit("session", body, f"the answer to {reply.asked}")
         return body

@@ -4,9 +4,17 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import orjson
+
 Block = Mapping[str, Any]
 Message = Mapping[str, Any]
 Item = tuple[Any, ...]
+MEMBERS = {
+    "text": ("text",),
+    "thinking": ("thinking",),
+    "image": ("url",),
+    "tool_use": ("toolCallId", "name", "input"),
+}
 
 
 @dataclass(frozen=True)
@@ -33,9 +41,28 @@ class Exchange:
 
 
 def blocks(content: Any) -> list[Block]:
-    """Content as blocks: a string is one text block, and empty texts are nothing."""
-    listed = [{"type": "text", "text": content}] if isinstance(content, str) else list(content)
+    """Content as blocks: a string is one text block, or the blocks it holds as JSON, and empty texts are nothing.
+
+    The schema allows a string and a list. A string that holds a list can be read both ways, and a server that keeps
+    one as the other alters nothing.
+    """
+    listed = _held(content) or [{"type": "text", "text": content}] if isinstance(content, str) else list(content)
     return [block for block in listed if block.get("text") != "" or block.get("type") != "text"]
+
+
+def _held(content: str) -> list[Block] | None:
+    """The blocks in a string that holds a JSON list of them."""
+    if not content.startswith("["):
+        return None
+    try:
+        found = orjson.loads(content)
+    except orjson.JSONDecodeError:
+        return None
+    return found if isinstance(found, list) and found and all(map(_is_block, found)) else None
+
+
+def _is_block(item: Any) -> bool:
+    return isinstance(item, dict) and item.get("type") in MEMBERS and set(MEMBERS[item["type"]]) <= set(item)
 
 
 def plain(content: Any) -> Any:
@@ -114,9 +141,8 @@ def _lists(items: Iterable[Item]) -> list[list[Any]]:
 
 
 def _known(block: Block) -> dict[str, Any]:
-    members = {"text": ("text",), "thinking": ("thinking",), "image": ("url",)}
     kind = block["type"]
-    return {"type": kind} | {name: block[name] for name in members.get(kind, ("toolCallId", "name", "input"))}
+    return {"type": kind} | {name: block[name] for name in MEMBERS[kind]}
 
 
 def _item(block: Block) -> Item:

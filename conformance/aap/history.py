@@ -1,11 +1,14 @@
 """Section history: what was said can be read back, exactly."""
 
+from collections.abc import Mapping
 from typing import Any
 
+from conformance.aap import scenes
 from conformance.aap.agent import HISTORY_TYPES
 from conformance.aap.conversation import Conversation, permission, result, user
 from conformance.aap.examination import AapExamination
-from conformance.aap.exchange import blocks, exact, plain
+from conformance.aap.exchange import Exchange, blocks, of_messages, plain
+from conformance.aap.turn import Turn, expect_taken
 from conformance.kit import expect
 from conformance.kit.carried import CARRIED, HUGE, came_back, written
 from conformance.kit.case import requirement
@@ -22,20 +25,27 @@ async def only_the_asked_type_is_given(exam: AapExamination) -> None:
     await talk.say(exam.profile.prompt("text"))
     for kind in agent.history_types:
         reply = await exam.http.ask("GET", f"{talk.path}/history", query={"type": kind})
-        body = expect.status(reply, 200).json()
-        exam.schemas.fit("history", body, f"the answer to {reply.asked}")
-        types = [name for name in HISTORY_TYPES if name in body["history"]]
+        body = expect.status(reply, 200).object()
+        history = expect.keyed("history", body.get("history"))
+        types = [name for name in HISTORY_TYPES if name in history]
         expect.equal(f"the types in the answer to {reply.asked}", [kind], types)
-        expect.that(bool(body["history"][kind]), f"the history `{kind}` not to be empty after a turn", body)
+        expect.that(isinstance(history[kind], list), f"the history `{kind}` to be a list", body)
+        expect.that(bool(history[kind]), f"the history `{kind}` not to be empty after a turn", body)
+        await talk.history(kind)
 
 
-@requirement("AAP-HIST-02")
+@requirement("AAP-HIST-05", formerly="AAP-HIST-02")
 async def a_history_must_be_asked_for_rightly(exam: AapExamination) -> None:
-    """No type, an unknown type: 400. An undeclared type: 404. An unknown session: 404."""
+    """No type, or an unknown one, is a 400."""
     talk = await exam.open()
     expect.status(await exam.http.ask("GET", f"{talk.path}/history"), 400)
     for word in ("everything", "", "Full"):
         expect.status(await exam.http.ask("GET", f"{talk.path}/history", query={"type": word}), 400)
+
+
+@requirement("AAP-HIST-02")
+async def the_history_of_an_unknown_session_is_a_404(exam: AapExamination) -> None:
+    """Whatever history of a session nobody has is asked for, it is a 404."""
     for kind in HISTORY_TYPES:
         path = f"/sessions/{exam.stranger()}/history"
         expect.status(await exam.http.ask("GET", path, query={"type": kind}), 404)
@@ -44,7 +54,7 @@ async def a_history_must_be_asked_for_rightly(exam: AapExamination) -> None:
 @requirement("AAP-HIST-02")
 async def an_undeclared_history_is_a_404(exam: AapExamination) -> None:
     """Of every agent, a history type it does not declare is a 404."""
-    for agent in await exam.agents():
+    for agent in await exam.every_agent():
         talk = await exam.open(agent=agent)
         for kind in set(HISTORY_TYPES) - set(agent.history_types):
             expect.status(await exam.http.ask("GET", f"{talk.path}/history", query={"type": kind}), 404)
@@ -52,44 +62,70 @@ async def an_undeclared_history_is_a_404(exam: AapExamination) -> None:
 
 @requirement("AAP-HIST-03")
 async def what_was_said_is_kept_exactly(exam: AapExamination) -> None:
-    """Text in one piece and in blocks is kept to the letter, and so are the replies, thoughts and images given."""
+    """The texts, thoughts and calls of a reply are in the history as at least one mode tells them, and in its order."""
+    modes = (await exam.agent()).modes
+    for place, scene in enumerate(await scenes.told(exam, modes[0])):
+        if all([not scenes.agrees((await scenes.told(exam, mode))[place]) for mode in modes]):
+            told = scene.turn.exchange.renamed().shown
+            expect.equal("the turn in the history", told, of_messages(scene.kept).renamed().shown)
+
+
+@requirement("AAP-HIST-03")
+async def the_users_words_are_kept_exactly(exam: AapExamination) -> None:
+    """Text of a user, in one piece and in blocks, is kept to the letter, and so are images that the agent shows."""
     talk = await exam.open()
-    talk.agent.needs_mode("none")
     contents: list[Any] = [
         f"{exam.profile.prompt('text')}\n\t«ÄÖ 中文 😀 \u2028» \"quoted\" \\ and  spaced ",
         [{"type": "text", "text": "First part. "}, {"type": "text", "text": " Second part."}],
     ]
-    told: list[Any] = []
-    contents += filter(None, (exam.profile.prompts.thinking, exam.profile.prompts.image_reply))
     for content in contents:
-        turn = await talk.say(content, "none")
-        told += [user(content), *(turn.body or {})["messages"]]
-    expect.equal("the full history", exact(told), exact(await talk.history()))
+        await talk.say(content)
+    kept = [plain(item["content"]) for item in await talk.history() if item["role"] == "user"]
+    expect.equal("the messages of the user", [plain(content) for content in contents], kept)
+
+
+@requirement("AAP-HIST-03")
+async def images_shown_are_kept(exam: AapExamination) -> None:
+    """An image that the agent shows is in the history."""
+    if (prompt := exam.profile.prompts.image_reply) is None:
+        raise NotTestable("the profile has no entry `prompts.image_reply`")
+    talk = await exam.open()
+    talk.agent.needs_mode("none")
+    told = [item for item in (await talk.say(prompt, "none")).exchange.said if item[0] == "image"]
+    kept = [item for item in of_messages(await talk.history()).said if item[0] == "image"]
+    expect.equal("the images in the history", told, kept)
 
 
 @requirement("AAP-HIST-03")
 async def calls_and_results_are_kept_exactly(exam: AapExamination) -> None:
-    """Inline calls, client results and granted calls are all kept, in order; no tool_permission is among them."""
-    one, other, spec = exam.profile.server_tool("first_tool"), exam.profile.server_tool("second_tool"), None
-    prompts: list[tuple[str, str]] = [(one.name, one.prompt), (other.name, other.prompt)]
-    if (await exam.agent()).takes_client_tools:
-        spec = exam.profile.client_spec
-        prompts.append((spec["name"], exam.profile.prompt("client_tool")))
-    talk = await exam.open(tools={one.name: True, other.name: False}, client_tools=[spec] if spec else None)
-    talk.agent.needs_mode("none")
-    told: list[Any] = []
-    for name, prompt in prompts:
-        turn = await talk.say(prompt, "none")
-        told += [user(prompt), *(turn.body or {})["messages"]]
-        call = turn.call(name)
-        if turn.stop == "tool_use":
-            answer = permission(call, True) if name == other.name else result(call, "found «it»")
-            turn = await talk.post([answer], "none")
-            told += [answer] if answer["role"] == "tool" else []
-            told += (turn.body or {})["messages"]
-    history = await talk.history()
-    expect.equal("the full history", exact(told), exact(history))
-    expect.that("tool_permission" not in str(history), "no tool_permission in the history", history)
+    """Every call has one result in the history, the one that was told; no tool_permission is among them."""
+    agent = await exam.agent()
+    name = exam.profile.server_tool("second_tool").name
+    for mode in agent.modes:
+        scene = (await scenes.told(exam, mode))[-1]
+        if scene.turn.stop == "end_turn":
+            _expect_known(scene.turn, scene.kept)
+            _expect_results(of_messages(scene.kept), scene.turn.exchange.results, scene.kept)
+        pause = await scenes.decided(exam, mode, granted=True)
+        results = pause.after.exchange.results
+        if pause.calls[name]["toolCallId"] in results:
+            _expect_known(pause.turn, pause.history)
+            _expect_results(of_messages(pause.history), results, pause.history)
+        expect.that("tool_permission" not in str(pause.history), "no tool_permission in the history", pause.history)
+
+
+def _expect_known(turn: Turn, messages: list[Any]) -> None:
+    """Expect the calls to have the same ids in the turn and in the history."""
+    kept = {item[1] for item in of_messages(messages).said if item[0] == "call"}
+    strange = [call["toolCallId"] for call in turn.calls if kept and call["toolCallId"] not in kept]
+    expect.that(not strange, "calls with ids that the history knows", strange, "AAP-SSE-04")
+
+
+def _expect_results(kept: Exchange, told: Mapping[str, Any], messages: list[Any]) -> None:
+    """Expect the history to have every result that was told, once."""
+    ids = [message["toolCallId"] for message in messages if message["role"] == "tool"]
+    expect.equal("calls with several results in the history", [], [name for name in ids if ids.count(name) > 1])
+    expect.equal("the results in the history", dict(told), {name: kept.results.get(name) for name in told})
 
 
 @requirement("AAP-HIST-03")
@@ -98,33 +134,42 @@ async def a_result_of_blocks_is_kept_exactly(exam: AapExamination) -> None:
     spec = exam.profile.client_spec
     content = [{"type": "text", "text": "found «it» "}, {"type": "text", "text": " twice"}]
     talk = await exam.open(client_tools=[spec])
-    call = (await talk.say(exam.profile.prompt("client_tool"))).stopped("tool_use").call(spec["name"])
-    reply = await talk.attempt({"messages": [result(call, content)], "stream": talk.agent.usual_mode})
-    if 400 <= reply.status < 500:
-        raise NotTestable("the server takes no results of blocks")
-    expect.status(reply, 200)
+    turn = (await talk.say(exam.profile.prompt("client_tool"))).stopped("tool_use", owner="AAP-TOOL-01")
+    body = {"messages": [result(turn.call(spec["name"]), content)], "stream": talk.agent.usual_mode}
+    expect_taken(await talk.attempt(body), "AAP-TOOL-06")
     kept = [plain(item["content"]) for item in await talk.history() if item["role"] == "tool"]
+    expect.that(bool(kept), "the result in the history", kept, "AAP-TOOL-01")
     expect.equal("the results in the history", [plain(content)], kept)
 
 
 @requirement("AAP-HIST-03")
+async def images_given_are_kept(exam: AapExamination) -> None:
+    """An image that the user gives, of a kind the agent declares, is in the history."""
+    given = {"http": exam.profile.images.http, "data": exam.profile.images.data}
+    for kind in sorted((await exam.agent()).image_kinds & {name for name in given if given[name]}):
+        talk = await exam.open()
+        content = [{"type": "text", "text": "What is this?"}, {"type": "image", "url": given[kind]}]
+        reply = await talk.attempt({"messages": [user(content)], "stream": talk.agent.usual_mode})
+        expect.that(reply.status == 200, f"an image of the declared kind {kind} to be taken", reply.told, "AAP-TOOL-05")
+        kept = [plain(item["content"]) for item in await talk.history() if item["role"] == "user"]
+        expect.equal("the messages of the user", [plain(content)], kept)
+
+
+@requirement("AAP-HIST-03")
 async def the_clients_words_are_kept_as_they_were_sent(exam: AapExamination) -> None:
-    """Seeds, messages and results of the client have the form they were sent in: a string, or the same blocks."""
+    """Messages and results of the client have the form they were sent in: a string, or the same blocks."""
     spec = exam.profile.client_spec
     contents: list[Any] = ["  one string\n", [{"type": "text", "text": "one block"}], _text("two ", " blocks")]
-    talk = await exam.open(client_tools=[spec], messages=[user(content) for content in contents])
-    told: list[Any] = [("user", content) for content in contents]
+    talk = await exam.open(client_tools=[spec])
+    told: list[Any] = []
     for content in contents:
-        (await talk.say(content)).stopped("end_turn")
+        await talk.say(content)
         told.append(("user", content))
-    for content in ("  found\n", _text("found ", " twice")):
-        call = (await talk.say(exam.profile.prompt("client_tool"))).stopped("tool_use").call(spec["name"])
-        reply = await talk.attempt({"messages": [result(call, content)], "stream": talk.agent.usual_mode})
-        if 400 <= reply.status < 500 and not isinstance(content, str):
-            raise NotTestable("the server takes no results of blocks")
-        expect.status(reply, 200)
-        told += [("user", exam.profile.prompt("client_tool")), ("tool", content)]
+    turn = (await talk.say(exam.profile.prompt("client_tool"))).stopped("tool_use", owner="AAP-TOOL-01")
+    await talk.post([result(turn.call(spec["name"]), "  found\n")])
+    told += [("user", exam.profile.prompt("client_tool")), ("tool", "  found\n")]
     kept = [(item["role"], _bare(item["content"])) for item in await talk.history() if item["role"] in ("user", "tool")]
+    expect.that(any(role == "tool" for role, _ in kept), "the client's result in the history", kept, "AAP-TOOL-01")
     expect.equal("the messages of the client in the history", told, kept)
 
 
@@ -141,19 +186,14 @@ def _bare(content: Any) -> Any:
 
 @requirement("AAP-HIST-03")
 async def a_history_only_grows(exam: AapExamination) -> None:
-    """Whenever no turn runs, the full history begins with what it was before, also between two answers."""
-    one, other = exam.profile.server_tool("first_tool"), exam.profile.server_tool("second_tool")
-    spec = exam.profile.client_spec
-    talk = await exam.open(tools={one.name: True, other.name: False}, client_tools=[spec], messages=[user("Seed.")])
+    """Whenever no turn runs, the full history begins with what it was before."""
+    one, spec = exam.profile.server_tool("first_tool"), exam.profile.client_spec
+    talk = await exam.open(tools={one.name: True}, client_tools=[spec], messages=[user("Seed.")])
     before = await _grown(talk, [])
-    for prompt in (exam.profile.prompt("text"), one.prompt, exam.profile.prompt("parallel")):
+    for prompt in (exam.profile.prompt("text"), one.prompt, exam.profile.prompt("client_tool")):
         turn = await talk.say(prompt)
         before = await _grown(talk, before)
-    turn.stopped("tool_use")
-    answers = [permission(turn.call(other.name), False, "no"), result(turn.call(spec["name"]), "mine")]
-    reply = await talk.attempt({"messages": answers[:1], "stream": talk.agent.usual_mode})
-    before = await _grown(talk, before)
-    await talk.post(answers if 400 <= reply.status < 500 else answers[1:])
+    await talk.post([result(turn.call(spec["name"]), "mine")])
     before = await _grown(talk, before)
     await talk.say(exam.profile.prompt("text"))
     await _grown(talk, before)
@@ -171,9 +211,11 @@ async def inputs_come_back_as_they_came(exam: AapExamination) -> None:
     """Whatever JSON the input of a call holds is in the history as it was sent; numbers too large may be refused."""
     agent = await exam.agent()
     talk = await exam.open(messages=_called(CARRIED))
-    came_back("the calls in the history", [CARRIED], await _inputs(talk))
+    kept = await _inputs(talk)
+    expect.that(bool(kept), "the calls of the seed in the history", kept, "AAP-SESS-05")
+    came_back("the calls in the history", [CARRIED], kept)
     reply = await exam.create(..., body=written({"agent": {"name": agent.name}, "messages": _called(HUGE)}))
-    if reply.status == 201:
+    if reply.status < 300:
         came_back("the calls in the history", [HUGE], await _inputs(exam.conversation(agent, reply)))
     else:
         expect.refused(reply, "its numbers are too large")
@@ -196,43 +238,41 @@ async def a_client_can_resume_from_the_history(exam: AapExamination) -> None:
     """After a tool_use stop the history ends with the open call; a client that knows only the history answers it."""
     spec = exam.profile.client_spec
     talk = await exam.open(client_tools=[spec])
-    (await talk.say(exam.profile.prompt("client_tool"))).stopped("tool_use")
-    history = await talk.history()
-    last = history[-1]
-    expect.equal("the role of the last message", "assistant", last["role"])
-    calls = [dict(block) for block in blocks(last["content"]) if block["type"] == "tool_use"]
-    answered = {message.get("toolCallId") for message in history if message["role"] == "tool"}
-    waiting = [call for call in calls if call["toolCallId"] not in answered]
-    expect.that(bool(waiting), f"the last message to hold the open call of {spec['name']}", last)
-    (await talk.post([result(call, "from the history alone") for call in waiting])).stopped("end_turn").spoke()
+    turn = (await talk.say(exam.profile.prompt("client_tool"))).stopped("tool_use", owner="AAP-TOOL-01")
+    waiting = _waiting(await talk.history())
+    expect.subset("the open calls in the history", [call["toolCallId"] for call in turn.calls], waiting)
+    (await talk.post([result(call, "from the history alone") for call in waiting.values()])).spoke()
+
+
+def _waiting(history: list[Any]) -> dict[str, dict[str, Any]]:
+    """The calls that the last assistant message leaves open, by their ids."""
+    last = [message for message in history if message["role"] == "assistant"][-1:]
+    calls = [dict(block) for item in last for block in blocks(item["content"]) if block["type"] == "tool_use"]
+    answered = {message["toolCallId"] for message in history if message["role"] == "tool"}
+    return {call["toolCallId"]: call for call in calls if call["toolCallId"] not in answered}
 
 
 @requirement("AAP-HIST-04")
 async def a_permission_can_be_given_from_the_history(exam: AapExamination) -> None:
-    """A call that waits for permission is in the history with its id, name and input, and can be granted from there."""
+    """A call that waits for permission is in the history with its name and input, and can be granted from there."""
     tool = exam.profile.server_tool("second_tool")
     talk = await exam.open(tools={tool.name: False})
-    told = (await talk.say(tool.prompt)).stopped("tool_use").call(tool.name)
-    kept = [block for block in blocks((await talk.history())[-1]["content"]) if block["type"] == "tool_use"]
-    found = [{name: block[name] for name in told} for block in kept]
-    expect.equal("the open calls in the last message", [told], found)
-    (await talk.post([permission(found[0], True)])).stopped("end_turn").spoke()
+    turn = (await talk.say(tool.prompt)).stopped("tool_use", owner="AAP-TOOL-02")
+    told = turn.call(tool.name)
+    found = [{name: call[name] for name in told} for call in _waiting(await talk.history()).values()]
+    expect.equal("the open calls in the history", [told], found)
+    (await talk.post([permission(found[0], True)])).spoke()
 
 
-@requirement("AAP-HIST-04")
+@requirement("AAP-HIST-06", formerly="AAP-HIST-04")
 async def a_new_session_resumes_from_the_history(exam: AapExamination) -> None:
     """A session that is seeded with a history that ends in an open call takes the answer, and the agent goes on."""
     spec = exam.profile.client_spec
-    talk = await exam.open(client_tools=[spec])
-    (await talk.say(exam.profile.prompt("client_tool"))).stopped("tool_use")
-    seed = await talk.history()
-    other = await exam.admit(client_tools=[spec], messages=seed)
-    kept = await other.history()
-    expect.equal("the history of the new session", exact(seed), exact(kept))
-    calls = [dict(block) for block in blocks(kept[-1]["content"]) if block["type"] == "tool_use"]
-    answers = [result(call, "from the history alone") for call in calls]
-    (await other.post(answers)).stopped("end_turn").spoke()
-    now = await other.history()
-    expect.equal("the history up to the answer", exact([*seed, *answers]), exact(now[: len(seed) + len(answers)]))
-    again = await other.attempt({"messages": answers, "stream": other.agent.usual_mode})
-    expect.refused(again, "the call was answered before")
+    call = {"type": "tool_use", "toolCallId": "call-of-old", "name": spec["name"], "input": {"word": "dragoman"}}
+    seed = [user(exam.profile.prompt("client_tool")), {"role": "assistant", "content": [call]}]
+    talk = await exam.open(client_tools=[spec], messages=seed)
+    kept = await talk.history()
+    owner = {0: "AAP-SESS-05", 1: "AAP-HIST-04"}.get(len(kept), "AAP-SESS-01")
+    expect.that(len(kept) == len(seed), "the seed, and nothing else, in the history", kept, owner)
+    answers = {"messages": [result(call, "from the history alone")], "stream": talk.agent.usual_mode}
+    expect.status(await talk.attempt(answers), 200)

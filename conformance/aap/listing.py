@@ -15,9 +15,10 @@ AT_FIRST = 6
 async def page(exam: AapExamination, after: str | None = None) -> dict[str, Any]:
     """One page of the list."""
     query = {} if after is None else {"after": after}
-    reply = expect.status(await exam.http.ask("GET", "/sessions", query=query), 200)
-    body: dict[str, Any] = reply.json()
-    exam.schemas.fit("sessions", body, f"the answer to {reply.asked}")
+    with expect.owned("AAP-SESS-09"):
+        reply = expect.status(await exam.http.ask("GET", "/sessions", query=query), 200)
+        body: dict[str, Any] = reply.json()
+        exam.schemas.fit("sessions", body, f"the answer to {reply.asked}")
     return body
 
 
@@ -29,7 +30,7 @@ async def following(exam: AapExamination, first: dict[str, Any]) -> list[Any]:
         if "next" not in current:
             return found
         cursor = current["next"]
-        expect.that(cursor not in seen, "every page to have a `next` of its own", cursor)
+        expect.that(cursor not in seen, "every page to have a `next` of its own", cursor, "AAP-SESS-09")
         seen.add(cursor)
         current = await page(exam, cursor)
         found += current["sessions"]
@@ -54,14 +55,24 @@ async def pages_hold_while_sessions_come_and_go(exam: AapExamination) -> None:
     """Sessions created, and a listed one deleted, between two pages make no other appear twice or not at all."""
     mine, first = await _until_there_are_pages(exam)
     _expect_once(mine, [*first["sessions"], *await following(exam, first)])
-    first = await page(exam)
+    before, current = await _page_with(exam, mine)
     newcomers = [(await exam.open()).session for _ in range(3)]
-    leaving = [session["sessionId"] for session in first["sessions"] if session["sessionId"] in mine][-1:]
+    leaving = [session["sessionId"] for session in current["sessions"] if session["sessionId"] in mine][-1:]
     for name in leaving:
         await exam.http.ask("DELETE", f"/sessions/{name}")
-    _expect_once(mine, [*first["sessions"], *await following(exam, first)])
+    _expect_once(mine, [*before, *current["sessions"], *await following(exam, current)])
     later = {session["sessionId"] for session in await all_sessions(exam)}
     expect.subset("the list, read again,", newcomers, later)
+
+
+async def _page_with(exam: AapExamination, mine: list[str]) -> tuple[list[Any], dict[str, Any]]:
+    """The first page that has a session of mine on it and another page after it, and the sessions of those before."""
+    before: list[Any] = []
+    current = await page(exam)
+    while "next" in current and not any(session["sessionId"] in mine for session in current["sessions"]):
+        before += current["sessions"]
+        current = await page(exam, current["next"])
+    return before, current
 
 
 async def _until_there_are_pages(exam: AapExamination) -> tuple[list[str], dict[str, Any]]:

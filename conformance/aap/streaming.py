@@ -1,10 +1,9 @@
-"""Section streaming: the events of a turn, their order, and that every mode tells the same story."""
+"""Section streaming: the events of a turn, their order, and what they say of it."""
 
-
-from conformance.aap.conversation import Conversation, permission, result
+from conformance.aap import scenes
 from conformance.aap.examination import AapExamination
 from conformance.aap.exchange import blocks, of_messages
-from conformance.aap.turn import VOCABULARY, Turn, opened, streamed_turn
+from conformance.aap.turn import VOCABULARY, Turn
 from conformance.kit import expect
 from conformance.kit.case import requirement
 
@@ -12,24 +11,20 @@ from conformance.kit.case import requirement
 @requirement("AAP-SSE-01")
 async def a_stream_opens_and_closes_once(exam: AapExamination) -> None:
     """In every streaming mode the first event is turn_start, the last turn_stop, and neither comes again."""
-    tool = exam.profile.server_tool("first_tool")
-    talk = await exam.open(tools={tool.name: True})
-    for mode in talk.agent.streamed_modes:
-        for prompt in (exam.profile.prompt("text"), tool.prompt, *filter(None, [exam.profile.prompts.thinking])):
-            expect_ends(await talk.say(prompt, mode))
+    for mode in (await exam.agent()).streamed_modes:
+        for scene in await scenes.told(exam, mode):
+            expect_ends(scene.turn)
 
 
 @requirement("AAP-SSE-01")
 async def a_turn_that_waits_and_goes_on_is_two_streams(exam: AapExamination) -> None:
     """A turn that stops for the client, and the one that goes on from the answer, both open and close once."""
-    tool, spec = exam.profile.server_tool("second_tool"), exam.profile.client_spec
     for mode in (await exam.agent()).streamed_modes:
-        talk = await exam.open(tools={tool.name: False}, client_tools=[spec])
         for granted in (False, True):
-            call = expect_ends(await talk.say(tool.prompt, mode)).call(tool.name)
-            expect_ends(await talk.post([permission(call, granted)], mode))
-        call = expect_ends(await talk.say(exam.profile.prompt("client_tool"), mode)).call(spec["name"])
-        expect_ends(await talk.post([result(call, "found")], mode))
+            pause = await scenes.decided(exam, mode, granted)
+            expect_ends(expect_ends(pause.turn) and pause.after)
+        pause = await scenes.returned(exam, mode)
+        expect_ends(expect_ends(pause.turn) and pause.after)
 
 
 def expect_ends(turn: Turn) -> Turn:
@@ -45,17 +40,15 @@ def expect_ends(turn: Turn) -> Turn:
 @requirement("AAP-SSE-02")
 async def delta_mode_speaks_in_deltas(exam: AapExamination) -> None:
     """Text and thinking come as deltas and as nothing else."""
-    talk = await exam.open()
-    talk.agent.needs_mode("delta")
-    await _expect_parts(exam, talk, "delta", "text_delta", "thinking_delta")
+    (await exam.agent()).needs_mode("delta")
+    await _expect_parts(exam, "delta", "text_delta", "thinking_delta")
 
 
 @requirement("AAP-SSE-03")
 async def message_mode_speaks_in_wholes(exam: AapExamination) -> None:
     """Text and thinking come whole and as nothing else."""
-    talk = await exam.open()
-    talk.agent.needs_mode("message")
-    await _expect_parts(exam, talk, "message", "text", "thinking")
+    (await exam.agent()).needs_mode("message")
+    await _expect_parts(exam, "message", "text", "thinking")
 
 
 def expect_vocabulary(turn: Turn) -> None:
@@ -64,46 +57,41 @@ def expect_vocabulary(turn: Turn) -> None:
     expect.equal(f"events that do not belong to the mode {turn.mode}", [], strangers)
 
 
-async def _expect_parts(exam: AapExamination, talk: Conversation, mode: str, text: str, thinking: str) -> None:
-    for situation, name in (("text", text), ("thinking", thinking)):
-        turn = await talk.say(exam.profile.prompt(situation), mode)
-        expect_vocabulary(turn)
-        expect.that(bool(turn.named(name)), f"at least one {name} in a reply with {situation}", turn.names)
+async def _expect_parts(exam: AapExamination, mode: str, text: str, thinking: str) -> None:
+    for scene in await scenes.told(exam, mode):
+        expect_vocabulary(scene.turn)
+        name = thinking if scene.prompt == exam.profile.prompts.thinking else text
+        if scene.turn.named("tool_call"):
+            continue
+        expect.that(bool(scene.turn.named(name)), f"at least one {name} in the reply", scene.turn.names)
 
 
 @requirement("AAP-SSE-03")
 async def every_part_is_one_event(exam: AapExamination) -> None:
     """The text and thinking events are, one for one, the parts of the assistant messages in the history."""
-    tool = exam.profile.server_tool("first_tool")
-    talk = await exam.open(tools={tool.name: True})
-    talk.agent.needs_mode("message")
-    for prompt in (exam.profile.prompt("text"), exam.profile.prompt("thinking"), tool.prompt):
-        before = len(await talk.history())
-        turn = await talk.say(prompt, "message")
-        told = [(name, body[name]) for name, body in turn.events if name in ("text", "thinking")]
-        kept = [
-            (block["type"], block[block["type"]])
-            for message in (await talk.history())[before:]
-            if message["role"] == "assistant"
-            for block in blocks(message["content"])
-            if block["type"] in ("text", "thinking")
-        ]
+    (await exam.agent()).needs_mode("message")
+    for place, scene in enumerate(await scenes.told(exam, "message")):
+        assert scene.turn.exchange
+        told = [(name, body[name]) for name, body in scene.turn.told if name in ("text", "thinking")]
+        said = [block for item in scene.kept if item["role"] == "assistant" for block in blocks(item["content"])]
+        kept = [(block["type"], block[block["type"]]) for block in said if block["type"] in ("text", "thinking")]
+        if not scenes.agrees(scene):
+            expect.fail("the words that the history has", told, await scenes.culprit(exam, place, "message"))
         expect.equal("the parts told in message mode, as the history has them", kept, told)
 
 
 @requirement("AAP-SSE-04")
 async def calls_are_announced(exam: AapExamination) -> None:
     """A tool_call carries an id of its own, the tool's name and an object, the same that the history keeps."""
-    tool = exam.profile.server_tool("second_tool")
-    talk = await exam.open(tools={tool.name: True})
     ids: list[str] = []
-    for mode in talk.agent.streamed_modes:
-        turn = await talk.say(tool.prompt, mode)
-        turn.call(tool.name)
-        ids += [call["toolCallId"] for call in turn.calls]
-        kept = [item for item in of_messages(await talk.history()).said if item[0] == "call"]
-        told = [item for item in turn.exchange.said if item[0] == "call"]
-        expect.equal("the calls, as the history has them", kept[-len(told) :], told)
+    for mode in (await exam.agent()).streamed_modes:
+        scene = (await scenes.told(exam, mode))[-1]
+        ids += [call["toolCallId"] for call in scene.turn.calls]
+        kept = [item for item in of_messages(scene.kept).said if item[0] == "call"]
+        told = [item for item in scene.turn.exchange.said if item[0] == "call"]
+        if not kept and await scenes.culprit(exam, -1, mode) == "AAP-HIST-03":
+            expect.fail("the history to keep the calls that were told", told, "AAP-HIST-03")
+        expect.equal("the calls, as the history has them", kept, told)
     expect.equal("ids that more than one call has", [], [name for name in ids if ids.count(name) > 1])
 
 
@@ -113,96 +101,92 @@ async def several_calls_come_before_the_stop(exam: AapExamination) -> None:
     for mode in (await exam.agent()).streamed_modes:
         talk = await exam.open_for_all_kinds()
         turn = await talk.say(exam.profile.prompt("parallel"), mode)
-        expect.equal("the last event", "turn_stop", turn.events[-1][0])
-        ids = {body["toolCallId"] for body in turn.named("tool_call")}
-        expect.that(len(ids) >= 3, "at least three tool_call events with different ids", turn.shown)
+        ids = {call["toolCallId"] for call in turn.calls}
+        kept = {item[1] for item in of_messages(await talk.history()).said if item[0] == "call"}
+        expect.that(len(ids) >= min(3, len(kept)), "a tool_call event for every call of the turn", turn.shown)
 
 
 @requirement("AAP-SSE-05")
 async def results_follow_their_calls(exam: AapExamination) -> None:
     """An inline tool_result comes after its tool_call; one that needed permission comes in the turn that granted it."""
-    tool = exam.profile.server_tool("first_tool")
+    tool = exam.profile.server_tool("second_tool")
     for mode in (await exam.agent()).streamed_modes:
-        turn = await (await exam.open(tools={tool.name: True})).say(tool.prompt, mode)
-        order = [(name, body["toolCallId"]) for name, body in turn.events if name in ("tool_call", "tool_result")]
-        call = turn.call(tool.name)["toolCallId"]
-        expect.equal("call and result in order", [("tool_call", call), ("tool_result", call)], order)
-        talk = await exam.open(tools={tool.name: False})
-        asked = (await talk.say(tool.prompt, mode)).stopped("tool_use")
-        expect.equal("results before permission was given", [], asked.named("tool_result"))
-        granted = await talk.post([permission(asked.call(tool.name), True)], mode)
-        told = [body["toolCallId"] for body in granted.named("tool_result")]
-        expect.equal("results after permission was given", [asked.call(tool.name)["toolCallId"]], told)
+        scene = (await scenes.told(exam, mode))[-1]
+        scene.turn.stopped("end_turn").expect_readable()
+        found = [(name, body["toolCallId"]) for name, body in scene.turn.told if "toolCallId" in body]
+        call = scene.turn.call(tool.name)["toolCallId"]
+        expect.equal("call and result in order", [("tool_call", call), ("tool_result", call)], found)
+        pause = await scenes.decided(exam, mode, granted=True)
+        expect.equal("results before permission was given", [], pause.turn.named("tool_result"))
+        told = [body["toolCallId"] for body in pause.after.named("tool_result")]
+        if not told and not pause.has_run(tool.name, await scenes.real_result(exam)):
+            expect.fail("a granted tool to be run", pause.after.shown, "AAP-TOOL-02")
+        expect.equal("results after permission was given", [pause.calls[tool.name]["toolCallId"]], told)
 
 
 @requirement("AAP-SSE-05")
 async def client_tools_have_no_result_event(exam: AapExamination) -> None:
     """For a client tool no tool_result is sent, neither with the call nor after the client has answered."""
-    spec = exam.profile.client_spec
     for mode in (await exam.agent()).streamed_modes:
-        talk = await exam.open(client_tools=[spec])
-        turn = await talk.say(exam.profile.prompt("client_tool"), mode)
-        answered = await talk.post([result(turn.call(spec["name"]), "found")], mode)
-        told = [*turn.named("tool_result"), *answered.named("tool_result")]
+        pause = await scenes.returned(exam, mode)
+        told = [*pause.turn.named("tool_result"), *pause.after.named("tool_result")]
         expect.equal("tool_result events for a client tool", [], told)
 
 
 @requirement("AAP-SSE-06")
 async def a_plain_reply_stops_with_end_turn(exam: AapExamination) -> None:
     """In every mode the stop reason of a plain reply is end_turn."""
-    talk = await exam.open()
-    for mode in talk.agent.modes:
-        (await talk.say(exam.profile.prompt("text"), mode)).stopped("end_turn")
+    for mode in (await exam.agent()).modes:
+        turn = (await scenes.told(exam, mode))[0].turn
+        turn.stopped("end_turn", owner="AAP-SSE-07" if turn.stop == "tool_use" else "AAP-SSE-06")
 
 
 @requirement("AAP-SSE-06")
 async def a_cut_reply_stops_with_max_tokens(exam: AapExamination) -> None:
     """In every mode the stop reason of a reply cut by its limit is max_tokens."""
-    talk = await exam.open()
-    for mode in talk.agent.modes:
-        (await talk.say(exam.profile.prompt("max_tokens"), mode)).stopped("max_tokens")
+    prompt = exam.profile.prompt("max_tokens")
+    for mode in (await exam.agent()).modes:
+        (await (await exam.open()).say(prompt, mode)).stopped("max_tokens", owner="AAP-SSE-06")
 
 
 @requirement("AAP-SSE-06")
 async def a_refusal_stops_with_refusal(exam: AapExamination) -> None:
     """In every mode the stop reason of a refusal by the model is refusal."""
-    talk = await exam.open()
-    for mode in talk.agent.modes:
-        (await talk.say(exam.profile.prompt("refuse"), mode)).stopped("refusal")
+    prompt = exam.profile.prompt("refuse")
+    for mode in (await exam.agent()).modes:
+        (await (await exam.open()).say(prompt, mode)).stopped("refusal", owner="AAP-SSE-06")
 
 
 @requirement("AAP-SSE-07")
 async def a_tool_use_stop_waits_for_the_client(exam: AapExamination) -> None:
-    """A client tool and an untrusted server tool stop the turn, their call open; trusted ones and text do not."""
-    tool, spec = exam.profile.server_tool("first_tool"), exam.profile.client_spec
+    """A reply, and a call of a trusted tool, do not stop with tool_use; where a turn does, a call is left open."""
+    takes_tools = (await exam.agent()).takes_client_tools
     for mode in (await exam.agent()).modes:
-        for prompt in (exam.profile.prompt("text"), tool.prompt):
-            talk = await exam.open(tools={tool.name: True})
-            turn = await talk.say(prompt, mode)
-            expect.that(turn.stop != "tool_use", "no tool_use stop: nothing awaits the client", turn.shown)
-        waits = [(tool.name, tool.prompt), (spec["name"], exam.profile.prompt("client_tool"))]
-        for name, prompt in waits:
-            talk = await exam.open(tools={tool.name: False}, client_tools=[spec])
-            turn = (await talk.say(prompt, mode)).stopped("tool_use")
-            expect.equal("the calls left open", [name], [call["name"] for call in turn.open_calls])
+        for scene in await scenes.told(exam, mode):
+            expect.that(scene.turn.stop != "tool_use", "no tool_use stop: nothing awaits the client", scene.turn.shown)
+        pauses = [await scenes.decided(exam, mode, granted=True)]
+        pauses += [await scenes.returned(exam, mode)] if takes_tools else []
+        for pause in pauses:
+            waiting = [call["name"] for call in pause.turn.open_calls]
+            expect.equal("the calls left open", list(pause.calls), waiting)
 
 
 @requirement("AAP-SSE-09")
 async def a_failure_ends_the_stream_in_good_order(exam: AapExamination) -> None:
     """A turn that breaks in the middle ends with turn_stop and the reason error, in every streaming mode."""
+    prompt = exam.profile.prompt("fail")
     for mode in (await exam.agent()).streamed_modes:
-        talk = await exam.open()
-        turn = await talk.say(exam.profile.prompt("fail"), mode)
-        expect.equal("the last event of a failed turn", "turn_stop", turn.names[-1] if turn.names else None)
+        turn = await (await exam.open()).say(prompt, mode, ends=await scenes.ends(exam, mode))
         turn.stopped("error")
 
 
 @requirement("AAP-SSE-09")
 async def a_failure_at_the_start_is_told_too(exam: AapExamination) -> None:
     """A turn that breaks before it says anything is either a 5xx or a stream that ends with the reason error."""
+    message = {"role": "user", "content": exam.profile.prompt("fail_start")}
     for mode in (await exam.agent()).streamed_modes:
         talk = await exam.open()
-        async with talk.stream([{"role": "user", "content": exam.profile.prompt("fail_start")}], mode) as stream:
+        async with talk.stream([message], mode) as stream:
             if stream.status < 500:
-                turn: Turn = await streamed_turn(await opened(stream), mode, exam.schemas)
+                turn = await exam.reader.streamed(stream, mode, ends=await scenes.ends(exam, mode))
                 turn.stopped("error")

@@ -1,12 +1,18 @@
-"""Turns as the examiners see them: one answer, streamed or whole, and what can be asked of it."""
+"""Turns as the examiners see them: one answer, streamed or whole, and what can be asked of it.
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+Turns are read with tolerance: what departs from a shape or from the order is noted under the requirement that it
+breaks, and the reading goes on. Who then asks for what cannot be read is told which requirement is to blame.
+"""
+
+import re
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from conformance.aap.exchange import Exchange, of_events, of_messages
 from conformance.kit import expect
-from conformance.kit.expect import Failed
+from conformance.kit.departures import Departure, Departures
+from conformance.kit.expect import Failed, NotTestable
 from conformance.kit.http import Reply, Stream
 from conformance.kit.schemas import Schemas
 from conformance.kit.sse import ServerEvent
@@ -18,8 +24,25 @@ VOCABULARY = {
     "delta": OF_BOTH | {"text_delta", "thinking_delta"},
     "message": OF_BOTH | {"text", "thinking"},
 }
+OF_ONE_MODE = frozenset({"text_delta", "thinking_delta", "text", "thinking"})
+REASONS = ("end_turn", "tool_use", "max_tokens", "refusal", "error")
+DECIDED_BY = {
+    "turn_start": "AAP-SSE-01",
+    "text_delta": "AAP-SSE-02",
+    "thinking_delta": "AAP-SSE-02",
+    "text": "AAP-SSE-03",
+    "thinking": "AAP-SSE-03",
+    "tool_call": "AAP-SSE-04",
+    "tool_result": "AAP-SSE-05",
+    "turn_stop": "AAP-SSE-06",
+}
+"""The requirement that the data of an event are held to."""
+RUNS, ENDS, REASON, WHOLE = "AAP-TURN-01", "AAP-SSE-01", "AAP-SSE-06", "AAP-NONE-01"
+BLOCKS = (re.compile(r"/content/\d+"), "AAP-TOOL-05")
+PARTS_OF_BODY = ((re.compile("/stopReason"), REASON), (re.compile(r"/messages/\d+/content/\d+"), BLOCKS[1]))
 
 Event = tuple[str, Mapping[str, Any]]
+Parts = Iterable[tuple[re.Pattern[str], str]]
 
 
 @dataclass(frozen=True)
@@ -30,15 +53,21 @@ class Turn:
     asked: str
     events: tuple[Event, ...] = ()
     body: Mapping[str, Any] | None = None
+    due: str = RUNS
+    """The requirement by which the agent has to go on."""
+    ends: str = ENDS
+    """The requirement by which its stream ends in good order."""
+    damage: Departure | None = None
+    """What keeps what was said in it from being read."""
 
     @property
     def stop(self) -> str:
         """The stop reason."""
-        if self.body is not None:
-            return str(self.body["stopReason"])
-        stops = self.named("turn_stop")
-        expect.that(bool(stops), f"the stream of {self.asked} to end with turn_stop", self.names)
-        return str(stops[-1]["stopReason"])
+        told = [self.body] if self.body is not None else self.named("turn_stop")
+        expect.that(bool(told), f"the stream of {self.asked} to end with turn_stop", self.names, self.ends)
+        with expect.owned(REASON):
+            expect.member(f"the stop reason of {self.asked}", REASONS, told[-1].get("stopReason"))
+        return str(told[-1]["stopReason"])
 
     @property
     def names(self) -> list[str]:
@@ -47,8 +76,25 @@ class Turn:
         return [name for place, name in enumerate(found) if place == 0 or name != found[place - 1]]
 
     @property
+    def messages(self) -> list[Any]:
+        """The messages of a turn in the mode none."""
+        self.expect_readable()
+        return list((self.body or {})["messages"])
+
+    @property
     def exchange(self) -> Exchange:
-        return of_messages(self.body["messages"]) if self.body is not None else of_events(self.events)
+        self.expect_readable()
+        if self.body is not None:
+            return of_messages(self.body["messages"])
+        strange = sorted(set(self.names).intersection(OF_ONE_MODE) - VOCABULARY[self.mode])
+        spoken_in = DECIDED_BY["text_delta" if self.mode == "delta" else "text"]
+        expect.that(not strange, f"no events of another mode in the mode {self.mode}", strange, spoken_in)
+        return of_events(self.told)
+
+    def expect_readable(self) -> None:
+        """Fail for who is to blame unless all that was said can be read."""
+        if self.damage is not None:
+            raise Failed(self.damage.expected, self.damage.seen, self.damage.owner)
 
     @property
     def calls(self) -> list[dict[str, Any]]:
@@ -62,23 +108,37 @@ class Turn:
         results = self.exchange.results
         return [call for call in self.calls if call["toolCallId"] not in results]
 
+    @property
+    def told(self) -> tuple[Event, ...]:
+        """The events up to the first turn_stop; what follows it is no part of the turn."""
+        names = [name for name, _ in self.events]
+        return self.events[: names.index("turn_stop") + 1] if "turn_stop" in names else self.events
+
     def named(self, name: str) -> list[Mapping[str, Any]]:
-        return [body for found, body in self.events if found == name]
+        return [body for found, body in self.told if found == name]
 
-    def call(self, tool: str) -> dict[str, Any]:
-        """The call of this tool; the profile promises there is one."""
-        found = [call for call in self.calls if call["name"] == tool]
-        expect.that(bool(found), f"{self.asked} to call the tool `{tool}`, as the profile promises", self.shown)
-        return found[0]
+    def call(self, tool: str, owner: str | None = None) -> dict[str, Any]:
+        """The call of this tool; the profile promises there is one, and an owner must tell it."""
+        for call in self.calls:
+            if call["name"] == tool:
+                return call
+        promised = f"{self.asked} to call the tool `{tool}`, as the profile promises"
+        if owner is not None:
+            raise Failed(promised, expect.show(self.shown), owner)
+        raise NotTestable(f"expected {promised}; seen: {expect.show(self.shown)}")
 
-    def stopped(self, *reasons: str) -> "Turn":
-        """Expect one of these stop reasons."""
-        expect.that(self.stop in reasons, f"{self.asked} to stop with {' or '.join(reasons)}", self.shown)
+    def stopped(self, *reasons: str, owner: str | None = None) -> "Turn":
+        """Expect one of these stop reasons; another one is the owner's failure, or that of who names reasons."""
+        seen = self.stop
+        if seen == "error" and owner is None and "error" not in reasons:
+            raise NotTestable(f"{self.asked} failed, though the profile promises that it stops with {reasons[0]}")
+        expected = f"{self.asked} to stop with {' or '.join(reasons)}"
+        expect.that(seen in reasons, expected, self.shown, owner or _who_names(reasons, seen))
         return self
 
     def spoke(self) -> "Turn":
         """Expect that the agent said something."""
-        expect.that(bool(self.exchange.said), f"{self.asked} to let the agent say something", self.shown)
+        expect.that(bool(self.exchange.said), f"{self.asked} to let the agent say something", self.shown, self.due)
         return self
 
     @property
@@ -88,64 +148,127 @@ class Turn:
         return {"events": self.names, "stopReason": [body.get("stopReason") for body in self.named("turn_stop")]}
 
 
-def whole_turn(reply: Reply, schemas: Schemas) -> Turn:
-    """The turn in a JSON answer."""
-    body = expect.status(reply, 200).json()
-    schemas.fit("turn", body, f"the answer to {reply.asked}")
-    return Turn("none", reply.asked, body=body)
+def _who_names(wanted: Collection[str], seen: str) -> str:
+    """The requirement that tells these stop reasons apart."""
+    if "error" in wanted:
+        return "AAP-SSE-09"
+    return "AAP-SSE-07" if "tool_use" in (*wanted, seen) else REASON
 
 
-async def streamed_turn(stream: Stream, mode: str, schemas: Schemas) -> Turn:
-    """The turn in an event stream, read to its end."""
-    await opened(stream)
-    events: list[Event] = []
-    with stream.waits.goal("turn_stop"):
-        while not (events and events[-1][0] == "turn_stop"):
-            event = await next_event(stream, schemas)
-            if event is None:
-                break
+class TurnReader:
+    """Reads turns, notes what departs from their shapes and their order, and goes on."""
+
+    def __init__(self, schemas: Schemas, departures: Departures) -> None:
+        self._schemas = schemas
+        self._departures = departures
+
+    def whole(self, reply: Reply, due: str = RUNS) -> Turn:
+        """The turn in a JSON answer."""
+        expect_taken(reply, due)
+        if reply.content_type != "application/json":
+            self._departures.note(WHOLE, f"{reply.asked} to be answered with application/json", reply.content_type)
+        with expect.owned(WHOLE):
+            body = expect.keyed(f"the answer to {reply.asked}", reply.json())
+        found = misfits(self._schemas, "turn", body, f"the answer to {reply.asked}", WHOLE, PARTS_OF_BODY)
+        self._departures.adopt(found)
+        damage = next((item for item in found if item.owner != REASON), None)
+        return Turn("none", reply.asked, body=body, due=due, damage=damage)
+
+    async def streamed(self, stream: Stream, mode: str, due: str = RUNS, ends: str = ENDS) -> Turn:
+        """The turn in an event stream, read to its end; `ends` is the requirement that it ends in good order."""
+        await self.opened(stream, due)
+        events: list[Event] = []
+        turn = Turn(mode, f"{stream.asked} ({mode})", due=due, ends=ends)
+        with self._departures.noting(ends):
+            with stream.waits.goal("turn_stop"):
+                while not (events and events[-1][0] == "turn_stop"):
+                    event, turn = self._read(await stream.next(), turn)
+                    expect.that(event is not None, f"the stream of {turn.asked} to end with turn_stop", _last(events))
+                    events += [event] if event is not None else []
+            late = await self._afterwards(stream)
+            if late:
+                self._departures.note(ENDS, f"turn_stop to be the last event of {turn.asked}", _last(late))
+            events += late
+        return replace(turn, events=tuple(events))
+
+    async def opened(self, stream: Stream, due: str = RUNS) -> Stream:
+        """Expect an answer that can be read as an event stream."""
+        if stream.status != 200:
+            expect_taken(await stream.whole(), due)
+        if not stream.is_event_stream:
+            kind = stream.headers.get("Content-Type", "")
+            self._departures.note(ENDS, f"{stream.asked} to be answered with 200 text/event-stream", kind)
+        return stream
+
+    async def next(self, stream: Stream) -> Event | None:
+        """The next event; None at the end."""
+        with expect.owned(ENDS):
+            return self._read(await stream.next(), Turn("", ""))[0]
+
+    def recorded(self, told: Iterable[ServerEvent], mode: str, asked: str) -> Turn:
+        """The turn in the events of a finished stream."""
+        turn, events = Turn(mode, asked), []
+        for item in told:
+            event, turn = self._read(item, turn)
             events.append(event)
-    if events and events[-1][0] == "turn_stop":
-        events += await _afterwards(stream, schemas)
-    return Turn(mode, f"{stream.asked} ({mode})", tuple(events))
+        return replace(turn, events=tuple(event for event in events if event is not None))
+
+    async def _afterwards(self, stream: Stream) -> list[Event]:
+        """Whatever still follows a turn_stop; a server may leave the connection open for a while."""
+        events: list[Event] = []
+        try:
+            while (event := self._read(await stream.next(within=GRACE), Turn("", ""))[0]) is not None:
+                events.append(event)
+        except Failed as failure:
+            if "nothing more came" not in failure.seen:
+                raise
+        return events
+
+    def _read(self, event: ServerEvent | None, turn: Turn) -> tuple[Event | None, Turn]:
+        """The event with its data, and the turn, damaged if the data are not what they should be."""
+        if event is None:
+            return None, turn
+        owner, what = DECIDED_BY.get(event.event, ENDS), f"the data of the event `{event.event}`"
+        body: dict[str, Any] = {}
+        try:
+            body = expect.keyed(what, expect.parsed(event.data, what))
+            if f"event.{event.event}" in self._schemas.names:
+                self._schemas.fit(f"event.{event.event}", body, what)
+        except Failed as failure:
+            found = Departure(owner, failure.expected, failure.seen)
+            self._departures.adopt([found])
+            is_said = event.event not in ("turn_start", "turn_stop")
+            turn = replace(turn, damage=turn.damage or found) if is_said else turn
+        return (event.event, body), turn
 
 
-async def opened(stream: Stream) -> Stream:
-    """Expect an event stream."""
-    if not stream.is_event_stream:
-        reply = await stream.whole()
-        expect.fail(f"{stream.asked} to be answered with 200 text/event-stream", f"{reply.content_type} {reply.told}")
-    return stream
+def _last(events: list[Event]) -> list[str]:
+    return [name for name, _ in events[-3:]]
 
 
-async def next_event(stream: Stream, schemas: Schemas) -> Event | None:
-    """The next event, its data parsed and checked; None at the end."""
-    return _checked(await stream.next(), schemas)
+def expect_taken(reply: Reply, due: str) -> None:
+    """Expect a turn to be taken; one that finds no room, though none runs, is a matter of its own."""
+    with expect.owned("AAP-TURN-04" if reply.status == 409 else due):
+        expect.status(reply, 200)
 
 
-def events_of(told: Iterable[ServerEvent], schemas: Schemas) -> tuple[Event, ...]:
-    """The events of a finished stream, each checked."""
-    return tuple(event for event in (_checked(item, schemas) for item in told) if event is not None)
-
-
-async def _afterwards(stream: Stream, schemas: Schemas) -> list[Event]:
-    """Whatever still follows a turn_stop; a server may leave the connection open for a while."""
-    events: list[Event] = []
+def misfits(
+    schemas: Schemas, name: str, value: Any, what: str, owner: str, parts: Parts = ()
+) -> list[Departure]:
+    """What keeps the value from fitting the schema, by who is to blame: the owner, or that of the part at fault."""
     try:
-        while (event := _checked(await stream.next(within=GRACE), schemas)) is not None:
-            events.append(event)
+        schemas.fit(name, value, what)
     except Failed as failure:
-        if "nothing more came" not in failure.seen:
-            raise
-    return events
+        blamed = {_blamed(problem, owner, parts): problem for problem in reversed(schemas.problems(name, value))}
+        return [Departure(who, failure.expected, expect.show(problem)) for who, problem in reversed(blamed.items())]
+    return []
 
 
-def _checked(event: Any, schemas: Schemas) -> Event | None:
-    if event is None:
-        return None
-    what = f"the data of the event `{event.event}`"
-    body = expect.parsed(event.data, what)
-    expect.that(isinstance(body, dict), f"{what} to be an object", event.data)
-    if f"event.{event.event}" in schemas.names:
-        schemas.fit(f"event.{event.event}", body, what)
-    return event.event, body
+def _blamed(problem: str, owner: str, parts: Parts) -> str:
+    return next((other for place, other in parts if place.match(problem)), owner)
+
+
+def fitting(schemas: Schemas, name: str, value: Any, what: str, owner: str, parts: Parts = ()) -> None:
+    """Fail for who is to blame unless the value fits the schema."""
+    for found in misfits(schemas, name, value, what, owner, parts):
+        raise Failed(found.expected, found.seen, found.owner)

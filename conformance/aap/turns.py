@@ -1,13 +1,15 @@
 """Section turns: what may be posted, what it changes, and one turn at a time."""
 
+from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
+from conformance.aap import scenes
 from conformance.aap.agent import MODES
 from conformance.aap.conversation import Conversation, permission, result, user
 from conformance.aap.examination import AapExamination, enabled
-from conformance.aap.exchange import exact, of_events, of_messages
-from conformance.aap.turn import next_event, opened, whole_turn
+from conformance.aap.scenes import FOUND, expect_asked
+from conformance.aap.turn import expect_taken
 from conformance.kit import expect
 from conformance.kit.case import requirement
 from conformance.kit.expect import NotTestable
@@ -15,25 +17,47 @@ from conformance.kit.expect import NotTestable
 
 @requirement("AAP-TURN-01")
 async def a_turn_runs_in_every_declared_mode(exam: AapExamination) -> None:
-    """Each declared mode answers in its own way, and without a mode the answer is JSON."""
-    talk = await exam.open()
-    for mode in talk.agent.modes:
-        (await talk.say(exam.profile.prompt("text"), mode)).stopped("end_turn").spoke()
-    if "none" in talk.agent.modes:
-        reply = await talk.attempt({"messages": [user(exam.profile.prompt("text"))]})
-        whole_turn(reply, exam.schemas).stopped("end_turn").spoke()
+    """In each declared mode the agent answers."""
+    for mode in (await exam.agent()).modes:
+        (await scenes.told(exam, mode))[0].turn.spoke()
 
 
 @requirement("AAP-TURN-01")
-async def a_turn_needs_a_session_and_a_known_mode(exam: AapExamination) -> None:
-    """An unknown session is a 404; an unknown mode, or one the agent does not declare, is a 4xx."""
+async def without_a_mode_the_answer_is_json(exam: AapExamination) -> None:
+    """Without a mode a turn is answered as in the mode none."""
+    (await exam.agent()).needs_mode("none")
+    reply = await (await exam.open()).attempt({"messages": [user(exam.profile.prompt("text"))]})
+    if expect.status(reply, 200).content_type == "text/event-stream":
+        expect.fail("the mode none if no mode is named", reply.content_type)
+    exam.reader.whole(reply).spoke()
+
+
+@requirement("AAP-TURN-05", formerly="AAP-TURN-01")
+async def a_turn_needs_a_known_mode(exam: AapExamination) -> None:
+    """An unknown mode, or one the agent does not declare, is a 4xx."""
     body = {"messages": [user(exam.profile.prompt("text"))]}
-    expect.status(await exam.http.ask("POST", f"/sessions/{exam.stranger()}/turns", body), 404)
-    for agent in await exam.agents():
+    for agent in await exam.every_agent():
         talk = await exam.open(agent=agent)
         for mode in ("firehose", 7, *(set(MODES) - set(agent.modes))):
             why = f"{agent.name} does not declare the mode {mode}"
             expect.refused(await talk.attempt({**body, "stream": mode}), why)
+
+
+@requirement("AAP-TURN-02")
+async def a_turn_takes_a_message_or_answers(exam: AapExamination) -> None:
+    """A user message of blocks is taken, and so are answers to the calls that are pending."""
+    agent = await exam.agent()
+    text = [{"type": "text", "text": exam.profile.prompt("text")}]
+    bodies = [{"messages": [user(content)], "stream": agent.usual_mode} for content in (text, text[0]["text"])]
+    for body in bodies:
+        expect.status(await (await exam.open()).attempt(body), 200)
+    if not agent.takes_client_tools:
+        return
+    spec = exam.profile.client_spec
+    talk = await exam.open(client_tools=[spec])
+    turn = (await talk.say(exam.profile.prompt("client_tool"))).stopped("tool_use", owner="AAP-TOOL-01")
+    body = {"messages": [result(turn.call(spec["name"]), "found")], "stream": agent.usual_mode}
+    expect_taken(await talk.attempt(body), "AAP-TOOL-01")
 
 
 BAD_MESSAGES: tuple[tuple[Any, str], ...] = (
@@ -48,12 +72,12 @@ BAD_MESSAGES: tuple[tuple[Any, str], ...] = (
 )
 
 
-@requirement("AAP-TURN-02")
+@requirement("AAP-TURN-06", formerly="AAP-TURN-02")
 async def a_refused_turn_changes_nothing(exam: AapExamination) -> None:
     """Whatever is wrong with the messages, the refusal leaves history and configuration as they were."""
-    agent, tool = await exam.agent(), exam.profile.server_tool("first_tool")
+    tool = exam.profile.server_tool("first_tool")
     talk = await exam.open(tools={tool.name: True})
-    (await talk.say(exam.profile.prompt("text"))).stopped("end_turn")
+    await talk.say(exam.profile.prompt("text"))
     before = await _everything(talk)
     override: dict[str, Any] = {"agent": {"tools": []}}
     for messages, why in BAD_MESSAGES:
@@ -61,66 +85,51 @@ async def a_refused_turn_changes_nothing(exam: AapExamination) -> None:
         expect.equal(f"the session after a refusal ({why})", before, await _everything(talk))
     expect.refused(await talk.attempt(override), "there are no messages")
     expect.equal("the session after a refusal (no messages)", before, await _everything(talk))
-    (await talk.say(exam.profile.prompt("text"))).stopped("end_turn")
-    agent.needs_full_history()
 
 
-@requirement("AAP-TURN-02")
+@requirement("AAP-TURN-06", formerly="AAP-TURN-02")
 async def only_pending_calls_can_be_answered(exam: AapExamination) -> None:
     """While a call is open an answer to another is refused and changes nothing; an answered call is not open."""
     talk = await exam.open(client_tools=[exam.profile.client_spec])
-    turn = (await talk.say(exam.profile.prompt("client_tool"))).stopped("tool_use")
+    turn = (await talk.say(exam.profile.prompt("client_tool"))).stopped("tool_use", owner="AAP-TOOL-01")
     call = turn.call(exam.profile.client_spec["name"])
     before = await _everything(talk)
     other = {"role": "tool", "toolCallId": f"no-such-{uuid4().hex}", "content": "x"}
     for messages in ([other], [result(call, "right"), other]):
         expect.refused(await talk.attempt({"messages": messages}), "one of the answers is to a call nobody made")
         expect.equal("the session after a wrong answer", before, await _everything(talk))
-    (await talk.post([result(call, "right")])).stopped("end_turn")
+    await talk.post([result(call, "right")])
     before = await _everything(talk)
     for again in (result(call, "once more"), permission(call, True)):
         expect.refused(await talk.attempt({"messages": [again]}), "the call was answered before")
         expect.equal("the session after a second answer", before, await _everything(talk))
 
 
-@requirement("AAP-TURN-02")
+@requirement("AAP-TURN-06", formerly="AAP-TURN-02")
 async def answers_may_come_one_by_one(exam: AapExamination) -> None:
     """An answer to one of several open calls is taken, the others staying open, or refused and changes nothing."""
-    one, other = exam.profile.server_tool("first_tool"), exam.profile.server_tool("second_tool")
-    for mode in (await exam.agent()).modes:
-        talk = await exam.open(tools={one.name: False, other.name: False}, client_tools=[exam.profile.client_spec])
-        turn = (await talk.say(exam.profile.prompt("parallel"), mode)).stopped("tool_use")
-        mine = turn.call(exam.profile.client_spec["name"])
-        first, *rest = [permission(call, True) for call in turn.open_calls if call != mine]
-        answers = [first, result(mine, "mine"), *rest]
-        before = await _everything(talk)
-        reply = await talk.attempt({"messages": [first], "stream": mode})
-        if 400 <= reply.status < 500:
-            expect.equal("the session after the refusal of one answer of several", before, await _everything(talk))
-            (await talk.post(answers, mode)).stopped("end_turn").spoke()
-        else:
-            expect.status(reply, 200)
-            await _answer_the_rest(talk, answers, mode)
-
-
-async def _answer_the_rest(talk: Conversation, answers: list[dict[str, Any]], mode: str) -> None:
-    """Answer one call after the other; the first has its answer."""
-    for place, answer in enumerate(answers[1:], 1):
-        for done in answers[:place]:
-            again = await talk.attempt({"messages": [done]})
-            expect.refused(again, "the call was answered before, while others are still open")
-        turn = await talk.post([answer], mode)
-        turn.stopped("end_turn" if place == len(answers) - 1 else "tool_use")
-        if answer["role"] == "tool":
-            mine = answer["toolCallId"]
-            expect.that(mine not in turn.exchange.results, "no result told of a client tool", turn.shown)
-        if "full" in talk.agent.history_types:
-            kept = [item["toolCallId"] for item in await talk.history() if item["role"] == "tool"]
-            given = [item["toolCallId"] for item in answers[: place + 1] if item["role"] == "tool"]
-            expect.subset("the results in the history so far", given, kept)
-            early = [item["toolCallId"] for item in answers[place + 1 :] if item["toolCallId"] in kept]
-            expect.equal("results in the history of calls that still wait", [], early)
-    turn.spoke()
+    spec = exam.profile.client_spec
+    talk = await exam.open_for_all_kinds()
+    turn = await talk.say(exam.profile.prompt("parallel"))
+    mine, asked = turn.call(spec["name"]), turn.call(exam.profile.server_tool("second_tool").name)
+    turn.stopped("tool_use", owner="AAP-TOOL-02")
+    expect_asked(turn, asked)
+    answers, mode = [result(mine, FOUND), permission(asked, True)], talk.agent.usual_mode
+    before = await _everything(talk)
+    reply = await talk.attempt({"messages": answers[:1], "stream": mode})
+    if 400 <= reply.status < 500:
+        expect.equal("the session after the refusal of one answer of several", before, await _everything(talk))
+        await talk.post(answers)
+        return
+    expect_taken(reply, "AAP-TURN-06")
+    again = await talk.attempt({"messages": answers[:1]})
+    expect.refused(again, "the call was answered before, while another is still open")
+    expect_taken(await talk.attempt({"messages": answers[1:], "stream": mode}), "AAP-TURN-06")
+    if "full" in talk.agent.history_types:
+        kept = [item["toolCallId"] for item in await talk.history() if item["role"] == "tool"]
+        is_kept = (await scenes.returned(exam, mode)).result_of(spec["name"]) is not None
+        owner = None if is_kept else "AAP-TOOL-01"
+        expect.that(mine["toolCallId"] in kept, "the client's result in the history", kept, owner)
 
 
 @requirement("AAP-TURN-03")
@@ -146,13 +155,12 @@ async def server_tools_are_replaced_and_last(exam: AapExamination) -> None:
     """agent.tools of a turn take the place of those enabled before, for this turn and the next."""
     old, new = exam.profile.server_tool("first_tool"), exam.profile.server_tool("second_tool")
     talk = await exam.open(tools={old.name: True})
-    (await talk.say(new.prompt, agent={"tools": enabled({new.name: True})})).call(new.name)
-    (await talk.say(new.prompt)).call(new.name)
+    turn = await talk.say(new.prompt, agent={"tools": enabled({new.name: True})})
+    await talk.called(turn, new.name, "AAP-TURN-03")
+    await talk.called(await talk.say(new.prompt), new.name, "AAP-TURN-03")
     turn = await talk.say(old.prompt)
     names = [call["name"] for call in turn.calls]
     expect.that(old.name not in names, f"no call of {old.name}, which was replaced", turn.shown)
-    shown = [tool["name"] for tool in (await talk.info())["agent"].get("tools", [])]
-    expect.equal("the enabled tools", [new.name], shown)
 
 
 @requirement("AAP-TURN-03")
@@ -161,6 +169,8 @@ async def client_tools_are_replaced_and_last(exam: AapExamination) -> None:
     spec = exam.profile.client_spec
     changed = {**spec, "description": f"Another description, {uuid4().hex}."}
     talk = await exam.open(client_tools=[spec, {**spec, "name": f"{spec['name']}_spare"}])
+    shown = [tool["name"] for tool in (await talk.info()).get("tools", [])]
+    expect.that(len(shown) == 2, "the client tools of the session", shown, "AAP-SESS-07")
     await talk.say(exam.profile.prompt("text"), tools=[changed])
     for _ in range(2):
         shown = [(tool["name"], tool["description"]) for tool in (await talk.info()).get("tools", [])]
@@ -190,21 +200,17 @@ async def one_turn_at_a_time(exam: AapExamination) -> None:
     agent, prompt, intruder = talk.agent, exam.profile.prompt("slow"), f"I interrupt, {uuid4().hex}"
     mode = agent.streamed_modes[-1]
     async with talk.stream([user(prompt)], mode) as stream:
-        events = [await next_event(await opened(stream), exam.schemas)]
+        first = await exam.reader.next(await exam.reader.opened(stream))
         for other in agent.modes:
             refusal = await talk.attempt({"messages": [user(intruder)], "stream": other})
             expect.status(refusal, 409)
-        while events[-1] is not None:
-            events.append(await next_event(stream, exam.schemas))
-    told = [event for event in events if event is not None]
-    names = [name for name, _ in told]
-    ends = [*names[:1], *names[1:][-1:]]
-    expect.equal("the first and the last event of the first turn", ["turn_start", "turn_stop"], ends)
-    expect.equal("the stop reason of the first turn", "end_turn", told[-1][1]["stopReason"])
+        rest = await exam.reader.streamed(stream, mode)
+    turn = replace(rest, events=(*([first] if first else ()), *rest.events))
+    turn.stopped("end_turn", owner="AAP-TURN-04" if turn.stop == "error" else None)
     history = await talk.history()
     expect.that(intruder not in str(history), "no trace of the refused turn in the history", history)
-    expect.equal("the roles in the history", ["user", "assistant"], [item["role"] for item in exact(history)])
-    expect.equal("what the first turn said", of_events(told).shown, of_messages(history).shown)
+    roles = [item["role"] for item in history if item["role"] == "user"]
+    expect.equal("the messages of the user in the history", ["user"], roles)
 
 
 @requirement("AAP-TURN-04")
@@ -212,11 +218,12 @@ async def an_ended_turn_makes_room(exam: AapExamination) -> None:
     """As soon as a turn has ended, by itself or by failing, the next one is taken."""
     talk = await exam.open()
     for mode in talk.agent.modes:
-        for _ in range(3):
-            (await talk.say(exam.profile.prompt("text"), mode)).stopped("end_turn")
+        for _ in range(2):
+            await talk.say(exam.profile.prompt("text"), mode)
     if exam.profile.prompts.fail is not None:
-        (await talk.say(exam.profile.prompts.fail, talk.agent.streamed_modes[-1])).stopped("error")
-        (await talk.say(exam.profile.prompt("text"))).stopped("end_turn")
+        mode = talk.agent.streamed_modes[-1]
+        await talk.say(exam.profile.prompts.fail, mode, ends=await scenes.ends(exam, mode))
+        await talk.say(exam.profile.prompt("text"))
 
 
 async def _everything(talk: Conversation) -> Any:

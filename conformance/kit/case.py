@@ -1,7 +1,7 @@
 """Cases: examinations written as code, each bound to the requirements it decides."""
 
-from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Collection, Iterable
+from dataclasses import dataclass, replace
 from types import ModuleType
 from typing import Any
 
@@ -20,17 +20,27 @@ class Case:
     check: Check
     destructive: str | None = None
     """What it may do to things the suite has not made; such a case is put only where that is allowed."""
+    formerly: str | None = None
+    """The requirement that older sets have for what it decides now."""
+
+    def within(self, wanted: Collection[str], former: Collection[str]) -> "Case | None":
+        """The case for these requirements, the former ones with the sentences they had; None if it decides none."""
+        if not set(self.requirements).isdisjoint(wanted):
+            return self
+        return replace(self, requirements=(self.formerly,)) if self.formerly in former and self.formerly else None
 
 
-def requirement(*ids: str, destructive: str | None = None) -> Callable[[Check], Case]:
-    """Make a case of an async function: it decides the requirements of these ids."""
+def requirement(
+    *ids: str, destructive: str | None = None, formerly: str | None = None
+) -> Callable[[Check], Case]:
+    """Make a case of an async function: it decides the requirements of these ids, or what they were part of before."""
     if not ids:
         raise ValueError("a case must name at least one requirement")
 
     def bind(check: Check) -> Case:
         sentence = " ".join((check.__doc__ or "").split())
         section = check.__module__.rpartition(".")[2]
-        return Case(f"{section}.{check.__name__}", ids, sentence, check, destructive)
+        return Case(f"{section}.{check.__name__}", ids, sentence, check, destructive, formerly)
 
     return bind
 

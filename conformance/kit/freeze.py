@@ -45,14 +45,15 @@ class FrozenSet(BaseModel):
         """The requirements of this set, at the level they have in it, without those that mean something else now."""
         listed = self.dialects.get(catalogue.dialect, {})
         kept = (item for item in catalogue.requirements if item.id in listed and not _is_replaced(item, listed))
-        return [item.model_copy(update={"level": listed[item.id].level}) for item in kept]
+        return [_as_it_was(item, listed[item.id]) for item in kept]
 
     def changes(self, catalogue: Catalogue) -> list[str]:
         """What of this set is not as it was; additions and MAYs with a newer sentence do not matter."""
         listed, now = self.dialects.get(catalogue.dialect, {}), frozen(catalogue)
         gone = [f"{name} is no longer there" for name in listed if name not in now]
         kept = [item.id for item in catalogue.requirements if item.id in listed and not _is_replaced(item, listed)]
-        other = [name for name in kept if listed[name].sentence != now[name].sentence]
+        known = {item.id: {now[item.id].sentence, _digest(item.formerly or "")} for item in catalogue.requirements}
+        other = [name for name in kept if listed[name].sentence not in known[name]]
         return [*gone, *(f"{name} has another sentence" for name in other)]
 
 
@@ -60,6 +61,12 @@ def _is_replaced(item: Requirement, listed: Mapping[str, Frozen]) -> bool:
     """Whether a set has the former sentence of a requirement, as a MAY."""
     was = listed[item.id]
     return item.formerly is not None and was == Frozen(level=Level.MAY, sentence=_digest(item.formerly))
+
+
+def _as_it_was(item: Requirement, was: Frozen) -> Requirement:
+    """The requirement at the level, and with the sentence, that it has in a set."""
+    is_former = item.formerly is not None and was.sentence == _digest(item.formerly)
+    return item.model_copy(update={"level": was.level} | ({"sentence": item.formerly} if is_former else {}))
 
 
 def frozen(catalogue: Catalogue) -> dict[str, Frozen]:

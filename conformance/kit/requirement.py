@@ -52,7 +52,7 @@ class Requirement(BaseModel):
     not_applicable: str | None = Field(default=None, min_length=10)
     """Why no server can be held to it, where the specification speaks to somebody else."""
     formerly: str | None = Field(default=None, min_length=10)
-    """The sentence that stood here before; it was a MAY, and older sets do without it."""
+    """The sentence that stood here before: older sets judge by it, or do without it if it was a MAY."""
 
     @property
     def origin(self) -> Origin:

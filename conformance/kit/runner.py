@@ -67,7 +67,9 @@ class Runner:
     async def run(self, requirements: Collection[Requirement], watcher: Watcher = lambda result: None) -> Report:
         """Decide these requirements; the watcher is told of every case as it ends."""
         wanted = {item.id for item in requirements}
-        cases = [case for case in self._suite.cases if wanted.intersection(case.requirements)]
+        former = {item.id for item in requirements if item.sentence == item.formerly}
+        found = (case.within(wanted, former) for case in self._suite.cases)
+        cases = [case for case in found if case is not None]
         if self._target.budget is not None:
             cases = most_telling_first(cases, requirements)
         started, clock = datetime.now(UTC), asyncio.get_running_loop().time()

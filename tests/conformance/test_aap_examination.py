@@ -54,12 +54,17 @@ async def test_what_the_agent_does_not_declare_cannot_be_opened(exam: AapExamina
         await exam.open(agent=plain, client_tools=[exam.profile.client_spec])
 
 
-async def test_a_refused_session_is_not_testable_unless_it_is_what_is_examined(exam: AapExamination) -> None:
+async def test_a_refused_session_is_blamed_on_what_was_asked_for(exam: AapExamination) -> None:
     wrong: dict[str, Any] = {"agent_config": {"options": {"no": "such"}}}
+    with pytest.raises(Failed, match="to be answered with 201") as failure:
+        await exam.open(**wrong)
+    assert failure.value.owner == "AAP-SESS-04"
+
+
+async def test_where_several_things_were_asked_for_nobody_knows(exam: AapExamination) -> None:
+    wrong: dict[str, Any] = {"agent_config": {"options": {"no": "such"}}, "messages": [{"role": "user", "content": ""}]}
     with pytest.raises(NotTestable, match="could not prepare a session"):
         await exam.open(**wrong)
-    with pytest.raises(Failed, match="to be answered with 201"):
-        await exam.admit(**wrong)
 
 
 async def test_sessions_are_cleared_away(aap: Suite, server: AapServer) -> None:

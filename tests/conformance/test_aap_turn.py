@@ -8,8 +8,9 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from conformance.aap.examination import SCHEMAS
-from conformance.aap.turn import Turn, streamed_turn, whole_turn
-from conformance.kit.expect import Failed
+from conformance.aap.turn import Turn, TurnReader
+from conformance.kit.departures import Departures
+from conformance.kit.expect import Failed, NotTestable
 from conformance.kit.http import HttpClient, Reply
 from conformance.kit.transcript import Transcript
 
@@ -34,8 +35,9 @@ async def read() -> AsyncIterator[Read]:
 
         async def run(raw: bytes, kind: str = "text/event-stream") -> Turn:
             async with client.stream("GET", "/", query={"raw": raw.hex(), "as": kind}) as stream:
-                return await streamed_turn(stream, "delta", SCHEMAS)
+                return await TurnReader(SCHEMAS, client.departures).streamed(stream, "delta")
 
+        run.departures = client.departures  # type: ignore[attr-defined]
         yield run
 
 
@@ -52,29 +54,53 @@ async def test_a_stream_is_read_past_its_stop(read: Read) -> None:
 
 
 @pytest.mark.parametrize(
-    ("raw", "words"),
+    ("raw", "owner", "words"),
     [
-        (frames(("text_delta", "oops")), "the data of the event `text_delta` to be JSON"),
-        (frames(("text_delta", "[]")), "to be an object"),
-        (frames(("text_delta", '{"text": "a"}')), "to fit the schema `event.text_delta`"),
-        (frames(("turn_stop", '{"stopReason": "bored"}')), "to fit the schema `event.turn_stop`"),
-        (frames(("tool_call", '{"toolCallId": "c", "name": "x", "input": "{}"}')), "`event.tool_call`"),
+        (frames(("text_delta", "oops")), "AAP-SSE-02", "the data of the event `text_delta` to be JSON"),
+        (frames(("text_delta", "[]")), "AAP-SSE-02", "an object"),
+        (frames(("text_delta", '{"text": "a"}')), "AAP-SSE-02", "to fit the schema `event.text_delta`"),
+        (frames(("tool_call", '{"toolCallId": "c", "name": "x", "input": "{}"}')), "AAP-SSE-04", "`event.tool_call`"),
     ],
 )
-async def test_an_event_that_is_wrong_is_a_failure(read: Read, raw: bytes, words: str) -> None:
-    with pytest.raises(Failed, match=words):
-        await read(raw)
+async def test_an_event_that_is_wrong_is_noted_and_keeps_the_turn_from_being_read(
+    read: Read, raw: bytes, owner: str, words: str
+) -> None:
+    turn = await read(raw + frames(("turn_stop", '{"stopReason": "end_turn"}')))
+    assert turn.stop == "end_turn"
+    assert [item.owner for item in read.departures.noted] == [owner]  # type: ignore[attr-defined]
+    with pytest.raises(Failed, match=words) as failure:
+        _ = turn.exchange
+    assert failure.value.owner == owner
 
 
-async def test_what_is_no_event_stream_is_a_failure(read: Read) -> None:
-    with pytest.raises(Failed, match="to be answered with 200 text/event-stream; seen: text/plain 200 hello"):
-        await read(b"hello", "text/plain")
+async def test_a_reason_that_is_none_is_noted_and_the_turn_can_be_read(read: Read) -> None:
+    turn = await read(frames(("text_delta", '{"delta": "a"}'), ("turn_stop", '{"stopReason": "bored"}')))
+    assert turn.exchange.said == (("text", "a"),)
+    with pytest.raises(Failed, match="the stop reason") as failure:
+        _ = turn.stop
+    assert failure.value.owner == "AAP-SSE-06"
+
+
+async def test_what_calls_itself_something_else_is_noted_and_read_as_a_stream(read: Read) -> None:
+    turn = await read(frames(("turn_stop", '{"stopReason": "refusal"}')), "text/plain")
+    assert turn.stop == "refusal"
+    (noted,) = read.departures.noted  # type: ignore[attr-defined]
+    assert (noted.owner, noted.seen) == ("AAP-SSE-01", "text/plain")
+
+
+async def test_what_follows_the_stop_is_no_part_of_the_turn(read: Read) -> None:
+    late = ("tool_result", '{"toolCallId": "late", "content": "x"}')
+    turn = await read(frames(("turn_stop", '{"stopReason": "end_turn"}'), late))
+    assert turn.names == ["turn_stop", "tool_result"]
+    assert turn.exchange.results == {}
 
 
 async def test_a_stream_without_a_stop_has_no_reason(read: Read) -> None:
     turn = await read(frames(("turn_start", "{}"), ("text_delta", '{"delta": "a"}'), ("text_delta", '{"delta": "b"}')))
-    with pytest.raises(Failed, match=r'to end with turn_stop; seen: \["turn_start","text_delta"\]'):
+    with pytest.raises(Failed, match=r'to end with turn_stop; seen: \["turn_start","text_delta"\]') as failure:
         _ = turn.stop
+    assert failure.value.owner == "AAP-SSE-01"
+    assert [item.owner for item in read.departures.noted] == ["AAP-SSE-01"]  # type: ignore[attr-defined]
 
 
 def body(**members: object) -> Turn:
@@ -93,22 +119,53 @@ def test_calls_without_a_result_are_open() -> None:
 def test_what_is_expected_of_a_turn_is_said() -> None:
     turn = body()
     assert turn.stopped("tool_use", "error") is turn
-    for attempt, words in (
-        (lambda: turn.stopped("end_turn"), "to stop with end_turn"),
-        (turn.spoke, "let the agent say something"),
-        (lambda: turn.call("clock"), "call the tool `clock`, as the profile promises"),
+    for attempt, words, owner in (
+        (lambda: turn.stopped("end_turn"), "to stop with end_turn", "AAP-SSE-07"),
+        (lambda: turn.stopped("refusal", owner="AAP-SSE-06"), "to stop with refusal", "AAP-SSE-06"),
+        (turn.spoke, "let the agent say something", "AAP-TURN-01"),
+        (lambda: turn.call("clock", "AAP-SESS-03"), "call the tool `clock`, as the profile promises", "AAP-SESS-03"),
     ):
-        with pytest.raises(Failed, match=words):
+        with pytest.raises(Failed, match=words) as failure:
             attempt()
+        assert failure.value.owner == owner
+    with pytest.raises(NotTestable, match="call the tool `clock`"):
+        turn.call("clock")
 
 
-def test_a_whole_turn_must_fit_its_schema() -> None:
-    def reply(raw: bytes, status: int = 200) -> Reply:
-        return Reply("POST /turns", status, {}, raw)
+def test_a_turn_that_fails_says_nothing_of_other_reasons() -> None:
+    with pytest.raises(NotTestable, match="failed, though the profile promises"):
+        body(stopReason="error").stopped("end_turn")
 
-    assert whole_turn(reply(b'{"stopReason": "refusal", "messages": []}'), SCHEMAS).stop == "refusal"
-    for raw in (b"{}", b'{"stopReason": "end_turn", "messages": [{"role": "user", "content": ""}]}', b"nope"):
-        with pytest.raises(Failed):
-            whole_turn(reply(raw), SCHEMAS)
-    with pytest.raises(Failed, match="answered with 200; seen: 500"):
-        whole_turn(reply(b"", 500), SCHEMAS)
+
+def whole(raw: bytes, status: int = 200, due: str = "AAP-TURN-01") -> tuple[Turn, list[str]]:
+    departures = Departures()
+    reply = Reply("POST /turns", status, {"Content-Type": "application/json"}, raw)
+    return TurnReader(SCHEMAS, departures).whole(reply, due), [item.owner for item in departures.noted]
+
+
+def test_a_whole_turn_departs_from_who_owns_its_parts() -> None:
+    assert whole(b'{"stopReason": "refusal", "messages": []}')[0].stop == "refusal"
+    assert whole(b"{}")[1] == ["AAP-NONE-01"]
+    assert whole(b'{"stopReason": "bored", "messages": []}')[1] == ["AAP-SSE-06"]
+    strange = b'{"stopReason": "end_turn", "messages": [{"role": "assistant", "content": [{"type": "poem"}]}]}'
+    assert whole(strange)[1] == ["AAP-TOOL-05"]
+
+
+@pytest.mark.parametrize(
+    ("status", "due", "owner"),
+    [
+        (500, "AAP-TURN-01", "AAP-TURN-01"),
+        (400, "AAP-TOOL-02", "AAP-TOOL-02"),
+        (409, "AAP-TOOL-02", "AAP-TURN-04"),
+    ],
+)
+def test_a_turn_that_is_not_taken_is_blamed_on_who_promises_it(status: int, due: str, owner: str) -> None:
+    with pytest.raises(Failed, match=f"answered with 200; seen: {status}") as failure:
+        whole(b"", status, due)
+    assert failure.value.owner == owner
+
+
+def test_a_body_that_is_not_json_cannot_be_read() -> None:
+    with pytest.raises(Failed) as failure:
+        whole(b"nope")
+    assert failure.value.owner == "AAP-NONE-01"

@@ -5,7 +5,7 @@ from typing import Any
 
 from conformance.aap.agent import HISTORY_TYPES
 from conformance.aap.examination import SCHEMAS
-from conformance.aap.exchange import blocks, exact
+from conformance.aap.exchange import blocks, exact, of_messages
 from conformance.aap.offline.view import AapView, RecordedTurn, denied
 from conformance.kit import expect
 from conformance.offline.rule import rule
@@ -24,7 +24,7 @@ def only_the_asked_type_is_given(view: AapView) -> Found:
             expect.equal("the types in the answer", [item.param("type")], sorted(item.json["history"]))
 
 
-@rule("AAP-HIST-02", needs="history of a known session that was asked for without a known type")
+@rule("AAP-HIST-05", needs="history of a known session that was asked for without a known type")
 def a_history_must_be_asked_for_rightly(view: AapView) -> Found:
     """No type, or an unknown one, is a 400."""
     for item, session in view.histories:
@@ -51,15 +51,26 @@ def what_was_said_is_kept_exactly(view: AapView) -> Found:
     for item, session, kept in view.full:
         told = _told(view, session, item)
         if told is not None:
+            users = [message for message in exact(kept) if message["role"] == "user"]
+            if len(users) > sum(message["role"] == "user" for message in exact(told)):
+                continue  # somebody else has spoken, or what was refused is kept, which another rule judges
             yield item
+            if leaves_out(told, kept):
+                expect.fail("turns in the mode none to tell all that the history has", exact(told), "AAP-NONE-01")
             expect.equal("the full history", exact(told), exact(kept))
+
+
+def leaves_out(told: list[Any], kept: list[Any]) -> bool:
+    """Whether what was told lacks something of the agent's that is kept, and has nothing else that is not."""
+    said, there = of_messages(told).said, iter(of_messages(kept).said)
+    return said != of_messages(kept).said and all(any(item == other for other in there) for item in said)
 
 
 def _told(view: AapView, session: str, item: Exchange) -> list[Any] | None:
     """All that was said in the session before this moment, if the tape knows it exactly."""
     made = view.created.get(session)
     before = [turn for turn in view.turns_of(session) if turn.exchange.order < item.ended and turn.is_accepted]
-    is_known = all(_is_exact(turn, item) and not abandons(view, turn) for turn in before)
+    is_known = all(_is_exact(turn, item) and _is_plain(turn) and not abandons(view, turn) for turn in before)
     if made is None or not before or not is_known:
         return None
     said = list(mappings(made.sent.get("messages")))
@@ -74,6 +85,13 @@ def _is_exact(turn: RecordedTurn, item: Exchange) -> bool:
     is_denial = any(message.get("granted") is False for message in turn.messages)
     is_told = turn.told is not None and turn.mode == "none" and turn.told.stop != "error"
     return is_told and not is_denial and turn.exchange.ended < item.order
+
+
+def _is_plain(turn: RecordedTurn) -> bool:
+    """Whether what the client sent is what the protocol lets it send: what becomes of the rest is up to the server."""
+    sent = [{name: value for name, value in message.items() if name != "granted"} for message in turn.messages]
+    kept = [message for message in sent if message.get("role") != "tool_permission"]
+    return not SCHEMAS.problems("history", {"history": {"full": kept}})
 
 
 def abandons(view: AapView, turn: RecordedTurn) -> bool:

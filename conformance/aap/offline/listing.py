@@ -55,19 +55,36 @@ def _walks(view: AapView) -> Iterator[list[Exchange]]:
 
 @rule("AAP-SESS-10", needs="deletion of a session")
 def a_session_is_deleted(view: AapView) -> Found:
-    """DELETE of a session that is there gives 204; one that cannot be deleted is a 404."""
+    """DELETE of a session that is there gives 204."""
     for item, session in view.deletions:
-        is_there = session in view.created and not view.leaves_before(session, item.order)
-        if not denied(item) and (is_there or item.is_refused):
+        if session in view.created and not view.leaves_before(session, item.order) and not denied(item):
             yield item
-            expect.status(item.reply, 204 if is_there else 404)
+            expect.status(item.reply, 204)
+
+
+@rule("AAP-SESS-13", needs="request that was refused for its session")
+def an_unknown_session_is_a_404(view: AapView) -> Found:
+    """What is refused because its session was deleted, or is not there to be deleted or read, is a 404."""
+    for item, session in [*view.deletions, *view.shown, *((turn.exchange, turn.session) for turn in view.turns)]:
+        is_turn = item.method == "POST"
+        is_gone = view.deleted_before(session, item.order)
+        if item.is_refused and not denied(item) and (is_gone or not is_turn) and not _is_cached(item):
+            yield item
+            expect.status(item.reply, 404)
+
+
+def _is_cached(item: Exchange) -> bool:
+    return item.status in (304, 405, 406, 412)
 
 
 @rule("AAP-SESS-10", needs="request for a session that was deleted")
 def a_deleted_session_is_gone(view: AapView) -> Found:
-    """After its deletion a session, its history and its turns are a 404, and it is not listed."""
-    asked = [*view.shown, *view.histories, *((turn.exchange, turn.session) for turn in view.turns)]
-    for item, session in asked:
+    """After its deletion a session cannot be read, its history is a 404, and it is not listed."""
+    for item, session in view.shown:
+        if view.deleted_before(session, item.order) and not denied(item):
+            yield item
+            expect.refused(item.reply, "the session is deleted")
+    for item, session in view.histories:
         if view.deleted_before(session, item.order) and not denied(item):
             yield item
             expect.status(item.reply, 404)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from conformance.aap import meta
-from conformance.aap.agent import HISTORY_TYPES, MODES
+from conformance.aap.agent import HISTORY_TYPES
 from conformance.aap.examination import SCHEMAS
 from conformance.aap.offline.view import AapView, denied
 from conformance.kit import expect
@@ -49,14 +49,9 @@ def capabilities_are_empty_objects(view: AapView) -> Found:
     yield from _each(view, meta.have_capabilities, "capabilities")
 
 
-@rule("AAP-META-04", needs="use of a stream mode or history type of an agent that /meta describes")
+@rule("AAP-META-04", needs="request for a declared history of an agent that /meta describes")
 def what_is_declared_is_supported(view: AapView) -> Found:
-    """A turn in a mode that is not declared is refused; a history of a declared type is given."""
-    for turn in view.turns:
-        agent = view.agent_of(turn.session)
-        if agent is not None and turn.mode in MODES and turn.mode not in agent.modes and not denied(turn.exchange):
-            yield turn.exchange
-            expect.refused(turn.exchange.reply, f"{agent.name} does not declare the mode {turn.mode}")
+    """A history of a declared type is given."""
     for item, session in view.histories:
         agent, kind = view.agent_of(session), item.param("type")
         is_there = agent is not None and not view.deleted_before(session, item.ended) and not denied(item)

@@ -7,7 +7,7 @@ from typing import Any
 from conformance.aap.agent import Agent
 from conformance.aap.examination import SCHEMAS
 from conformance.aap.exchange import exact
-from conformance.aap.offline.view import AapView, Setup, denied, refusable
+from conformance.aap.offline.view import AapView, Setup, refusable
 from conformance.kit import expect
 from conformance.kit.carried import has_huge
 from conformance.kit.schemas import is_schema
@@ -15,6 +15,7 @@ from conformance.offline.rule import rule
 from conformance.offline.tape import Exchange, mapping, mappings
 
 Found = Iterator[Exchange | str]
+LONG = 8
 
 
 @rule("AAP-SESS-01", needs="session that was created")
@@ -69,7 +70,7 @@ def the_agent_must_be_known(view: AapView) -> Found:
             expect.that(isinstance(told, dict) and bool(told), "a JSON object that says so", item.reply.told)
 
 
-@rule("AAP-SESS-03", needs="attempt to enable a tool that /meta does not declare")
+@rule("AAP-SESS-11", needs="attempt to enable a tool that /meta does not declare")
 def an_undeclared_tool_cannot_be_enabled(view: AapView) -> Found:
     """A tool name that /meta does not declare is refused."""
     for item in refusable(view.creations):
@@ -92,7 +93,7 @@ def only_enabled_tools_are_called(view: AapView) -> Found:
             expect.equal("calls of tools that are not enabled", [], wrong)
 
 
-@rule("AAP-SESS-04", needs="attempt to set an option, or a value of one, that /meta does not list")
+@rule("AAP-SESS-12", needs="attempt to set an option, or a value of one, that /meta does not list")
 def unknown_options_are_refused(view: AapView) -> Found:
     """An option the agent does not declare, or a select value outside its list, is refused."""
     for item in refusable(view.creations):
@@ -158,6 +159,16 @@ def options_have_defaults(view: AapView) -> Found:
             expect.equal("shown options that differ from their default", {}, wrong)
 
 
+@rule("AAP-META-06", needs="attempt to declare a client tool that lacks something")
+def a_client_tool_needs_a_schema(view: AapView) -> Found:
+    """A client tool without name or description, or whose parameters are no JSON Schema, is refused."""
+    for item in refusable(view.creations):
+        given = mappings(mapping(item.sent).get("tools"))
+        if _agent(view, item) is not None and any(not _is_sound(tool) and not has_huge(tool) for tool in given):
+            yield item
+            expect.refused(item.reply, "a client tool lacks something")
+
+
 @rule("AAP-SESS-06", needs="attempt to use one name for two tools")
 def tool_names_do_not_clash(view: AapView) -> Found:
     """Two client tools of one name, or a client tool named like an enabled server tool, are refused."""
@@ -172,15 +183,12 @@ def tool_names_do_not_clash(view: AapView) -> Found:
 
 @rule("AAP-SESS-07", needs="look at a session")
 def a_session_is_shown(view: AapView) -> Found:
-    """GET /sessions/:id gives a session with the id asked for; one that cannot be shown is a 404."""
+    """GET /sessions/:id gives a session with the id asked for."""
     for item, session in view.shown:
         if item.status == 200:
             yield item
             SCHEMAS.fit("session", item.reply.json(), f"the answer to {item.asked}")
             expect.equal("sessionId", session, item.json["sessionId"])
-        elif not denied(item):
-            yield item
-            expect.status(item.reply, 404)
 
 
 @rule("AAP-SESS-07", "AAP-TURN-03", needs="look at a session whose creation is on the tape")
@@ -208,9 +216,17 @@ def secrets_stay_secret(view: AapView) -> Found:
         known = {secret for secret, order in secrets if order < item.order}
         if known and item.status == 200:
             yield item
-            text = item.reply.text
-            is_hidden = not any(secret in text for secret in known)
+            is_hidden = not any(_shows(item.json, secret) for secret in known)
             expect.that(is_hidden, "the value of a secret option not to come back", item.reply.told)
+
+
+def _shows(value: Any, secret: str) -> bool:
+    """Whether the secret is there: as a value, or, if it is long enough not to be there by chance, inside one."""
+    if isinstance(value, dict):
+        return any(_shows(item, secret) for item in value.values())
+    if isinstance(value, list):
+        return any(_shows(item, secret) for item in value)
+    return value == secret or (isinstance(value, str) and len(secret) >= LONG and secret in value)
 
 
 def _secrets(view: AapView) -> list[tuple[str, int]]:

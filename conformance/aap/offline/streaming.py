@@ -4,26 +4,15 @@ from collections.abc import Iterator
 
 from conformance.aap.examination import SCHEMAS
 from conformance.aap.exchange import blocks, of_messages
-from conformance.aap.offline.history import abandons
+from conformance.aap.offline.history import abandons, leaves_out
 from conformance.aap.offline.view import AapView, RecordedTurn
 from conformance.aap.streaming import expect_ends, expect_vocabulary
-from conformance.aap.turn import STREAMED, Event, Turn
+from conformance.aap.turn import DECIDED_BY, REASONS, STREAMED, Event, Turn
 from conformance.kit import expect
 from conformance.offline.rule import Rule, rule
 from conformance.offline.tape import Ending, Exchange
 
 Found = Iterator[Exchange | str]
-REASONS = ("end_turn", "tool_use", "max_tokens", "refusal", "error")
-DECIDED_BY = {
-    "turn_start": "AAP-SSE-01",
-    "text_delta": "AAP-SSE-02",
-    "thinking_delta": "AAP-SSE-02",
-    "text": "AAP-SSE-03",
-    "thinking": "AAP-SSE-03",
-    "tool_call": "AAP-SSE-04",
-    "tool_result": "AAP-SSE-05",
-    "turn_stop": "AAP-SSE-06",
-}
 
 
 def _shape(name: str, requirement: str) -> Rule:
@@ -185,7 +174,10 @@ def a_stream_tells_what_the_history_keeps(view: AapView) -> Found:
         kept = view.kept(turn) if turn.roles == {"user"} and told.stop != "error" else None
         if kept is not None and not abandons(view, turn):
             yield turn.exchange
-            expect.equal(f"the turn as the history has it ({turn.mode})", of_messages(kept).shown, told.exchange.shown)
+            same = told.exchange.shown == of_messages(kept).shown
+            owner = "AAP-NONE-01" if told.body is not None and leaves_out(told.messages, kept) else None
+            expected = f"the turn as the history has it ({turn.mode}): {expect.show(of_messages(kept).shown)}"
+            expect.that(same, expected, told.exchange.shown, owner)
 
 
 @rule("AAP-SSE-09", needs="streamed turn that failed")

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from conformance.aap.agent import Agent
 from conformance.aap.exchange import plain
 from conformance.aap.offline.view import AapView, RecordedTurn, denied
 from conformance.aap.turn import Turn
@@ -58,7 +59,7 @@ def a_client_tool_stops_the_turn(view: AapView) -> Found:
     for turn, told, who, call in _calls(view):
         if who == "client":
             yield turn.exchange
-            told.stopped("tool_use")
+            expect.equal("the stop reason", "tool_use", told.stop)
             expect.that(call["toolCallId"] not in told.exchange.results, "no result of a client tool", told.shown)
 
 
@@ -68,7 +69,7 @@ def the_agent_goes_on_from_a_result(view: AapView) -> Found:
     for turn, told, _ in _answers(view, "tool"):
         if turn.roles == {"tool"} and told.stop != "error" and _settles(view, turn):
             yield turn.exchange
-            told.spoke()
+            expect.that(bool(told.exchange.said), "the agent to say something", told.shown)
 
 
 @rule("AAP-TOOL-02", needs="permission that was granted")
@@ -78,7 +79,7 @@ def a_granted_tool_is_run_by_the_server(view: AapView) -> Found:
         if message.get("granted") is True and told.stop != "error" and _settles(view, turn):
             yield turn.exchange
             expect.subset("the calls with a result", [str(message["toolCallId"])], told.exchange.results)
-            told.spoke()
+            expect.that(bool(told.exchange.said), "the agent to say something", told.shown)
 
 
 @rule("AAP-TOOL-02", needs="permission that was denied, with a full history after it")
@@ -109,7 +110,7 @@ def trust_must_be_given(view: AapView) -> Found:
     for turn, told, who, call in _calls(view):
         if who == "untrusted":
             yield turn.exchange
-            told.stopped("tool_use")
+            expect.equal("the stop reason", "tool_use", told.stop)
             expect.that(call["toolCallId"] not in told.exchange.results, "no result without permission", told.shown)
 
 
@@ -123,7 +124,7 @@ def three_kinds_at_once(view: AapView) -> Found:
     for turn, told, calls in kinds.values():
         if len(calls) == 3:
             yield turn.exchange
-            told.stopped("tool_use")
+            expect.equal("the stop reason", "tool_use", told.stop)
             inline = set().union(*calls.values()) & set(told.exchange.results)
             expect.equal("the calls with an inline result", calls["trusted"], inline)
             if told.body is None:
@@ -140,7 +141,7 @@ def answers_of_both_kinds_come_at_once(view: AapView) -> Found:
             yield turn.exchange
             expect.status(turn.exchange.reply, 200)
             if turn.told is not None and turn.told.stop != "error":
-                turn.told.spoke()
+                expect.that(bool(turn.told.exchange.said), "the agent to say something", turn.told.shown)
 
 
 @rule("AAP-TOOL-05", needs="content block in an answer")
@@ -161,22 +162,42 @@ def _contents(body: Any) -> list[Any]:
     return [message.get("content") for messages in listed for message in mappings(messages)]
 
 
-@rule("AAP-TOOL-05", needs="image that was sent to an agent /meta describes")
-def images_are_taken_if_declared(view: AapView) -> Found:
-    """An image of another form, or of a kind the agent does not declare, is a 4xx; one of a declared kind is taken."""
+def _images(view: AapView) -> Iterator[tuple[RecordedTurn, Agent, list[str]]]:
+    """The turns that hold images, the agents that they were sent to, and the addresses of the images."""
     for turn in view.turns:
         agent = view.agent_of(turn.session)
         sent = [block for message in turn.messages for block in mappings(message.get("content"))]
         urls = [str(block.get("url")) for block in sent if block.get("type") == "image"]
-        kinds = {"data" if url.startswith("data:") else "http" for url in urls}
-        if agent is not None and kinds and not denied(turn.exchange):
+        if agent is not None and urls and not denied(turn.exchange):
+            yield turn, agent, urls
+
+
+def _problem(agent: Agent, urls: list[str]) -> str | None:
+    """Why the images may be refused, if they may."""
+    kinds = {"data" if url.startswith("data:") else "http" for url in urls}
+    if kinds - agent.image_kinds:
+        return f"{agent.name} does not declare the image kind"
+    strange = [url for url in urls if not IMAGE.match(url)]
+    return f"{strange[0]!r} is neither an https URL nor a data URI in base64" if strange else None
+
+
+@rule("AAP-TOOL-05", needs="image of a declared kind")
+def images_are_taken_if_declared(view: AapView) -> Found:
+    """An image of a declared kind is taken."""
+    for turn, agent, urls in _images(view):
+        is_usual = turn.mode in agent.modes and turn.roles == {"user"} and turn.exchange.status != 409
+        if _problem(agent, urls) is None and is_usual:
             yield turn.exchange
-            if kinds - agent.image_kinds:
-                expect.refused(turn.exchange.reply, f"{agent.name} does not declare the image kind")
-            elif strange := [url for url in urls if not IMAGE.match(url)]:
-                expect.refused(turn.exchange.reply, f"{strange[0]!r} is neither an https URL nor a data URI in base64")
-            elif turn.mode in agent.modes and turn.roles == {"user"} and turn.exchange.status != 409:
-                expect.status(turn.exchange.reply, 200)
+            expect.status(turn.exchange.reply, 200)
+
+
+@rule("AAP-TOOL-07", needs="image of another form, or of a kind that is not declared")
+def other_images_are_refused(view: AapView) -> Found:
+    """An image of another form, or of a kind the agent does not declare, is a 4xx."""
+    for turn, agent, urls in _images(view):
+        if (problem := _problem(agent, urls)) is not None:
+            yield turn.exchange
+            expect.refused(turn.exchange.reply, problem)
 
 
 @rule("AAP-TOOL-01", "AAP-TOOL-06", needs="result for a call that was open")

@@ -9,7 +9,8 @@ from urllib.parse import unquote
 
 from conformance.aap.agent import Agent
 from conformance.aap.examination import SCHEMAS
-from conformance.aap.turn import STREAMED, Turn, events_of
+from conformance.aap.turn import STREAMED, Turn, TurnReader
+from conformance.kit.departures import Departures
 from conformance.kit.expect import Failed
 from conformance.offline.tape import Exchange, Tape, mapping, mappings
 
@@ -261,16 +262,22 @@ def _left_open(messages: list[Body]) -> list[Body]:
 
 
 def _told(item: Exchange, mode: str) -> Turn | None:
+    """The turn, if it was accepted and is well-formed."""
     if item.status != 200 or not item.is_whole:
         return None
-    asked = f"{item.asked} ({mode})"
+    departures = Departures()
+    reader = TurnReader(SCHEMAS, departures)
     try:
-        if mode in STREAMED:
-            return Turn(mode, asked, events_of([it.event for it in item.events], SCHEMAS)) if item.is_stream else None
-        SCHEMAS.fit("turn", item.json, asked)
-        return Turn("none", asked, body=item.json)
+        if mode not in STREAMED:
+            turn = reader.whole(item.reply)
+        elif item.is_stream:
+            turn = reader.recorded([it.event for it in item.events], mode, f"{item.asked} ({mode})")
+        else:
+            return None
+        assert turn.exchange is not None  # it can be read
     except Failed:
         return None
+    return turn if not departures.noted else None
 
 
 def grouped(pairs: Iterable[tuple[Item, str]]) -> dict[str, list[Item]]:

@@ -30,10 +30,10 @@ class ToolsInAHurry:
     """A client tool without a description is taken, with an empty one."""
 
     async def read(self, step: AsyncStep[Any], request: web.Request, model: type[BaseModel]) -> Any:
-        body = orjson.loads(await request.read())
-        if isinstance(body, dict) and isinstance(body.get("tools"), list):
-            body["tools"] = [{"description": "", **tool} for tool in body["tools"]]
-            with suppress(ValidationError):
+        with suppress(orjson.JSONDecodeError, ValidationError):
+            body = orjson.loads(await request.read())
+            if isinstance(body, dict) and isinstance(body.get("tools"), list):
+                body["tools"] = [{"description": "", **tool} for tool in body["tools"]]
                 return model.model_validate(body)
         return await step(request, model)
 
@@ -188,10 +188,10 @@ class CutOnFailure:
 
 
 class StopsOnceMore:
-    """After the answers the turn stops again before it goes on."""
+    """After the answers to several calls the turn stops again before it goes on."""
 
     async def go_on(self, step: Step[AsyncIterator[TurnEvent]], session: Session) -> AsyncIterator[TurnEvent]:
-        if session.pending or len(session.history) < 3 or session.history[-1]["role"] != "tool":
+        if session.pending or [item["role"] for item in session.history[-2:]] != ["tool", "tool"]:
             async for item in step(session):
                 yield item
         else:
