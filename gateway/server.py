@@ -130,6 +130,7 @@ def startup_lines(gateway: Gateway, address: str) -> list[str]:
     config = gateway.components.config
     lines = [f"Dragoman serves {', '.join(gateway.components.cards)} on {address}"]
     lines += [f"  {name:<8} {address}{context.mount}" for name, context in gateway.contexts.items()]
+    lines += [f"  console  {address}/console"] if config.console else []
     lines += [f"  data     {config.data}", f"  metrics  {address}/metrics"]
     return [*lines, *_key_hint(gateway), *_example_commands(gateway, address)]
 

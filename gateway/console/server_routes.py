@@ -36,6 +36,7 @@ class ShownAgent(Struct, kw_only=True):
     tools: list[m.AgentTool]
     options: tuple[m.AgentOption, ...]
     client_tools: bool
+    directives: tuple[m.AgentDirective, ...]
 
 
 class ShownDialect(Struct, kw_only=True):
@@ -109,7 +110,7 @@ class ServerRoutes:
         return ShownAgent(
             name=card.name, title=card.title, description=card.description, version=card.version, model=card.model,
             is_default=card.name == self._services.default_agent(), tools=list(card.tools), options=card.options,
-            client_tools=card.capabilities.client_tools,
+            client_tools=card.capabilities.client_tools, directives=card.directives,
         )
 
     def _dialect(self, request: web.Request, place: DialectPlace) -> ShownDialect:

@@ -43,6 +43,14 @@ class AgentCapabilities(Struct, frozen=True, kw_only=True, omit_defaults=True):
     client_tools: bool = True
 
 
+class AgentDirective(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A word that the agent obeys within a message, such as `/think`; `arguments` shows what may follow it."""
+
+    name: str
+    effect: str
+    arguments: str = ""
+
+
 class AgentCard(Struct, frozen=True, kw_only=True, omit_defaults=True):
     name: str
     version: str = "1.0.0"
@@ -54,6 +62,8 @@ class AgentCard(Struct, frozen=True, kw_only=True, omit_defaults=True):
     capabilities: AgentCapabilities = AgentCapabilities()
     mcp_servers: tuple[str, ...] = ()
     """The names of the MCP servers that config.yaml gives to the agent."""
+    directives: tuple[AgentDirective, ...] = ()
+    """The words that the agent obeys within a message, for pages that offer them."""
 
     def tool(self, name: str) -> AgentTool | None:
         return next((tool for tool in self.tools if tool.spec.name == name), None)

@@ -1,5 +1,7 @@
 """The OpenAPI document describes every operation that is served, and what is answered fits the description."""
 
+import re
+from pathlib import Path
 from typing import Any
 
 import jsonschema_rs
@@ -7,6 +9,8 @@ import pytest
 
 from gateway.console.operations import API
 from tests.support.console_client import ConsoleClient
+
+DOCS = Path(__file__).parents[2] / "docs" / "console.md"
 
 
 def schema_of(document: dict[str, Any], method: str, path: str, status: str = "200") -> dict[str, Any]:
@@ -25,6 +29,14 @@ async def test_every_route_is_described_and_every_reference_leads_somewhere(cons
     assert len(set(ids)) == len(ids)
     for reference in references(document):
         assert reference.removeprefix("#/components/schemas/") in document["components"]["schemas"], reference
+
+
+async def test_the_documentation_has_every_operation(console: ConsoleClient) -> None:
+    rows = re.findall(r"^\| `(\w+ /\S*)` \| (.*) \| (\w*) ?\|$", DOCS.read_text("utf-8"), re.MULTILINE)
+    who = {(True, False): "anybody", (False, True): "admins", (False, False): ""}
+    served = [(f"{one.method} {one.path}", one.summary.rstrip("."), who[one.is_public, one.for_admins])
+              for one in console.served.gateway.console.operations]
+    assert rows == served
 
 
 def references(value: Any) -> list[str]:

@@ -20,6 +20,43 @@ from .directive_parser import Directive
 from .schema_sample import sample
 from .turn import LONG_TEXT, MODEL, DemoTurn
 
+DIRECTIVES = {
+    "think": "a thinking block",
+    "tool [name] [json]": "a tool of the server: clock, calc, search or erase; or a tool of the client",
+    "client-tool [json]": "the first tool that the client declared",
+    "provider-tool": "a tool that the model's provider runs",
+    "permit": "a tool that needs permission",
+    "parallel": "three calls at once: allowed, with permission, for the client",
+    "ask": "two questions",
+    "fork": "a sub-agent that receives the text and reports",
+    "fork-ask": "a sub-agent that asks two questions first",
+    "continue": "asks whether to go on",
+    "rollback": "raises a fault, and asks which state to roll back to",
+    "fail": "fails in the middle of a text block",
+    "fail-start": "fails before any message",
+    "refuse": "a refusal",
+    "max-tokens": "a reply cut short",
+    "max-steps": "a reply that ends because no more steps are left",
+    "slow [N]": "N deltas, 50 ms apart",
+    "burst [N]": "N deltas at once",
+    "annotate": "annotations, and a custom event",
+    "bridge": "a tool whose result tells the page to do something",
+    "ui": "a tool whose result is a card to show",
+    "image": "an image block",
+    "plan": "a plan, and a notice",
+    "card": "a data block of a type that no dialect knows",
+    "title TEXT": "gives the session a title",
+    "compact": "compacts the history",
+    "json": "replies with JSON only",
+}
+"""What each directive does, with its arguments; docs/backends.md has it in full."""
+
+
+def _directive(written: str, effect: str) -> m.AgentDirective:
+    name, _, arguments = written.partition(" ")
+    return m.AgentDirective(name=f"/{name}", arguments=arguments, effect=effect)
+
+
 DEMO_CARD = m.AgentCard(
     name="demo",
     title="Demo agent",
@@ -35,6 +72,7 @@ DEMO_CARD = m.AgentCard(
         m.AgentOption(name="api_key", kind=m.OptionKind.SECRET, title="API key", description="Taken, and never used."),
     ),
     capabilities=m.AgentCapabilities(images=("http", "data"), client_tools=True),
+    directives=tuple(_directive(written, effect) for written, effect in DIRECTIVES.items()),
 )
 
 DirectiveHandler = Callable[[DemoTurn, Directive], Iterator[BackendEvent] | BackendEvents]
