@@ -42,6 +42,11 @@ def keyword_terms(keyword: str) -> Terms:
     return frozenset(pairs[:MAX_KEYWORD_TERMS])
 
 
+def pairs_of(text: str) -> Terms:
+    """The terms of a text of which any part is to be found by `keyword_terms`."""
+    return _pairs(text.casefold())
+
+
 def path_terms(path: str) -> Terms:
     return frozenset((f"p{path}",))
 

@@ -22,6 +22,12 @@ class SessionLists:
         self, owner: str, wanted: SessionFilter, order: ListOrder, offset: int, limit: int,
     ) -> tuple[Sequence[ListedSession], int]:
         """The rows from `offset` on, and how many sessions fit in all."""
+        if wanted.text and (mentioned := await self._log.mentioning(owner, wanted.text)) is not None:
+            rest = replace(wanted, title=wanted.title.casefold())
+            fitting = [row for row in mentioned if _fits(row.summary, rest)]
+            if order == "updated":
+                fitting.sort(key=lambda row: (row.summary.updated_at, row.ordinal), reverse=True)
+            return fitting[offset:offset + limit], len(fitting)
         sizes = {label: await self._log.count_listed(owner, label) for label in (*wanted.labels, m.EVERY_SESSION)}
         shortest = min(sizes, key=lambda label: sizes[label])
         total = sizes[shortest]

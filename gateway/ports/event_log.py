@@ -91,6 +91,11 @@ class EventLog(Protocol):
         self, owner: str, label: str, order: ListOrder, *, offset: int = 0, limit: int = 50,
     ) -> Sequence[ListedSession]:
         """The sessions of an owner that have a label, newest first; the cost does not grow with their number."""
+    async def mentioning(self, owner: str, text: str) -> Sequence[ListedSession] | None:
+        """The sessions of an owner in which the text may stand, newest first; None if this log has no index for it.
+
+        No session is missing whose title, or one of whose messages, has the text, whatever its case.
+        """
     async def count_listed(self, owner: str, label: str) -> int:
         """How many sessions of an owner have a label."""
     async def head(self, session_id: str) -> SessionHead | None: ...

@@ -72,6 +72,8 @@ class SessionFilter(Struct, frozen=True, kw_only=True):
     """What at least one label of each session begins with."""
     title: str = ""
     """What the title contains, whatever its case."""
+    text: str = ""
+    """What the title or a message contains; sessions are listed that may have it, and whoever asks looks at them."""
 
 
 class SessionService(Protocol):

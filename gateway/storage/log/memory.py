@@ -110,6 +110,9 @@ class MemoryLog:
     ) -> Sequence[ListedSession]:
         return self._lists.page(owner, label, order, offset, limit)
 
+    async def mentioning(self, owner: str, text: str) -> None:
+        """There is no index of texts."""
+
     async def count_listed(self, owner: str, label: str) -> int:
         return self._lists.count(owner, label)
 

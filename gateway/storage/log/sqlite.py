@@ -10,8 +10,19 @@ import gateway.model as m
 from gateway.errors import GatewayError
 from gateway.ports import NO_LISTENER, ListedSession, ListOrder, LogListener, SessionHead
 from gateway.quotas import Quotas
+from gateway.search_terms import keyword_terms
 from gateway.storage.sealing import UNSEALED, Seal
-from gateway.storage.sqlite import Database, add_to_counter, leave_lists, list_page, list_size, update_lists
+from gateway.storage.sqlite import (
+    Database,
+    add_to_counter,
+    forget_texts,
+    index_texts,
+    leave_lists,
+    list_page,
+    list_size,
+    sessions_mentioning,
+    update_lists,
+)
 
 from .segments import is_in_turn_after, lookup_id_of, seal_records, split_deltas, unseal_records
 
@@ -22,6 +33,8 @@ Batch = dict[str, list[m.Record]]
 
 SEGMENT = 512
 """More records of one commit become several segments, so that reading a page decodes few other records."""
+INDEXED_AT_ONCE = 20
+"""How many sessions are indexed in one commit, before a search."""
 BYTES_COUNTER = "log.bytes"
 """The counter that says whether bytes are counted, and the prefix of the counters of each owner."""
 SELECT_BYTES = "SELECT coalesce(sum(length(spine) + length(words)), 0) FROM segments"
@@ -160,6 +173,13 @@ class SqliteLog:
     ) -> Sequence[ListedSession]:
         return await self._database.read(lambda file: list_page(file, owner, label, order, offset, limit))
 
+    async def mentioning(self, owner: str, text: str) -> Sequence[ListedSession] | None:
+        if not keyword_terms(text):
+            return None
+        while await self._database.write(lambda file: index_texts(file, owner, INDEXED_AT_ONCE)):
+            pass  # others write between two of them
+        return await self._database.read(lambda file: sessions_mentioning(file, owner, text))
+
     async def count_listed(self, owner: str, label: str) -> int:
         return await self._database.read(lambda file: list_size(file, owner, label))
 
@@ -252,6 +272,7 @@ def remove_session(file: sqlite3.Connection, session_id: str) -> tuple[str, int]
         return None
     ordinal, owner, summary = row
     leave_lists(file, ordinal, owner, summary)
+    forget_texts(file, ordinal)
     [size] = file.execute(f"{SELECT_BYTES} WHERE session = ?", (ordinal,)).fetchone()
     file.execute("DELETE FROM segments WHERE session = ?", (ordinal,))
     file.execute("DELETE FROM places WHERE session = ?", (ordinal,))

@@ -12,6 +12,7 @@ from .connection import (
 from .database import Database, Work
 from .schema import SCHEMA_VERSION, add_to_counter
 from .session_lists import leave_lists, list_page, list_size, update_lists
+from .session_texts import forget_texts, index_texts, sessions_mentioning
 from .terms import IN_USE, add_terms, ordinals_of, records_with_terms, remove_terms, term_counts
 
 __all__ = [
@@ -24,6 +25,8 @@ __all__ = [
     "add_to_counter",
     "create_database",
     "explain_error",
+    "forget_texts",
+    "index_texts",
     "leave_lists",
     "list_page",
     "list_size",
@@ -34,6 +37,7 @@ __all__ = [
     "ordinals_of",
     "records_with_terms",
     "remove_terms",
+    "sessions_mentioning",
     "term_counts",
     "update_lists",
 ]

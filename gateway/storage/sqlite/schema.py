@@ -4,7 +4,15 @@ import sqlite3
 from collections.abc import Callable, Sequence
 
 from .session_lists import add_session_lists
+from .session_texts import add_session_texts
 from .terms import add_terms_table
+
+
+def _add_session_index(file: sqlite3.Connection) -> None:
+    """Create what sessions are listed and found by."""
+    add_session_lists(file)
+    add_session_texts(file)
+
 
 Migration = str | Callable[[sqlite3.Connection], None]
 """SQL statements, or a function for what SQL cannot do, such as to convert records of an older model."""
@@ -76,7 +84,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     ) WITHOUT ROWID;
     """,
     add_terms_table,
-    add_session_lists,
+    _add_session_index,
 )
 """Each migration is one released version; it is never changed, only followed by another."""
 SCHEMA_VERSION = len(MIGRATIONS)

@@ -80,9 +80,13 @@ def list_page(
     file: sqlite3.Connection, owner: str, label: str, order: ListOrder, offset: int, limit: int,
 ) -> list[ListedSession]:
     """The sessions of an owner that have a label, newest first."""
+    return rows_of_sessions(file, file.execute(PAGES[order], (owner, label, limit, offset)).fetchall())
+
+
+def rows_of_sessions(file: sqlite3.Connection, ordinals: Sequence[tuple[int]]) -> list[ListedSession]:
+    """The rows of the sessions of these ordinals."""
     row_of = "SELECT session_id, ordinal, summary FROM sessions WHERE ordinal = ?"
-    places = file.execute(PAGES[order], (owner, label, limit, offset)).fetchall()
-    rows = [file.execute(row_of, place).fetchone() for place in places]
+    rows = [file.execute(row_of, ordinal).fetchone() for ordinal in ordinals]
     return [
         ListedSession(session_id=session_id, ordinal=ordinal, summary=_decode(summary))
         for session_id, ordinal, summary in rows

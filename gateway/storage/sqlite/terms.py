@@ -44,21 +44,20 @@ def add_terms_table(file: sqlite3.Connection) -> None:
 def add_terms(file: sqlite3.Connection, kind: str, owner: str, ordinal: int, terms: Collection[str]) -> None:
     """Put a resource under the terms by which it is found."""
     if terms:
-        file.execute("INSERT OR IGNORE INTO shelves (kind, owner) VALUES (?, ?)", (kind, owner))
-        tokens = " ".join(_tokens(file, kind, owner, terms))
+        tokens = " ".join(new_tokens(file, kind, owner, terms))
         file.execute("INSERT INTO terms (rowid, tokens) VALUES (?, ?)", (ordinal, tokens))
 
 
 def remove_terms(file: sqlite3.Connection, kind: str, owner: str, ordinal: int, terms: Collection[str]) -> None:
     """Take a resource from the index, which must be told all terms that it was put under."""
     if terms:
-        tokens = " ".join(_tokens(file, kind, owner, terms))
+        tokens = " ".join(tokens_of(file, kind, owner, terms))
         file.execute("INSERT INTO terms (terms, rowid, tokens) VALUES ('delete', ?, ?)", (ordinal, tokens))
 
 
 def records_with_terms(file: sqlite3.Connection, kind: str, owner: str, terms: Collection[str]) -> list[bytes]:
     """The records of the resources that have all terms, newest first."""
-    wanted = " AND ".join(_tokens(file, kind, owner, terms))
+    wanted = " AND ".join(tokens_of(file, kind, owner, terms))
     return [record for (record,) in file.execute(WITH_TERMS, (kind, owner, wanted))]
 
 
@@ -67,19 +66,25 @@ def term_counts(
 ) -> dict[str, int]:
     """How many resources have each term; a count ends at `most`."""
     count = "SELECT count(*) FROM (SELECT 1 FROM terms WHERE terms MATCH ? LIMIT ?)"
-    tokens = _tokens(file, kind, owner, terms)
+    tokens = tokens_of(file, kind, owner, terms)
     return {
         term: int(file.execute(count, (token, most)).fetchone()[0]) for term, token in zip(terms, tokens, strict=True)}
 
 
 def ordinals_of(file: sqlite3.Connection, kind: str, owner: str, term: str) -> list[int]:
     """The ordinals of the resources that have the term."""
-    rows = file.execute("SELECT rowid FROM terms WHERE terms MATCH ?", _tokens(file, kind, owner, (term,)))
+    rows = file.execute("SELECT rowid FROM terms WHERE terms MATCH ?", tokens_of(file, kind, owner, (term,)))
     return [ordinal for (ordinal,) in rows]
 
 
-def _tokens(file: sqlite3.Connection, kind: str, owner: str, terms: Iterable[str]) -> list[str]:
+def new_tokens(file: sqlite3.Connection, kind: str, owner: str, terms: Iterable[str]) -> list[str]:
+    """The terms as tokens, to be added to the index."""
+    file.execute("INSERT OR IGNORE INTO shelves (kind, owner) VALUES (?, ?)", (kind, owner))
+    return tokens_of(file, kind, owner, terms)
+
+
+def tokens_of(file: sqlite3.Connection, kind: str, owner: str, terms: Iterable[str]) -> list[str]:
     """The terms as tokens, which begin with the number of the kind and the owner; 0 if none of theirs has terms."""
     row = file.execute("SELECT shelf FROM shelves WHERE kind = ? AND owner = ?", (kind, owner)).fetchone()
     shelf = 0 if row is None else row[0]
-    return [f"{shelf}x{term.encode().hex()}" for term in terms]
+    return [f"{shelf}x{term.encode(errors='surrogatepass').hex()}" for term in terms]

@@ -5,6 +5,7 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from aiohttp import web
+from msgspec.structs import replace
 
 import gateway.model as m
 from adapters.zenflux import wire
@@ -68,7 +69,7 @@ class ConversationRoutes:
         if not wanted:
             raise Invalid("q: say what to look for", param="q")
         async with one_at_a_time(request[OWNER]):
-            rows, _ = await self._rows(request, "created", 0, MAX_CONVERSATIONS)
+            rows, _ = await self._rows(request, "created", 0, MAX_CONVERSATIONS, wanted)
             hits = [
                 (view, hit)
                 async for view in self._views(request, rows)
@@ -132,10 +133,10 @@ class ConversationRoutes:
             return await self.context.sessions.get(request[OWNER], request.match_info["id"])
 
     async def _rows(
-        self, request: web.Request, order: ListOrder, offset: int, limit: int,
+        self, request: web.Request, order: ListOrder, offset: int, limit: int, text: str = "",
     ) -> tuple[Sequence[ListedSession], int]:
-        """The user's conversations, newest first, and how many there are."""
-        wanted = self.chats.filter_of(request[OWNER], request.query.get("user_id"))
+        """The user's conversations, newest first, and how many there are; of those that may have the text."""
+        wanted = replace(self.chats.filter_of(request[OWNER], request.query.get("user_id")), text=text)
         return await self.context.sessions.find(request[OWNER], wanted, order=order, offset=offset, limit=limit)
 
     async def _views(self, request: web.Request, rows: Sequence[ListedSession]) -> AsyncIterator[m.SessionView]:

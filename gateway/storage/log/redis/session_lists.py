@@ -78,6 +78,9 @@ class RedisSessionLists:
             if summary is not None
         ]
 
+    async def mentioning(self, owner: str, text: str) -> None:
+        """There is no index of texts: it would take more memory than the texts."""
+
     async def count(self, owner: str, label: str) -> int:
         size = len(owner.encode(errors="surrogatepass"))
         [count] = await self._redis.read_all([("ZCARD", self._redis.key("createdlist", str(size), owner, label))])

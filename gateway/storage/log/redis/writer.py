@@ -54,7 +54,7 @@ class RedisLog:
         self.sessions, self.sessions_in_turn = reader.sessions, reader.sessions_in_turn
         self.head, self.session_of = reader.head, reader.session_of
         self._lists = RedisSessionLists(redis, reader)
-        self.count_listed = self._lists.count
+        self.count_listed, self.mentioning = self._lists.count, self._lists.mentioning
         self._tally = tally or Quotas()
         self._most = most
         self._listener: LogListener = NO_LISTENER
