@@ -87,7 +87,7 @@ class ConsolePage:
 
     @property
     def composer(self) -> Locator:
-        return self.page.get_by_role("combobox", name="Message to the agent")
+        return self.page.get_by_role("textbox", name="Message to the agent")
 
     def say(self, text: str) -> None:
         self.composer.fill(text)

@@ -98,6 +98,7 @@ class DragomanConsole extends HTMLElement {
     const [kind, id] = here.path;
     for (const link of this.nav.children) link.toggleAttribute("aria-current", link.dataset.path === (kind === "sessions" ? "" : kind ?? ""));
     this.body.dataset.page = kind ?? "home";
+    this.list.setMain(kind === undefined && matchMedia("(max-width: 900px)").matches);
     this.list.hidden = kind !== undefined && kind !== "sessions";
     const run = this.run = (this.run ?? 0) + 1;
     try {

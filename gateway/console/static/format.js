@@ -67,6 +67,26 @@ function shortJson(value, limit) {
   return JSON.stringify(short(value, 0)) ?? "";
 }
 
+const DULL = /(^|_)(id|ids|uuid|seq|sequence|at|time|timestamp|type|version|kind)$|[a-z](Id|Uuid|At)$/;
+
+/** What a body says, in one line: its values with their names, without the ids, times and numbers that every body has. */
+export function gist(value, name = "", limit = 160) {
+  const parts = [];
+  let left = limit;
+  const look = (one, key) => {
+    if (left <= 0 || one === null || one === undefined || one === "" || one === name) return;
+    if (typeof one === "object") {
+      for (const [inner, item] of Object.entries(one)) if (!DULL.test(inner)) look(item, Array.isArray(one) ? key : inner);
+      return;
+    }
+    const text = `${key ? `${key}: ` : ""}${typeof one === "string" ? JSON.stringify(one.slice(0, left)) : one}`;
+    left -= text.length + 2;
+    parts.push(text);
+  };
+  look(value, "");
+  return parts.length === 1 ? parts[0].replace(/^\w+: (?=")/, "") : parts.join("  ");
+}
+
 /** The text of content that is either a bare string or a list of parts. */
 export function textOf(content) {
   if (typeof content === "string") return content;

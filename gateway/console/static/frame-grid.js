@@ -3,7 +3,7 @@
 
 import { h, fill, frame, iconButton, foreign } from "./dom.js";
 import { t } from "./i18n.js";
-import { bytes, clock, count, duration, preview } from "./format.js";
+import { bytes, clock, count, duration, gist } from "./format.js";
 import { bodyOf, framesOf, silenceOf } from "./session-log.js";
 import { openColumnMenu, Columns } from "./grid-columns.js";
 
@@ -148,12 +148,11 @@ export class FrameGrid extends HTMLElement {
     const { record, seq } = band;
     if (!record) return h("div", { class: "line pending", id: `line-${seq}-records-0` }, h("span", { class: "seq" }, seq));
     const before = this.log.bands[seq - 2]?.at;
-    const { type, ...fields } = record.event;
     return h("div", { class: "line", id: `line-${seq}-records-0`, "data-index": 0 },
       h("span", { class: "seq" }, seq),
       h("span", { class: "time", title: clock(band.at) }, before ? `+${duration((band.at - before) * 1000)}` : clock(band.at)),
       h("span", { class: "name" }, record.name, record.variant ? h("span", { class: "variant" }, `.${record.variant}`) : null),
-      foreign(preview(fields, 140), { class: "peek" }));
+      foreign(gist(record.event), { class: "peek" }));
   }
 
   frameLines(band, column) {
@@ -162,7 +161,7 @@ export class FrameGrid extends HTMLElement {
       return frames.map((one, index) => h("div", { class: "line", id: `line-${band.seq}-${column}-${index}`, "data-index": index },
         h("span", { class: "name" }, one.name),
         one.due ? h("span", { class: "due", title: t("wire.due") }, `⏱ +${duration(Math.max(0, one.due - one.at) * 1000)}`) : null,
-        foreign(preview(payload(one), 140), { class: "peek" }),
+        foreign(gist(bodyOf(one.text) ?? one.text, one.name), { class: "peek" }),
         h("span", { class: "size" }, bytes(one.size))));
     }
     const silence = silenceOf(band, column);
@@ -178,7 +177,7 @@ export class FrameGrid extends HTMLElement {
   drawHead() {
     const { shown } = this.columns;
     const wide = matchMedia("(max-width: 700px)").matches ? "minmax(84vw, 1fr)" : "minmax(12rem, 1fr)";
-    const first = matchMedia("(max-width: 700px)").matches ? wide : "minmax(15rem, 1.35fr)";
+    const first = matchMedia("(max-width: 700px)").matches ? wide : "minmax(17rem, 1.6fr)";
     this.pane.style.setProperty("--cols", shown.map((one) => (one === "records" ? first : wide)).join(" "));
     this.pane.style.setProperty("--count", shown.length);
     fill(this.head, shown.map((column) => h("div", {
@@ -302,13 +301,6 @@ export class FrameGrid extends HTMLElement {
     this.pane.scrollTop = this.pane.scrollHeight;
     this.following = true;
   }
-}
-
-/** What a frame says beside its name: a packet of Socket.IO has its name within the body. */
-function payload({ name, text }) {
-  const body = bodyOf(text);
-  if (body === undefined) return text;
-  return Array.isArray(body) && body[0] === name ? (body.length === 2 ? body[1] : body.slice(1)) : body;
 }
 
 /** Why a dialect says nothing about a record, in the words of its table. */

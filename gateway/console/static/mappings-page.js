@@ -32,13 +32,13 @@ export class MappingsPage extends HTMLElement {
 
   drawLosses() {
     const { features, cells, pairs } = this.losses;
-    this.append(h("section", {}, h("h2", {}, t("mappings.grid")), h("p", { class: "quiet-text" }, t("mappings.grid_about")),
+    this.append(h("div", { class: "loss-pages" }, h("section", {}, h("h2", {}, t("mappings.grid")), h("p", { class: "quiet-text" }, t("mappings.grid_about")),
       h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": t("mappings.grid") }, h("table", { class: "losses" },
         h("thead", {}, h("tr", {}, h("th", { scope: "col" }, t("mappings.feature")), this.dialects.map((one) => h("th", { scope: "col", class: `hue-${hueOf(one)}` }, h("span", { class: "swatch" }), one)))),
-        h("tbody", {}, features.map((feature) => h("tr", {}, h("th", { scope: "row", title: feature.meaning ?? null }, (feature.name ?? feature).replaceAll("_", " ")),
+        h("tbody", {}, features.map((feature) => h("tr", {}, h("th", { scope: "row" }, (feature.name ?? feature).replaceAll("_", " "), feature.meaning ? h("small", {}, feature.meaning) : null),
           this.dialects.map((one) => this.cell(one, feature.name ?? feature, cells[one][feature.name ?? feature]))))))),
     h("p", { class: "legend" }, ["full", "partial", "dropped"].map((level) => h("span", { class: `mark level-${level}` }, MARKS[level], " ", named("level", level))))),
-    h("section", {}, h("h2", {}, t("mappings.pairs")), h("p", { class: "quiet-text" }, t("mappings.pairs_about")), this.pairTable(pairs)));
+    h("section", {}, h("h2", {}, t("mappings.pairs")), h("p", { class: "quiet-text" }, t("mappings.pairs_about")), this.pairTable(pairs))));
   }
 
   cell(dialect, feature, { level, mark, note }) {
@@ -57,7 +57,7 @@ export class MappingsPage extends HTMLElement {
       h("thead", {}, h("tr", {}, h("th", { scope: "col" }, t("mappings.agent_client")), clients.map((one) => h("th", { scope: "col" }, one)))),
       h("tbody", {}, agents.map((agent) => h("tr", {}, h("th", { scope: "row" }, agent), clients.map((client) => {
         const pair = found.get(`${agent}/${client}`) ?? { lost: [], degraded: [] };
-        return h("td", {}, h("button", { type: "button", class: "mark", "aria-label": t("mappings.pair", { agent, client, lost: pair.lost.length, degraded: pair.degraded.length }),
+        return h("td", {}, h("button", { type: "button", class: "mark", "aria-label": `✗ ${pair.lost.length} ~ ${pair.degraded.length}, ` + t("mappings.pair", { agent, client, lost: pair.lost.length, degraded: pair.degraded.length }),
           onclick: () => openDialog(`${agent} → ${client}`, [listed(t("mappings.lost"), pair.lost), listed(t("mappings.degraded"), pair.degraded)]) },
         h("span", { class: "level-dropped" }, `✗ ${pair.lost.length}`), " ", h("span", { class: "level-partial" }, `~ ${pair.degraded.length}`)));
       }))))));

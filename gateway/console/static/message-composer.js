@@ -10,8 +10,8 @@ export class MessageComposer extends HTMLElement {
   setUp({ session, directives = [] }) {
     Object.assign(this, { session, directives, files: [], found: [], place: -1 });
     this.draft = `dragoman.draft.${session}`;
-    this.box = h("textarea", { rows: 1, "aria-label": t("composer.label"), placeholder: t("composer.placeholder"), role: "combobox",
-      "aria-autocomplete": "list", "aria-expanded": "false", "aria-controls": "palette", value: sessionStorage.getItem(this.draft) ?? "", dir: "auto" });
+    this.box = h("textarea", { rows: 1, "aria-label": t("composer.label"), placeholder: t("composer.placeholder"),
+      "aria-autocomplete": "list", "aria-controls": "palette", value: sessionStorage.getItem(this.draft) ?? "", dir: "auto" });
     this.palette = h("ul", { id: "palette", class: "palette", role: "listbox", "aria-label": t("composer.directives"), hidden: true });
     this.attached = h("ul", { class: "attached", "aria-label": t("composer.files") });
     this.picker = h("input", { type: "file", multiple: true, hidden: true, "aria-label": t("composer.attach"), onchange: () => { this.attach(this.picker.files); this.picker.value = ""; } });
@@ -75,7 +75,6 @@ export class MessageComposer extends HTMLElement {
       onpointerdown: (event) => { event.preventDefault(); this.take(index); },
     }, h("code", {}, one.name, one.arguments ? h("span", { class: "quiet-text" }, ` ${one.arguments}`) : null), h("span", {}, foreign(one.effect ?? one.description ?? "")))));
     this.palette.hidden = false;
-    this.box.setAttribute("aria-expanded", "true");
     this.choose(0);
   }
 
@@ -104,7 +103,6 @@ export class MessageComposer extends HTMLElement {
 
   closePalette() {
     this.palette.hidden = true;
-    this.box.setAttribute("aria-expanded", "false");
     this.box.removeAttribute("aria-activedescendant");
   }
 

@@ -30,7 +30,7 @@ export class SessionList extends HTMLElement {
     });
     this.tally = h("span", { class: "quiet-text", role: "status" });
     this.append(
-      h("header", {}, h("h2", {}, t("sessions.label")), this.tally, h("span", { class: "spring" }),
+      h("div", { class: "list-head" }, (this.heading = h("h2", {}, t("sessions.label"))), this.tally, h("span", { class: "spring" }),
         iconButton("upload", t("sessions.import"), () => this.dispatchEvent(new Event("import"))),
         h("button", { type: "button", class: "primary new-session", onclick: () => this.dispatchEvent(new Event("new")) }, icon("plus"), t("sessions.new"))),
       h("div", { class: "filters", role: "search" }, this.box, this.status, this.agent), this.list);
@@ -45,6 +45,13 @@ export class SessionList extends HTMLElement {
   disconnectedCallback() {
     this.stream?.stop();
     clearInterval(this.clock);
+  }
+
+  /** On a small screen the list is the page itself, elsewhere it is beside one. */
+  setMain(alone) {
+    this.setAttribute("role", alone ? "main" : "complementary");
+    this.setAttribute("aria-label", t("sessions.label"));
+    this.heading.setAttribute("aria-level", alone ? 1 : 2);
   }
 
   later() {

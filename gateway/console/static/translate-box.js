@@ -2,7 +2,7 @@
 
 import { post } from "./api.js";
 import { h, fill, foreign } from "./dom.js";
-import { bytes, parsed, preview } from "./format.js";
+import { bytes, gist, parsed } from "./format.js";
 import { t } from "./i18n.js";
 import { jsonTree } from "./json-tree.js";
 import { bodyOf } from "./session-log.js";
@@ -55,28 +55,32 @@ export class TranslateBox extends HTMLElement {
       const found = await post("translate", body);
       if (run !== this.run) return;
       this.trouble.textContent = (found.problems ?? []).join(" · ");
-      fill(this.result, Object.entries(found.columns).map(([name, items]) => column(name, items)));
+      const added = new Set(found.added ?? []);
+      fill(this.result, Object.entries({ records: found.records, ...found.columns }).map(([name, items]) => column(name, items, added)));
     } catch (error) {
       if (run === this.run) this.trouble.textContent = error.message;
     }
   }
 }
 
-function column(name, items) {
-  return h("section", { class: `hue-${hueOf(name)}` }, h("h3", {}, h("span", { class: "swatch" }), name === "records" ? t("wire.canonical") : name),
+/** What was added around the event, so that it can be said at all, is folded. */
+function column(name, items, added) {
+  return h("section", { class: `hue-${hueOf(name)}` }, h("h2", {}, h("span", { class: "swatch" }), name === "records" ? t("wire.canonical") : name),
     items.map((item) => {
-      const said = item.frames ? item.frames.map((one) => frameBox(one)) : [eventBox(item)];
-      return h("div", { class: item.added ? "added" : null, title: item.added ? t("translate.added") : null }, said.length ? said : h("p", { class: "silent" }, item.silence ? silenceText(item.silence) : t("wire.silent")));
+      const plain = !added.has(item.seq);
+      const said = item.frames ? item.frames.map((one) => frameBox(one, plain)) : [eventBox(item, plain)];
+      if (!said.length && !plain) return null;
+      return h("div", { class: plain ? null : "added", title: plain ? null : t("translate.added") }, said.length ? said : h("p", { class: "silent" }, "∅ ", item.silence ? silenceText(item.silence) : t("wire.silent")));
     }));
 }
 
-function eventBox({ event, name, variant }) {
-  return h("details", {}, h("summary", {}, h("code", {}, variant ? `${name}.${variant}` : name), " ", foreign(preview(event, 60), { class: "peek" })), jsonTree(event, 3));
+function eventBox({ event, name, variant }, open) {
+  return h("details", { open }, h("summary", {}, h("code", {}, variant ? `${name}.${variant}` : name), " ", foreign(gist(event, name, 60), { class: "peek" })), jsonTree(event, 3));
 }
 
-function frameBox({ name, text, size }) {
+function frameBox({ name, text, size }, open) {
   const body = bodyOf(text);
-  return h("details", { open: true }, h("summary", {}, h("code", {}, name), " ", h("small", {}, bytes(size))), body === undefined ? h("pre", { class: "raw", dir: "auto" }, text) : jsonTree(body, 4));
+  return h("details", { open }, h("summary", {}, h("code", {}, name), " ", h("small", {}, bytes(size))), body === undefined ? h("pre", { class: "raw", dir: "auto" }, text) : jsonTree(body, 4));
 }
 
 customElements.define("translate-box", TranslateBox);
