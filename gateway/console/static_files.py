@@ -1,5 +1,6 @@
 """Serves the page: its files with strict headers, so that a browser runs nothing but them and loads nothing else."""
 
+import gzip
 import mimetypes
 from hashlib import sha256
 from pathlib import Path
@@ -23,6 +24,7 @@ PAGE_HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-cache",
+    "Vary": "Accept-Encoding",
 }
 TYPES = {
     ".html": "text/html", ".js": "text/javascript", ".mjs": "text/javascript", ".css": "text/css",
@@ -37,6 +39,8 @@ class StaticFile(NamedTuple):
     content: bytes
     media_type: str
     tag: str
+    packed: bytes | None
+    """The content as gzip, if the file is text."""
 
 
 class StaticFiles:
@@ -67,7 +71,10 @@ class StaticFiles:
         if found.tag in request.headers.get(hdrs.IF_NONE_MATCH, ""):
             return web.Response(status=304, headers=headers)
         charset = "utf-8" if found.media_type.startswith("text/") else None
-        return web.Response(body=found.content, content_type=found.media_type, charset=charset, headers=headers)
+        content = found.content
+        if found.packed is not None and "gzip" in request.headers.get(hdrs.ACCEPT_ENCODING, ""):
+            content, headers[hdrs.CONTENT_ENCODING] = found.packed, "gzip"
+        return web.Response(body=content, content_type=found.media_type, charset=charset, headers=headers)
 
     def find(self, path: str) -> StaticFile:
         """The file of this path below the folder; nothing outside of the folder is found, nor anything hidden."""
@@ -90,4 +97,5 @@ class StaticFiles:
 def _read(file: Path) -> StaticFile:
     content = file.read_bytes()
     media_type = TYPES.get(file.suffix) or mimetypes.guess_type(file.name)[0] or "application/octet-stream"
-    return StaticFile(content, media_type, f'"{sha256(content).hexdigest()[:32]}"')
+    packed = gzip.compress(content, mtime=0) if media_type.startswith("text/") else None
+    return StaticFile(content, media_type, f'"{sha256(content).hexdigest()[:32]}"', packed)

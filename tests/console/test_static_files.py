@@ -1,10 +1,11 @@
 """The files of the page: what is below their folder and not hidden, and nothing else."""
 
+import gzip
 from pathlib import Path
 
 import pytest
 
-from gateway.console.static_files import StaticFiles
+from gateway.console.static_files import FOLDER, StaticFiles
 from gateway.errors import NotFound
 
 
@@ -20,6 +21,21 @@ def test_only_plain_files_below_the_folder_are_found(tmp_path: Path) -> None:
     for path in (".hidden", "link.txt", "../secret.txt", "parts", "parts/../parts/a.js", "parts//a.js", "a\0b"):
         with pytest.raises(NotFound):
             files.find(path)
+
+
+def test_text_is_kept_packed_too(tmp_path: Path) -> None:
+    (tmp_path / "a.css").write_text("a { color: red }" * 100)
+    (tmp_path / "a.png").write_bytes(bytes(100))
+    found = StaticFiles(tmp_path).find("a.css")
+    assert found.packed is not None
+    assert gzip.decompress(found.packed) == found.content
+    assert StaticFiles(tmp_path).find("a.png").packed is None
+
+
+def test_the_whole_page_is_small_on_the_wire() -> None:
+    files = StaticFiles()
+    packed = [files.find(path.name).packed or path.read_bytes() for path in FOLDER.iterdir()]
+    assert sum(map(len, packed)) < 150_000
 
 
 def test_a_changed_file_is_read_again_and_has_another_tag(tmp_path: Path) -> None:

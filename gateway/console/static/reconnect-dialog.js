@@ -13,7 +13,8 @@ export async function openReconnect(session, seq, hues) {
   try {
     const [found, exchange] = await Promise.all([get(`${path}/reconnect`, { seq }), get(`${path}/exchange`, { seq }).catch(() => ({ requests: [] }))]);
     fill(body, exchange.requests?.length ? [h("h3", {}, t("reconnect.exchange")), h("p", { class: "quiet-text" }, t("reconnect.exchange_about")),
-      exchange.requests.map((one) => h("section", { class: `hue-${hues.get(one.dialect) ?? 0}` }, h("h4", {}, h("span", { class: "swatch" }), one.dialect), request(one)))] : null,
+      [...new Set(exchange.requests.map((one) => one.dialect))].map((dialect) => h("section", { class: `hue-${hues.get(dialect) ?? 0}` },
+        h("h4", {}, h("span", { class: "swatch" }), dialect), exchange.requests.filter((one) => one.dialect === dialect).map(request)))] : null,
     h("h3", {}, t("reconnect.resume")), h("p", { class: "quiet-text" }, t("reconnect.about")), found.dialects.map((one) => section(one, hues)));
   } catch (error) {
     fill(body, h("p", { class: "error-text" }, error.message));

@@ -117,15 +117,27 @@ export class SessionList extends HTMLElement {
 
   change(row) {
     const known = this.byId.get(row.session_id);
+    const isNewer = !known || row.updated_at > known.updated_at;
     if (known) Object.assign(known, row);
-    else if (!this.filtered && (!this.rows.length || row.created_at >= this.rows[0].created_at)) {
-      this.byId.set(row.session_id, row);
-      this.rows.unshift(row);
-      // The row under the eyes stays where it is.
-      if (this.list.scrollTop > 0) this.list.scrollTop += this.list.measure();
-      if (this.rows.length > 1) this.list.active += 1;
-    }
+    else if (this.filtered) return;
+    else this.byId.set(row.session_id, row);
+    if (isNewer) this.toTop(known ?? row);
     this.dispatchEvent(new CustomEvent("row", { detail: row }));
+  }
+
+  /** What changed last is first. Whoever reads further down, or moves by keys, keeps the row before their eyes. */
+  toTop(row) {
+    const from = this.rows.indexOf(row);
+    const first = this.rows[0];
+    if (from === 0 || (first && row.updated_at < first.updated_at)) {
+      if (from < 0) this.rows.push(row);
+      return;
+    }
+    const held = this.rows[this.list.active];
+    if (from > 0) this.rows.splice(from, 1);
+    this.rows.unshift(row);
+    if (held) this.list.active = this.rows.indexOf(held);
+    if (this.list.scrollTop > 0 && from < 0) this.list.scrollTop += this.list.measure();
   }
 
   drop(id) {

@@ -28,14 +28,16 @@ export class SessionLog extends EventTarget {
   }
 
   /** Follow the session in these dialects; columns that are new are read from the start first. */
-  async follow(columns) {
+  async follow(columns, length = 0) {
     const fresh = columns.filter((one) => !this.columns.includes(one));
     this.columns = [...columns];
     const run = this.run = (this.run ?? 0) + 1;
     this.stream?.stop();
+    const isLong = length > PAGE;
+    // A long log comes faster in pages; the stream goes on where they end.
+    if (!this.head && (isLong || this.shared)) await this.read("records", null, 0, run);
     const upTo = this.head;
-    if (upTo || this.shared) await Promise.all(fresh.map((one) => this.read("frames", one, upTo, run)));
-    if (this.shared && !upTo) await this.read("records", null, 0, run);
+    if (upTo) await Promise.all(fresh.map((one) => this.read("frames", one, upTo, run)));
     if (this.run !== run || this.closed || this.shared) {
       this.setState("shared");
       return;

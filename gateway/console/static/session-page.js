@@ -85,7 +85,7 @@ export class SessionPage extends HTMLElement {
     const wanted = this.view === "talk" ? [] : this.grid.columns.shown.filter((one) => one !== "records");
     if (this.log.columns.length === wanted.length && wanted.every((one) => this.log.columns.includes(one)) && this.following) return;
     this.following = true;
-    tried(() => this.log.follow(wanted));
+    tried(() => this.log.follow(wanted, this.about.head));
   }
 
   setView(view) {
