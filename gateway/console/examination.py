@@ -75,6 +75,8 @@ class Examination:
     cases: str
     folder: Path
     started_at: float
+    recording: bytes | None = None
+    """What is judged in the place of a server; `url` is its name then."""
     status: ExaminationStatus = "running"
     ended_at: float | None = None
     done: int = 0
@@ -102,6 +104,10 @@ class Examination:
     @property
     def page_file(self) -> Path:
         return self.folder / "report.html"
+
+    @property
+    def recording_file(self) -> Path:
+        return self.folder / "recording"
 
     def tell(self, name: str, data: object) -> None:
         self.events.append(Frame(b"event: %b\ndata: %b\n\n" % (name.encode(), dumps(data)), name))
@@ -181,13 +187,16 @@ class Examiner:
             raise NotFound(f"there is no examination '{examination_id[:80]}'")
         return found
 
-    def start(self, dialect: str, url: str, key: str | None, cases: str = "") -> Examination:
-        """Start an examination; `Conflict` while another one runs."""
+    def start(
+        self, dialect: str, url: str, key: str | None, cases: str = "", recording: bytes | None = None,
+    ) -> Examination:
+        """Start an examination of a server, or of a recording; `Conflict` while another one runs."""
         if any(one.status == "running" for one in self._known.values()):
             raise Conflict("an examination runs already: wait for its end, or cancel it")
         made = random_id("exam")
         one = self._known[made] = Examination(
-            id=made, dialect=dialect, url=url, cases=cases, folder=self._folder / made, started_at=self._clock())
+            id=made, dialect=dialect, url=url, cases=cases, folder=self._folder / made, started_at=self._clock(),
+            recording=recording)
         one.task = asyncio.get_running_loop().create_task(self._run(one, key), name=f"examination {made}")
         return one
 
@@ -235,7 +244,9 @@ class Examiner:
         own = {name: value for name, value in os.environ.items() if not name.startswith("DRAGOMAN_")}
         words = [
             *self._command, "--report", f"json={one.report_file}", "--report", f"html={one.page_file}",
-            *(["--only", one.cases] if one.cases else []), "--", one.dialect, one.url,
+            *(["--only", one.cases] if one.cases else []),
+            *(["--", one.dialect, one.url] if one.recording is None else
+              ["--transcript", str(one.recording_file), "--", one.dialect]),
         ]
         one.process = await asyncio.create_subprocess_exec(
             *words, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
@@ -274,3 +285,6 @@ class Examiner:
                 if left.name not in self._known:
                     shutil.rmtree(left, ignore_errors=True)
         one.folder.mkdir(parents=True, mode=0o700)
+        if one.recording is not None:
+            one.recording_file.write_bytes(one.recording)
+            one.recording = b""

@@ -1,25 +1,40 @@
 """The operations about examinations, for admins: start one, follow it, read its report, cancel it."""
 
+import asyncio
+import re
 from typing import Annotated, Any
 
+import orjson
 from aiohttp import web
 from msgspec import Struct
 from pydantic import Field
 
 from gateway.errors import Invalid, NotFound
-from gateway.http import CALLER, WireModel, absolute_url, attachment, bearer_token, json_response, read_json, stream_sse
+from gateway.http import (
+    CALLER,
+    WireModel,
+    absolute_url,
+    attachment,
+    bearer_token,
+    json_response,
+    read_bytes,
+    read_json,
+    safe_file_name,
+    stream_sse,
+)
 
 from .examination import CaseProgress, ExaminationEnd, ExaminationSubscription, Examiner, OutputLine, ShownExamination
-from .operations import OCTETS, SSE, Operation
+from .operations import OCTETS, SSE, ConsoleQuery, Operation, read_query
 from .services import ConsoleServices
 
+DialectWord = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,63}$")]
 SCHEMES = ("http://", "https://", "ws://", "wss://")
 
 
 class ExaminationToStart(WireModel):
     """`url` None is this server; `cases` are names of requirements, with `*`, separated by commas."""
 
-    dialect: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,63}$")]
+    dialect: DialectWord
     url: Annotated[str, Field(max_length=2000)] | None = None
     key: Annotated[str, Field(max_length=10_000)] | None = None
     cases: Annotated[str, Field(max_length=1000, pattern=r"^[A-Za-z0-9*,_ .-]*$")] = ""
@@ -40,6 +55,18 @@ class ExaminationReport(ShownExamination, kw_only=True):
     output: str
 
 
+class ReportQuery(ConsoleQuery):
+    """The name of the file, and its dialect, if the recording does not name it."""
+
+    name: Annotated[str, Field(max_length=200)] = "recording"
+    dialect: DialectWord | None = None
+
+
+class JudgedRecording(Struct, kw_only=True):
+    id: str
+    report: dict[str, Any]
+
+
 class ExaminationRoutes:
     """One method per operation."""
 
@@ -54,6 +81,9 @@ class ExaminationRoutes:
             Operation(method="POST", path="/examinations", handler=self.start, body=ExaminationToStart, status=202,
                       answer=StartedExamination, for_admins=True,
                       summary="Examine this server, or another one; one examination runs at a time."),
+            Operation(method="POST", path="/reports", handler=self.judge, query=ReportQuery, body_type=OCTETS,
+                      answer=JudgedRecording, for_admins=True,
+                      summary="Judge a recording of `dragoman record`, or a HAR file, sent as it is."),
             Operation(method="GET", path=one, handler=self.get, answer=ExaminationReport, for_admins=True,
                       summary="Read an examination and its report."),
             Operation(method="GET", path=f"{one}/report.html", handler=self.html, media_type=OCTETS, for_admins=True,
@@ -82,6 +112,20 @@ class ExaminationRoutes:
         made = self._examiner.start(body.dialect, url, key, body.cases.strip())
         return json_response(StartedExamination(id=made.id), 202)
 
+    async def judge(self, request: web.Request) -> web.Response:
+        query, content = read_query(request, ReportQuery), await read_bytes(request)
+        dialect = query.dialect or _dialect_of(content)
+        if dialect is None:
+            raise Invalid("this is no recording of `dragoman record`; of a HAR file, name the dialect: ?dialect=…",
+                          param="dialect")
+        one = self._examiner.start(dialect, safe_file_name(query.name), None, recording=content)
+        assert one.task is not None
+        await asyncio.shield(one.task)
+        report = one.report()
+        if report is None:
+            raise Invalid(f"the recording cannot be judged: {one.output[-1] if one.output else 'nothing is said'}")
+        return json_response({"id": one.id, "report": report})
+
     async def get(self, request: web.Request) -> web.Response:
         one = self._examiner.get(request.match_info["id"])
         shown = {name: getattr(one.shown, name) for name in ShownExamination.__struct_fields__}
@@ -104,3 +148,13 @@ class ExaminationRoutes:
     async def cancel(self, request: web.Request) -> web.Response:
         await self._examiner.cancel(request.match_info["id"])
         return web.Response(status=204)
+
+
+def _dialect_of(recording: bytes) -> str | None:
+    """The dialect that the first line of a recording names."""
+    try:
+        first = orjson.loads(recording.partition(b"\n")[0])
+    except orjson.JSONDecodeError:
+        return None
+    found = first.get("dialect") if isinstance(first, dict) else None
+    return found if isinstance(found, str) and re.fullmatch(r"[a-z][a-z0-9_-]{0,63}", found) else None

@@ -20,6 +20,8 @@ print("passed       test_one", flush=True)
 print("failed       test_two[a b]", flush=True)
 print("not testable test_three", flush=True)
 print("key", os.environ.get("CONFORM_KEY", "none"), words[words.index("--") + 1:], flush=True)
+if "--transcript" in words:
+    assert os.path.exists(words[words.index("--transcript") + 1])
 if words[-1].endswith("/wait"):
     time.sleep(600)
 open(files["json"], "w").write('{"verdict": "fails"}')
@@ -108,6 +110,24 @@ def test_a_suite_that_cannot_begin_is_an_error(tmp_path: Path) -> None:
         assert "could not be started" in other.output[-1]
 
     examining(tmp_path, test)
+
+
+def test_a_recording_is_judged(tmp_path: Path) -> None:
+    async def test(examiner: Examiner) -> None:
+        one = examiner.start("1", "talk.jsonl", None, recording=b"{}")
+        await followed(one)
+        assert one.status == "failed"
+        assert one.recording_file.read_bytes() == b"{}"
+        assert one.report() is not None
+
+    examining(tmp_path, test)
+
+
+@pytest.mark.parametrize("content", [b"", b"{}", b"[]", b"nothing", b'{"dialect": 5}', b'{"dialect": "../x"}'])
+async def test_what_is_no_recording_is_refused(console: ConsoleClient, content: bytes) -> None:
+    headers = {"Content-Type": "application/octet-stream"}
+    error = await console.error("POST", "/reports?name=x", 400, data=content, headers=headers)
+    assert "no recording" in error["message"]
 
 
 @pytest.mark.parametrize("body", [
