@@ -3,12 +3,13 @@
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
+from urllib.parse import urlsplit
 
 import typer
 
 from .log import session_file
-from .options import OWN_PROCESS, ConfigFile, DataFolder, load_settings, report_errors, setting_overrides
+from .options import OWN_PROCESS, ConfigFile, DataFolder, is_address, load_settings, report_errors, setting_overrides
 from .remote_server import DEFAULT_TIMEOUT, DialectName, Key, RemoteServer, Timeout, explain_errors, resolve_server
 
 if TYPE_CHECKING:
@@ -33,16 +34,21 @@ def sessions(
 ) -> None:
     """List the sessions of a server, or those in a data folder; a server may be running meanwhile.
 
-    Example: [b]dragoman sessions http://127.0.0.1:18900/PATH[/b] or [b]dragoman sessions --data data[/b]
+    Example: [b]dragoman sessions http://127.0.0.1:18900[/b] or [b]dragoman sessions --data data[/b]
 
-    A server lists the sessions of the user of the key, with the fields that its dialect has. A data folder has the
-    sessions of all users. `dragoman chat URL --session ID` continues a session.
+    A gateway lists the sessions of the user of the key. A server of a dialect, named with its path, lists them with the
+    fields that its dialect has. A data folder has the sessions of all users. `dragoman chat URL --session ID` continues
+    a session.
     """
     from gateway.chat import InterruptWatcher
 
     with InterruptWatcher(is_last=context.obj is OWN_PROCESS) as interrupts, report_errors():
         rows: Sequence[tuple[str, ...]]
-        if url is not None:
+        if url is not None and dialect is None and is_address(url) and urlsplit(url).path in ("", "/"):
+            from .console_api import read_sessions
+
+            rows = [_row(_listed(one)) for one in read_sessions(url, key, timeout, limit + 1)]
+        elif url is not None:
             from gateway.chat import SyncClient
 
             server: RemoteServer = resolve_server(url, dialect, key, timeout)
@@ -56,6 +62,16 @@ def sessions(
         typer.echo("There are no sessions.", err=True)
     if len(rows) > limit:
         typer.echo(f"There are more than these; --limit {limit * 5} lists more.", err=True)
+
+
+def _listed(shown: dict[str, Any]) -> "RemoteSession":
+    """A session as the console shows it; without a title, its first words."""
+    from gateway.ports import RemoteSession
+
+    return RemoteSession(
+        session_id=str(shown.get("session_id")), agent=shown.get("agent"), status=shown.get("status"),
+        title=shown.get("title") or shown.get("preview"), updated_at=shown.get("updated_at"),
+    )
 
 
 def _row(session: "RemoteSession", user: str = "") -> tuple[str, ...]:

@@ -18,6 +18,7 @@ TESTED_BY = {
     "gateway/cli/options.py": "tests/cli/test_commands.py",
     "gateway/backends/demo/*_directives.py": "tests/backends/demo/test_directives.py",
     "gateway/backends/agui/state_events.py": "tests/backends/agui/test_decoder.py",
+    "gateway/cli/console_api.py": "tests/cli/test_sessions.py",
     "gateway/cli/remote_server.py": "tests/cli/test_chat.py",
     "gateway/model/session_view.py": "tests/model/test_session_fold.py",
     "gateway/storage/redis/pubsub.py": "tests/cluster/test_session_service.py",

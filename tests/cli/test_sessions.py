@@ -47,6 +47,17 @@ def test_the_sessions_of_a_server_in_every_dialect(dragoman: Run, server: Runnin
         assert " UTC" in titled
 
 
+def test_a_gateway_lists_its_sessions_without_a_dialect(dragoman: Run, server: Running) -> None:
+    result = dragoman("sessions", server.address)
+    assert (result.exit_code, result.stderr) == (0, "")
+    head, *rows = result.stdout.splitlines()
+    assert head.split() == ["session", "agent", "status", "changed", "title"]
+    assert [row.split("UTC")[1].strip() for row in rows] == ["two", "First one"], "the last change first"
+    some = dragoman("sessions", f"{server.address}/", "--limit", "1")
+    assert len(some.stdout.splitlines()) == 2
+    assert some.stderr == "There are more than these; --limit 5 lists more.\n"
+
+
 @pytest.mark.parametrize("name", DIALECTS)
 def test_more_than_are_listed_are_told_of(dragoman: Run, server: Running, name: str) -> None:
     result = dragoman("sessions", f"{server.address}{dialect(name).mount}", "--limit", "1")

@@ -1,0 +1,60 @@
+"""A client of the console's API: asks a running gateway about its sessions, whatever dialects it serves."""
+
+from collections.abc import Iterator
+from http.client import HTTPException
+from typing import Any
+from urllib.error import HTTPError
+from urllib.parse import urlencode
+from urllib.request import ProxyHandler, Request, build_opener
+
+import orjson
+
+from .options import fail
+
+API = "/console/api"
+PAGE = 200
+"""How many sessions are asked for at once."""
+
+
+def read_sessions(url: str, key: str | None, timeout: float, most: int) -> list[dict[str, Any]]:
+    """The sessions that the key may see, those that changed last first, so many at most."""
+    found = list[dict[str, Any]]()
+    for page in _pages(url, key, timeout, min(most, PAGE)):
+        found += page
+        if len(found) >= most:
+            break
+    return found[:most]
+
+
+def _pages(url: str, key: str | None, timeout: float, limit: int) -> Iterator[list[dict[str, Any]]]:
+    cursor: str | None = None
+    while True:
+        query = urlencode({"limit": limit, **({"cursor": cursor} if cursor else {})})
+        page = _get(f"{url.rstrip('/')}{API}/sessions?{query}", url, key, timeout)
+        if not isinstance(page, dict) or not isinstance(page.get("sessions"), list):
+            fail(f"{url} sent something that is no list of sessions; is it a gateway of this version?")
+        yield page["sessions"]
+        cursor = page.get("next")
+        if cursor is None:
+            return
+
+
+def _get(address: str, url: str, key: str | None, timeout: float) -> Any:
+    request = Request(address)  # noqa: S310  # the caller has looked at the scheme
+    if key:
+        request.add_header("Authorization", f"Bearer {key}")
+    try:
+        with build_opener(ProxyHandler({})).open(request, timeout=timeout) as answer:
+            return orjson.loads(answer.read())
+    except HTTPError as error:
+        fail(_STATUS_TEXTS.get(error.code, f"{url} answered {error.code} {error.reason}").format(url=url))
+    except (OSError, HTTPException) as error:
+        fail(f"{url} cannot be reached: {getattr(error, 'reason', error)}; is it running, and is that its address?")
+    except orjson.JSONDecodeError:
+        fail(f"{url} sent something that is not JSON; is it a gateway?")
+
+
+_STATUS_TEXTS = {
+    401: "a key is required; give one with --key or in DRAGOMAN_KEY",
+    404: "{url} has no console (`console: off`, or an older version): name a dialect's address, such as {url}/PATH",
+}
