@@ -55,6 +55,13 @@ class Socket:
 
     async def next_text(self, within: float | None = None, since: float | None = None) -> str | None:
         """The next text frame; None when the server has closed. Who counts from an earlier time says since when."""
+        said = await self.next_frame(within, since)
+        if isinstance(said, bytes):
+            raise Failed(f"a text frame on {self._path}", f"BINARY: {said!r}")
+        return said
+
+    async def next_frame(self, within: float | None = None, since: float | None = None) -> str | bytes | None:
+        """The next frame, text or binary; None when the server has closed."""
         frame = await self._bounded(self._socket.receive(), within, since)
         self._client.waits.came(self._kind)
         if frame.type in ENDED:
@@ -64,6 +71,8 @@ class Socket:
             self._client.transcript.received(frame.data)
             return str(frame.data)
         self._client.transcript.received(f"({frame.type.name}) {frame.data!r}")
+        if frame.type is aiohttp.WSMsgType.BINARY:
+            return bytes(frame.data)
         raise Failed(f"a text frame on {self._path}", f"{frame.type.name}: {frame.data!r}")
 
     @property
@@ -96,6 +105,9 @@ async def connect(client: HttpClient, path: str, key: str | EllipsisType | None 
             socket = await client.session.ws_connect(client.base + path, headers=headers, max_msg_size=0)
     except TimeoutError:
         raise Unanswered(f"{path} to open within {wait}", "nothing came") from None
+    except aiohttp.WSServerHandshakeError as error:
+        client.transcript.received(f"{error.status} {error.message}")
+        raise Unanswered(f"{path} to open as a WebSocket", f"{error.status} {error.message}") from None
     except (aiohttp.ClientError, OSError) as error:
         raise Unanswered(f"{path} to open as a WebSocket", f"{type(error).__name__}: {error}") from None
     client.waits.came(kind)

@@ -8,7 +8,8 @@ from conformance.kit.case import requirement
 from conformance.kit.expect import NotTestable
 from conformance.kit.websocket import connect
 from conformance.zenflux.answer import Answer, listed
-from conformance.zenflux.examination import BASE, ZenfluxExamination
+from conformance.zenflux.calls import BASE
+from conformance.zenflux.examination import ZenfluxExamination
 from conformance.zenflux.managed import (
     FORBIDDEN,
     call,
@@ -191,7 +192,7 @@ async def the_list_of_agents_has_its_shape(exam: ZenfluxExamination) -> None:
 async def include_inactive_is_true_or_false(exam: ZenfluxExamination) -> None:
     """include_inactive is taken if it is true or false, and is a 400 if it is neither."""
     await offered(exam, "/agents")
-    (await call(exam, "GET", "/agents", include_inactive="true")).done()
+    (await call(exam, "GET", "/agents", include_inactive="true")).done("ZF-AG-01.err")
     refused(await call(exam, "GET", "/agents", include_inactive="perhaps"), 400)
 
 
@@ -200,9 +201,9 @@ async def an_agent_has_the_id_it_was_given(exam: ZenfluxExamination) -> None:
     """agent_id is kept if it is given, and made up if not; description and model may be left out."""
     await own_agent(exam)
     config = configuration(description=...)
-    data = expect.keyed("the agent", (await create(exam, config)).done(), "agent_id")
+    data = expect.keyed("the agent", (await create(exam, config)).done("ZF-AG-02.in"), "agent_id")
     expect.equal("agent_id", config["agent_id"], data["agent_id"])
-    minted = [_id_in((await create(exam, configuration(agent_id=...))).done()) for _ in range(2)]
+    minted = [_id_in((await create(exam, configuration(agent_id=...))).done("ZF-AG-02.in")) for _ in range(2)]
     expect.that(None not in minted and len(set(minted)) == 2, "an id for each agent that was given none", minted)
 
 
@@ -238,7 +239,7 @@ async def an_agent_that_makes_no_sense_is_refused(exam: ZenfluxExamination) -> N
 async def a_new_agent_can_be_talked_to(exam: ZenfluxExamination) -> None:
     """chat.send takes a new agent at once."""
     agent = await own_agent(exam)
-    await exam.told("text", agent_id=agent.id)
+    await exam.told("text", "ZF-AG-02.does", agent_id=agent.id)
 
 
 @requirement("ZF-AG-03.out")
@@ -308,12 +309,14 @@ async def conversations_of_a_deleted_agent_stay(exam: ZenfluxExamination) -> Non
     """Once an agent is deleted, its conversations can still be read, and it can no longer be talked to."""
     agent = await own_agent(exam)
     with expect.preparing("a conversation with an agent of one's own"):
-        run = await exam.told("text", agent_id=agent.id)
+        run = await exam.told("text", "ZF-AG-02.does", agent_id=agent.id)
     (await call(exam, "DELETE", agent.path)).done()
     said = [message["role"] for message in await exam.history(run.conversation_id)]
     expect.equal("the messages that are left", ["user", "assistant"], said)
     async with exam.line() as line:
-        await line.refused("chat.send", line.params("Hello", agent_id=agent.id), "the agent was deleted")
+        nobody = await line.ask("chat.send", line.params("Hello", agent_id=exam.stranger()))
+        owner = None if nobody.get("ok") is False else "ZF-WS-08"
+        await line.refused("chat.send", line.params("Hello", agent_id=agent.id), "the agent was deleted", owner)
 
 
 @requirement("ZF-AG-06.out")
@@ -323,7 +326,7 @@ async def templates_can_be_used(exam: ZenfluxExamination) -> None:
     data = await exam.read("template_page", "/agents/templates")
     expect.equal("total", len(data["templates"]), data["total"])
     for template in data["templates"]:
-        (await create(exam, template["config"] | configuration())).done()
+        (await create(exam, template["config"] | configuration())).done("ZF-AG-06.out")
 
 
 @requirement("ZF-AG-07.out")
@@ -340,7 +343,8 @@ async def what_is_wrong_with_a_configuration_is_told(exam: ZenfluxExamination) -
 
 
 async def _verdict(exam: ZenfluxExamination, config: dict[str, Any]) -> dict[str, Any]:
-    data = (await make(exam, "/agents/validate", config, f"/agents/{config['agent_id']}")).done()
+    answer = await make(exam, "/agents/validate", config, f"/agents/{config['agent_id']}")
+    data = answer.done("ZF-AG-07.out" if 400 <= answer.code < 500 and answer.code != 404 else None)
     exam.schemas.fit("agent_verdict", data, "the data of POST /agents/validate")
     return dict(data)
 

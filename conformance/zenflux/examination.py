@@ -1,28 +1,32 @@
 """What a ZenFlux case is given: lines, runs, conversations, wrapped answers, and everything cleared away afterwards."""
 
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from uuid import uuid4
 
 from conformance.kit import expect
 from conformance.kit.clearing import GONE, cleared, delete_all, is_gone
+from conformance.kit.departures import Departures
+from conformance.kit.expect import Failed
 from conformance.kit.http import HttpClient, Reply, Stream
 from conformance.kit.multipart import Upload, form
-from conformance.kit.schemas import Schemas
-from conformance.kit.sse import ServerEvent
+from conformance.kit.schemas import MOST_PROBLEMS, WATCHER, Schemas
 from conformance.kit.websocket import connect
-from conformance.zenflux.answer import Answer, wrapped
+from conformance.zenflux import answer, event_shapes
+from conformance.zenflux.answer import Answer
+from conformance.zenflux.calls import BASE, HEALTH, owner_of
 from conformance.zenflux.clearing import Undo, belongings, undo_all
-from conformance.zenflux.line import ENDPOINT, Line
+from conformance.zenflux.line import ENDPOINT, TAKEN, Line
 from conformance.zenflux.profile import ZenfluxProfile
 from conformance.zenflux.run import Run
-from conformance.zenflux.run_contents import Event
+from conformance.zenflux.run_contents import Event, as_blocks
 
 SCHEMAS = Schemas(Path(__file__).parent / "schemas")
-BASE = "/api/v1"
 UPLOADS = "/files/upload"
+T = TypeVar("T")
 MANY = 10  # things to clear away in the time of one answer
 
 
@@ -42,6 +46,27 @@ class ZenfluxExamination:
         self.is_troubled = False
 
     @property
+    def departures(self) -> Departures:
+        """What was seen of requirements other than those the case is about."""
+        return self.http.departures
+
+    async def once(self, key: Hashable, make: "Callable[[ZenfluxExamination], Awaitable[T]]") -> T:
+        """What `make` brings about, once for all cases that judge it."""
+        return await self.http.observations.once(key, make)
+
+    def hold(self, schema: str, value: Any, what: str, owner: str, members: Mapping[str, str] | None = None) -> bool:
+        """Whether a value fits a schema; if not, its owner, or that of the member that is wrong, is charged with it."""
+        if (watcher := WATCHER.get()) is not None:
+            watcher(schema, value)
+        found: dict[str, list[str]] = {}
+        for problem in self.schemas.problems(schema, value):
+            found.setdefault(event_shapes.whose(problem, owner, members), []).append(problem)
+        for name, problems in found.items():
+            listed = "; ".join(expect.show(problem) for problem in problems[:MOST_PROBLEMS])
+            self.departures.note(name, f"{what} to fit the schema `{schema}`", f"{listed}\nin {expect.show(value)}")
+        return not found
+
+    @property
     def identity(self) -> dict[str, Any]:
         """Who speaks, and to whom."""
         return {"user_id": self.user} | ({"agent_id": self.profile.agent} if self.profile.agent else {})
@@ -53,8 +78,18 @@ class ZenfluxExamination:
     # -- REST ----------------------------------------------------------------------------------------------------------
 
     async def ask(self, method: str, path: str, json: Any = ..., **more: Any) -> Answer:
-        """One request below the base path; its answer must be wrapped, whatever it says."""
-        return wrapped(await self.http.ask(method, BASE + path, json, **more), self.schemas)
+        """The answer to one request below the base path (or to a health check); what is wrong with it is noted."""
+        place = path if path in HEALTH else BASE + path
+        reply = await self._reply(method, place, json, owner_of(method, path), **more)
+        return answer.read(reply, self.schemas, self.departures, owner_of(method, path))
+
+    async def _reply(self, method: str, place: str, json: Any, owner: str | None, **more: Any) -> Reply:
+        """The reply to a request; a call that has none is charged with it."""
+        try:
+            return await self.http.ask(method, place, json, **more)
+        except Failed as failure:
+            failure.owner = failure.owner or owner
+            raise
 
     async def get(self, path: str, **query: Any) -> Any:
         """The data of a successful GET."""
@@ -69,19 +104,30 @@ class ZenfluxExamination:
     async def read(self, schema: str, path: str, **query: Any) -> dict[str, Any]:
         """The data of a successful GET, which must fit the schema."""
         data = await self.get(path, **query)
-        self.schemas.fit(schema, data, f"the data of GET {path}")
-        return dict(data)
+        return self._fitting(schema, data, f"the data of GET {path}")
 
     async def send(self, schema: str, path: str, json: Any = ..., **query: Any) -> dict[str, Any]:
         """The data of a successful POST, which must fit the schema."""
         data = await self.post(path, json, **query)
-        self.schemas.fit(schema, data, f"the data of POST {path}")
+        return self._fitting(schema, data, f"the data of POST {path}")
+
+    def _fitting(self, schema: str, data: Any, what: str) -> dict[str, Any]:
+        """The data, an object; if it is one that the specification describes, that description is charged with it."""
+        if schema not in event_shapes.OBJECTS:
+            self.schemas.fit(schema, data, what)
+        elif not self.described(schema, data, what):
+            expect.that(isinstance(data, dict), f"{what} to be an object", data, event_shapes.OBJECTS[schema])
         return dict(data)
 
+    def described(self, schema: str, data: Any, what: str) -> bool:
+        """Whether an object is as the specification describes it; if not, that description is charged with it."""
+        return self.hold(schema, data, what, event_shapes.OBJECTS[schema], event_shapes.OBJECT_MEMBERS.get(schema))
+
     async def conversation(self, title: str = "Examined") -> dict[str, Any]:
-        """A new conversation of this user's."""
+        """A new conversation of this user's, with the title that it was given."""
         made = await self.send("conversation", "/conversations", user_id=self.user, title=title)
         self._conversations[made["id"]] = None
+        expect.that(made["title"] == title, f"a conversation with the title {title!r}", made, "ZF-HTTP-3.2-01")
         return made
 
     async def post_form(self, path: str, fields: Mapping[str, str | Upload], **query: str) -> Answer:
@@ -96,16 +142,21 @@ class ZenfluxExamination:
     async def upload(self, file: Upload) -> dict[str, Any]:
         """What is said of a file that must be taken."""
         data = (await self.post_form(UPLOADS, {"file": file, "user_id": self.user})).done()
-        self.schemas.fit("upload", data, f"the data of POST {UPLOADS}")
-        return dict(data)
+        return self._fitting("upload", data, f"the data of POST {UPLOADS}")
 
     async def history(self, conversation: str) -> list[dict[str, Any]]:
         """The messages of a conversation, oldest first."""
         data = await self.get(f"/conversations/{conversation}/messages")
         found = data.get("messages") if isinstance(data, dict) else data
-        expect.that(isinstance(found, list), "the messages of the conversation as a list", data)
+        is_list = isinstance(found, list) and all(isinstance(item, dict) for item in found)
+        expect.that(is_list, "the messages of the conversation as a list of objects", data, "ZF-HTTP-3.2-06")
         for item in found or []:
-            self.schemas.fit("message", item, "a message of the conversation")
+            content = item.get("content")
+            blocks = as_blocks(content) if isinstance(content, str) else None
+            if blocks is not None:
+                self.http.transcript.remark("the content of a message is a JSON array in a string, which is right too")
+            kept = item if blocks is None else item | {"content": blocks}
+            self.described("message", kept, "a message of the conversation")
         return sorted(found or [], key=lambda item: str(item["created_at"]))
 
     # -- chats ---------------------------------------------------------------------------------------------------------
@@ -113,13 +164,19 @@ class ZenfluxExamination:
     @asynccontextmanager
     async def line(self) -> AsyncIterator[Line]:
         """A WebSocket of the chat endpoint."""
-        async with connect(self.http, ENDPOINT) as socket:
+        async with AsyncExitStack() as opened:
+            with expect.owned("ZF-WS-01"):
+                socket = await opened.enter_async_context(connect(self.http, ENDPOINT))
             yield Line(self, socket)
 
-    async def told(self, situation: str, **params: Any) -> Run:
-        """A whole run of the profile's prompt, on a line of its own; it must end well."""
+    async def told(self, situation: str, owner: str = TAKEN, **params: Any) -> Run:
+        """A whole run of the profile's prompt, on a line of its own, and what comes after it."""
+        clock = asyncio.get_running_loop().time
         async with self.line() as line:
-            return await (await line.tell(situation, **params)).completed()
+            begun = clock()
+            run = await (await line.tell(situation, owner, **params)).completed()
+            run.seconds = clock() - begun
+            return await line.watch_the_end(run)
 
     @asynccontextmanager
     async def sse(self, message: str, **body: Any) -> AsyncIterator[tuple[Run, Stream]]:
@@ -128,55 +185,79 @@ class ZenfluxExamination:
         asked = {name: value for name, value in asked.items() if value is not ...}
         if self.profile.agent:
             asked.setdefault("agentId", self.profile.agent)
+        owner = body.pop("owner", "ZF-HTTP-3.1-01")
+        asked.pop("owner", None)
         async with self.http.stream("POST", f"{BASE}/chat", asked) as stream:
             if not stream.is_event_stream:
                 reply = await stream.whole()
                 told = f"{reply.content_type} {reply.told}"
-                expect.fail(f"{stream.asked} to be answered with 200 text/event-stream", told)
+                expect.fail(f"{stream.asked} to be answered with 200 text/event-stream", told, owner)
 
             async def source(run: Run) -> Event | None:
-                return await self._streamed(stream)
+                return await self._streamed(run, stream)
 
-            yield Run(f"POST /chat {message!r}", source, is_socket=False, waits=self.http.waits), stream
+            asked_for = f"POST /chat {message!r}"
+            run = Run(asked_for, source, is_socket=False, waits=self.http.waits, departures=self.departures)
+            run.user, run.message = self.user, message
+            yield run, stream
+
+    async def chat_at_once(self, message: str, **more: Any) -> Answer:
+        """The answer to POST /chat without streaming, which must not be a stream."""
+        body = {"message": message, "userId": self.user, "stream": False} | more
+        if self.profile.agent:
+            body.setdefault("agentId", self.profile.agent)
+        body = {name: value for name, value in body.items() if value is not ...}
+        reply = await self._reply("POST", f"{BASE}/chat", body, "ZF-HTTP-3.1-01")
+        is_stream = reply.content_type == "text/event-stream"
+        expect.that(not is_stream, "JSON from POST /chat when stream is false", reply.told, "ZF-HTTP-3.1-01")
+        found = answer.read(reply, self.schemas, self.departures, "ZF-HTTP-3.1-01")
+        self.remember(found.body["data"] if isinstance(found.body["data"], dict) else {})
+        return found
 
     async def streamed(self, situation: str, **body: Any) -> Run:
-        """A whole run over POST /chat, up to the last event."""
-        async with self.sse(self.profile.prompt(situation), **body) as (run, _):
-            with self.http.waits.goal("the end of a streamed run"):
+        """A whole run over POST /chat, to the very end of the stream."""
+        clock = asyncio.get_running_loop().time
+        begun = clock()
+        async with self.sse(self.profile.prompt(situation), **body) as (run, stream):
+            with expect.owned("ZF-EV-36"), self.http.waits.goal("the end of a streamed run"):
                 while await run.next() is not None:
                     pass
+                while (event := await stream.next()) is not None:
+                    run.told.append(event)
+            run.raw, run.seconds = bytes(stream.raw), clock() - begun
+            expect.that(bool(run.events), f"events in the stream of {run.asked}", run.raw[:200], "ZF-HTTP-3.1-01")
             return run
 
-    async def framed(self, situation: str) -> tuple[list[ServerEvent], bytes]:
-        """The server-sent events of a run over POST /chat to the very end of the stream, and their bytes."""
-        found: list[ServerEvent] = []
-        async with self.sse(self.profile.prompt(situation)) as (_, stream):
-            while (event := await stream.next()) is not None:
-                found.append(event)
-                payload = expect.parsed(event.data, "the data of a server-sent event")
-                self.remember(payload if isinstance(payload, dict) else {})
-            return found, bytes(stream.raw)
-
-    async def _streamed(self, stream: Stream) -> Event | None:
+    async def _streamed(self, run: Run, stream: Stream) -> Event | None:
         """The next event of a stream; pings are checked and passed over, done ends it."""
-        while (found := await stream.next()) is not None and found.event != "done":
-            payload = expect.parsed(found.data, "the data of a server-sent event")
+        while (found := await stream.next()) is not None:
+            run.told.append(found)
+            if found.event == "done":
+                return None
+            with expect.owned("ZF-HTTP-3.1-01"):
+                payload = expect.parsed(found.data, "the data of a server-sent event")
             if isinstance(payload, dict) and payload.get("type") == "ping":
-                self.schemas.fit("event.ping", payload, "a ping")
+                self.hold("event.ping", payload, "a ping", event_shapes.EVENTS["ping"])
                 continue
-            return self.event(payload)
+            event = self.event(payload)
+            if event is not None:
+                return event
         return None
 
-    def event(self, payload: Any, frame: Mapping[str, Any] | None = None) -> Event:
-        """The event in an envelope, checked against the schemas of the envelope and of its type."""
-        self.schemas.fit("envelope", payload, "the envelope of an event")
+    def event(self, payload: Any, frame: Mapping[str, Any] | None = None) -> Event | None:
+        """The event in an envelope, held to the schemas of the envelope and of its type; None if it is no object."""
+        whole = self.hold("envelope", payload, "an envelope", event_shapes.ENVELOPE, event_shapes.ENVELOPE_MEMBERS)
+        if not isinstance(payload, dict):
+            return None
         self.remember(payload)
-        name = f"event.{payload['type']}"
-        if name in self.schemas.names:
-            self.schemas.fit(name, payload, f"the event {payload['type']}")
-        if frame is not None:
-            expect.equal("the event of a frame, as its payload has it", payload["type"], frame["event"])
-        return Event(payload, frame["seq"] if frame is not None else None)
+        told, framed = payload.get("type"), frame.get("event") if frame is not None else None
+        owner = event_shapes.EVENTS.get(told) if isinstance(told, str) else None
+        if owner is not None and (whole or isinstance(payload.get("data"), dict)):
+            self.hold(f"event.{told}", payload, f"the event {told}", owner, event_shapes.members_of(payload))
+        if isinstance(told, str) and isinstance(framed, str) and framed != told:
+            self.departures.note("ZF-WS-16", f"the event of a frame, as its payload has it: {told}", framed)
+        seq = frame.get("seq") if frame is not None else None
+        return Event(payload, seq if type(seq) is int else None, framed if isinstance(framed, str) else None)
 
     def remember(self, about: Mapping[str, Any]) -> None:
         """Keep in mind what has to be cleared away."""

@@ -8,7 +8,8 @@ from conformance.kit import expect
 from conformance.kit.expect import Failed, NotTestable, Unanswered
 from conformance.kit.http import Reply
 from conformance.zenflux.answer import Answer, listed
-from conformance.zenflux.examination import BASE, ZenfluxExamination
+from conformance.zenflux.calls import BASE
+from conformance.zenflux.examination import ZenfluxExamination
 
 FORBIDDEN = (401, 403)
 UNKNOWN_CALL = (405, 501)
@@ -73,7 +74,7 @@ async def own_unless_forbidden(
     """Something of one's own to change; None if nothing can be made, and changing what nobody has is forbidden too."""
     try:
         return await own(exam)
-    except NotTestable:
+    except (NotTestable, Failed):
         if (await manage(exam, method, path, json)).code not in FORBIDDEN:
             raise
         return None
@@ -84,6 +85,13 @@ async def perhaps(exam: ZenfluxExamination, own: Callable[[ZenfluxExamination], 
     try:
         return await own(exam)
     except NotTestable:
+        return None
+    except Unanswered:
+        raise
+    except Failed as failure:
+        if failure.owner is None:
+            raise
+        exam.departures.note(failure.owner, failure.expected, failure.seen)
         return None
 
 

@@ -4,10 +4,16 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from conformance.kit import expect
+from conformance.kit.departures import Departures
+from conformance.kit.expect import Failed, NotTestable, Unanswered
+from conformance.kit.sse import ServerEvent
 from conformance.kit.waits import Waits
+from conformance.zenflux.event_shapes import BLOCKS
 from conformance.zenflux.run_contents import Block, Event, Message, as_object, fold
 
 OVER = ("session_end", "done")
+STATUSES = ("completed", "failed", "cancelled")
+SIGNALS = ("message_stop", "session_stopped", "session_end", "error")
 TOOL_USES = ("tool_use", "server_tool_use")
 Source = Callable[["Run"], Awaitable[Event | None]]
 
@@ -15,13 +21,31 @@ Source = Callable[["Run"], Awaitable[Event | None]]
 class Run:
     """The events of one run, in the order they came."""
 
-    def __init__(self, asked: str, source: Source, is_socket: bool = True, waits: Waits | None = None) -> None:
+    def __init__(
+        self,
+        asked: str,
+        source: Source,
+        is_socket: bool = True,
+        waits: Waits | None = None,
+        departures: Departures | None = None,
+    ) -> None:
         self.asked = asked
         self.is_socket = is_socket
         self.events: list[Event] = []
         self.session: str | None = None
+        self.user = ""
+        self.message = ""
+        self.silence = "ZF-SEQ-01"
+        """Whose it is that no event comes at all."""
+        self.late: list[str] = []
+        """What came after its end."""
+        self.seconds = 0.0
+        self.told: list[ServerEvent] = []
+        """The server-sent events of a stream, to its very end."""
+        self.raw = b""
+        self.departures = departures or Departures()
         self._source = source
-        self._waits = waits or Waits()
+        self.waits = waits or Waits()
 
     async def next(self) -> Event | None:
         """The next event; None when the stream has ended."""
@@ -30,29 +54,47 @@ class Run:
             self.events.append(event)
         return event
 
-    async def until(self, *types: str) -> Event:
-        """Read up to the first event of one of these types that has not been read yet."""
-        with self._waits.goal(" or ".join(types)):
+    async def until(self, *types: str, owner: str | None = None) -> Event:
+        """Read up to the first event of one of these types that has not been read yet.
+
+        The owner demands it; without an owner it is the profile that promises it.
+        """
+        what = " or ".join(types)
+        with expect.owned(owner or "ZF-SEQ-10"), self.waits.goal(what):
             while (event := await self.next()) is not None:
                 if event.type in types:
                     return event
                 if event.type in OVER:
                     break
-        return expect.fail(f"{' or '.join(types)} in the run of {self.asked}", self.names)
+        if owner is None:
+            raise NotTestable(f"{self.asked} does not bring about {what}, as the profile says: {self.names}")
+        return expect.fail(f"{what} in the run of {self.asked}", self.names, owner)
 
-    async def finish(self) -> "Run":
-        """Read to the end."""
-        with self._waits.goal("session_end"):
-            while self.names[-1:] != ["session_end"] and await self.next() is not None:
-                pass
+    async def finish(self, goal: str = "session_end") -> "Run":
+        """Read to the end; where no session_end comes, to what came last, which is noted."""
+        try:
+            with self.waits.goal(goal):
+                while not self.of("session_end") and await self.next() is not None:
+                    pass
+        except Unanswered:
+            raise
+        except Failed as failure:
+            if not self.events or failure.owner is not None:
+                failure.owner = failure.owner or self.silence
+                raise
+        if self.is_socket and not self.of("session_end"):
+            self.departures.note("ZF-SEQ-08", f"the run of {self.asked} to end with session_end", self.names)
         return self
 
     async def completed(self) -> "Run":
-        """Read to the end, which must be a good one."""
+        """Read to the end, which should be a good one; a run that broke cannot show what it was to show."""
         await self.finish()
-        ends = self.of("session_end")
-        expect.that(bool(ends), f"the run of {self.asked} to end with session_end", self.names)
-        expect.equal(f"the status at the end of {self.asked}", "completed", ends[-1].data["status"])
+        status = [event.data.get("status") for event in self.of("session_end")]
+        if self.of("error"):
+            errors = [dict(event.data) for event in self.of("error")]
+            raise NotTestable(f"the run of {self.asked} ended with an error: {expect.show(errors)}")
+        if status in (["failed"], ["cancelled"]):
+            self.departures.note("ZF-EV-03", f"`completed` as the status at the end of {self.asked}", status[0])
         return self
 
     # -- what can be asked of it ---------------------------------------------------------------------------------------
@@ -75,6 +117,13 @@ class Run:
         return str(self.events[0].payload["conversation_id"])
 
     @property
+    def status(self) -> str:
+        """How the run ended, as session_end says."""
+        told = self.of("session_end")[-1].data.get("status")
+        expect.that(told in STATUSES, f"a status, one of {', '.join(STATUSES)}", told, "ZF-EV-03")
+        return str(told)
+
+    @property
     def messages(self) -> list[Message]:
         return fold(self.events)
 
@@ -90,7 +139,12 @@ class Run:
         """The first block of one of these types; the profile promises there is one."""
         found = self.blocks(*types)
         kinds = [block.type for block in self.blocks()]
-        expect.that(bool(found), f"{self.asked} to bring about {' or '.join(types)}, as the profile says", kinds)
+        if not found and types == ("tool_result",) and self.blocks(*TOOL_USES):
+            expect.fail(f"{self.asked} to go on after the call with a tool_result", kinds, "ZF-SEQ-06")
+        if not found:
+            strange = [kind for kind in kinds if kind not in BLOCKS]
+            expect.that(not strange, f"a block of {self.asked} to be {' or '.join(types)}", kinds, BLOCKS[types[0]])
+            raise NotTestable(f"{self.asked} does not bring about {' or '.join(types)}, as the profile says: {kinds}")
         return found[0]
 
     def notes(self, topic: str) -> list[Any]:
@@ -100,19 +154,30 @@ class Run:
     def note(self, topic: str) -> Any:
         """The first of them; the profile promises there is one."""
         found, kinds = self.notes(topic), [event.data["type"] for event in self.of("message_delta")]
-        expect.that(bool(found), f"{self.asked} to bring about a message_delta `{topic}`, as the profile says", kinds)
+        if not found:
+            raise NotTestable(f"{self.asked} does not bring about `{topic}`, as the profile says: {kinds}")
         return found[0]
 
     @property
     def request(self) -> dict[str, Any]:
         """What the user is asked to confirm."""
-        found = as_object(self.note("confirmation_request"), "the content of a confirmation_request")
-        name = found.get("request_id")
-        expect.that(isinstance(name, str) and bool(name), "a confirmation_request to carry its request_id", found)
+        with expect.owned("ZF-EV-18"):
+            found = as_object(self.note("confirmation_request"), "the content of a confirmation_request")
+            name = found.get("request_id")
+            expect.that(isinstance(name, str) and bool(name), "a confirmation_request to carry its request_id", found)
         return found
 
     async def until_note(self, topic: str) -> Any:
-        """Read up to the message_delta of this sub-type."""
+        """Read up to the message_delta of this sub-type, which the profile promises."""
         while not self.notes(topic):
-            await self.until("message_delta")
+            try:
+                with self.waits.goal(f"a note {topic}"):
+                    event = await self.next()
+            except Unanswered:
+                raise
+            except Failed as failure:
+                failure.owner = failure.owner or "ZF-SEQ-10"
+                raise
+            if event is None or event.type in OVER:
+                return self.note(topic)
         return self.note(topic)

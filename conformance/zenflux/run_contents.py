@@ -16,14 +16,28 @@ class Event:
 
     payload: Mapping[str, Any]
     frame_seq: int | None = None
+    frame_event: str | None = None
 
     @cached_property
     def type(self) -> str:
-        return str(self.payload["type"])
+        """The type in the envelope, or else the one in the frame."""
+        told = self.payload.get("type")
+        if isinstance(told, str) and told:
+            return told
+        expect.that(self.frame_event is not None, "the type of an event", dict(self.payload), "ZF-ENV-04")
+        return str(self.frame_event)
 
     @property
     def seq(self) -> int:
-        return int(self.payload["seq"])
+        told = self.payload.get("seq")
+        expect.that(type(told) is int, f"a whole number as the seq of {self.type}", told, "ZF-ENV-03")
+        return int(told or 0)
+
+    @property
+    def session(self) -> str | None:
+        """The session that the envelope names, if it names one."""
+        told = self.payload.get("session_id")
+        return told if isinstance(told, str) and told else None
 
     @property
     def session_id(self) -> str:
@@ -34,6 +48,14 @@ class Event:
         found = self.payload.get("data")
         return found if isinstance(found, dict) else {}
 
+    @property
+    def message_id(self) -> str:
+        """The id of the message that a message_start begins."""
+        message = self.payload.get("message")
+        told = message.get("id") if isinstance(message, dict) else None
+        expect.that(isinstance(told, str) and bool(told), "message.id of message_start", message, "ZF-EV-11")
+        return str(told)
+
 
 @dataclass
 class Block:
@@ -41,7 +63,7 @@ class Block:
 
     index: int
     start: Mapping[str, Any]
-    deltas: list[str] = field(default_factory=list)
+    deltas: list[Any] = field(default_factory=list)
 
     @property
     def type(self) -> str:
@@ -50,6 +72,8 @@ class Block:
     @property
     def said(self) -> str:
         """What its deltas add up to."""
+        odd = [delta for delta in self.deltas if not isinstance(delta, str)]
+        expect.that(not odd, "strings as the deltas of a block", odd, "ZF-EV-30")
         return "".join(self.deltas)
 
     @property
@@ -68,10 +92,14 @@ class Block:
 class Message:
     """A message as it grew."""
 
-    id: str | None
+    start: Event | None = None
     blocks: list[Block] = field(default_factory=list)
     notes: list[Mapping[str, Any]] = field(default_factory=list)
     is_stopped: bool = False
+
+    @property
+    def id(self) -> str | None:
+        return self.start.message_id if self.start is not None else None
 
 
 def fold(events: Iterable[Event]) -> list[Message]:
@@ -79,14 +107,14 @@ def fold(events: Iterable[Event]) -> list[Message]:
     messages: list[Message] = []
     for event in events:
         if event.type == "message_start":
-            messages.append(Message(event.payload["message"]["id"]))
+            messages.append(Message(event))
         elif event.type.startswith(("content_", "message_")):
             _grow(messages[-1] if messages else _nameless(messages), event)
     return messages
 
 
 def _nameless(messages: list[Message]) -> Message:
-    messages.append(Message(None))
+    messages.append(Message())
     return messages[-1]
 
 
@@ -109,6 +137,28 @@ def as_object(content: Any, what: str) -> dict[str, Any]:
     found = expect.parsed(content, what) if isinstance(content, str) else content
     expect.that(isinstance(found, dict), f"{what} to be an object, or one in a JSON string", content)
     return dict(found)
+
+
+def as_blocks(content: Any) -> list[dict[str, Any]] | None:
+    """The blocks that a message keeps, a list or a list in a JSON string; None where it keeps a text.
+
+    The specification says `文本 或 ContentBlock[]（JSON 数组）`: both readings of the second are right.
+    """
+    if isinstance(content, str) and content.lstrip().startswith("["):
+        try:
+            content = orjson.loads(content)
+        except orjson.JSONDecodeError:
+            return None
+    is_list = isinstance(content, list) and all(isinstance(block, dict) and "type" in block for block in content)
+    return content if is_list else None
+
+
+def as_text(content: Any) -> str:
+    """What a message keeps, as text: the text itself, or that of its blocks."""
+    blocks = as_blocks(content)
+    if blocks is None:
+        return str(content)
+    return "".join(block["text"] for block in blocks if block["type"] == "text")
 
 
 def plain(value: Any) -> str:

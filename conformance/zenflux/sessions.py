@@ -1,23 +1,24 @@
 """Section sessions: stopping, ending and listing them, and what the resolutions say of the answers."""
 
+from typing import Any
+
 from conformance.kit import expect
 from conformance.kit.case import requirement
 from conformance.zenflux.answer import listed
 from conformance.zenflux.examination import ZenfluxExamination
+from conformance.zenflux.managed import UNKNOWN_CALL
+from conformance.zenflux.responses import whose_end
+from conformance.zenflux.sample_runs import kept, stopped, to_its_end, told, watched
 
 
 @requirement("ZF-HTTP-3.1-02")
 async def a_session_can_be_stopped(exam: ZenfluxExamination) -> None:
-    """POST /session/{id}/stop ends a running run with session_stopped; its conversation can go on."""
+    """POST /session/{id}/stop ends a running run; its conversation can go on."""
+    found = await stopped(exam)
+    found.answers[0].done()
+    expect.that(not found.is_completed, "a run that was stopped to be cut short", found.run.names)
     async with exam.line() as line:
-        run = await line.tell("slow")
-        await run.until("content_start")
-        await exam.post(f"/session/{run.session_id}/stop")
-        await line.caught(run, is_elsewhere=True)
-        await run.until("session_stopped")
-    async with exam.line() as line:
-        await (await line.tell("text", conversation_id=run.conversation_id)).completed()
-    (await exam.ask("POST", f"/session/{exam.stranger()}/stop")).refused("there is no such session")
+        await (await line.tell("text", conversation_id=found.run.conversation_id)).finish()
 
 
 @requirement("ZF-HTTP-3.1-06")
@@ -28,76 +29,82 @@ async def a_session_can_be_ended(exam: ZenfluxExamination) -> None:
         await run.until("content_start")
         (await exam.ask("DELETE", f"/session/{run.session_id}")).done()
         await line.caught(run, is_elsewhere=True)
-        end = await run.until("session_stopped", "session_end", "error")
-        expect.that(end.data.get("status") != "completed", "the run to be cut short", dict(end.payload))
-    active = [item["session_id"] for item in await _sessions(exam)]
-    expect.that(run.session_id not in active, "an ended session not to be active", active)
-    (await exam.ask("DELETE", f"/session/{exam.stranger()}")).refused("there is no such session")
+        await to_its_end(run)
+    ends = [event.data.get("status") for event in run.of("session_end")]
+    expect.that("completed" not in ends, "the run to be cut short", run.names)
+    after = (await exam.ask("GET", "/sessions")).done()
+    if await _leaves_the_list(exam):
+        expect.that(run.session_id not in _names(after), "an ended session not to be active", _names(after))
+
+
+def _names(data: Any) -> list[str]:
+    """The sessions in a list of them."""
+    found = listed(data, "sessions", owner="ZF-HTTP-3.1-07")
+    for item in found:
+        is_named = isinstance(item.get("session_id"), str)
+        expect.that(is_named, "a session_id in each listed session", item, "ZF-HTTP-3.1-07")
+    return [str(item["session_id"]) for item in found]
+
+
+async def _leaves_the_list(exam: ZenfluxExamination) -> bool:
+    """Whether a session that has come to its end by itself is no longer listed."""
+    found = await watched(exam)
+    return found.run.session_id not in _names(found.after.done())
 
 
 @requirement("ZF-HTTP-3.1-07")
 async def active_sessions_are_listed(exam: ZenfluxExamination) -> None:
     """GET /sessions lists a session while it runs, and no longer when it is over."""
-    async with exam.line() as line:
-        run = await line.tell("slow")
-        await run.until("content_start")
-        during = [item["session_id"] for item in await _sessions(exam)]
-        await line.caught(run, is_elsewhere=True)
-        await run.completed()
-        after = [item["session_id"] for item in await _sessions(exam)]
-    expect.that(run.session_id in during, "a running session in the list", during)
-    expect.that(run.session_id not in after, "no session in the list that is over", after)
-
-
-async def _sessions(exam: ZenfluxExamination) -> list[dict[str, object]]:
-    found = listed(await exam.get("/sessions"), "sessions")
-    for item in found:
-        expect.that(isinstance(item.get("session_id"), str), "a session_id in each listed session", item)
-    return found
+    found = await watched(exam)
+    during, after = _names(found.during.done()), _names(found.after.done())
+    expect.that(found.run.session_id in during, "a running session in the list", during)
+    expect.that(found.run.session_id not in after, "no session in the list that is over", after)
 
 
 @requirement("G-ZF-11")
 async def a_stop_is_told_as_an_abort_is(exam: ZenfluxExamination) -> None:
     """The data of a stop is {session_id, status: stopped, stopped_at}; it can be repeated; the run is cancelled."""
-    async with exam.line() as line:
-        run = await line.tell("slow")
-        await run.until("content_start")
-        for _ in range(2):
-            data = await exam.send("stopped", f"/session/{run.session_id}/stop")
-            told = [data[name] for name in ("session_id", "status")]
-            expect.equal("session_id and status", [run.session_id, "stopped"], told)
-        await line.caught(run, is_elsewhere=True)
-        await run.finish()
-        expect.equal("the status at the end", "cancelled", run.events[-1].data["status"])
+    found = await stopped(exam)
+    run = found.run
+    expect.that(not found.is_completed, "a run that was stopped to be cut short", run.names, "ZF-HTTP-3.1-02")
+    expect.that(found.answers[1].is_done, "a second stop to succeed", found.answers[1].reply.told)
+    for answer in found.answers:
+        data = answer.done()
+        exam.schemas.fit("stopped", data, f"the data of {answer.reply.asked}")
+        said = [data[name] for name in ("session_id", "status")]
+        expect.equal("session_id and status", [run.session_id, "stopped"], said)
+    expect.that(bool(run.of("session_end")), "session_end after a stop", run.names, whose_end(await told(exam, "text")))
+    expect.equal("the status at the end", "cancelled", run.status)
 
 
 @requirement("G-ZF-11")
 async def a_run_that_is_over_can_be_stopped(exam: ZenfluxExamination) -> None:
-    """A stop of a run that has ended by itself succeeds, tells nobody anything, and leaves its conversation alone."""
-    async with exam.line() as line:
-        run = await (await line.tell("text")).completed()
-        before = await exam.history(run.conversation_id)
-        for _ in range(2):
-            data = await exam.send("stopped", f"/session/{run.session_id}/stop")
-            expect.equal("session_id", run.session_id, data["session_id"])
-        await line.ping()
-        expect.equal("events after the end", [], line.unread)
-        expect.equal("the conversation", before, await exam.history(run.conversation_id))
+    """A stop of a run that has ended by itself succeeds, and leaves its conversation alone."""
+    run = await told(exam, "text")
+    before = await kept(exam, "text")
+    for _ in range(2):
+        answer = await exam.ask("POST", f"/session/{run.session_id}/stop")
+        expect.that(answer.is_done, "a stop of a run that is over to succeed", answer.reply.told)
+        exam.schemas.fit("stopped", answer.done(), f"the data of {answer.reply.asked}")
+        expect.equal("session_id", run.session_id, answer.done()["session_id"])
+    expect.equal("the conversation", before, await exam.history(run.conversation_id))
 
 
 @requirement("G-ZF-31")
 async def the_list_of_sessions_is_counted(exam: ZenfluxExamination) -> None:
     """GET /sessions is {total, sessions}, each with SessionInfo, user_id and conversation_id."""
-    async with exam.line() as line:
-        run = await line.tell("slow")
-        await run.until("content_start")
-        data = await exam.read("session_page", "/sessions")
-        expect.equal("total", len(data["sessions"]), data["total"])
-        await line.caught(run, is_elsewhere=True)
-        own = [item for item in data["sessions"] if item["session_id"] == run.session_id]
-        told = [[item.get("user_id"), item.get("conversation_id")] for item in own]
-        expect.equal("user and conversation", [[exam.user, run.conversation_id]], told)
-        await run.completed()
+    found = await watched(exam)
+    during = _names(found.during.done())
+    expect.that(found.run.session_id in during, "a running session in the list", during, "ZF-HTTP-3.1-07")
+    data = found.during.done()
+    for item in listed(data, "sessions"):
+        exam.described("session_info", item, "a session in the list")
+    with expect.owned(exam.departures.first or "G-ZF-31"):
+        exam.schemas.fit("session_page", data, "the data of GET /sessions")
+    expect.equal("total", len(data["sessions"]), data["total"])
+    own = [item for item in data["sessions"] if item["session_id"] == found.run.session_id]
+    said = [[item.get("user_id"), item.get("conversation_id")] for item in own]
+    expect.equal("user and conversation", [[found.run.user, found.run.conversation_id]], said)
 
 
 @requirement("G-ZF-23")
@@ -110,10 +117,16 @@ async def the_status_says_what_the_code_says(exam: ZenfluxExamination) -> None:
         ("POST", f"/session/{name}/stop"),
         ("GET", f"/conversations/{name}"),
         ("DELETE", f"/conversations/{name}"),
+        ("PUT", f"/conversations/{name}?title=x"),
         ("GET", f"/conversations/{name}/messages"),
+        ("POST", f"/conversations/{name}/preload"),
+        ("GET", f"/conversations/{name}/summary"),
         ("GET", f"/human-confirmation/{name}"),
+        ("DELETE", f"/human-confirmation/{name}"),
     ):
-        (await exam.ask(method, path)).missing("there is no such thing")
+        answer = await exam.ask(method, path)
+        expect.that(answer.code not in UNKNOWN_CALL, f"{method} {path} to be there", answer.reply.told, answer.owner)
+        answer.missing("there is no such thing")
     for body in ({}, {"message": "", "userId": exam.user}, {"message": 7, "userId": exam.user}):
         answer = await exam.ask("POST", "/chat", body)
         expect.equal(f"status and code for {expect.show(body)}", [400, 400], [answer.reply.status, answer.code])

@@ -270,11 +270,11 @@ async def a_skill_may_be_packed_in_its_folder(exam: ZenfluxExamination) -> None:
     await library_skill(exam)
     skill = sample()
     archive = packed({f"{skill.name}/{path}": content for path, content in skill.files.items()})
-    (await upload(exam, skill.name, archive)).done()
+    (await upload(exam, skill.name, archive)).done("ZF-SK-09.in")
     data = expect.keyed("the detail", await obtained(exam, "GET", f"/skills/detail/{skill.name}"))
     expect.equal("its scripts", ["tidy.py"], data.get("scripts", ["tidy.py"]))
     other = sample()
-    (await upload(exam, other.name, packed(other.files), skill_name=other.name)).done()
+    (await upload(exam, other.name, packed(other.files), skill_name=other.name)).done("ZF-SK-09.in")
 
 
 @requirement("ZF-SK-09.out")

@@ -8,7 +8,8 @@ from conformance.kit import expect
 from conformance.kit.case import requirement
 from conformance.kit.expect import NotTestable
 from conformance.zenflux.answer import Answer, listed
-from conformance.zenflux.examination import BASE, ZenfluxExamination
+from conformance.zenflux.calls import BASE
+from conformance.zenflux.examination import ZenfluxExamination
 from conformance.zenflux.managed import (
     FORBIDDEN,
     call,
@@ -244,10 +245,10 @@ async def a_tool_can_be_replaced(exam: ZenfluxExamination) -> None:
     """With replace_existing a tool takes the place of another; a definition may also be the body itself."""
     tool, mark = await own_tool(exam), own_name()
     about = definition(name=tool.name, description=f"Looks up {mark}.")
-    (await register(exam, about, replace_existing=True)).done()
+    (await register(exam, about, replace_existing=True)).done("ZF-TL-03.in")
     expect.that(await shows(exam, mark, tool.path), "the tool to be the newer one", "it is not")
     bare = definition()
-    (await make(exam, REGISTER, bare, f"{TOOLS}/{bare['name']}")).done()
+    (await make(exam, REGISTER, bare, f"{TOOLS}/{bare['name']}")).done("ZF-TL-03.in")
 
 
 @requirement("ZF-TL-03.out")

@@ -10,7 +10,8 @@ import conformance.zenflux
 from conformance.kit.expect import Failed
 from conformance.kit.http import Reply
 from conformance.kit.schemas import Schemas
-from conformance.zenflux.answer import Answer, listed, wrapped
+from conformance.kit.departures import Departures
+from conformance.zenflux.answer import Answer, listed, read, wrapped
 
 SCHEMAS = Schemas(Path(conformance.zenflux.__file__).parent / "schemas")
 
@@ -55,3 +56,35 @@ def test_lists_are_found_bare_or_named() -> None:
     for wrong in (None, {"total": 1}, [1], "x"):
         with pytest.raises(Failed, match="a list of objects"):
             listed(wrong, "things")
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "owner"),
+    [
+        ({"id": 7}, 200, "ZF-GEN-03"),
+        ([7], 200, "ZF-GEN-03"),
+        ({"code": 0, "message": "", "data": {"id": 7}}, 200, "ZF-GEN-03"),
+        ({"detail": "no"}, 404, "ZF-GEN-04"),
+        (wrapper(404, {}), 404, "ZF-GEN-04"),
+    ],
+)
+def test_a_wrong_wrapper_is_noted_and_read_on(body: Any, status: int, owner: str) -> None:
+    departures = Departures()
+    answer = read(Reply("GET /x", status, {}, orjson.dumps(body)), SCHEMAS, departures)
+    assert [item.owner for item in departures.noted] == [owner]
+    assert answer.is_done is (status == 200)
+    assert answer.code == status
+
+
+def test_a_failed_call_is_charged_to_its_own_row() -> None:
+    refusal = read(Reply("GET /x", 404, {}, orjson.dumps(wrapper(404))), SCHEMAS, Departures(), "ZF-HTTP-3.2-03")
+    with pytest.raises(Failed) as failure:
+        refusal.done()
+    assert failure.value.owner == "ZF-HTTP-3.2-03"
+
+
+def test_what_is_no_json_is_charged_to_the_wrapper() -> None:
+    with pytest.raises(Failed) as failure:
+        read(Reply("GET /x", 200, {}, b"<html>"), SCHEMAS, Departures(), "ZF-HTTP-3.2-03")
+    assert failure.value.owner == "ZF-GEN-03"
+    assert read(Reply("GET /x", 404, {}, b"<html>"), SCHEMAS, Departures()).code == 404

@@ -10,16 +10,16 @@ from conformance.kit.case import disagreements
 from conformance.kit.requirement import Level
 from conformance.kit.suite import Suite
 
-ROWS = {"GEN": 5, "WS": 24, "ENV": 9, "SEQ": 10, "EV": 39, "TYPE": 8, "RT": 6, "MG": 14}
+ROWS = {"GEN": 5, "WS": 25, "ENV": 9, "SEQ": 10, "EV": 39, "TYPE": 8, "RT": 6, "MG": 14}
 ENDPOINTS = {"3.1": 7, "3.2": 9, "3.3": 4, "3.4": 1, "3.5": 15, "3.6": 9, "3.7": 12, "3.8": 1}
 ENDPOINTS |= {"3.9": 4, "3.10": 6, "3.11": 6, "3.12": 2, "3.13": 3}
-GAPS = 38
+GAPS = 39
 NOT_FOR_SERVERS = {"GEN-02", "GEN-05", "WS-19", "WS-20", "WS-23", "EV-13", "EV-32", "RT-01", "RT-02", "RT-03", "RT-04"}
 NOT_FOR_SERVERS |= {"MG-10"}
 PARTS = {"AG": 23, "MCP": 26, "SK": 23, "TL": 16, "SET": 7, "MEM": 15, "TASK": 11, "DOC": 3}
 """How many sentences there are about what the calls of a group take, answer, refuse and do."""
 HELPERS = {"zenflux.answer", "zenflux.clearing", "zenflux.examination", "zenflux.line", "zenflux.profile"}
-HELPERS |= {"zenflux.managed", "zenflux.run", "zenflux.run_contents", "zenflux.sample_runs", "zenflux.sample_skills"}
+HELPERS |= {"zenflux.calls", "zenflux.event_shapes", "zenflux.managed", "zenflux.run", "zenflux.run_contents", "zenflux.sample_runs", "zenflux.sample_skills"}
 SOCKET = {"zenflux.frames", "zenflux.responses", "zenflux.connection", "zenflux.envelope", "zenflux.lifecycle"}
 STORIES = {"zenflux.events", "zenflux.messages", "zenflux.blocks", "zenflux.extras", "zenflux.types"}
 REST = {"zenflux.chat", "zenflux.sessions", "zenflux.conversations", "zenflux.paging", "zenflux.confirmations"}
@@ -71,7 +71,7 @@ def test_what_the_specification_says_to_others_is_kept_with_a_reason(zenflux: Su
 
 def test_levels_are_as_the_specification_has_them(zenflux: Suite) -> None:
     levels = Counter(item.level for item in zenflux.catalogue.requirements)
-    assert levels == {Level.MUST: 176, Level.SHOULD: 170, Level.MAY: 10}
+    assert levels == {Level.MUST: 176, Level.SHOULD: 172, Level.MAY: 10}
 
 
 def test_files_are_named_after_sections(zenflux: Suite) -> None:

@@ -14,7 +14,7 @@ from conformance.faults.zenflux.player import Broken, RunEvent, RunEvents
 from conformance.faults.zenflux.script import Use
 from conformance.faults.zenflux.server import ZenfluxServer
 from conformance.faults.zenflux.socket import Line
-from conformance.faults.zenflux.state import Body, Conversation, Refusal, Session
+from conformance.faults.zenflux.state import Body, Conversation, Refusal, Session, event_time
 from conformance.faults.zenflux.variations import changed
 
 
@@ -102,7 +102,7 @@ class StopsAtOnce:
         yield list(step(session))[-1]
 
     def end(self, step: Step[RunEvent], session: Session, status: str) -> RunEvent:
-        return step(session, "completed")
+        return step(session, "completed" if status == "cancelled" else status)
 
     async def send_run(self, step: AsyncStep[None], line: Line, session: Session) -> None:
         async for event in self.server.writer.throttled(self.server.player.play(session)):
@@ -117,24 +117,44 @@ class AbortsOnce:
     server: ZenfluxServer
 
     def chat_abort(self, step: Step[Body], params: Any) -> Body:
-        if self.server.chats.session((params or {}).get("session_id")).is_over:
+        name = params.get("session_id") if isinstance(params, dict) else None
+        if self.server.chats.session(name).is_over:
             raise Refusal(409, "SESSION_OVER", "It is over.")
         return step(params)
+
+
+@dataclass
+class AbortsNothing:
+    """An abort is ok and does nothing."""
+
+    server: ZenfluxServer
+
+    def chat_abort(self, step: Step[Body], params: Any) -> Body:
+        session = self.server.chats.session(params.get("session_id") if isinstance(params, dict) else None)
+        return {"session_id": session.id, "status": "stopped", "stopped_at": event_time()}
+
+
+@dataclass
+class StopIsIgnored:
+    """A stop is answered and does nothing."""
+
+    server: ZenfluxServer
+
+    async def post_stop(self, step: AsyncStep[web.StreamResponse], request: web.Request) -> web.StreamResponse:
+        session = self.server.streams.found(request)
+        about = {"session_id": session.id, "status": "stopped", "stopped_at": event_time()}
+        return self.server.front.reply(about)
 
 
 class MoreWithoutStreaming:
     """A chat that is not streamed comes letter by letter."""
 
-    async def block(self, step: Step[RunEvents], session: Session, *given: Any) -> RunEvents:
-        async for event in step(session, *given):
-            if event.type != "content_delta" or session.is_streamed:
-                yield event
-                continue
-            for letter in event.data["delta"]:
-                yield RunEvent(event.type, {"index": event.data["index"], "delta": letter})
-
-    def throttled(self, step: Step[RunEvents], events: RunEvents) -> RunEvents:
-        return events
+    async def deliver(self, step: AsyncStep[None], line: Line, session: Session, event: RunEvent) -> None:
+        if event.type != "content_delta" or session.is_streamed:
+            await step(line, session, event)
+            return
+        for letter in event.data["delta"]:
+            await step(line, session, RunEvent(event.type, {"index": event.data["index"], "delta": letter}))
 
 
 class OneAtATime:
@@ -235,9 +255,9 @@ class ResultsLast:
                 continue
             if event.type == "message_delta":
                 for late in held:
-                    yield late
+                    yield changed(late, index=late.data["index"] + 1)
                 held = []
-            yield event
+            yield changed(event, index=event.data["index"] - 1) if held and "index" in event.data else event
 
 
 class OverlappingBlocks:

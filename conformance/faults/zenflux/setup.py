@@ -27,6 +27,10 @@ def _profile(suite: Suite, server: Any) -> BaseModel:
 
 
 SETUP = Setup(
-    dialect="zenflux", server_type=ZenfluxServer, variations=VARIATIONS, profile=_profile,
-    has_keys=False, quicken=_quicken,
+    dialect="zenflux",
+    server_type=ZenfluxServer,
+    variations=VARIATIONS,
+    profile=_profile,
+    has_keys=False,
+    quicken=_quicken,
 )

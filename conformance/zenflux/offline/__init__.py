@@ -4,6 +4,7 @@ from conformance.offline.rule import Offline
 
 ACTING = {
     "ZF-WS-08": "which agents there are is not told on the wire",
+    "ZF-WS-25": "which agents there are is not told on the wire",
     "ZF-WS-09": "it takes the same message with and without streaming",
     "G-ZF-17": "it takes the same message on the socket and over POST /chat",
     "G-ZF-20": "it takes one request in both spellings",

@@ -8,10 +8,10 @@ from conformance.kit import expect
 from conformance.offline.rule import Rule, rule
 from conformance.offline.tape import Exchange, mapping
 from conformance.zenflux import blocks
-from conformance.zenflux.connection import texts
 from conformance.zenflux.examination import SCHEMAS
-from conformance.zenflux.offline.view import ZenfluxView
+from conformance.zenflux.offline.view import ZenfluxView, hold_event
 from conformance.zenflux.run import TOOL_USES
+from conformance.zenflux.sample_runs import texts
 
 Found = Iterator[Exchange | str]
 KINDS = {
@@ -29,7 +29,7 @@ def _start(kind: str, requirement: str) -> Rule:
             block: Any = mapping(payload.get("data")).get("content_block")
             if isinstance(block, dict) and block.get("type") == kind:
                 yield place
-                SCHEMAS.fit("event.content_start", payload, f"the start of a {kind} block")
+                hold_event(payload)
                 if kind in ("text", "thinking"):
                     expect.equal(f"the {kind} at the start", "", block.get(kind))
 

@@ -6,29 +6,13 @@ from typing import Any
 from conformance.kit import expect
 from conformance.offline.rule import Rule, rule
 from conformance.offline.tape import Exchange
-from conformance.zenflux.examination import SCHEMAS
-from conformance.zenflux.offline.view import ZenfluxView
+from conformance.zenflux import event_shapes
+from conformance.zenflux.offline.view import ZenfluxView, hold_event
 
 Found = Iterator[Exchange | str]
 NEVER_ON_A_SOCKET = ("ping", "done", "tick")
-TYPES = {
-    "session_start": "ZF-EV-01",
-    "session_stopped": "ZF-EV-02",
-    "session_end": "ZF-EV-03",
-    "conversation_start": "ZF-EV-05",
-    "conversation_delta": "ZF-EV-06",
-    "conversation_stop": "ZF-EV-10",
-    "error": "ZF-EV-35",
-    "message_start": "ZF-EV-11 ZF-EV-12",
-    "message_delta": "ZF-EV-14",
-    "message_stop": "ZF-EV-23",
-    "content_start": "ZF-EV-24",
-    "content_delta": "ZF-EV-30 ZF-EV-31",
-    "content_stop": "ZF-EV-34",
-    "rollback_options": "ZF-EV-37",
-    "rollback_completed": "ZF-EV-38",
-    "long_running_confirm": "ZF-EV-39",
-}
+ALSO = {"message_start": "ZF-EV-12", "content_delta": "ZF-EV-31"}
+"""What else is judged by the shape of an event."""
 MEMBERS = {"title": "ZF-EV-07", "metadata": "ZF-EV-08", "compressed": "ZF-EV-09"}
 
 
@@ -36,14 +20,16 @@ def _shape(name: str, ids: str) -> Rule:
     def check(view: ZenfluxView) -> Found:
         for place, payload in view.of(name):
             yield place
-            SCHEMAS.fit(f"event.{name}", payload, f"the event {name}")
+            hold_event(payload)
 
     check.__name__ = f"every_{name}_fits"
     check.__doc__ = f"{name} has its members wherever it is sent."
     return rule(*ids.split(), needs=f"event {name}")(check)
 
 
-SHAPES = tuple(_shape(name, ids) for name, ids in TYPES.items())
+SHAPES = tuple(
+    _shape(name, f"{owner} {ALSO.get(name, '')}") for name, owner in event_shapes.EVENTS.items() if name != "ping"
+)
 
 
 def _update(member: str, requirement: str) -> Rule:
@@ -52,7 +38,7 @@ def _update(member: str, requirement: str) -> Rule:
             data: Any = payload.get("data")
             if isinstance(data, dict) and member in data:
                 yield place
-                SCHEMAS.fit("event.conversation_delta", payload, "the event conversation_delta")
+                hold_event(payload)
 
     check.__name__ = f"an_update_of_{member}_fits"
     check.__doc__ = f"A conversation_delta with {member} has it in its form."
@@ -81,7 +67,8 @@ def ends_name_their_session(view: ZenfluxView) -> Found:
     for spoken in view.over:
         for event in spoken.run.of("session_stopped", "session_end"):
             yield spoken.exchange
-            expect.equal(f"the session of {event.type}", spoken.run.session_id, event.data["session_id"])
+            with expect.owned(event_shapes.EVENTS[event.type]):
+                expect.equal(f"the session of {event.type}", spoken.run.session_id, event.data["session_id"])
 
 
 @rule("ZF-EV-04", needs="run on a socket")
@@ -101,7 +88,8 @@ def conversation_events_name_it(view: ZenfluxView) -> Found:
     for spoken in view.over:
         for event in spoken.run.of("conversation_start", "conversation_delta", "conversation_stop"):
             yield spoken.exchange
-            expect.equal("its conversation", spoken.run.conversation_id, event.data["conversation_id"])
+            with expect.owned(event_shapes.EVENTS[event.type]):
+                expect.equal("its conversation", spoken.run.conversation_id, event.data["conversation_id"])
 
 
 @rule("ZF-EV-07", needs="new title, and a later look at its conversation")
@@ -131,7 +119,7 @@ def done_ends_a_stream(view: ZenfluxView) -> Found:
         kinds = next(spoken.run.names for spoken in view.spoken if spoken.exchange is item)
         if item.is_whole and "error" not in kinds:
             yield item
-            expect.that("message_stop" in kinds, "message_stop before the end", kinds)
+            expect.that("message_stop" in kinds, "message_stop before the end", kinds, "ZF-EV-23")
             expect.equal("the last event, and how often", ["done", 1], [*names[-1:], names.count("done")])
 
 

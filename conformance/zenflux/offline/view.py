@@ -1,6 +1,6 @@
 """A tape in the words of ZenFlux: lines with their requests and runs, streams of POST /chat, and wrapped answers."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -9,8 +9,10 @@ import orjson
 
 from conformance.kit.expect import Failed
 from conformance.offline.tape import Ending, Exchange, Frame, Tape
+from conformance.zenflux import event_shapes
 from conformance.zenflux.answer import Answer, wrapped
-from conformance.zenflux.examination import BASE, SCHEMAS
+from conformance.zenflux.calls import BASE
+from conformance.zenflux.examination import SCHEMAS
 from conformance.zenflux.line import ENDPOINT, OUTSIDE_RUNS
 from conformance.zenflux.run import Run
 from conformance.zenflux.run_contents import Event
@@ -208,6 +210,21 @@ def _keep(spoken: RecordedRun, payload: Body, seq: Any, place: str, order: int, 
         spoken.times.append(at)
         spoken.places.append(place)
         spoken.orders.append(order)
+
+
+def hold(schema: str, value: Any, what: str, owner: str, members: Mapping[str, str] | None = None) -> None:
+    """Fail unless the value fits; the owner, or that of the member that is wrong, is charged with it."""
+    problems = SCHEMAS.problems(schema, value)
+    if problems:
+        SCHEMAS.fit(schema, value, what, event_shapes.whose(problems[0], owner, members))
+
+
+def hold_event(payload: Any) -> None:
+    """Fail unless an event is as its type says, if its data can be read at all."""
+    owner = event_shapes.EVENTS.get(str(payload.get("type")))
+    if owner is not None and isinstance(payload.get("data", {}), dict):
+        name, members = payload["type"], event_shapes.members_of(payload)
+        hold(f"event.{name}", payload, f"the event {name}", owner, members)
 
 
 def fits(payload: Any) -> bool:
