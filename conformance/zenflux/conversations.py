@@ -84,7 +84,7 @@ async def a_conversation_is_deleted(exam: ZenfluxExamination) -> None:
 
 async def _unknown_is_refused(exam: ZenfluxExamination) -> bool:
     """Whether the server refuses to show what nobody has made, so that a refusal says something."""
-    return (await exam.ask("GET", f"/conversations/{exam.stranger()}")).code >= 400
+    return 400 <= (await exam.ask("GET", f"/conversations/{exam.stranger()}")).code < 500
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,10 @@ import orjson
 import pytest
 
 import conformance.zenflux
+from conformance.kit.departures import Departures
 from conformance.kit.expect import Failed
 from conformance.kit.http import Reply
 from conformance.kit.schemas import Schemas
-from conformance.kit.departures import Departures
 from conformance.zenflux.answer import Answer, listed, read, wrapped
 
 SCHEMAS = Schemas(Path(conformance.zenflux.__file__).parent / "schemas")
