@@ -107,8 +107,7 @@ def _attributed(
 ) -> list[Attribution]:
     """Print spread and precision of each dialect, and write what failed for each flaw."""
     found = []
-    logging.disable(logging.CRITICAL)  # a wrong server logs its own failures, which nobody needs to read
-    with _progress(console) as advance:
+    with _without_logs(), _progress(console) as advance:
         for name in dialects:
             found.append(run_jumping(attribute(name, choice, advance)))
             if mutants:
@@ -127,6 +126,17 @@ def _exceeded(console: Console, found: Sequence[Attribution]) -> bool:
     for words in complaints:
         console.print(words, markup=False, highlight=False, soft_wrap=True)
     return bool(complaints)
+
+
+@contextmanager
+def _without_logs() -> Iterator[None]:
+    """A wrong server logs its own failures, which nobody needs to read."""
+    before = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logging.disable(before)
 
 
 @contextmanager
