@@ -139,14 +139,16 @@ async def _examination(
     """Put the suite to the server, once it is found; progress is told on the console."""
     from rich.console import Console
 
+    from conformance.kit.offer import missing
     from conformance.kit.reports import console as on_console
     from conformance.kit.runner import Runner
 
     target = await _located(suite, target)
     names = {item.id for item in wanted}
     total = sum(bool(names.intersection(case.requirements)) for case in suite.cases)
+    absent = await missing(suite.catalogue, target)
     with on_console.progress(Console(), total) as watcher:
-        return await Runner(suite, target, settings).run(wanted, watcher)
+        return await Runner(suite, target, settings, missing=absent).run(wanted, watcher)
 
 
 async def _located(suite: "Suite", target: "Target") -> "Target":

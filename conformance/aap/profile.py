@@ -5,6 +5,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from conformance.kit.expect import NotTestable
+from conformance.kit.offer import Without
 
 
 class _Part(BaseModel):
@@ -70,6 +71,7 @@ class Listing(_Part):
 class AapProfile(_Part):
     """Everything the examiners must be told about a server's agent."""
 
+    without: Without = ()
     agent: str | None = None
     repeatable: bool = False
     prompts: Prompts = Prompts()

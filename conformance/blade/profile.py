@@ -6,6 +6,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 from conformance.kit.expect import NotTestable
+from conformance.kit.offer import Without
 
 
 class _Part(BaseModel):
@@ -36,6 +37,7 @@ class Prompts(_Part):
 class BladeProfile(_Part):
     """Everything the examiners must be told about a server's agent."""
 
+    without: Without = ()
     prompts: Prompts = Prompts()
     rest_chat: str | None = None
     output_schema: dict[str, Any] | None = None

@@ -5,6 +5,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from conformance.kit.expect import NotTestable
+from conformance.kit.offer import Without
 
 TOOLSET = "agent_toolset_20260401"
 
@@ -49,6 +50,7 @@ class CustomTool(_Part):
 class CasProfile(_Part):
     """Everything the examiners must be told about a server and its agent."""
 
+    without: Without = ()
     agent: str | None = None
     environment: str | None = None
     model: str | None = None

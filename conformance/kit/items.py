@@ -13,6 +13,7 @@ from pydantic import BaseModel
 from conformance.kit.baseline import Baseline, read_baseline
 from conformance.kit.documents import DocumentError
 from conformance.kit.freeze import chosen_set
+from conformance.kit.offer import missing
 from conformance.kit.presence import Absent, locate, plain
 from conformance.kit.reports import parse_destination, write_report
 from conformance.kit.reports.parts import left_behind
@@ -91,7 +92,9 @@ class Examiners:
             target = asyncio.run(locate(self.suite, self.target))
         except Absent as error:
             pytest.exit(str(error), pytest.ExitCode.USAGE_ERROR)
-        found = asyncio.run(Runner(self.suite, target, self.settings).run(wanted)).judged_by(self.version)
+        absent = asyncio.run(missing(self.suite.catalogue, target))
+        runner = Runner(self.suite, target, self.settings, missing=absent)
+        found = asyncio.run(runner.run(wanted)).judged_by(self.version)
         return self.baseline.held_against(found) if self.baseline else found
 
     def told(self, wanted: Sequence[Requirement]) -> Report:
@@ -214,6 +217,8 @@ def _tell(finding: Finding, url: str) -> None:
         case Outcome.NOT_TESTABLE:
             reasons = dict.fromkeys(result.remark for result in finding.grave)
             pytest.skip(f"not testable: {'; '.join(reasons) or 'no case could be put'}")
+        case Outcome.NOT_OFFERED:
+            pytest.skip(f"not offered: {finding.not_offered}")
         case Outcome.NOT_APPLICABLE:
             pytest.skip(f"not applicable: {finding.requirement.not_applicable}")
 

@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from enum import StrEnum
 from pathlib import Path
+from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -71,6 +72,21 @@ class Requirement(BaseModel):
         return CHINESE.search(self.quote) is not None
 
 
+class Feature(BaseModel):
+    """A part of the protocol that a server may do without: whole sections, or single requirements."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    about: str = Field(min_length=10)
+    sections: tuple[str, ...] = ()
+    requirements: tuple[str, ...] = ()
+    routes: tuple[Annotated[str, Field(pattern=r"^(GET|POST) /")], ...] = ()
+    """Requests that change nothing; a server that answers all of them with 404 or 501 does not offer the feature."""
+
+    def has(self, item: Requirement) -> bool:
+        return item.section in self.sections or item.id in self.requirements
+
+
 class Catalogue(BaseModel):
     """Everything one dialect demands, in the order of its specification."""
 
@@ -78,6 +94,8 @@ class Catalogue(BaseModel):
 
     dialect: str
     title: str
+    features: dict[str, Feature] = {}
+    """What a server may do without, by name; a profile can say so, and the server's routes may show it."""
     requirements: tuple[Requirement, ...] = Field(min_length=1)
 
     @model_validator(mode="after")
@@ -85,6 +103,14 @@ class Catalogue(BaseModel):
         twice = [name for name, count in Counter(item.id for item in self.requirements).items() if count > 1]
         if twice:
             raise ValueError(f"listed more than once: {', '.join(twice)}")
+        return self
+
+    @model_validator(mode="after")
+    def _features_have_members(self) -> "Catalogue":
+        for name, feature in self.features.items():
+            unknown = {*feature.sections} - {*self.sections} | {*feature.requirements} - self.ids
+            if unknown or not (feature.sections or feature.requirements):
+                raise ValueError(f"the feature {name!r} names {', '.join(sorted(unknown)) or 'nothing'}")
         return self
 
     @property

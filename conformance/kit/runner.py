@@ -1,7 +1,7 @@
 """The runner: puts the cases to the server, a few at a time, and always comes back with a report."""
 
 import asyncio
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -16,6 +16,7 @@ from conformance.kit.case import Case
 from conformance.kit.departures import Departures
 from conformance.kit.expect import Failed, Unanswered
 from conformance.kit.observations import ObservationRun, Observations
+from conformance.kit.offer import unoffered, without
 from conformance.kit.requirement import Requirement
 from conformance.kit.secrets import Redactor
 from conformance.kit.suite import Suite, Target
@@ -50,10 +51,19 @@ class Patience:
 class Runner:
     """Runs the cases of one suite against one server."""
 
-    def __init__(self, suite: Suite, target: Target, profile: BaseModel, at_once: int = AT_ONCE) -> None:
+    def __init__(
+        self,
+        suite: Suite,
+        target: Target,
+        profile: BaseModel,
+        at_once: int = AT_ONCE,
+        missing: Mapping[str, str] | None = None,
+    ) -> None:
+        """`missing` are the features that the server does not offer, beside those of the profile, and why."""
         self._suite = suite
         self._target = target
         self._profile = profile
+        self._unoffered = unoffered(suite.catalogue, without(profile) | dict(missing or {}))
         self._places = asyncio.Semaphore(at_once)
         self._patience = Patience()
         self._waits = Waits()
@@ -67,8 +77,9 @@ class Runner:
     async def run(self, requirements: Collection[Requirement], watcher: Watcher = lambda result: None) -> Report:
         """Decide these requirements; the watcher is told of every case as it ends."""
         wanted = {item.id for item in requirements}
-        former = {item.id for item in requirements if item.sentence == item.formerly}
-        found = (case.within(wanted, former) for case in self._suite.cases)
+        asked = wanted - self._unoffered.keys()
+        former = {item.id for item in requirements if item.id in asked and item.sentence == item.formerly}
+        found = (case.within(asked, former) for case in self._suite.cases)
         cases = [case for case in found if case is not None]
         if self._target.budget is not None:
             cases = most_telling_first(cases, requirements)
@@ -79,7 +90,7 @@ class Runner:
         finally:
             await self._observations.close(self._target.timeout * CLEARING_AWAY)
         results = self._covered(self._with_leftovers(results))
-        findings = find(requirements, results)
+        findings = find(requirements, results, self._unoffered)
         others = [item for item in self._suite.catalogue.requirements if item.id not in wanted]
         return Report(
             dialect=self._suite.catalogue.dialect,

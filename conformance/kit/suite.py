@@ -16,7 +16,7 @@ from pydantic import BaseModel
 import conformance
 from conformance.kit.budget import Budget
 from conformance.kit.case import Case
-from conformance.kit.documents import read_document
+from conformance.kit.documents import DocumentError, line_of, nearest, read_document
 from conformance.kit.http import HttpClient, Reply
 from conformance.kit.observations import Observations
 from conformance.kit.requirement import Catalogue, Level, Requirement
@@ -76,7 +76,14 @@ class Suite:
 
     def read_profile(self, path: Path | None = None) -> BaseModel:
         """The profile at the path, or the one that comes with the dialect."""
-        return read_document(path or self.default_profile, self.profile_model)
+        place = path or self.default_profile
+        found = read_document(place, self.profile_model)
+        known = self.catalogue.features
+        if unknown := [name for name in getattr(found, "without", ()) if name not in known]:
+            line = line_of(place.read_text(encoding="utf-8"), ("without",))
+            told = [f"without: there is no feature {name!r}; {nearest(name, known)}" for name in unknown]
+            raise DocumentError(place, told, [line] * len(told))
+        return found
 
     @asynccontextmanager
     async def examination(

@@ -17,6 +17,7 @@ class Outcome(StrEnum):
     FAILED = "failed"
     NOT_TESTABLE = "not testable"
     NOT_APPLICABLE = "not applicable"
+    NOT_OFFERED = "not offered"
 
 
 class Verdict(StrEnum):
@@ -104,6 +105,8 @@ class Finding:
 
     requirement: Requirement
     results: tuple[CaseResult, ...]
+    not_offered: str | None = None
+    """Why the server is not held to it, if it belongs to a part of the protocol that the server does without."""
 
     @property
     def because(self) -> tuple[str, ...]:
@@ -121,6 +124,8 @@ class Finding:
     def outcome(self) -> Outcome:
         if self.requirement.not_applicable:
             return Outcome.NOT_APPLICABLE
+        if self.not_offered is not None:
+            return Outcome.NOT_OFFERED
         outcomes = {result.outcome for result in self.results} or {Outcome.NOT_TESTABLE}
         return next(outcome for outcome in GRAVITY if outcome in outcomes)
 
@@ -242,14 +247,19 @@ class Report:
         return _counts((item.requirement.section, item.count) for item in self.findings)
 
 
-def find(requirements: Iterable[Requirement], results: Iterable[CaseResult]) -> tuple[Finding, ...]:
-    """What the results say of each of these requirements."""
+def find(
+    requirements: Iterable[Requirement], results: Iterable[CaseResult], unoffered: Mapping[str, str] | None = None
+) -> tuple[Finding, ...]:
+    """What the results say of each of these requirements; `unoffered` are those the server is not held to, and why."""
+    unoffered = unoffered or {}
     about: dict[str, list[CaseResult]] = {}
     for result in results:
         for name in dict.fromkeys([*result.requirements, *(item.owner for item in result.departures)]):
             about.setdefault(name, []).append(result)
     told = ((item, [result.toward(item.id) for result in about.get(item.id, ())]) for item in requirements)
-    return tuple(Finding(item, tuple(view for view in views if view is not None)) for item, views in told)
+    return tuple(
+        Finding(item, tuple(view for view in views if view is not None), unoffered.get(item.id)) for item, views in told
+    )
 
 
 def _verdict(findings: Iterable[Finding], aside: Iterable[Finding]) -> Verdict:
@@ -262,7 +272,7 @@ def _verdict(findings: Iterable[Finding], aside: Iterable[Finding]) -> Verdict:
     return Verdict.INCOMPLETE if Outcome.NOT_TESTABLE in outcomes else Verdict.CONFORMS
 
 
-COUNTS = ("passed", "failed", BLOCKED, "not testable", "not applicable")
+COUNTS = ("passed", "failed", BLOCKED, "not testable", "not offered", "not applicable")
 """What findings are counted as, in the order of the tables."""
 
 

@@ -5,6 +5,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from conformance.kit.expect import NotTestable
+from conformance.kit.offer import Without
 
 Topic = Literal["recommended", "preface", "intent", "billing", "search", "knowledge"]
 
@@ -42,6 +43,7 @@ class Execution(_Part):
 class ZenfluxProfile(_Part):
     """Everything the examiners must be told about a server and its agent."""
 
+    without: Without = ()
     agent: str | None = None
     repeatable: bool = False
     heartbeat: float | None = Field(default=None, gt=0)

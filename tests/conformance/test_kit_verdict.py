@@ -1,5 +1,6 @@
 """Verdicts: the gravest outcome counts, and only the MUSTs decide."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -7,7 +8,7 @@ import pytest
 from conformance.kit.requirement import Requirement
 from conformance.kit.verdict import BLOCKED, CaseResult, Finding, Outcome, Report, Verdict
 
-P, F, N, A = Outcome
+P, F, N, A, U = Outcome
 B = BLOCKED
 
 
@@ -47,10 +48,17 @@ def test_what_does_not_apply_decides_nothing() -> None:
     assert report(finding("must", P), exempt).verdict is Verdict.CONFORMS
 
 
+def test_what_is_not_offered_is_no_failure_and_no_gap() -> None:
+    exempt = replace(finding("must", F), not_offered="the profile says so")
+    assert (exempt.outcome, exempt.count, exempt.because) == (U, "not offered", ())
+    assert report(finding("must", P), exempt).verdict is Verdict.CONFORMS
+
+
 def test_outcomes_are_counted_by_level_and_section() -> None:
     found = report(finding("must", P), finding("must", F, section="two"), finding("should", N))
-    assert found.by_level() == {"must": {P: 1, F: 1, B: 0, N: 0, A: 0}, "should": {P: 0, F: 0, B: 0, N: 1, A: 0}}
-    assert found.by_section() == {"one": {P: 1, F: 0, B: 0, N: 1, A: 0}, "two": {P: 0, F: 1, B: 0, N: 0, A: 0}}
+    none = dict.fromkeys((P, F, B, N, U, A), 0)
+    assert found.by_level() == {"must": none | {P: 1, F: 1}, "should": none | {N: 1}}
+    assert found.by_section() == {"one": none | {P: 1, N: 1}, "two": none | {F: 1}}
     assert len(found.of(F)) == 1
 
 

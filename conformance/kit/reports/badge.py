@@ -27,7 +27,7 @@ def text(report: Report) -> str:
 
 def _value(report: Report) -> str:
     musts = [item.outcome for item in report.findings if item.requirement.level is Level.MUST]
-    asked = [outcome for outcome in musts if outcome is not Outcome.NOT_APPLICABLE]
+    asked = [outcome for outcome in musts if outcome not in (Outcome.NOT_APPLICABLE, Outcome.NOT_OFFERED)]
     return f"{report.verdict} · {asked.count(Outcome.PASSED)} of {len(asked)} MUST"
 
 

@@ -53,7 +53,8 @@ class Change:
         """It fails and did not, or it passed and can no longer be told; what only one report asked is neither."""
         if self.old is None or not self._has_another_outcome:
             return False
-        was_lost = self.old.outcome == Outcome.PASSED and self.latest.outcome == Outcome.NOT_TESTABLE
+        gaps = (Outcome.NOT_TESTABLE, Outcome.NOT_OFFERED)
+        was_lost = self.old.outcome == Outcome.PASSED and self.latest.outcome in gaps
         return was_lost or self.latest.outcome == Outcome.FAILED
 
     @property

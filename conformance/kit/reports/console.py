@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from conformance.kit.reports.comparison import Comparison
-from conformance.kit.reports.parts import left_behind
+from conformance.kit.reports.parts import left_behind, unoffered
 from conformance.kit.verdict import BLOCKED, COUNTS, LEFT_OUT, CaseResult, Cause, Finding, Outcome, Report, Verdict
 
 STYLES = {
@@ -17,6 +17,7 @@ STYLES = {
     Outcome.FAILED: "bold red",
     Outcome.NOT_TESTABLE: "yellow",
     Outcome.NOT_APPLICABLE: "dim",
+    Outcome.NOT_OFFERED: "dim",
 }
 COUNT_STYLES = {**{outcome.value: style for outcome, style in STYLES.items()}, BLOCKED: "yellow"}
 VERDICT_STYLES = {Verdict.CONFORMS: "bold green", Verdict.FAILS: "bold red", Verdict.INCOMPLETE: "bold yellow"}
@@ -51,6 +52,8 @@ def conclude(console: Console, report: Report) -> None:
     console.print(_counts(report))
     console.print()
     _tell_baseline(console, report)
+    for why, names in unoffered(report).items():
+        _line(console, f"not offered: {len(names)} ({', '.join(names)}): {why}")
     if report.left:
         _line(console, left_behind(report))
     if report.left_out:

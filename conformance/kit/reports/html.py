@@ -83,6 +83,7 @@ def _untested(report: Report) -> str:
     parts = [
         ("Blocked", "What cannot be judged because another requirement failed.", report.blocked),
         ("Not testable", "What could not be brought about. It neither passes nor fails.", untested),
+        ("Not offered", "Parts of the protocol that the server does without, and may.", report.of(Outcome.NOT_OFFERED)),
         ("Not applicable", "Sentences of the protocol that no server can be held to.", exempt),
     ]
     return "".join(

@@ -85,6 +85,7 @@ def _requirement(finding: Finding) -> dict[str, Any]:
         **finding.requirement.model_dump(mode="json"),
         "origin": finding.requirement.origin.value,
         "outcome": finding.outcome.value,
+        "notOffered": finding.not_offered,
         "because": list(finding.because),
         "cases": [result.name for result in finding.results],
         "remarks": [result.remark for result in finding.grave],

@@ -29,7 +29,7 @@ def _count(element: Element, findings: tuple[Finding, ...]) -> None:
     outcomes = [item.outcome for item in findings]
     element.set("tests", str(len(outcomes)))
     element.set("failures", str(outcomes.count(Outcome.FAILED)))
-    element.set("skipped", str(outcomes.count(Outcome.NOT_TESTABLE) + outcomes.count(Outcome.NOT_APPLICABLE)))
+    element.set("skipped", str(sum(outcome not in (Outcome.PASSED, Outcome.FAILED) for outcome in outcomes)))
 
 
 def _add(suite: Element, dialect: str, finding: Finding) -> None:
@@ -43,7 +43,8 @@ def _add(suite: Element, dialect: str, finding: Finding) -> None:
     )
     if finding.outcome is Outcome.PASSED:
         return
-    remarks = requirement.not_applicable or "; ".join(f"{result.name}: {result.remark}" for result in finding.grave)
+    told = "; ".join(f"{result.name}: {result.remark}" for result in finding.grave)
+    remarks = requirement.not_applicable or finding.not_offered or told
     verdict = SubElement(case, "failure" if finding.outcome is Outcome.FAILED else "skipped", message=_clean(remarks))
     if finding.because:
         verdict.set("type", "blocked")

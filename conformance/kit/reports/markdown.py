@@ -1,5 +1,6 @@
 """The report as Markdown, for a pull request or an issue."""
 
+from conformance.kit.reports.parts import unoffered
 from conformance.kit.reproduce import steps
 from conformance.kit.verdict import COUNTS, CaseResult, Cause, Finding, Outcome, Report
 
@@ -11,6 +12,7 @@ def text(report: Report) -> str:
     untested = [item for item in report.of(Outcome.NOT_TESTABLE) if not item.because]
     parts = [_heading(report), _causes(report), _counts(report), _baseline(report), _left(report)]
     parts += [_cause(item, report) for item in report.causes]
+    parts += [_unoffered(why, ids) for why, ids in unoffered(report).items()]
     parts += [_finding(item, report) for item in untested]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -34,6 +36,10 @@ def _cause(cause: Cause, report: Report) -> str:
     if cause.blocked:
         told += f"\n\nNot testable because of it: {', '.join(item.requirement.id for item in cause.blocked)}"
     return told
+
+
+def _unoffered(why: str, ids: list[str]) -> str:
+    return f"## Not offered: {len(ids)}\n\n{_plain(why)}: {', '.join(ids)}"
 
 
 def _counts(report: Report) -> str:

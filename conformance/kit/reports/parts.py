@@ -9,8 +9,10 @@ from conformance.kit.requirement import Origin, Requirement
 from conformance.kit.verdict import COUNTS, CaseResult, Cause, Finding, Outcome, Report
 
 HEAD, TAIL = 160, 80
+EXEMPT = (Outcome.NOT_APPLICABLE, Outcome.NOT_OFFERED)
+"""What the server is not held to."""
 ORIGINS = {Origin.DOCUMENTATION: "published documentation", Origin.OURS: "what we hold to be right"}
-SIGNS = {Outcome.PASSED: "✓", Outcome.FAILED: "✗", Outcome.NOT_TESTABLE: "?", Outcome.NOT_APPLICABLE: "–"}
+SIGNS = {Outcome.PASSED: "✓", Outcome.FAILED: "✗", Outcome.NOT_TESTABLE: "?"} | dict.fromkeys(EXEMPT, "–")
 
 
 def left_behind(report: Report, shown: int = 5) -> str:
@@ -20,9 +22,17 @@ def left_behind(report: Report, shown: int = 5) -> str:
     return f"could not be deleted, and is still on the server: {len(report.left)} ({listed}{more})"
 
 
+def unoffered(report: Report) -> dict[str, list[str]]:
+    """Why parts of the protocol are not offered, and the requirements that belong to them."""
+    found: dict[str, list[str]] = {}
+    for finding in report.of(Outcome.NOT_OFFERED):
+        found.setdefault(finding.not_offered or "", []).append(finding.requirement.id)
+    return found
+
+
 def share(name: str, outcomes: Sequence[str]) -> str:
     """How much of a level passed, in numbers and as a bar."""
-    asked = [outcome for outcome in outcomes if outcome != Outcome.NOT_APPLICABLE]
+    asked = [outcome for outcome in outcomes if outcome not in EXEMPT]
     return (
         f'<div class="share"><span class="name">{name.upper()}</span>'
         f'<span class="figure"><b>{asked.count(Outcome.PASSED)}</b> of {len(asked)} passed</span>{_bar(asked)}</div>'
@@ -68,8 +78,8 @@ def overview(report: Report) -> str:
     cards = []
     for name in report.by_section():
         outcomes = [item.count for item in report.findings if item.requirement.section == name]
-        asked = [outcome for outcome in outcomes if outcome != Outcome.NOT_APPLICABLE]
-        figure = f"{asked.count(Outcome.PASSED)} of {len(asked)}" if asked else "not applicable"
+        asked = [outcome for outcome in outcomes if outcome not in EXEMPT]
+        figure = f"{asked.count(Outcome.PASSED)} of {len(asked)}" if asked else outcomes[0]
         cards.append(
             f'<a href="#section-{_slug(name)}"><span>{escape(name)}</span> <span class="soft">{figure}</span>'
             f"{_bar(outcomes)}</a>"
@@ -168,7 +178,8 @@ def gathered(findings: Iterable[Finding]) -> str:
     reasons: dict[str, list[Finding]] = {}
     for finding in findings:
         told = [result.reason or "" for result in finding.grave if result.reason]
-        reason = finding.requirement.not_applicable or "; ".join(dict.fromkeys(told)) or "no case could be put"
+        exempt = finding.requirement.not_applicable or finding.not_offered
+        reason = exempt or "; ".join(dict.fromkeys(told)) or "no case could be put"
         reasons.setdefault(reason, []).append(finding)
     return "".join(_group(reason, listed) for reason, listed in reasons.items())
 

@@ -1,0 +1,55 @@
+"""What a server offers: parts of the protocol that it may do without, as its profile says or as its routes show."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import aiohttp
+from pydantic import BaseModel
+
+from conformance.kit.expect import Failed
+from conformance.kit.http import HttpClient
+from conformance.kit.requirement import Catalogue, Feature
+from conformance.kit.transcript import Transcript
+
+if TYPE_CHECKING:
+    from conformance.kit.suite import Target
+
+ABSENT = (404, 501)
+Without = tuple[str, ...]
+"""The member `without` of a profile: names of features."""
+
+
+def without(profile: BaseModel) -> dict[str, str]:
+    """The features that the profile says the server does without, and that as the reason."""
+    return {name: f"the profile says that the server does without {name}" for name in getattr(profile, "without", ())}
+
+
+def unoffered(catalogue: Catalogue, missing: Mapping[str, str]) -> dict[str, str]:
+    """The requirements of missing features, each with the reason."""
+    told = [(feature, missing[name]) for name, feature in catalogue.features.items() if name in missing]
+    return {item.id: why for feature, why in reversed(told) for item in catalogue.requirements if feature.has(item)}
+
+
+async def missing(catalogue: Catalogue, target: "Target") -> dict[str, str]:
+    """The features of which the server answers no route, and what it answers."""
+    timeout = aiohttp.ClientTimeout(total=None)
+    async with aiohttp.ClientSession(timeout=timeout) as session:
+        client = HttpClient(session, target.url.rstrip("/"), Transcript(), target.key, target.timeout)
+        client.moved = target.moved
+        looked = {name: await _answers(client, feature) for name, feature in catalogue.features.items()}
+    return {name: "; ".join(answers) for name, answers in looked.items() if answers}
+
+
+async def _answers(client: HttpClient, feature: Feature) -> Sequence[str]:
+    """What came from each route if the feature is not offered; nothing if it is, or if that cannot be told."""
+    found = []
+    for route in feature.routes:
+        method, _, path = route.partition(" ")
+        try:
+            reply = await client.ask(method, path)
+        except Failed:
+            return ()
+        if reply.status not in ABSENT:
+            return ()
+        found.append(f"{route} is answered with {reply.status}")
+    return found
