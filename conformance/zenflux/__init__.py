@@ -44,6 +44,7 @@ def suite() -> Suite:
         types,
     )
     from conformance.zenflux.examination import opening
+    from conformance.zenflux.prerequisites import guarded
     from conformance.zenflux.profile import ZenfluxProfile
 
     on_the_socket = (frames, responses, connection, envelope, lifecycle, events, messages, blocks, extras, types)
@@ -51,7 +52,7 @@ def suite() -> Suite:
     managed = (agents, agent_servers, skills, skill_details, tools, mcp_servers, settings, memories, tasks, documents)
     return Suite(
         catalogue=read_catalogue(HERE / "requirements.yaml"),
-        cases=collect((*on_the_socket, *over_http, *managed, management)),
+        cases=guarded(collect((*on_the_socket, *over_http, *managed, management))),
         profile_model=ZenfluxProfile,
         default_profile=HERE / "profile.yaml",
         opening=opening,

@@ -147,10 +147,10 @@ def begins_twice(run: Run) -> None:
         message, again = event.payload.get("message"), event.data.get("message")
         expect.that(isinstance(message, dict), "message of message_start", dict(event.payload), "ZF-EV-11")
         expect.that(isinstance(again, dict), "the message in data of message_start", dict(event.data))
+        ids = {"message_id": event.message_id, "session_id": run.session_id, "conversation_id": run.conversation_id}
         names = [name for name in MESSAGE if name in (message or {})]
         wanted = {name: (message or {})[name] for name in names}
         expect.equal("data.message of message_start", wanted, {name: (again or {}).get(name) for name in names})
-        ids = {"message_id": event.message_id, "session_id": run.session_id, "conversation_id": run.conversation_id}
         expect.equal("data of message_start", ids, {name: event.data.get(name) for name in ids})
 
 

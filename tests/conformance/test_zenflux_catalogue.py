@@ -19,7 +19,7 @@ NOT_FOR_SERVERS |= {"MG-10"}
 PARTS = {"AG": 23, "MCP": 26, "SK": 23, "TL": 16, "SET": 7, "MEM": 15, "TASK": 11, "DOC": 3}
 """How many sentences there are about what the calls of a group take, answer, refuse and do."""
 HELPERS = {"zenflux.answer", "zenflux.clearing", "zenflux.examination", "zenflux.line", "zenflux.profile"}
-HELPERS |= {"zenflux.calls", "zenflux.event_shapes"}
+HELPERS |= {"zenflux.calls", "zenflux.event_shapes", "zenflux.prerequisites"}
 HELPERS |= {"zenflux.managed", "zenflux.run", "zenflux.run_contents", "zenflux.sample_runs", "zenflux.sample_skills"}
 SOCKET = {"zenflux.frames", "zenflux.responses", "zenflux.connection", "zenflux.envelope", "zenflux.lifecycle"}
 STORIES = {"zenflux.events", "zenflux.messages", "zenflux.blocks", "zenflux.extras", "zenflux.types"}
