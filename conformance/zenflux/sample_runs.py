@@ -15,6 +15,8 @@ from conformance.zenflux.run_contents import as_text
 
 PLAIN = ("text", "thinking", "tool", "slow", "burst", "annotate", "title", "compact")
 STREAMED = ("text", "thinking", "tool", "annotate")
+AT_ONCE = 5
+"""How many runs are brought about at a time."""
 CONFIRMATIONS = "/human-confirmation"
 LINE, UNSTREAMED, STREAM = "on a line", "on a line without streaming", "in a stream"
 
@@ -83,7 +85,13 @@ async def together(exam: ZenfluxExamination, works: Iterable[Awaitable[Run]]) ->
     """The runs of all of these that could be observed; what kept the others is noted, or raised if there is no run."""
     runs: list[Run] = []
     troubles: list[BaseException] = []
-    for found in await asyncio.gather(*works, return_exceptions=True):
+    places = asyncio.Semaphore(AT_ONCE)
+
+    async def one(work: Awaitable[Run]) -> Run:
+        async with places:
+            return await work
+
+    for found in await asyncio.gather(*map(one, works), return_exceptions=True):
         if isinstance(found, Run):
             runs.append(found)
         else:
