@@ -72,7 +72,7 @@ class StaticFiles:
             return web.Response(status=304, headers=headers)
         charset = "utf-8" if found.media_type.startswith("text/") else None
         content = found.content
-        if found.packed is not None and "gzip" in request.headers.get(hdrs.ACCEPT_ENCODING, ""):
+        if found.packed is not None and _accepts_gzip(request.headers.get(hdrs.ACCEPT_ENCODING, "")):
             content, headers[hdrs.CONTENT_ENCODING] = found.packed, "gzip"
         return web.Response(body=content, content_type=found.media_type, charset=charset, headers=headers)
 
@@ -99,3 +99,12 @@ def _read(file: Path) -> StaticFile:
     media_type = TYPES.get(file.suffix) or mimetypes.guess_type(file.name)[0] or "application/octet-stream"
     packed = gzip.compress(content, mtime=0) if media_type.startswith("text/") else None
     return StaticFile(content, media_type, f'"{sha256(content).hexdigest()[:32]}"', packed)
+
+
+def _accepts_gzip(accepted: str) -> bool:
+    """Whether a client has named gzip, and not with a weight of zero."""
+    for coding in accepted.lower().split(","):
+        name, _, weight = coding.partition(";")
+        if name.strip() in ("gzip", "*"):
+            return weight.replace(" ", "") not in ("q=0", "q=0.0", "q=0.00", "q=0.000")
+    return False

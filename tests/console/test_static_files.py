@@ -7,6 +7,7 @@ import pytest
 
 from gateway.console.static_files import FOLDER, StaticFiles
 from gateway.errors import NotFound
+from tests.support.console_client import ConsoleClient
 
 
 def test_only_plain_files_below_the_folder_are_found(tmp_path: Path) -> None:
@@ -45,3 +46,16 @@ def test_a_changed_file_is_read_again_and_has_another_tag(tmp_path: Path) -> Non
     assert files.find("a.css") is first
     (tmp_path / "a.css").write_text("a { color: red }")
     assert files.find("a.css").tag != first.tag
+
+
+async def test_files_are_compressed_for_those_who_can_read_it(console: ConsoleClient) -> None:
+    path = console.served.url("/console/static/index.html")
+    plain = StaticFiles().find("index.html").content
+    for accepted, is_gzipped in (("gzip", True), ("br, GZIP;q=0.5", True), ("*", True), ("identity", False),
+                                 ("gzip;q=0", False), ("", False)):
+        headers = {"Accept-Encoding": accepted}
+        async with console.served.http.get(path, headers=headers, auto_decompress=False) as answer:
+            body = await answer.read()
+            assert answer.headers["Vary"] == "Accept-Encoding"
+            assert (answer.headers.get("Content-Encoding") == "gzip") is is_gzipped, accepted
+            assert (gzip.decompress(body) if is_gzipped else body) == plain
