@@ -57,8 +57,7 @@ class ZenfluxExamination:
     def hold(self, schema: str, value: Any, what: str, owner: str, members: Mapping[str, str] | None = None) -> bool:
         """Whether a value fits a schema; if not, its owner, or that of the member that is wrong, is charged with it."""
         if (watcher := WATCHER.get()) is not None:
-            for name in {owner, *(members or {}).values()}:
-                watcher(schema, value, name)
+            watcher(schema, value, owner)
         found: dict[str, list[str]] = {}
         for problem in self.schemas.problems(schema, value):
             found.setdefault(event_shapes.whose(problem, owner, members), []).append(problem)

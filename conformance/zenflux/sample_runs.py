@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from conformance.kit import expect
@@ -15,6 +16,7 @@ from conformance.zenflux.run_contents import as_text
 
 PLAIN = ("text", "thinking", "tool", "slow", "burst", "annotate", "title", "compact")
 STREAMED = ("text", "thinking", "tool", "annotate")
+Work = Callable[[], Awaitable[Run]]
 AT_ONCE = 5
 """How many runs are brought about at a time."""
 CONFIRMATIONS = "/human-confirmation"
@@ -46,18 +48,18 @@ def given(exam: ZenfluxExamination, *situations: str) -> list[str]:
 
 async def on_a_line(exam: ZenfluxExamination, *situations: str) -> list[Run]:
     """Good runs of these situations, each on a line."""
-    return await together(exam, [told(exam, situation) for situation in given(exam, *situations)])
+    return await together(exam, [partial(told, exam, situation) for situation in given(exam, *situations)])
 
 
 async def everywhere(exam: ZenfluxExamination, *situations: str) -> list[Run]:
     """The runs of these situations on a line, on a line without streaming, and in a stream."""
-    return await together(exam, [told(exam, situation, way) for situation in situations for way in WAYS])
+    return await together(exam, [partial(told, exam, situation, way) for situation in situations for way in WAYS])
 
 
 async def short(exam: ZenfluxExamination) -> list[Run]:
     """An ordinary reply and one with a tool, on a line and in streams."""
     known = given(exam, "text", "tool")
-    return await together(exam, [told(exam, situation, way) for situation in known for way in (LINE, STREAM)])
+    return await together(exam, [partial(told, exam, situation, way) for situation in known for way in (LINE, STREAM)])
 
 
 async def good(exam: ZenfluxExamination) -> list[Run]:
@@ -65,9 +67,9 @@ async def good(exam: ZenfluxExamination) -> list[Run]:
     return await together(exam, _good(exam))
 
 
-def _good(exam: ZenfluxExamination) -> list[Awaitable[Run]]:
-    lines = [told(exam, situation) for situation in given(exam, *PLAIN)]
-    return [*lines, *(told(exam, situation, STREAM) for situation in given(exam, *STREAMED))]
+def _good(exam: ZenfluxExamination) -> list[Work]:
+    lines = [partial(told, exam, situation) for situation in given(exam, *PLAIN)]
+    return [*lines, *(partial(told, exam, situation, STREAM) for situation in given(exam, *STREAMED))]
 
 
 async def everything(exam: ZenfluxExamination) -> list[Run]:
@@ -75,21 +77,21 @@ async def everything(exam: ZenfluxExamination) -> list[Run]:
     return await together(exam, [*_good(exam), *_eventful(exam)])
 
 
-def _eventful(exam: ZenfluxExamination) -> list[Awaitable[Run]]:
+def _eventful(exam: ZenfluxExamination) -> list[Work]:
     known = [name for name in STORIES if getattr(exam.profile.prompts, name) is not None]
-    streams = [told(exam, "fail", STREAM)] if "fail" in known else []
-    return [*(STORIES[name](exam) for name in known), *streams]
+    streams = [partial(told, exam, "fail", STREAM)] if "fail" in known else []
+    return [*(partial(STORIES[name], exam) for name in known), *streams]
 
 
-async def together(exam: ZenfluxExamination, works: Iterable[Awaitable[Run]]) -> list[Run]:
+async def together(exam: ZenfluxExamination, works: Iterable[Work]) -> list[Run]:
     """The runs of all of these that could be observed; what kept the others is noted, or raised if there is no run."""
     runs: list[Run] = []
     troubles: list[BaseException] = []
     places = asyncio.Semaphore(AT_ONCE)
 
-    async def one(work: Awaitable[Run]) -> Run:
+    async def one(work: Work) -> Run:
         async with places:
-            return await work
+            return await work()
 
     for found in await asyncio.gather(*map(one, works), return_exceptions=True):
         if isinstance(found, Run):

@@ -31,6 +31,9 @@ async def kept_blocks_have_their_members(exam: ZenfluxExamination) -> None:
             elif block["type"] in TOOL_USES:
                 found = [block["id"], block["name"], plain(block["input"])]
                 expect.that(found in calls, f"a kept call to be one of {calls}", found)
+            elif block["type"] == "tool_result":
+                ids = [name for name, _, _ in calls]
+                expect.that(block["tool_use_id"] in ids, f"the result of one of the calls {ids}", block)
     if exam.profile.prompts.image is not None:
         run = await told(exam, "image")
         await exam.history(run.conversation_id)
