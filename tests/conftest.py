@@ -19,6 +19,7 @@ from hypothesis import HealthCheck, settings
 
 from gateway import composition
 from gateway.client.address_policy import ip_literal
+from mappings.language import load
 from tests.simulation import SimulatedLoop
 from tests.support.dialect_tables import load_once
 from tests.support.examples import EXAMPLES, SEARCH, fewer
@@ -70,7 +71,8 @@ def pytest_collection_finish() -> None:
 def tables_read_once() -> Iterator[None]:
     """A table cannot change, so all the gateways of a run share those that come with it."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(composition, "load_table", load_once)
+        for module in (composition, load):
+            patch.setattr(module, "load_table", load_once)
         yield
 
 

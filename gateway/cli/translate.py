@@ -87,7 +87,9 @@ def _make_translation(
 
     tables = [builtin_table(dialect) if dialect is not None else None for dialect in (source, target)]
     losses = LossCounter(*tables)
-    writing = RecordWriter() if target is None else DialectWriter(target, builtin_table(target), losses)
+    writing = (
+        RecordWriter() if target is None or tables[1] is None else DialectWriter(target, tables[1], losses)
+    )
     return losses, Translation(source, tables[0], writing, clock=time.time, mint=make_mint(), only=session)
 
 

@@ -42,13 +42,14 @@ PATIENCE = 60.0
 def fork_server(asked: int) -> None:
     """Fork a process for every command that comes in; tell its id at once, and its exit code when it has ended."""
     from gateway import composition
+    from mappings.language import load
 
     for name in IMPORTED:
         importlib.import_module(name)
     tables = importlib.import_module("tests.support.dialect_tables")
     for name in tables.DIALECTS:
         tables.table(name)
-    composition.load_table = tables.load_once
+    composition.load_table = load.load_table = tables.load_once
     gc.collect()
     gc.freeze()
     _serve(socket.socket(fileno=asked))
