@@ -1,6 +1,9 @@
 """The command that examines clients: what it says, what it runs, and how it ends."""
 
+import asyncio
 import json
+import os
+import pty
 import shlex
 import sys
 from pathlib import Path
@@ -9,6 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from conformance.clients.command import parse_address
+from conformance.clients.driver import PersonDriver
 from conformance.clients.situation import Cue, Instruction
 from gateway.cli import app
 
@@ -96,3 +100,12 @@ def test_a_cue_comes_through_the_environment() -> None:
     cue = Cue("name", "http://127.0.0.1:1/x", "k", Instruction(("Do.",), ("one", "two"), option=1))
     assert Cue.from_environment(cue.environment()) == cue
     assert cue.environment()["DRAGOMAN_TEXT"] == "one"
+
+
+def test_a_person_presses_enter_to_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    ours, theirs = pty.openpty()
+    with os.fdopen(theirs) as terminal:
+        monkeypatch.setattr(sys, "stdin", terminal)
+        os.write(ours, b"\n")
+        asyncio.run(PersonDriver()(Cue("name", "http://127.0.0.1:1", None, Instruction(("Do.",)))))
+    os.close(ours)

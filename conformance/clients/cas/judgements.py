@@ -278,7 +278,8 @@ def resumes_at_the_cursor(tape: Tape) -> None:
     that(bool(later), "the rest of the turn to be read: a new stream, or the list of events", "neither")
     cursors = [it.headers.get("Last-Event-ID") or it.query.get("after_id") for it in later]
     is_listed = later[0] not in streams(tape) and cursors[0] is None
-    that(is_listed or cursors[0] == right, f"Last-Event-ID (or after_id): {right}, the last whole event", cursors[0])
+    that(is_listed or cursors[0] == right, f"Last-Event-ID (or after_id): {right}, the last whole event",
+         cursors[0] or "no cursor")  # fmt: skip
 
 
 @judges("CAS-CL-CUT-02", *CUTS)
