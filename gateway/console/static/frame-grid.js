@@ -176,8 +176,8 @@ export class FrameGrid extends HTMLElement {
 
   drawHead() {
     const { shown } = this.columns;
-    const wide = matchMedia("(max-width: 700px)").matches ? "minmax(84vw, 1fr)" : "minmax(12rem, 1fr)";
-    const first = matchMedia("(max-width: 700px)").matches ? wide : "minmax(17rem, 1.6fr)";
+    const wide = matchMedia("(max-width: 700px)").matches ? "minmax(84vw, 1fr)" : "minmax(10.5rem, 1fr)";
+    const first = matchMedia("(max-width: 700px)").matches ? wide : "minmax(15.5rem, 1.7fr)";
     this.pane.style.setProperty("--cols", shown.map((one) => (one === "records" ? first : wide)).join(" "));
     this.pane.style.setProperty("--count", shown.length);
     fill(this.head, shown.map((column) => h("div", {

@@ -131,15 +131,16 @@ export class MessageComposer extends HTMLElement {
   }
 
   async attach(list) {
-    const form = new FormData();
-    for (const file of list) form.append("file", file, file.name);
-    try {
-      const { files } = await (await ask("files", { method: "POST", body: form })).json();
-      const named = files.map((part, index) => ({ part, name: part.name ?? list[index].name, size: part.size ?? list[index].size }));
-      this.files.push(...named);
-      this.drawFiles();
-    } catch (error) {
-      sayError(error);
+    for (const file of [...list]) {
+      const form = new FormData();
+      form.append("file", file, file.name);
+      try {
+        const part = await (await ask("files", { method: "POST", body: form })).json();
+        this.files.push({ part, name: part.name ?? file.name, size: part.size ?? file.size });
+        this.drawFiles();
+      } catch (error) {
+        sayError(error);
+      }
     }
   }
 

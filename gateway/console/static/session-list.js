@@ -109,35 +109,28 @@ export class SessionList extends HTMLElement {
   }
 
   heard({ name, data }) {
-    if (name === "snapshot") for (const row of [...data.sessions].reverse()) this.change(row);
+    if (name === "snapshot") for (const row of data.sessions) this.change(row);
     else if (name === "session") this.change(data);
     else if (name === "removed") this.drop(data.session_id);
+    this.sort();
     this.update();
   }
 
   change(row) {
     const known = this.byId.get(row.session_id);
-    const isNewer = !known || row.updated_at > known.updated_at;
     if (known) Object.assign(known, row);
-    else if (this.filtered) return;
-    else this.byId.set(row.session_id, row);
-    if (isNewer) this.toTop(known ?? row);
+    else if (!this.filtered) this.add(row);
     this.dispatchEvent(new CustomEvent("row", { detail: row }));
   }
 
   /** What changed last is first. Whoever reads further down, or moves by keys, keeps the row before their eyes. */
-  toTop(row) {
-    const from = this.rows.indexOf(row);
-    const first = this.rows[0];
-    if (from === 0 || (first && row.updated_at < first.updated_at)) {
-      if (from < 0) this.rows.push(row);
-      return;
-    }
+  sort() {
+    if (this.filtered) return;
     const held = this.rows[this.list.active];
-    if (from > 0) this.rows.splice(from, 1);
-    this.rows.unshift(row);
+    const top = this.rows[0];
+    this.rows.sort((one, other) => other.updated_at - one.updated_at);
     if (held) this.list.active = this.rows.indexOf(held);
-    if (this.list.scrollTop > 0 && from < 0) this.list.scrollTop += this.list.measure();
+    if (this.list.scrollTop > 0 && top !== this.rows[0]) this.list.scrollTop += this.list.measure();
   }
 
   drop(id) {
