@@ -148,7 +148,7 @@ async def _examination(
     total = sum(bool(names.intersection(case.requirements)) for case in suite.cases)
     absent = await missing(suite.catalogue, target)
     with on_console.progress(Console(), total) as watcher:
-        return await Runner(suite, target, settings, missing=absent).run(wanted, watcher)
+        return await Runner(suite, target, settings, missing=absent).run(wanted, watcher, watcher.begun)
 
 
 async def _located(suite: "Suite", target: "Target") -> "Target":

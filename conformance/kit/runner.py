@@ -74,8 +74,13 @@ class Runner:
         self._begun = 0.0
         self._marks: dict[str, str] = {}
 
-    async def run(self, requirements: Collection[Requirement], watcher: Watcher = lambda result: None) -> Report:
-        """Decide these requirements; the watcher is told of every case as it ends."""
+    async def run(
+        self,
+        requirements: Collection[Requirement],
+        watcher: Watcher = lambda result: None,
+        begun: Callable[[str, str], None] = lambda name, sentence: None,
+    ) -> Report:
+        """Decide these requirements; `begun` is told of every case that is put, the watcher of every case that ends."""
         wanted = {item.id for item in requirements}
         asked = wanted - self._unoffered.keys()
         former = {item.id for item in requirements if item.id in asked and item.sentence == item.formerly}
@@ -86,7 +91,7 @@ class Runner:
         started, clock = datetime.now(UTC), asyncio.get_running_loop().time()
         self._begun = clock
         try:
-            results = tuple(await asyncio.gather(*(self._put(case, watcher) for case in cases)))
+            results = tuple(await asyncio.gather(*(self._put(case, watcher, begun) for case in cases)))
         finally:
             await self._observations.close(self._target.timeout * CLEARING_AWAY)
         results = self._covered(self._with_leftovers(results))
@@ -103,9 +108,11 @@ class Runner:
             aside=tuple(item for item in find(others, results) if item.outcome is Outcome.FAILED),
         )
 
-    async def _put(self, case: Case, watcher: Watcher) -> CaseResult:
+    async def _put(self, case: Case, watcher: Watcher, begun: Callable[[str, str], None]) -> CaseResult:
         async with self._places:
             reason = self._reserve(case)
+            if not reason:
+                begun(case.name, case.sentence)
             result = _unasked(case, reason) if reason else await self._examine(case)
         watcher(result)
         return result

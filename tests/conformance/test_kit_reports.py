@@ -316,6 +316,20 @@ def test_the_console_without_a_terminal_gets_plain_lines(report: Report) -> None
     assert "\x1b[" not in told
 
 
+def test_a_terminal_is_told_what_is_being_asked_and_how_long_is_left(report: Report) -> None:
+    console_ = Console(file=io.StringIO(), force_terminal=True, width=100)
+    with console.progress(console_, 2) as note:
+        note.begun("moon.shines", "The moon shines [at night].")
+        note.begun("moon.tastes", "The moon tastes of cheese.")
+        note._bar.refresh()  # type: ignore[union-attr]
+        note(report.results[0])
+        note._bar.refresh()  # type: ignore[union-attr]
+    file = console_.file
+    assert isinstance(file, io.StringIO)
+    first, second = file.getvalue().index("shines [at night]"), file.getvalue().index("tastes of cheese")
+    assert first < second and "left" in file.getvalue()
+
+
 def test_the_console_on_a_terminal_has_colour(report: Report) -> None:
     told = printed(report, terminal=True)
     assert "\x1b[" in told

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from conformance.kit.documents import DocumentError
-from conformance.kit.requirement import CHINESE, Level, read_catalogue
+from conformance.kit.requirement import CHINESE, Level, Origin, Requirement, read_catalogue
 from conformance.kit.suite import dialects, load_suite
 
 ENTRY = "  - {id: %s, level: %s, section: one, source: here, sentence: Something must be so.}\n"
@@ -60,3 +60,31 @@ def test_a_translation_is_english_and_keeps_the_lines_of_its_quote(dialect: str)
     for item in translated:
         assert CHINESE.search(item.english or "") is None, item.id
         assert len((item.english or "").split("\n")) == len(item.quote.split("\n")), item.id
+
+
+FOR_CLIENTS = {"CAS-EV-04", "CAS-EV-15", "CAS-EV-18", "CAS-SSE-06", "CAS-SSE-07"}
+"""MUSTs that no document says: the vendor's own client relies on them. There are to be fewer of them, not more."""
+
+
+@pytest.mark.parametrize("dialect", dialects())
+def test_every_must_is_said_by_the_protocol(dialect: str) -> None:
+    musts = [item for item in load_suite(dialect).catalogue.requirements if item.level is Level.MUST]
+    ours = {item.id for item in musts if item.origin is Origin.OURS}
+    assert {item.id for item in musts if item.id in ours and item.source != "published client"} == set()
+    assert ours <= FOR_CLIENTS
+
+
+@pytest.mark.parametrize(
+    ("source", "origin"),
+    [
+        ("protocol documentation, endpoints", Origin.DOCUMENTATION),
+        ("product documentation", Origin.DOCUMENTATION),
+        ("companion page on REST", Origin.DOCUMENTATION),
+        ("published client", Origin.OURS),
+        ("house decision", Origin.OURS),
+    ],
+)
+def test_the_origin_is_told_by_the_quotation_or_the_source(source: str, origin: Origin) -> None:
+    told = {"id": "D-A-01", "level": "must", "section": "one", "source": source, "sentence": "It must be so."}
+    assert Requirement.model_validate(told).origin is origin
+    assert Requirement.model_validate(told | {"seed": "It is so."}).origin is Origin.SEED

@@ -1,11 +1,11 @@
 """The report on the console: progress while it runs, findings at the end; plain lines where there is no terminal."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-from rich.table import Table
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Column, Table
 from rich.text import Text
 
 from conformance.kit.reports.comparison import Comparison
@@ -24,20 +24,45 @@ VERDICT_STYLES = {Verdict.CONFORMS: "bold green", Verdict.FAILS: "bold red", Ver
 CHANGE_STYLES = {"worse": "bold red", "better": "green"}
 
 
+class Narrator:
+    """Tells of every case as it ends, and on a terminal what is being asked and how long it may still take."""
+
+    def __init__(self, console: Console, bar: Progress | None = None, total: int = 0) -> None:
+        self._console = console
+        self._bar = bar
+        self._task = bar.add_task("examining", total=total, asked="") if bar is not None else None
+        self._asked: dict[str, str] = {}
+
+    def begun(self, name: str, sentence: str) -> None:
+        """A case is put to the server."""
+        self._asked[name] = sentence
+        self._show()
+
+    def __call__(self, result: CaseResult) -> None:
+        """A case has ended."""
+        self._asked.pop(result.name, None)
+        if self._bar is None or self._task is None:
+            self._console.print(f"{result.outcome:<12} {result.name}", markup=False, soft_wrap=True)
+            return
+        self._bar.update(self._task, advance=1, description=result.name.partition(".")[0])
+        self._show()
+
+    def _show(self) -> None:
+        if self._bar is not None and self._task is not None:
+            self._bar.update(self._task, asked=next(iter(self._asked.values()), ""))
+
+
 @contextmanager
-def progress(console: Console, total: int) -> Iterator[Callable[[CaseResult], None]]:
-    """Tell of every case as it ends."""
+def progress(console: Console, total: int) -> Iterator[Narrator]:
+    """Tell how an examination goes on."""
     if not console.is_terminal:
-        yield lambda result: console.print(f"{result.outcome:<12} {result.name}", markup=False, soft_wrap=True)
+        yield Narrator(console)
         return
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task("examining", total=total)
-
-        def note(result: CaseResult) -> None:
-            bar.update(task, advance=1, description=result.name)
-
-        yield note
+    left = TimeRemainingColumn(elapsed_when_finished=True)
+    columns = (TextColumn("{task.description}"), BarColumn(24), MofNCompleteColumn(), left, TextColumn("left"))
+    asked = TextColumn("{task.fields[asked]}", markup=False, table_column=Column(ratio=1, no_wrap=True))
+    with Progress(*columns, asked, console=console, transient=True, expand=True) as bar:
+        yield Narrator(console, bar, total)
 
 
 def conclude(console: Console, report: Report) -> None:
