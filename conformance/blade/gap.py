@@ -9,7 +9,7 @@ from conformance.blade.snapshot import is_message, plain
 from conformance.blade.talk import Talk, first_options, questions
 from conformance.kit import expect
 from conformance.kit.case import requirement
-from conformance.kit.expect import NotTestable
+from conformance.kit.expect import Failed, NotTestable
 from conformance.kit.socketio import SocketEvent
 
 QUESTIONS = 3
@@ -21,6 +21,19 @@ async def who_sends_hears(exam: BladeExamination) -> None:
     (await scene(exam, "text")).chat()
     talk = Talk(exam, await exam.session(), await exam.link())
     await talk.play("text", owner="BL-GAP-02")
+
+
+async def _heard_out(talk: Talk, *others: str) -> SocketEvent:
+    """The chat:end that a subscriber hears, or the first event of another name, whatever else comes before it."""
+    names: list[str] = []
+    try:
+        while True:
+            names.append((heard := await talk.hear()).name)
+            if heard.name in ("chat:end", *others):
+                return heard
+    except Failed as failure:
+        failure.owner = failure.owner or ("BL-FLOW-01" if names else "BL-WS-03")
+        raise
 
 
 def _system_error(heard: SocketEvent | None, owner: str | None = None) -> Any:
@@ -40,9 +53,7 @@ async def incomplete_messages_are_refused_in_words(exam: BladeExamination) -> No
         told = _system_error(await talk.verdict(within=None))
         expect.equal("the session_id of the error", None, told.get("session_id"))
     await talk.play("text")
-    with expect.owned("BL-WS-03"):
-        while (await other.hear()).name != "chat:end":
-            pass
+    await _heard_out(other)
     heard = [item.name for item in other.link.heard]
     expect.that("system:error" not in heard, "no error for others", heard)
 
@@ -183,10 +194,7 @@ async def a_busy_session_refuses(exam: BladeExamination) -> None:
     await talk.send(exam.profile.prompt("slow"))
     await talk.until("turn:patch")
     await other.send("I interrupt")
-    with expect.owned("BL-WS-03"):
-        while (heard := await other.hear()).name not in ("system:error", "chat:end"):
-            pass
-    told = _system_error(heard)
+    told = _system_error(await _heard_out(other, "system:error"))
     expect.equal("the session_id of the error", talk.session, told.get("session_id"))
     await talk.listen()
     expect.that("system:error" not in [item.name for item in talk.link.heard], "no error for others", "there was one")
@@ -215,9 +223,10 @@ async def a_subscription_is_live(exam: BladeExamination) -> None:
     for place in range(QUESTIONS):
         await talk.subscribe(after_sequence=0)
         await talk.send(f"Question {place}")
-        heard = [await talk.hear()]
-        while heard[-1].name != "chat:end":
-            heard.append(await talk.hear())
+        with expect.owned("BL-FLOW-01"):
+            heard = [await talk.hear()]
+            while heard[-1].name != "chat:end":
+                heard.append(await talk.hear())
         told = {turn.turn_id for turn in Chat(tuple(heard)).turns}
         expect.that(not known & told, "nothing of earlier chats", sorted(known & told))
         known |= told

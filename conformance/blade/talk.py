@@ -155,11 +155,16 @@ class Talk:
     async def until(self, name: str) -> list[SocketEvent]:
         """The events up to the first of this name."""
         heard: list[SocketEvent] = []
-        with expect.owned("BL-FLOW-04"), self.link.waits.goal(name):
-            while not heard or heard[-1].name != name:
-                names = [it.name for it in heard]
-                expect.that("chat:end" not in names, f"{name} before the end of the chat", names)
-                heard.append(await self.hear())
+        try:
+            with self.link.waits.goal(name):
+                while not heard or heard[-1].name != name:
+                    names = [it.name for it in heard]
+                    expect.that("chat:end" not in names, f"{name} before the end of the chat", names)
+                    heard.append(await self.hear())
+        except Failed as failure:
+            begun = any(it.name in EVENTS for it in heard)
+            failure.owner = failure.owner or ("BL-FLOW-04" if begun else "BL-FLOW-01")
+            raise
         return heard
 
     async def verdict(self, within: float | None = QUIET) -> SocketEvent | None:

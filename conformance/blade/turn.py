@@ -117,6 +117,7 @@ async def summaries_are_compactions(exam: BladeExamination) -> None:
 async def roles_say_who_spoke(exam: BladeExamination) -> None:
     """A chat begins with a turn of the user and goes on with the assistant's, in the history as in events."""
     seen = await scene(exam, "text")
+    seen.chat()
     roles = [turn["role"] for turn in messages(seen.kept(0)) if sound(turn["role"]) != "system"]
     expect.equal("the roles", ["user", "assistant"], sorted(roles, reverse=True))
     kept_as_told(seen, "role")
