@@ -98,11 +98,18 @@ class BladeExamination:
             expect.that(all(isinstance(it, dict) for it in listed), "a list of turns", listed)
         return [self.read("turn", turn, f"a turn of {session}/messages") for turn in listed]
 
+    def offered(self, reply: Reply) -> Reply:
+        """The answer of a route that only companion pages speak of, put to something that exists.
+
+        A server that does not have the route does not offer it: the case cannot be put.
+        """
+        if reply.status in ABSENT:
+            raise NotTestable(f"not offered: the server has no {reply.asked}")
+        return reply
+
     async def keep(self, path: str, json: Any, owner: str) -> Any:
         """POST something to a shelf only companion pages speak of: without the shelf the case cannot be put."""
-        reply = await self.http.ask("POST", path, json)
-        if reply.status in ABSENT:
-            raise NotTestable(f"the server has no {path}")
+        reply = self.offered(await self.http.ask("POST", path, json))
         with expect.owned(owner):
             return expect.status(reply, 200, 201).json()
 

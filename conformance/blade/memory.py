@@ -29,7 +29,7 @@ async def a_memory_is_complete(exam: BladeExamination) -> None:
 
 async def _never_kept(exam: BladeExamination, why: str, **more: Any) -> None:
     """Expect a 4xx, or a memory that is as memories are: nothing says how a server comes by that."""
-    reply = await exam.http.ask("POST", PATH, {"content": "A memory.", "type": "feedback"} | more)
+    reply = exam.offered(await exam.http.ask("POST", PATH, {"content": "A memory.", "type": "feedback"} | more))
     if not 200 <= reply.status < 300:
         expect.refused(reply, why)
         return

@@ -97,6 +97,7 @@ async def a_deleted_session_is_gone(exam: BladeExamination) -> None:
 @requirement("BL-REST-19")
 async def models_are_listed(exam: BladeExamination) -> None:
     """GET /api/config/models names the models and which of them is the default."""
+    exam.offered(await exam.http.ask("GET", "/api/config/models"))
     body = await exam.got("models", "/api/config/models")
     names = [model["id"] for model in body["models"]]
     expect.that(body["default"] in names or not names, "the default to be one of the models", body)
@@ -105,6 +106,7 @@ async def models_are_listed(exam: BladeExamination) -> None:
 @requirement("BL-REST-20")
 async def the_user_is_named(exam: BladeExamination) -> None:
     """GET /api/auth/me tells who the token belongs to, the same user the sessions belong to."""
+    exam.offered(await exam.http.ask("GET", "/api/auth/me"))
     me = await exam.got("me", "/api/auth/me")
     session = await exam.session()
     with expect.owned("BL-SESS-02"):

@@ -42,7 +42,7 @@ async def sharing_and_memory_are_switched(exam: BladeExamination) -> None:
     talk = await exam.open()
     for place, asked, shown in (("/sharing", "shared", "shared"), ("/memory", "memory_enabled", "memory_enabled")):
         for value in (True, False):
-            body = expect.status(await talk.ask("PATCH", place, {asked: value}), 200).object()
+            body = expect.status(exam.offered(await talk.ask("PATCH", place, {asked: value})), 200).object()
             expect.equal(f"{asked}, answered and shown", [value] * 2, [body.get(asked), (await talk.info())[shown]])
 
 
@@ -51,6 +51,7 @@ async def a_history_counts_tokens(exam: BladeExamination) -> None:
     """GET history has nodes and the tokens of prompt and tools."""
     seen = await scene(exam, "text")
     seen.chat()
+    exam.offered(await exam.http.ask("GET", f"{seen.path}/history"))
     body = await exam.got("history", f"{seen.path}/history")
     expect.that(bool(body["nodes"]), "nodes after a chat", body)
 
@@ -61,7 +62,7 @@ async def a_session_goes_back_to_a_checkpoint(exam: BladeExamination) -> None:
     talk = await exam.open()
     for _ in range(2):
         await talk.play("text")
-    body = await exam.asked("GET", f"{talk.path}/checkpoints")
+    body = expect.status(exam.offered(await talk.ask("GET", "/checkpoints")), 200).json()
     points: list[Any] = (body.get("nodes") or []) if isinstance(body, dict) else body
     points = [exam.read("checkpoint", point, "a checkpoint") for point in points]
     before = await talk.messages()
@@ -85,6 +86,7 @@ async def a_session_is_replayed(exam: BladeExamination) -> None:
     """The preview says what is supported; a replay is a session of its own; a wrong speed is refused."""
     talk = await exam.open()
     await talk.play("text")
+    exam.offered(await talk.ask("GET", "/replay/preview"))
     preview = await exam.got("preview", f"{talk.path}/replay/preview")
     expect.equal("the session of the preview", talk.session, preview["session_id"])
     expect.refused(await talk.ask("POST", "/replay", {"speed": 3}), "the speed is 1, 2 or 5")
@@ -103,7 +105,7 @@ async def a_shared_session_is_read_by_anybody(exam: BladeExamination) -> None:
     """A share token shows the messages without a key until it is revoked."""
     talk = await exam.open()
     await talk.play("text")
-    made = expect.status(await talk.ask("POST", "/share", {"ttl_seconds": 600}), 200, 201).json()
+    made = expect.status(exam.offered(await talk.ask("POST", "/share", {"ttl_seconds": 600})), 200, 201).json()
     share = exam.read("share", made, "the answer to POST share")
     path = f"/api/share/{share['token']}"
     shown = await exam.asked("GET", path, key=None)
@@ -119,7 +121,7 @@ async def a_session_is_exported(exam: BladeExamination) -> None:
     """GET export is a ZIP file with something in it, and preview-import takes it."""
     talk = await exam.open()
     await talk.play("text")
-    reply = expect.status(await talk.ask("GET", "/export"), 200)
+    reply = expect.status(exam.offered(await talk.ask("GET", "/export")), 200)
     expect.that(zipfile.is_zipfile(io.BytesIO(reply.body)), "a ZIP file", reply.body[:40].hex(" "))
     sent = form({"file": Upload("session.zip", reply.body, "application/zip")})
     path = "/api/sessions/preview-import"
@@ -131,7 +133,8 @@ async def a_session_is_exported(exam: BladeExamination) -> None:
 async def files_are_kept_in_the_workspace(exam: BladeExamination) -> None:
     """A file is written, listed, read, renamed, copied, uploaded and deleted."""
     talk = await exam.open()
-    written = expect.status(await talk.ask("PUT", "/files/notes/a.txt", {"content": "Hello, 你好"}), 200, 201).object()
+    reply = exam.offered(await talk.ask("PUT", "/files/notes/a.txt", {"content": "Hello, 你好"}))
+    written = expect.status(reply, 200, 201).object()
     expect.equal("success", True, written.get("success"))
     expect.that(
         "你好" in expect.status(await talk.ask("GET", "/files/notes/a.txt"), 200).text, "the content", "another"
@@ -171,7 +174,8 @@ async def extra_info_is_kept(exam: BladeExamination) -> None:
     """upset_extra_info answers what it keeps, again and again, and extra_info reads the last."""
     talk = await exam.open()
     for extra in ({"ticket": "T-1"}, {"ticket": "T-2", "deep": {"a": [1, None]}}):
-        body: Any = expect.status(await talk.ask("POST", "/upset_extra_info", {"extra": extra}), 200, 201).json()
+        reply = exam.offered(await talk.ask("POST", "/upset_extra_info", {"extra": extra}))
+        body: Any = expect.status(reply, 200, 201).json()
         told = exam.read("extra", body, "extra info")
         for seen in (told, await exam.got("extra", f"{talk.path}/extra_info")):
             expect.equal("extra", extra, seen["extra"])
@@ -185,7 +189,7 @@ async def extra_info_carries_any_json(exam: BladeExamination) -> None:
     """Whatever JSON is in extra is read as it was sent; numbers too large may be refused."""
     talk = await exam.open()
     for extra in (CARRIED, HUGE):
-        reply = await talk.ask("POST", "/upset_extra_info", body=written({"extra": extra}))
+        reply = exam.offered(await talk.ask("POST", "/upset_extra_info", body=written({"extra": extra})))
         if extra is HUGE and 400 <= reply.status < 500:
             return
         body = expect.keyed("the answer", expect.status(reply, 200, 201).json(), "extra")
