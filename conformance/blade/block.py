@@ -112,8 +112,11 @@ async def a_users_words_are_its_text(exam: BladeExamination) -> None:
     words = f'  {exam.profile.prompt("text")}  \n\t«中文» "quoted" \\ 😀 '
     chat = await talk.say(words)
     told = [turn.final for turn in chat.users]
-    for turn in (*told, *(turn for turn in await talk.messages() if turn["role"] == "user")):
+    for turn in told:
         expect.equal("the text of the user's turn", words, text_of(turn))
+    for turn in (turn for turn in await talk.messages() if turn["role"] == "user"):
+        is_kept = text_of(turn) == words
+        expect.that(is_kept, f"the user's words in the history: {words}", text_of(turn), "BL-FLOW-31" if told else None)
 
 
 @requirement("BL-BLK-15")
