@@ -30,7 +30,7 @@ export class ExaminePage extends HTMLElement {
   }
 
   form() {
-    const dialect = h("select", {}, dialectNames().map((one) => h("option", { value: one }, one)));
+    const dialect = this.dialect = h("select", {}, dialectNames().map((one) => h("option", { value: one }, one)));
     const url = h("input", { type: "url", placeholder: t("examine.this_gateway") });
     const key = h("input", { type: "password", autocomplete: "off" });
     const cases = h("input", { type: "text", placeholder: "*", spellcheck: "false" });
@@ -97,7 +97,9 @@ export class ExaminePage extends HTMLElement {
         this.show(value);
         return;
       }
-      const made = await (await ask("reports", { method: "POST", body: file, query: { name: file.name } })).json();
+      // A HAR file does not say which protocol it holds: the one that is chosen above.
+      const dialect = value?.log?.entries ? this.dialect?.value : undefined;
+      const made = await (await ask("reports", { method: "POST", body: file, query: { name: file.name, dialect } })).json();
       this.show(made.report);
     } catch (error) {
       sayError(error.status === 404 ? new Error(t("examine.not_a_report")) : error);

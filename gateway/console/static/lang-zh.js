@@ -57,7 +57,7 @@ export const zh = {
   "level.full": "完整到达", "level.partial": "部分到达", "level.fallback": "以其他形式到达", "level.dropped": "丢失", "level.rejected": "拒绝",
   "translate.from": "书写形式", "translate.input": "事件或帧", "translate.examples": "示例", "translate.about": "写一个规范事件，或某协议线路上的一帧原文：各列显示其结果。", "translate.added": "为使对话完整而添加",
 
-  "examine.title": "检验服务器", "examine.dialect": "协议", "examine.url": "地址", "examine.key": "密钥", "examine.cases": "用例", "examine.this_gateway": "本网关", "examine.run": "检验", "examine.not_allowed": "当前密钥不能启动检验，但仍可阅读报告。", "examine.drop": "把报告或录制文件拖到这里", "examine.open": "打开文件",
+  "examine.title": "检验服务器", "examine.dialect": "协议", "examine.url": "地址", "examine.key": "密钥", "examine.cases": "要求", "examine.this_gateway": "本网关", "examine.run": "检验", "examine.not_allowed": "当前密钥不能启动检验，但仍可阅读报告。", "examine.drop": "把报告或录制文件拖到这里", "examine.open": "打开文件",
   "examine.past": "以往的检验", "examine.counts": "通过 {passed}，失败 {failed}", "examine.watch": "查看进度", "examine.read": "阅读", "examine.progress": "进度", "examine.starting": "正在启动…", "examine.cancel": "取消", "examine.not_a_report": "该文件既不是报告也不是录制文件。",
   "report.requirements": "要求", "report.requirement": "要求", "report.outcome": "结果", "report.search": "搜索要求", "report.none": "没有符合的要求。", "report.choose": "请选择一项要求。", "report.expected": "期望：", "report.seen": "实际：", "report.reason": "原因：", "report.reproduce": "复现", "report.transcript": "通信记录",
   "verdict.conforms": "符合", "verdict.fails": "不符合", "verdict.incomplete": "不完整", "verdict.passed": "通过", "verdict.failed": "失败", "verdict.running": "运行中", "verdict.cancelled": "已取消", "verdict.error": "错误", "verdict.not testable": "无法检验", "verdict.not applicable": "不适用",

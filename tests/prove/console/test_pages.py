@@ -43,7 +43,7 @@ def test_an_examination_runs_and_its_report_is_read_again_from_a_file(
 ) -> None:
     page = console.go("examine").page
     page.get_by_label("Dialect").select_option("aap")
-    page.get_by_label("Cases").fill("AAP-META-*")
+    page.get_by_label("Requirements").fill("AAP-META-*")
     page.get_by_role("button", name="Examine", exact=True).click()
     expect(page.locator("report-view")).to_be_visible(timeout=4 * PATIENCE)
     made = api.call("examinations")["examinations"][0]
@@ -56,6 +56,22 @@ def test_an_examination_runs_and_its_report_is_read_again_from_a_file(
     page.get_by_role("group", name="Outcome").get_by_role("button", name=re.compile("^All")).click()
     page.get_by_role("listbox", name="Requirements").get_by_role("option").first.click()
     expect(page.get_by_role("region", name="Requirement")).to_contain_text("AAP-")
+
+
+def test_a_recording_that_is_dropped_is_judged(console: ConsolePage, tmp_path: Path) -> None:
+    url = f"{console.address}/aap/meta"
+    answer = {"status": 200, "headers": [{"name": "Content-Type", "value": "application/json"}],
+              "content": {"mimeType": "application/json", "text": '{"version": 3, "agents": []}'}}
+    exchange = {"startedDateTime": "2026-11-18T08:00:00Z", "time": 1, "response": answer,
+                "request": {"method": "GET", "url": url, "headers": []}}
+    file = tmp_path / "exchange.har"
+    file.write_text(json.dumps({"log": {"version": "1.2", "entries": [exchange]}}))
+    page = console.go("examine").page
+    page.get_by_label("Dialect").select_option("aap")
+    with page.expect_file_chooser() as chooser:
+        page.get_by_role("button", name="Open a file").click()
+    chooser.value.set_files(file)
+    expect(page.locator("report-view")).to_be_visible(timeout=4 * PATIENCE)
 
 
 def test_the_server_shows_addresses_and_figures(console: ConsolePage, api: ConsoleApi) -> None:
