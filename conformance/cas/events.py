@@ -41,22 +41,28 @@ async def every_event_has_its_fields(exam: CasExamination) -> None:
 
 def same_events(what: str, first: Sequence[Body], second: Sequence[Body]) -> None:
     """Expect these to be the same events, told twice; only their processing may have gone on meanwhile."""
-    expect.equal(what, [_named(event) for event in first], [_named(event) for event in second])
+    with expect.owned("CAS-SSE-05"):
+        expect.equal(what, [_named(event) for event in first], [_named(event) for event in second])
+    turns = [[event.get("turn_id") for event in events] for events in (first, second)]
+    with expect.owned("CAS-EV-10"):
+        expect.equal(f"the turn_ids of {what}", *turns)
     for event, again in zip(first, second, strict=True):
-        agree(f"{what}, {event['type']}", _steady(event), _steady(again))
+        with expect.owned("CAS-EV-01"):
+            agree(f"{what}, {event['type']}", _steady(event), _steady(again))
 
 
 async def told_as_listed(talk: Talk, before: int, told: list[Body]) -> None:
     """Expect what was told to be what is listed: all that came since, and perhaps some of what there was before."""
     listed = await talk.events()
     names = [event["id"] for event in listed]
-    expect.subset("the listed events", [told[0]["id"], told[-1]["id"]], names)
+    with expect.owned("CAS-EV-11"):
+        expect.subset("the listed events", [told[0]["id"], told[-1]["id"]], names)
     start = min(before, names.index(told[0]["id"]))
     same_events("the streamed events", listed[start : names.index(told[-1]["id"]) + 1], told)
 
 
-def _named(event: Body) -> tuple[str, str, str | None]:
-    return event["type"], event["id"], event.get("turn_id")
+def _named(event: Body) -> tuple[str, str]:
+    return event["type"], event["id"]
 
 
 def _steady(event: Body) -> Body:

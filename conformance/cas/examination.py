@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+from conformance.cas.owners import BODIES, note_misfits
 from conformance.cas.profile import CasProfile, toolset
 from conformance.cas.talk import Talk
 from conformance.kit import expect
@@ -67,22 +68,32 @@ class CasExamination:
     async def have(
         self, schema: str, method: str, path: str, json: Any = ..., *, status: int = 200, **more: Any
     ) -> Any:
-        """The body of an answer that must have this status and fit this schema."""
+        """The body of an answer that must have this status; what does not fit the schema is noted."""
         reply = expect.status(await self.ask(method, path, json, **more), status)
         return self.fitting(schema, reply)
 
     def fitting(self, schema: str, reply: Reply) -> Any:
-        body = reply.json()
-        self.schemas.fit(schema, body, f"the answer to {reply.asked}")
+        """The body of an answer, an object; what of it does not fit the schema is noted."""
+        with expect.owned(BODIES[schema]):
+            body = reply.object()
+        if schema == "session":
+            expect.that("id" in body, f"a session as the answer to {reply.asked}", reply.told, "CAS-SESS-02")
+        note_misfits(self.http.departures, self.schemas, schema, body, f"the answer to {reply.asked}")
         return body
 
     def refused(self, reply: Reply, *statuses: int) -> Body:
-        """Expect a refusal with one of these statuses, in the words and the form of CAS."""
-        return error_in(expect.status(reply, *statuses))
+        """Expect a refusal with one of these statuses; what is not in the form of CAS is noted."""
+        expect.status(reply, *statuses)
+        with self.http.departures.noting(BODIES["error"]):
+            return error_in(reply)
+        with expect.owned(BODIES["error"]):
+            return reply.object()
 
     async def make(self, schema: str, path: str, json: Any, **more: Any) -> Body:
         """Create something that is deleted when the case is over; 200 and 201 will do."""
-        reply = expect.status(await self.ask("POST", path, json, **more), 200, 201)
+        reply = await self.ask("POST", path, json, **more)
+        with expect.owned(BODIES[schema]):
+            expect.status(reply, 200, 201)
         body: Body = self.fitting(schema, reply)
         return body
 
@@ -100,7 +111,8 @@ class CasExamination:
         if self.profile.model is not None:
             return self.profile.model
         with expect.preparing("a model"):
-            models = await self.have("models", "GET", "/models")
+            with expect.owned("CAS-RES-07"):
+                models = await self.have("models", "GET", "/models")
             usable = [model["id"] for model in models["data"] if model["is_enabled"]]
             expect.that(bool(usable), "an enabled model", models)
         return str(usable[0])
@@ -156,7 +168,9 @@ class CasExamination:
 
     async def admit(self, **body: Any) -> Talk:
         """A session to talk in, where creating it is what is examined."""
-        reply = expect.status(await self.attempt(**body), 201)
+        owner = "CAS-SESS-04" if not body.keys() - {"agent", "environment_id"} else None
+        reply = await self.attempt(**body)
+        expect.that(reply.status == 201, f"{reply.asked} to be answered with 201", reply.told, owner)
         return Talk(self, reply.json())
 
     async def open(self, **body: Any) -> Talk:

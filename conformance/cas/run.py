@@ -4,7 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from conformance.cas.owners import of_event
 from conformance.kit import expect
+from conformance.kit.expect import NotTestable
 
 Body = dict[str, Any]
 ANSWERED_BY = {
@@ -85,8 +87,9 @@ class Run:
         """The calls that wait for an answer, as requires_action lists them."""
         self.stopped("requires_action")
         known = {event["id"]: event for event in self.events}
-        names = self.idle["stop_reason"]["event_ids"]
-        expect.subset("the events told so far", names, known)
+        with expect.owned("CAS-EV-16"):
+            names = expect.keyed("a stop_reason", self.idle["stop_reason"], "event_ids")["event_ids"]
+            expect.subset("the events told so far", names, known)
         return [known[name] for name in names]
 
     def of(self, *kinds: str) -> list[Body]:
@@ -95,22 +98,32 @@ class Run:
     def one(self, kind: str) -> Body:
         """The one event of this type; the profile promises there is one."""
         found = self.of(kind)
-        expect.that(len(found) == 1, f"one {kind} after {self.asked}", self.kinds)
+        owner = "CAS-EV-12" if kind == "session.status_running" else of_event(kind)
+        expect.that(len(found) == 1, f"one {kind} after {self.asked}", self.kinds, owner)
         return found[0]
 
     def some(self, kind: str) -> list[Body]:
         """The events of this type; the profile promises there are some."""
         found = self.of(kind)
-        expect.that(bool(found), f"a {kind} after {self.asked}", self.kinds)
+        expect.that(bool(found), f"a {kind} after {self.asked}", self.kinds, of_event(kind))
         return found
 
-    def stopped(self, *reasons: str) -> "Run":
-        """Expect one of these stop reasons."""
+    def stopped(self, *reasons: str, owner: str | None = None) -> "Run":
+        """Expect one of these stop reasons; another one is the owner's failure, or that of who lets a turn stop so."""
         shown = {"events": self.kinds, "stop_reason": self.idle["stop_reason"]}
-        expect.that(self.stop in reasons, f"{self.asked} to stop with {' or '.join(reasons)}", shown)
+        if self.stop == "error" and owner is None and "error" not in reasons:
+            raise NotTestable(f"{self.asked} failed, though the profile promises that it stops with {reasons[0]}")
+        expected = f"{self.asked} to stop with {' or '.join(reasons)}"
+        expect.that(self.stop in reasons, expected, shown, owner or self._stopped_by(reasons))
         return self
+
+    def _stopped_by(self, wanted: tuple[str, ...]) -> str:
+        """The requirement by which a turn stops with these reasons."""
+        if "requires_action" in wanted:
+            return "CAS-RES-04" if self.of("agent.tool_result") else "CAS-EV-16"
+        return "CAS-EV-16" if self.stop == "requires_action" else "CAS-EV-13"
 
     def spoke(self) -> "Run":
         """Expect that the agent said something."""
-        expect.that(bool(self.text), f"{self.asked} to let the agent say something", self.kinds)
+        expect.that(bool(self.text), f"{self.asked} to let the agent say something", self.kinds, "CAS-EV-14")
         return self

@@ -1,9 +1,10 @@
 """A session to talk in: what is said, what comes of it, and what the server says of it."""
 
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
+from conformance.cas.owners import note_misfits, of_posted
 from conformance.cas.run import Body, Run, message
 from conformance.kit import expect
 from conformance.kit.expect import Failed
@@ -33,8 +34,9 @@ def is_piece(event: Body) -> bool:
 class Follower:
     """One open stream, read event by event; every event is checked against its schema."""
 
-    def __init__(self, exam: "CasExamination", stream: Stream) -> None:
+    def __init__(self, exam: "CasExamination", stream: Stream, path: str) -> None:
         self._exam = exam
+        self._path = path
         self.stream = stream
         self.frames: list[ServerEvent] = []
         self.events: list[Body] = []
@@ -56,18 +58,43 @@ class Follower:
     async def until(self, found: Callable[[Body], bool], what: str) -> list[Body]:
         """The events up to the one that is looked for, and that one."""
         seen: list[Body] = []
-        with self.stream.waits.goal(route(what)):
-            while (event := await self.next()) is not None:
-                seen.append(event)
-                if found(event):
-                    return seen
-        kinds = [event["type"] for event in seen]
-        raise Failed(f"{what} on {self.stream.asked}", f"the stream ended after {expect.show(kinds)}")
+        try:
+            with self.stream.waits.goal(route(what)):
+                while (event := await self.next()) is not None:
+                    seen.append(event)
+                    if found(event):
+                        return seen
+                kinds = [event["type"] for event in seen]
+                ended = f"the stream ended after {expect.show(kinds)}"
+                raise Failed(f"{what} on {self.stream.asked}", ended, None if "deleted" in what else "CAS-SSE-07")
+        except Failed as failure:
+            failure.owner = failure.owner or await self._missed(found, what)
+            raise
+
+    async def _missed(self, found: Callable[[Body], bool], what: str) -> str | None:
+        """Who is to blame for an event that does not come: the stream, if it is listed, or else who demands it."""
+        reply = await self._exam.http.ask("GET", f"{self._path}/events", query={"limit": MOST_EVENTS})
+        try:
+            listed = [event for event in expect.status(reply, 200).object()["data"] if isinstance(event, dict)]
+            names = [event.get("id") for event in listed]
+            told = [event["id"] for event in self.events if event.get("id") in names and not is_piece(event)]
+            after = listed[names.index(told[-1]) + 1 :] if told else listed
+            is_listed = any(found(event) for event in after)
+        except (Failed, LookupError, TypeError, ValueError):
+            return None
+        if is_listed:
+            return "CAS-SSE-05"
+        if what.startswith("the event evt_"):
+            return "CAS-EV-02"
+        return "CAS-EV-12" if "session.status_" in what else None
 
     async def run(self, asked: str, accepted: list[Body]) -> Run:
         """The events from the first accepted one to the next idle."""
         first = await self.arrival(accepted[0]["id"])
         rest = await self.until(is_idle, "session.status_idle")
+        is_other = rest[-1].get("turn_id") != accepted[0].get("turn_id")
+        if is_other and not any(event["type"] == "session.status_running" for event in rest):
+            expect.fail("status_idle to be the end of the turn", [event["type"] for event in rest], "CAS-EV-12")
         return Run(asked, accepted, [first, *rest])
 
     async def arrival(self, name: str) -> Body:
@@ -76,19 +103,29 @@ class Follower:
 
     def _checked(self, frame: ServerEvent) -> Body:
         what = f"the data of the event `{frame.event}`"
-        body = expect.parsed(frame.data, what)
-        expect.that(isinstance(body, dict), f"{what} to be an object", frame.data)
-        expect.that(frame.event != "error", "a stream without `event: error`", frame.data)
-        expect.equal(f"the type in {what}", frame.event, body.get("type"))
+        with expect.owned("CAS-SSE-02"):
+            body = expect.keyed(what, expect.parsed(frame.data, what), "type")
+        departures = self._exam.http.departures
+        if frame.event == "error":
+            departures.note("CAS-EV-18", "a stream without `event: error`", frame.data)
+        elif frame.event != body["type"]:
+            departures.note("CAS-SSE-02", f"the type in {what}: {frame.event}", body["type"])
         return check_event(self._exam, body, what)
 
 
 def check_event(exam: "CasExamination", body: Body, what: str) -> Body:
-    """The event, if it fits the schema of its type; of unknown types the common fields are looked at."""
+    """The event; what does not fit the schema of its type, or of all events, is noted."""
     kind = body.get("type")
     name = "event" if kind in DESIRABLE else f"event.{kind}"
-    exam.schemas.fit(name if name in exam.schemas.names else "event", body, what)
+    note_misfits(exam.http.departures, exam.schemas, name if name in exam.schemas.names else "event", body, what)
     return body
+
+
+def _resumed_by(asked: str, headers: Mapping[str, str]) -> str | None:
+    """The requirement by which a stream can be resumed as it is asked to be, if it is."""
+    if "after_id=" not in asked and "Last-Event-ID" not in headers:
+        return None
+    return "CAS-SSE-08" if "event_deltas" in asked else "CAS-SSE-03"
 
 
 class Talk:
@@ -106,10 +143,16 @@ class Talk:
 
     async def post(self, *events: Body) -> list[Body]:
         """One POST to /events; it must be accepted, and be answered with these events."""
-        reply = expect.status(await self.attempt({"events": list(events)}), 202)
+        posted = [event["type"] for event in events]
+        reply = await self.attempt({"events": list(events)})
+        with expect.owned(of_posted(posted)):
+            expect.that(200 <= reply.status < 300, f"{reply.asked} to be answered with 202", reply.told)
+        if reply.status != 202:
+            self._exam.http.departures.note("CAS-EV-02", f"{reply.asked} to be answered with 202", reply.status)
         accepted: list[Body] = self._exam.fitting("accepted", reply)["data"]
-        kinds = [event["type"] for event in accepted]
-        expect.equal(f"the types of the events {reply.asked} accepts", [event["type"] for event in events], kinds)
+        with expect.owned("CAS-EV-02"):
+            kinds = [event["type"] for event in accepted]
+            expect.equal(f"the types of the events {reply.asked} accepts", posted, kinds)
         return [check_event(self._exam, event, f"an event accepted by {reply.asked}") for event in accepted]
 
     @asynccontextmanager
@@ -121,8 +164,10 @@ class Talk:
             if not stream.is_event_stream:
                 reply = await stream.whole()
                 seen = f"{reply.content_type} {reply.told}"
-                expect.fail(f"{stream.asked} to be answered with 200 text/event-stream", seen)
-            yield Follower(self._exam, stream)
+                owner = {"/events/stream": "CAS-SSE-01", "/events": "CAS-EV-11"}.get(path, "CAS-THR-02")
+                owner = _resumed_by(stream.asked, more.get("headers") or {}) or owner
+                expect.fail(f"{stream.asked} to be answered with 200 text/event-stream", seen, owner)
+            yield Follower(self._exam, stream, self.path)
 
     async def say(self, content: Any) -> Run:
         """One message, and everything up to the next idle."""
@@ -140,12 +185,13 @@ class Talk:
         await follower.until(lambda event: event["type"] == "session.status_running", "session.status_running")
         return accepted
 
-    async def events(self, pairs: Iterable[tuple[str, str]] = ()) -> list[Body]:
-        """All events the server lists, page by page."""
+    async def events(self, pairs: Iterable[tuple[str, str]] = (("order", "asc"),)) -> list[Body]:
+        """All events the server lists, page by page, the oldest first unless something else is asked for."""
         found: list[Body] = []
         query = [("limit", MOST_EVENTS), *pairs]
         while True:
-            page = await self._exam.have("events", "GET", f"{self.path}/events", query=query)
+            with expect.owned("CAS-EV-11"):
+                page = await self._exam.have("events", "GET", f"{self.path}/events", query=query)
             found += [check_event(self._exam, event, "a listed event") for event in page["data"]]
             if not page["has_more"] or not page["data"]:
                 return found
@@ -154,7 +200,8 @@ class Talk:
     async def stored(self, name: str) -> Body:
         """The event of this id, as the server lists it."""
         listed = await self.events()
-        return expect.first(f"the event {name} in the list", (it for it in listed if it["id"] == name), listed)
+        with expect.owned("CAS-EV-11"):
+            return expect.first(f"the event {name} in the list", (it for it in listed if it["id"] == name), listed)
 
     async def is_over(self, accepted: Body, other: Body | None = None) -> bool:
         """Whether the turn of this event ended by itself before anything else was said; the other must be listed."""
@@ -173,5 +220,6 @@ class Talk:
 
     async def info(self) -> Body:
         """What the server says of the session."""
-        body: Body = await self._exam.have("session", "GET", self.path)
+        with expect.owned("CAS-SESS-02"):
+            body: Body = await self._exam.have("session", "GET", self.path)
         return body

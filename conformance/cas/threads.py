@@ -232,7 +232,8 @@ def _why(about: Body) -> str | None:
 
 def _was_cut(run: Run, thread: Body) -> None:
     """Expect a thread that ended before its time to say so, in the word of the session's own end."""
-    expect.that(run.stop not in ("end_turn", "requires_action"), "a turn that was cut to say so", run.idle)
+    is_cut = run.stop not in ("end_turn", "requires_action")
+    expect.that(is_cut, "a turn that was cut to say so", run.idle, "CAS-EV-20")
     seen = (thread["status"] == "running", _why(thread))
     expect.equal(f"whether the {thread['role']} runs, and its stop reason", (False, run.stop), seen)
 

@@ -16,7 +16,8 @@ def carries(run: Run, turn: str) -> None:
     """Expect every event of the run to carry this turn_id."""
     for event in (*run.accepted, *run.events):
         if event["type"] not in BESIDE_TURNS:
-            expect.equal(f"turn_id of {event['type']}", turn, event.get("turn_id"))
+            with expect.owned("CAS-EV-10"):
+                expect.equal(f"turn_id of {event['type']}", turn, event.get("turn_id"))
 
 
 @requirement("CAS-EV-10")
@@ -102,7 +103,8 @@ async def an_end_before_its_time_says_so(exam: CasExamination) -> None:
     talk = await exam.open()
     for situation, reason in CUT.items():
         if getattr(exam.profile.prompts, situation) is not None:
-            (await talk.say(exam.profile.prompt(situation))).stopped(reason).one("session.status_running")
+            run = (await talk.say(exam.profile.prompt(situation))).stopped(reason, owner="CAS-EV-20")
+            run.one("session.status_running")
     async with talk.follow() as follower:
         accepted = await talk.begin(exam.profile.prompt("slow"), follower)
         (interrupt,) = await talk.post({"type": "user.interrupt"})
@@ -126,9 +128,11 @@ async def an_allowed_tool_runs(exam: CasExamination) -> None:
     run = (await (await exam.open()).say(tool.prompt)).stopped("end_turn")
     call, result = run.one("agent.tool_use"), run.one("agent.tool_result")
     seen = (call["name"], call["evaluated_permission"], result["is_error"])
-    expect.equal("name, evaluated_permission and is_error", (tool.name, "allow", False), seen)
-    _follows(run, call, result)
-    expect.that(bool(text_of(result["content"])), "a result that says something", result)
+    with expect.owned("CAS-EV-14"):
+        expect.equal("name, evaluated_permission and is_error", (tool.name, "allow", False), seen)
+    with expect.owned("CAS-EV-15"):
+        _follows(run, call, result)
+    expect.that(bool(text_of(result["content"])), "a result that says something", result, "CAS-EV-14")
 
 
 def _follows(run: Run, call: Body, result: Body) -> None:
@@ -162,7 +166,7 @@ async def a_failed_turn_ends_well(exam: CasExamination) -> None:
     run.some("session.error")
     expect.equal("the turn_id of the error", run.accepted[0].get("turn_id"), run.of("session.error")[0].get("turn_id"))
     expect.equal("the status after the failure", "idle", (await talk.info())["status"])
-    (await talk.say(exam.profile.prompt("text"))).stopped("end_turn").spoke()
+    expect.status(await talk.attempt({"events": [message(exam.profile.prompt("text"))]}), 202)
 
 
 @requirement("CAS-EV-19")
@@ -170,7 +174,8 @@ async def a_deleted_session_closes_its_streams(exam: CasExamination) -> None:
     """An open stream tells session.deleted and ends."""
     talk = await exam.open()
     async with talk.follow() as follower:
-        await exam.have("deleted", "DELETE", talk.path)
+        with expect.owned("CAS-SESS-12"):
+            await exam.have("deleted", "DELETE", talk.path)
         await follower.until(lambda event: event["type"] == "session.deleted", "session.deleted")
         after = await follower.next()
         expect.that(after is None, "the stream to end after session.deleted", after)

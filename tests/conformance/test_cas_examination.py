@@ -7,6 +7,7 @@ from aiohttp import web
 
 from conformance.cas.examination import CasExamination
 from conformance.cas.profile import CasProfile
+from conformance.cas.talk import check_event
 from conformance.faults.cas.server import CasServer
 from conformance.faults.refusal import Refusal
 from conformance.faults.serving import served
@@ -46,11 +47,27 @@ async def test_a_session_is_talked_in(exam: CasExamination) -> None:
     assert (await talk.attempt({"events": []})).status == 400
 
 
-async def test_a_refused_session_is_not_testable_unless_it_is_what_is_examined(exam: CasExamination) -> None:
-    with pytest.raises(NotTestable, match="could not prepare a session"):
+async def test_a_refused_session_is_blamed_on_who_promises_it(exam: CasExamination) -> None:
+    with pytest.raises(Failed, match="to be answered with 201") as failure:
         await exam.open(agent="agent_nobody")
-    with pytest.raises(Failed, match="to be answered with 201"):
-        await exam.admit(agent="agent_nobody")
+    assert failure.value.owner == "CAS-SESS-04"
+
+
+async def test_a_session_with_more_that_is_refused_is_not_testable_unless_it_is_what_is_examined(
+    exam: CasExamination,
+) -> None:
+    with pytest.raises(NotTestable, match="could not prepare a session"):
+        await exam.open(agent="agent_nobody", title="More")
+    with pytest.raises(Failed, match="to be answered with 201") as failure:
+        await exam.admit(agent="agent_nobody", title="More")
+    assert failure.value.owner is None
+
+
+async def test_what_does_not_fit_is_noted_under_who_owns_it(exam: CasExamination) -> None:
+    told = {"type": "session.status_idle", "id": "evt_1", "session_id": "sess_1", "created_at": "2026-01-01T00:00:00Z"}
+    check_event(exam, {**told, "processed_at": None, "status": "idle"}, "an event")
+    check_event(exam, {**told, "type": "agent.thinking", "thinking": "x", "id": "other"}, "an event")
+    assert [item.owner for item in exam.http.departures.noted] == ["CAS-EV-13", "CAS-EV-01", "CAS-GEN-06"]
 
 
 async def test_a_stream_that_should_be_refused_does_not_make_us_wait(exam: CasExamination) -> None:

@@ -135,7 +135,7 @@ class CasView:
     def listed(self, session: str, after: int) -> list[Body] | None:
         """All events of the session, as a list that was asked for later than this has them."""
         for item, name in self.pages:
-            asked = {it for it, _ in item.query} - {"limit"}
+            asked = {it for it, value in item.query if (it, value) != ("order", "asc")} - {"limit"}
             body = mapping(item.json)
             if name == session and item.order > after and not asked and body.get("has_more") is False:
                 return mappings(body.get("data"))
