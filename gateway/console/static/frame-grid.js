@@ -161,7 +161,7 @@ export class FrameGrid extends HTMLElement {
       return frames.map((one, index) => h("div", { class: "line", id: `line-${band.seq}-${column}-${index}`, "data-index": index },
         h("span", { class: "name" }, one.name),
         one.due ? h("span", { class: "due", title: t("wire.due") }, `⏱ +${duration(Math.max(0, one.due - one.at) * 1000)}`) : null,
-        foreign(gist(bodyOf(one.text) ?? one.text, one.name), { class: "peek" }),
+        foreign(peekOf(one), { class: "peek" }),
         h("span", { class: "size" }, bytes(one.size))));
     }
     const silence = silenceOf(band, column);
@@ -301,6 +301,11 @@ export class FrameGrid extends HTMLElement {
     this.pane.scrollTop = this.pane.scrollHeight;
     this.following = true;
   }
+}
+
+/** One line of what a frame says, made once; a long frame is not read for it. */
+function peekOf(one) {
+  return (one.peek ??= one.text.length > 8000 ? one.text.slice(0, 200) : gist(bodyOf(one.text) ?? one.text, one.name));
 }
 
 /** Why a dialect says nothing about a record, in the words of its table. */

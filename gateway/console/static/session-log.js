@@ -86,6 +86,7 @@ export class SessionLog extends EventTarget {
     const cell = (band.cells[item.dialect] ??= []);
     if (cell.some((one) => one.due === item.due)) return;
     cell.push(item);
+    cell.flat = undefined;
     const total = (this.totals[item.dialect] ??= { frames: 0, bytes: 0 });
     for (const one of item.frames) {
       total.frames += 1;
@@ -144,7 +145,9 @@ export class SessionLog extends EventTarget {
 
 /** All frames of a column at one record, with the item that holds each. */
 export function framesOf(band, dialect) {
-  return (band.cells[dialect] ?? []).flatMap((item) => item.frames.map((one) => ({ ...one, due: item.due, at: item.at })));
+  const cell = band.cells[dialect];
+  if (!cell) return [];
+  return (cell.flat ??= cell.flatMap((item) => item.frames.map((one) => ({ ...one, due: item.due, at: item.at }))));
 }
 
 export function silenceOf(band, dialect) {
