@@ -34,6 +34,8 @@ class Talk:
         self.link = link
         self.path = f"/api/sessions/{quote(session, safe='')}"
         self._is_headless = False
+        self._has_heard = False
+        """Whether a chat was heard before."""
         self._past: set[str] = set()
         """The turns of earlier chats that are over."""
 
@@ -57,7 +59,8 @@ class Talk:
 
     async def send(self, message: Any, **more: Any) -> None:
         self._is_headless = bool(more.get("headless"))
-        await self.link.emit("chat:send", {"session_id": self.session, "message": message, **more})
+        with expect.owned(self._exam.http.departures.first or "BL-WS-01"):
+            await self.link.emit("chat:send", {"session_id": self.session, "message": message, **more})
 
     async def say(self, message: Any, owner: str = "BL-FLOW-01", **more: Any) -> Chat:
         """One message, and the chat that comes of it; if none does, the owner's sentence is broken."""
@@ -140,13 +143,14 @@ class Talk:
     def _is_leftover(self, item: SocketEvent) -> bool:
         """Whether an event before the first of a chat is one that an earlier chat should have told before its end."""
         named = item.body.get("turn_id") if isinstance(item.body, dict) else None
-        is_late = bool(self._past) and (item.name == "chat:end" or (isinstance(named, str) and named in self._past))
+        is_late = self._has_heard and (item.name == "chat:end" or (isinstance(named, str) and named in self._past))
         if is_late:
             self._exam.http.departures.note("BL-FLOW-01", "nothing of a chat after its chat:end", item.name)
         return is_late
 
     def _kept(self, chat: Chat) -> Chat:
         """Remember the turns of a chat, unless it waits for an answer: such turns may be spoken of at any time."""
+        self._has_heard = True
         bodies = [body for _, body in chat.events if isinstance(body, dict)]
         if not any(repr(body.get("status")) == repr("paused") for body in bodies):
             self._past |= {body["turn_id"] for body in bodies if isinstance(body.get("turn_id"), str)}
