@@ -132,8 +132,8 @@ async def test_cases_are_put_to_a_flaw_until_one_fails() -> None:
 
 async def test_a_case_that_cannot_be_put_is_no_kill() -> None:
     examiner = FlawExaminer(case_runner_of("aap"), read_orders("aap"))
-    flaw = Flaw("drop", "GET /meta 200", "agents")
-    result = await examiner.examine(FlawCases(flaw, ("sessions.a_session_is_created",)))
+    flaw = Flaw("drop", "GET /meta 200", "agents.each.capabilities.stream")
+    result = await examiner.examine(FlawCases(flaw, ("streaming.delta_mode_speaks_in_deltas",)))
     assert not result.is_killed
     assert len(result.untestable) == 1
 

@@ -22,8 +22,8 @@ def described(*agents: dict[str, Any], version: Any = 3) -> dict[str, Any]:
 
 
 def test_our_own_description_comes_back_whole() -> None:
-    """But for the model, and for tools that are denied by themselves: AAP does not tell."""
-    ours = replace(DEMO_CARD, model=None, tools=(
+    """But for the model, for directives, and for tools that are denied by themselves: AAP does not tell."""
+    ours = replace(DEMO_CARD, model=None, directives=(), tools=(
         *DEMO_CARD.tools[:2], m.AgentTool(spec=m.ToolSpec(name="saw", parameters=OBJECT), permission=m.Permission.ASK)))
     assert read_agent_card(meta_body(table("aap"), [ours]), "it", None) == ours
 
