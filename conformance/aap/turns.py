@@ -1,6 +1,9 @@
 """Section turns: what may be posted, what it changes, and one turn at a time."""
 
+from contextlib import suppress
 from dataclasses import replace
+from functools import partial
+from itertools import takewhile
 from typing import Any
 from uuid import uuid4
 
@@ -8,11 +11,13 @@ from conformance.aap import scenes
 from conformance.aap.agent import MODES
 from conformance.aap.conversation import Conversation, permission, result, user
 from conformance.aap.examination import AapExamination, enabled
+from conformance.aap.exchange import of_messages
 from conformance.aap.scenes import FOUND, expect_asked
-from conformance.aap.turn import expect_taken
+from conformance.aap.turn import Event, Turn, expect_taken
 from conformance.kit import expect
 from conformance.kit.case import requirement
-from conformance.kit.expect import NotTestable
+from conformance.kit.expect import Failed, NotTestable
+from conformance.kit.http import Stream
 
 
 @requirement("AAP-TURN-01")
@@ -201,11 +206,11 @@ async def one_turn_at_a_time(exam: AapExamination) -> None:
     mode = agent.streamed_modes[-1]
     async with talk.stream([user(prompt)], mode) as stream:
         first = await exam.reader.next(await exam.reader.opened(stream))
-        for other in agent.modes:
-            refusal = await talk.attempt({"messages": [user(intruder)], "stream": other})
-            expect.status(refusal, 409)
-        rest = await exam.reader.streamed(stream, mode)
-    turn = replace(rest, events=(*([first] if first else ()), *rest.events))
+        async with expect.while_it_runs(partial(_was_over, talk, stream, mode, first, intruder)):
+            for other in agent.modes:
+                refusal = await talk.attempt({"messages": [user(intruder)], "stream": other})
+                expect.status(refusal, 409)
+        turn = await _continued(talk, stream, mode, first)
     turn.stopped("end_turn", owner="AAP-TURN-04" if turn.stop == "error" else None)
     history = await talk.history()
     expect.that(intruder not in str(history), "no trace of the refused turn in the history", history)
@@ -224,6 +229,25 @@ async def an_ended_turn_makes_room(exam: AapExamination) -> None:
         mode = talk.agent.streamed_modes[-1]
         await talk.say(exam.profile.prompts.fail, mode, ends=await scenes.ends(exam, mode))
         await talk.say(exam.profile.prompt("text"))
+
+
+async def _continued(talk: Conversation, stream: Stream, mode: str, first: Event | None) -> Turn:
+    """The turn of a stream of which the first event was read before."""
+    rest = await talk.reader.streamed(stream, mode)
+    return replace(rest, events=(*([first] if first else ()), *rest.events))
+
+
+async def _was_over(talk: Conversation, stream: Stream, mode: str, first: Event | None, intruder: str) -> bool:
+    """Whether the history has all that the turn of the stream said before what the intruder said."""
+    if "full" not in talk.agent.history_types:
+        return False
+    with suppress(Failed):
+        kept = await talk.history()
+        before = of_messages(list(takewhile(lambda item: intruder not in str(item), kept))[1:]).said
+        if before and intruder in str(kept):
+            turn = await _continued(talk, stream, mode, first)
+            return turn.stop == "end_turn" and turn.exchange.said == before
+    return False
 
 
 async def _everything(talk: Conversation) -> Any:

@@ -45,7 +45,7 @@ class Patience:
 
     def note(self, error: BaseException | None, transcript: Transcript) -> None:
         if not self.is_lost and not transcript.has_shared:
-            self.silent = self.silent + 1 if isinstance(error, Unanswered) and not transcript.has_answer else 0
+            self.silent = self.silent + 1 if _is_unanswered(error, transcript) else 0
 
 
 class Runner:
@@ -133,7 +133,8 @@ class Runner:
         error = self._checked(error, departures)
         self._patience.note(error, transcript)
         ending = attributed(case.requirements, error, departures.noted, limit)
-        return _result(case, ending, transcript, clock() - start)
+        result = _result(case, ending, transcript, clock() - start)
+        return replace(result, is_unanswered=_is_unanswered(error, transcript))
 
     def _checked(self, error: BaseException | None, departures: Departures) -> BaseException | None:
         """The error, or the examiner's own if it blames a requirement that there is not."""
@@ -204,6 +205,11 @@ async def obstacle(url: str, within: float) -> str | None:
         return str(error)
     writer.close()
     return None
+
+
+def _is_unanswered(error: BaseException | None, transcript: Transcript) -> bool:
+    """Whether a case ended in silence, and nothing came back before."""
+    return isinstance(error, Unanswered) and not transcript.has_answer
 
 
 def _unasked(case: Case, reason: str) -> CaseResult:

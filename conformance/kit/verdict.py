@@ -56,6 +56,8 @@ class CaseResult:
     """What it has seen that breaks a sentence of a requirement known by its id: its own or another."""
     rest: Outcome | None = None
     """What came of its requirements that no departure names, where that is another outcome."""
+    is_unanswered: bool = False
+    """Whether the server left it without any answer."""
 
     @property
     def failed(self) -> tuple[str, ...]:
@@ -114,6 +116,11 @@ class Finding:
         if self.outcome is not Outcome.NOT_TESTABLE:
             return ()
         return tuple(dict.fromkeys(item.because for item in self.grave if item.because is not None))
+
+    @property
+    def is_unanswered(self) -> bool:
+        """Whether it cannot be judged because the server said nothing at all when it was asked."""
+        return bool(self.because) and any(item.is_unanswered for item in self.grave)
 
     @property
     def count(self) -> str:
@@ -263,11 +270,14 @@ def find(
 
 
 def _verdict(findings: Iterable[Finding], aside: Iterable[Finding]) -> Verdict:
-    """The verdict on these; a MUST that is blocked by a failed MUST fails with it, even if that was not asked for."""
+    """The verdict on these; a MUST that is blocked by a failed MUST fails with it, even if that was not asked for.
+
+    A MUST that was met with silence fails the server, too, whoever is charged with the silence.
+    """
     musts = [item for item in findings if item.requirement.level is Level.MUST]
     outcomes = {item.outcome for item in musts}
     unasked = {item.requirement.id for item in aside if item.requirement.level is Level.MUST}
-    if Outcome.FAILED in outcomes or any(unasked.intersection(item.because) for item in musts):
+    if Outcome.FAILED in outcomes or any(item.is_unanswered or unasked.intersection(item.because) for item in musts):
         return Verdict.FAILS
     return Verdict.INCOMPLETE if Outcome.NOT_TESTABLE in outcomes else Verdict.CONFORMS
 

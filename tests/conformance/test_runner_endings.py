@@ -95,6 +95,16 @@ async def test_a_server_without_answers_is_given_up(dialect: str, talk: Talk) ->
     assert any("without an answer" in item.remark for item in report.results)
 
 
+async def test_one_case_is_enough_to_fail_a_silent_server() -> None:
+    """What is asked is a MUST, and what the silence is charged to, the way to a session, is only a SHOULD."""
+    suite = load_suite("blade")
+    async with listening(_never_answers) as url:
+        runner = Runner(suite, Target(url, "a-key", 0.2), suite.read_profile())
+        report = await runner.run([item for item in suite.catalogue.requirements if item.id == "BL-SESS-01"])
+    assert [finding.because for finding in report.findings] == [("BL-REST-01",)]
+    assert report.verdict is Verdict.FAILS
+
+
 @pytest.mark.parametrize("dialect", dialects())
 @pytest.mark.parametrize("talk", [_random_bodies, _cuts_answers, _drips], ids=lambda talk: talk.__name__)
 async def test_a_server_of_garbage_is_examined_to_the_end(dialect: str, talk: Talk) -> None:
@@ -157,7 +167,8 @@ async def examined_until_killed(dialect: str, url: str, kill: Callable[[], None]
 def tells_of_the_death(report: Report) -> None:
     assert report.verdict is Verdict.FAILS
     assert any(item.outcome is Outcome.PASSED for item in told(report))
-    assert any("Connect" in item.remark or "disconnected" in item.remark for item in report.results)
+    remarks = [item.remark for finding in report.findings for item in finding.grave]
+    assert any("Connect" in remark or "disconnected" in remark for remark in remarks)
     assert any("without an answer" in item.remark for item in report.results)
 
 
