@@ -69,6 +69,8 @@ EVENTS = {
 RAW_PIECES = re.compile(r"agent\.(message|content_block)_(start|delta|stop)")
 OF_EVERY_EVENT = re.compile(r"/(id|session_id|turn_id|created_at|processed_at|schema_version|type)\b")
 LACKS = re.compile(r"/: \"(id|session_id|created_at|processed_at|schema_version|type)\" is a required property")
+NO_OBJECT = re.compile(r"/data/\d+: ")
+"""An item of a list is wrong as a whole, so that no other look at it says how."""
 FORMS = re.compile(r"\S*(id|_ids/\d+|_at): .* does not match ")
 
 
@@ -90,7 +92,7 @@ def of_problem(schema: str, problem: str) -> str | None:
         is_common = OF_EVERY_EVENT.match(problem) or LACKS.match(problem)
         return COMMON if is_common else of_event(schema.removeprefix("event."))
     if schema in ("events", "accepted") and problem.startswith("/data/"):
-        return None
+        return COMMON if NO_OBJECT.match(problem) else None
     if schema == "sessions" and problem.startswith("/data/"):
         return "CAS-SESS-02"
     if schema in ("thread", "threads") and re.match(r"(/data/\d+)?/stop_reason", problem):
