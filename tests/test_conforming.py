@@ -3,6 +3,7 @@
 As processes of their own: `make prove ARGS="--only conform"`, and for AAP the command of the README (`test_docs`).
 """
 
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -11,17 +12,24 @@ from conformance.kit.reports import writer
 from conformance.kit.runner import Runner
 from conformance.kit.suite import Target, load_suite
 from conformance.kit.verdict import Outcome
+from gateway.ports import Clock
 from tests.support.conformance.examination_facts import examination_facts
 from tests.support.conformance.own_server import SETTINGS, address, auth, profile
 from tests.support.dialect_parts import each
-from tests.support.gateway_server import serving
+from tests.support.gateway_server import serving, simulation
 from tests.support.key_stores import key_store
+
+
+def ticking_clock() -> Clock:
+    """The simulated time; no two readings are equal, as on a real server, so that what was changed last is known."""
+    ticks = count()
+    return lambda: simulation().wall_clock() + next(ticks) * 1e-6
 
 
 @pytest.mark.parametrize("name", each("examination"))
 async def test_we_conform(name: str, tmp_path: Path) -> None:
     suite, key = load_suite(name), key_store(tmp_path / "data").add("examiner")
-    async with serving(tmp_path, log="sqlite", auth=auth(name), dialects=SETTINGS) as served:
+    async with serving(tmp_path, ticking_clock(), log="sqlite", auth=auth(name), dialects=SETTINGS) as served:
         target = Target(address(name, served.address), key, allow_destructive=True)
         runner = Runner(suite, target, suite.read_profile(profile(name, tmp_path)))
         report = await runner.run(suite.catalogue.requirements)

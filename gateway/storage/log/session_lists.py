@@ -69,29 +69,42 @@ class SessionList:
 
 
 class MemorySessionLists:
-    """All lists, and the summary of each session."""
+    """All lists, and the summary of each session. A change reaches the lists when somebody asks for one of them."""
 
     def __init__(self) -> None:
         self._summaries: dict[str, m.SessionSummary] = {}
+        self._listed: dict[str, m.SessionSummary] = {}
+        """The summaries that the lists have."""
+        self._changed: dict[str, tuple[str, int]] = {}
+        """The owner and the ordinal of each session that has another summary since."""
         self._lists: dict[tuple[str, str], SessionList] = {}
 
     def take(self, owner: str, ordinal: int, record: m.Record) -> None:
-        """Change the summary of the session by a record, and its places in lists."""
-        old = self._summaries.get(record.session_id)
-        summary = m.summarize(old, (record,))
-        if summary is None or summary == old:
-            return
-        self._summaries[record.session_id] = summary
-        row = ListedSession(session_id=record.session_id, ordinal=ordinal, summary=summary)
-        for label in set(old.labels).difference(summary.labels) if old is not None else ():
-            self._drop(owner, label, ordinal)
-        for label in summary.labels:
-            self._lists.setdefault((owner, label), SessionList()).put(row)
+        """Change the summary of the session by a record."""
+        session_id = record.session_id
+        summary = m.summarize(self._summaries.get(session_id), (record,))
+        if summary is not None:
+            self._summaries[session_id] = summary
+            self._changed[session_id] = (owner, ordinal)
 
     def remove(self, owner: str, ordinal: int, session_id: str) -> None:
-        summary = self._summaries.pop(session_id, None)
-        for label in summary.labels if summary is not None else ():
+        self._summaries.pop(session_id, None)
+        self._changed.pop(session_id, None)
+        listed = self._listed.pop(session_id, None)
+        for label in listed.labels if listed is not None else ():
             self._drop(owner, label, ordinal)
+
+    def _bring_up_to_date(self) -> None:
+        """Put the sessions that have changed where they belong."""
+        for session_id, (owner, ordinal) in self._changed.items():
+            old, new = self._listed.get(session_id), self._summaries[session_id]
+            self._listed[session_id] = new
+            row = ListedSession(session_id=session_id, ordinal=ordinal, summary=new)
+            for label in set(old.labels).difference(new.labels) if old is not None else ():
+                self._drop(owner, label, ordinal)
+            for label in new.labels:
+                self._lists.setdefault((owner, label), SessionList()).put(row)
+        self._changed.clear()
 
     def _drop(self, owner: str, label: str, ordinal: int) -> None:
         found = self._lists.get((owner, label))
@@ -101,8 +114,10 @@ class MemorySessionLists:
                 del self._lists[owner, label]
 
     def page(self, owner: str, label: str, order: ListOrder, offset: int, limit: int) -> list[ListedSession]:
+        self._bring_up_to_date()
         found = self._lists.get((owner, label))
         return [] if found is None else list(islice(found.newest_first(order), offset, offset + limit))
 
     def count(self, owner: str, label: str) -> int:
+        self._bring_up_to_date()
         return len(self._lists.get((owner, label), ()))

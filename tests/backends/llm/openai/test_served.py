@@ -172,7 +172,7 @@ async def test_a_turn_is_interrupted_while_the_service_talks(tmp_path: Path) -> 
         finally:
             hung.gone.set()
 
-    async with serving(endless) as server, gateway(tmp_path, agents=agents(server)) as served:
+    async with serving(endless) as server, gateway(tmp_path, agents=agents(server), log="sqlite") as served:
         one = await session(served)
         await post(served, f"/api/v1/cloud/sessions/{one}/events", {"events": [
             {"type": "user.message", "content": "Talk"}]})

@@ -60,7 +60,7 @@ FACTS = ExaminationFacts(
     "question-completes-the-turn several-for-one everybody-hears result-without-headless planning-is-doing "
     "patches-uncounted created-by-id errors-by-another-name plaintext-twice key-without-time",
     lax=("any-task", "any-kind-of-memory", "long-memory", "memory-kept-with-200", "key-without-time"),
-    combined_faults=("turn-without-window history-backwards content-is-the-delta", "created-by-id"),
+    combined_faults=("turn-without-window history-backwards content-is-the-delta", "created-by-id history-backwards"),
     variations={
         "wordy": "ExtraMembers WholeTexts StatusPatches Chatter OtherWrappings ReorderedMembers ThinksFirst "
         "StreamedUsers ResultsAsText SeveralToolsInATurn",
