@@ -22,8 +22,8 @@ from tests.support.key_stores import key_store
 
 def ticking_clock() -> Clock:
     """The simulated time; no two readings are equal, as on a real server, so that what was changed last is known."""
-    ticks = count()
-    return lambda: simulation().wall_clock() + next(ticks) * 1e-6
+    ticks, now = count(), simulation().wall_clock
+    return lambda: now() + next(ticks) * 1e-6
 
 
 @pytest.mark.parametrize("name", each("examination"))
