@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 
 from .measure import BenchFailure, choose_cores
 from .report import Row, as_json, machine, missed, notes, tables
-from .scenarios import COLUMNS, COLUMNS_OF, SCENARIOS
+from .scenarios import COLUMNS, COLUMNS_OF, PARTS, SCENARIOS
 from .scenarios.runner import FULL, QUICK, Bench, Effort
 
 EPILOG = """\
@@ -31,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     rows, started = list[Row](), time.perf_counter()
     effort = QUICK if options.quick else FULL
     try:
-        for row in _rows(effort, options.only, litellm=options.litellm):
+        for row in _rows(effort, options.only, million=options.million, litellm=options.litellm):
             rows.append(row)  # one by one, so that rows before a failure are printed
     except BenchFailure as broken:
         print(f"bench: {broken}", file=sys.stderr)
@@ -52,23 +52,25 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
         epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--quick", action="store_true", help="less work: within two minutes, in place of four")
-    parser.add_argument("--only", nargs="+", choices=SCENARIOS, metavar="NAME", default=list(SCENARIOS),
-                        help=f"only these scenarios: {', '.join(SCENARIOS)}")
+    parser.add_argument("--only", nargs="+", choices=[*SCENARIOS, *PARTS], metavar="NAME", default=list(SCENARIOS),
+                        help=f"only these scenarios: {', '.join(SCENARIOS)}; or parts of one: {', '.join(PARTS)}")
+    parser.add_argument("--million", action="store_true",
+                        help="measure lists with a million sessions, too, in `growth`; they take minutes to write")
     parser.add_argument("--litellm", action="store_true",
                         help="measure LiteLLM's proxy, too, in `upstream`; installs it into .bench, about 700 MB")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write what was found there, too")
     return parser.parse_args(arguments)
 
 
-def _rows(effort: Effort, names: Sequence[str], *, litellm: bool) -> Iterator[Row]:
+def _rows(effort: Effort, names: Sequence[str], *, million: bool, litellm: bool) -> Iterator[Row]:
     """All rows of the named scenarios; the client runs on a core of its own."""
     cores, before = choose_cores(), os.sched_getaffinity(0)
     os.sched_setaffinity(0, {cores.client})
     try:
         with TemporaryDirectory(prefix="dragoman-bench-") as folder:
-            bench = Bench(effort, cores, Path(folder), _tell, litellm)
+            bench = Bench(effort, cores, Path(folder), _tell, million, litellm)
             for name in names:
-                yield from SCENARIOS[name](bench)
+                yield from (SCENARIOS | PARTS)[name](bench)
     finally:
         os.sched_setaffinity(0, before)
         _tell("")

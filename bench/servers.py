@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
-from functools import reduce
+from functools import partial, reduce
 from operator import add
 from pathlib import Path
 from types import TracebackType
@@ -49,9 +49,9 @@ def durable_command(folder: Path, port: int) -> Sequence[str]:
     return gateway_command(folder, port, "sqlite")
 
 
-def every_dialect_command(folder: Path, port: int) -> Sequence[str]:
+def every_dialect_command(folder: Path, port: int, log: str = "sqlite") -> Sequence[str]:
     dialects = ", ".join(f"{name}: {{}}" for name in known_dialects())
-    return gateway_command(folder, port, "sqlite", f"{{{dialects}}}")
+    return gateway_command(folder, port, log, f"{{{dialects}}}")
 
 
 def baseline_command(folder: Path, port: int) -> Sequence[str]:
@@ -81,6 +81,13 @@ DURABLE = Contender("durable", durable_command, AapProtocol())
 """The gateway with the default log; the column `dragoman` has the memory log."""
 EVERY_DIALECT = Contender("every dialect", every_dialect_command, AapProtocol())
 """The gateway with the default log and all dialects."""
+
+
+def prefilled(path: Path) -> Contender:
+    """The gateway with all dialects on a log that has sessions already."""
+    return Contender("every dialect", partial(every_dialect_command, log=f"sqlite:{path}"), AapProtocol())
+
+
 CONTENDERS = (DRAGOMAN, BARE)
 """The first column is the gateway; ratios are to the second."""
 

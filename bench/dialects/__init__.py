@@ -1,4 +1,4 @@
-"""What each dialect brings to the bench, a module each, found by looking: clients that work all day, and lists."""
+"""What each dialect brings to the bench, a module each, found by looking: clients that work all day, lists, replays."""
 
 import importlib
 import pkgutil
@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from adapters import known_dialects
 
 if TYPE_CHECKING:
+    from bench.replay_client import ReplayClient
     from bench.soak_clients import SoakClients
+    from bench.stored_sessions import StoredSession
 
 
 class Visit(NamedTuple):
@@ -17,6 +19,16 @@ class Visit(NamedTuple):
 
     pay: "Callable[[SoakClients], Awaitable[None]]"
     workers: int
+
+
+class Replay(NamedTuple):
+    """One way to read a stored session again, from its beginning, its middle or its end; it returns how much came."""
+
+    name: str
+    read: "Callable[[ReplayClient, StoredSession, str], Awaitable[int]]"
+    one_turn: bool = False
+    """Whether a stream of the dialect is one turn, so that the whole session is one turn."""
+    from_zero_only: bool = False
 
 
 def find_visits() -> dict[str, Visit]:
@@ -27,6 +39,21 @@ def find_visits() -> dict[str, Visit]:
 def find_lists() -> list[str]:
     """The paths of the lists of sessions: the `LISTS` of the modules that have some."""
     return [path for module in _modules() for path in getattr(module, "LISTS", ())]
+
+
+def find_replays() -> list[Replay]:
+    """All ways to read a session again: the `REPLAYS` of the modules that have some."""
+    return [replay for module in _modules() for replay in getattr(module, "REPLAYS", ())]
+
+
+def find_pages() -> "dict[str, Callable[[ReplayClient, StoredSession, str], Awaitable[int]]]":
+    """Lists of events of which a page can be read anywhere, by name: the `PAGES` of the modules that have some."""
+    return {name: read for module in _modules() for name, read in getattr(module, "PAGES", {}).items()}
+
+
+def find_filters() -> dict[str, str]:
+    """The paths of filtered lists and of searches, by name: the `FILTERS` of the modules that have some."""
+    return {name: path for module in _modules() for name, path in getattr(module, "FILTERS", {}).items()}
 
 
 def _modules() -> list[ModuleType]:

@@ -1,7 +1,9 @@
-"""AAP clients that work a server all day."""
+"""AAP clients that work a server all day, and those that read a session again."""
 
-from bench.dialects import Visit
+from bench.dialects import Replay, Visit
+from bench.replay_client import ReplayClient
 from bench.soak_clients import MESSAGES, TURNS_PER_SESSION, SoakClients
+from bench.stored_sessions import StoredSession
 
 
 async def _talk(clients: SoakClients) -> None:
@@ -35,3 +37,22 @@ async def _turn(clients: SoakClients, turns: str, words: str) -> None:
 
 VISITS = {"aap": Visit(_talk, workers=2)}
 LISTS = ("/aap/sessions?limit=20",)
+
+
+async def _stream(client: ReplayClient, session: StoredSession, place: str) -> int:
+    had = client.cursor(session, "aap", place)
+    body = await client.get(f"/aap/sessions/{session.session_id}/turns/current?after={had}")
+    events = body.count(b"event: ")
+    if place == "zero":
+        client.learn(session, "aap", range(1, events + 1))
+    return events
+
+
+async def _history(client: ReplayClient, session: StoredSession, place: str) -> int:
+    return (await client.get(f"/aap/sessions/{session.session_id}/history?type=full")).count(b'"role"')
+
+
+REPLAYS = (
+    Replay("aap SSE", _stream, one_turn=True),
+    Replay("aap history", _history, from_zero_only=True),
+)

@@ -1,13 +1,16 @@
-"""Blade clients that work a server all day."""
+"""Blade clients that work a server all day, and those that read a session again."""
 
 import asyncio
+import json
 from typing import Any
 
 import socketio  # type: ignore[import-untyped]
 
 from bench import soak_clients
-from bench.dialects import Visit
+from bench.dialects import Replay, Visit
+from bench.replay_client import ReplayClient
 from bench.soak_clients import MESSAGES, SoakClients
+from bench.stored_sessions import StoredSession
 
 
 async def _talk(clients: SoakClients) -> None:
@@ -41,3 +44,38 @@ async def _talk(clients: SoakClients) -> None:
 
 VISITS = {"blade": Visit(_talk, workers=1)}
 LISTS = ("/api/sessions?limit=20", "/api/sessions?limit=20&solution_id=nobodys")
+FILTERS = {
+    "blade, no such solution": "/api/sessions?limit=20&solution_id=nobodys",
+    "blade, a title that one has": "/api/sessions?limit=20&q=Session 7 ",
+    "blade, a title that none has": "/api/sessions?limit=20&q=nothing like it",
+}
+
+
+async def _stream(client: ReplayClient, session: StoredSession, place: str) -> int:
+    """Socket.IO over a WebSocket, from a number of the stream to the end of the last chat."""
+    numbers = list[int]()
+    after = client.cursor(session, "blade", place)
+    wanted = {"session_id": session.session_id, "resume": True, "after_sequence": after}
+    async with client.http.ws_connect(f"{client.address}/socket.io/?EIO=4&transport=websocket", max_msg_size=0) as ws:
+        await ws.receive_str()
+        await ws.send_str("40")
+        await ws.receive_str()
+        await ws.send_str("420" + json.dumps(["session:subscribe", wanted]))
+        last, chats = client.last(session, "blade"), len(session.turns)
+        while last not in numbers[-1:] if last else chats:
+            packet = await ws.receive_str()
+            if packet == "2":
+                await ws.send_str("3")
+            elif packet.startswith("42"):
+                chats -= packet.startswith('42["chat:end"')
+                numbers.append(json.loads(packet[2:])[1].get("stream_sequence") or 0)
+    if place == "zero":
+        client.learn(session, "blade", numbers)
+    return len(numbers)
+
+
+async def _messages(client: ReplayClient, session: StoredSession, place: str) -> int:
+    return (await client.get(f"/api/sessions/{session.session_id}/messages")).count(b'"role"')
+
+
+REPLAYS = (Replay("blade Socket.IO", _stream), Replay("blade messages", _messages, from_zero_only=True))

@@ -1,10 +1,13 @@
-"""CAS clients that work a server all day."""
+"""CAS clients that work a server all day, and those that read a session again."""
 
 import asyncio
+import json
 import socket
 
-from bench.dialects import Visit
+from bench.dialects import Replay, Visit
+from bench.replay_client import ReplayClient
 from bench.soak_clients import MESSAGES, TURNS_PER_SESSION, SoakClients
+from bench.stored_sessions import StoredSession
 
 SESSIONS = "/api/v1/cloud/sessions"
 NEW = {"agent": "agent_demo", "environment": {"config": {"type": "cloud"}}}
@@ -56,3 +59,55 @@ async def _hang(clients: SoakClients) -> None:
 
 VISITS = {"cas": Visit(_talk, workers=2), "hung": Visit(_hang, workers=1)}
 LISTS = ("/api/v1/cloud/sessions?limit=20",)
+FILTERS = {
+    "cas, no such status": f"{SESSIONS}?limit=20&statuses=nothing_like_it",
+    "cas, no such agent": f"{SESSIONS}?limit=20&agent_id=nobodys",
+    "cas, created later": f"{SESSIONS}?limit=20&created_at[gt]=2100-01-01T00:00:00Z",
+}
+
+
+async def _stream(client: ReplayClient, session: StoredSession, place: str) -> int:
+    """With deltas, from the record of a cursor to the end of the last turn."""
+    path = f"{SESSIONS}/{session.session_id}/events/stream?event_deltas[]=agent.message&"
+    cursor = _cursor(session, place)
+    path += f"after_id={cursor}" if cursor else "stream_start=replay"
+    return await client.stream(path, f"\nid: {_event_id(session, session.head)}\n".encode())
+
+
+async def _pages(client: ReplayClient, session: StoredSession, place: str) -> int:
+    """Pages of 100 events, one after the other."""
+    cursor, count = _cursor(session, place), 0
+    while True:
+        page = await client.get(page_path(session, cursor))
+        count += page.count(b'"processed_at"')
+        if page.endswith(b'"has_more":false,"next_page":null}'):
+            return count
+        cursor = json.loads(page)["last_id"]
+
+
+def page_path(session: StoredSession, cursor: str) -> str:
+    """The page of 100 events after a cursor, or the first one."""
+    path = f"{SESSIONS}/{session.session_id}/events?limit=100"
+    return f"{path}&after_id={cursor}" if cursor else path
+
+
+async def _page(client: ReplayClient, session: StoredSession, place: str) -> int:
+    """One page of 100 events; the last one is read backwards."""
+    path = page_path(session, "" if place == "end" else _cursor(session, place))
+    return (await client.get(f"{path}&order=desc" if place == "end" else path)).count(b'"processed_at"')
+
+
+def _cursor(session: StoredSession, place: str) -> str:
+    """The id of the last event of a turn."""
+    if place == "zero":
+        return ""
+    turn = session.turns[len(session.turns) // 2 if place == "middle" else -1]
+    return _event_id(session, turn[1] - 2)
+
+
+def _event_id(session: StoredSession, seq: int) -> str:
+    return f"evt_{session.session_id.removeprefix('sess_')}_{seq}"
+
+
+REPLAYS = (Replay("cas SSE", _stream), Replay("cas pages", _pages))
+PAGES = {"cas events": _page}

@@ -1,13 +1,16 @@
-"""ZenFlux clients that work a server all day."""
+"""ZenFlux clients that work a server all day, and those that read a session again."""
 
+import json
 from typing import Any
 
 import aiohttp
 
 from bench import soak_clients
-from bench.dialects import Visit
+from bench.dialects import Replay, Visit
 from bench.measure import BenchFailure
+from bench.replay_client import ReplayClient
 from bench.soak_clients import MESSAGES, TURNS_PER_SESSION, SoakClients
+from bench.stored_sessions import RARE, StoredSession
 
 
 async def _talk(clients: SoakClients) -> None:
@@ -46,3 +49,38 @@ async def _finish(ws: aiohttp.ClientWebSocketResponse) -> None:
 
 VISITS = {"zenflux": Visit(_talk, workers=2)}
 LISTS = ("/api/v1/conversations?user_id=local&limit=20",)
+FILTERS = {
+    "zenflux, no such user": "/api/v1/conversations?user_id=nobody&limit=20",
+    "zenflux, search of two Han characters": f"/api/v1/conversations/search?q={RARE[:2]}&limit=20",
+    "zenflux, search of what none has": "/api/v1/conversations/search?q=nothing like it&limit=20",
+}
+
+
+async def _stream(client: ReplayClient, session: StoredSession, place: str) -> int:
+    """The run over a WebSocket, after an event that the client has had."""
+    numbers = list[int]()
+    after = client.cursor(session, "zenflux", place)
+    async with client.http.ws_connect(f"{client.address}/api/v1/ws/chat", max_msg_size=0) as ws:
+        params = {"session_id": session.last_turn, "after_seq": after}
+        await ws.send_json({"type": "req", "id": "1", "method": "session.resume", "params": params})
+        while '"session_end"' not in (frame := await ws.receive_str()):
+            if '"ok":false' in frame:
+                raise BenchFailure(f"session.resume was refused: {frame[:200]}")
+            numbers.append(json.loads(frame).get("seq") or 0)
+    if place == "zero":
+        client.learn(session, "zenflux", numbers)
+    return len(numbers)
+
+
+async def _messages(client: ReplayClient, session: StoredSession, place: str) -> int:
+    """Pages of 200 messages."""
+    total = 2 * len(session.turns)
+    offset, count = {"zero": 0, "middle": total // 2, "end": total - 2}[place], 0
+    while offset < total:
+        page = await client.get(f"/api/v1/conversations/{session.session_id}/messages?limit=200&offset={offset}")
+        count += page.count(b'"role"')
+        offset += 200
+    return count
+
+
+REPLAYS = (Replay("zenflux WebSocket", _stream, one_turn=True), Replay("zenflux message pages", _messages))

@@ -3,8 +3,8 @@
 from bench.servers import BARE, DURABLE
 
 from .durable import measure_durable
-from .growth import measure_growth
-from .lists import measure_lists
+from .growth import COLUMNS as GROWTH_COLUMNS
+from .growth import GROWTH_PARTS, measure_growth
 from .long_replies import replies
 from .memory import measure_memory, start_up
 from .runner import OURS, Scenario
@@ -21,10 +21,11 @@ SCENARIOS: dict[str, Scenario] = {
     "memory": measure_memory,
     "start": start_up,
     "growth": measure_growth,
-    "lists": measure_lists,
     "replies": replies,
     "upstream": measure_upstream,
 }
 COLUMNS = (OURS, BARE.name, DURABLE.name)
-COLUMNS_OF = {"upstream": UPSTREAM_COLUMNS}
+PARTS: dict[str, Scenario] = GROWTH_PARTS
+"""Parts of scenarios that can be asked for alone."""
+COLUMNS_OF = {"upstream": UPSTREAM_COLUMNS, "growth": GROWTH_COLUMNS}
 """The columns of scenarios that have a table of their own."""

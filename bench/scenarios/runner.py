@@ -39,8 +39,12 @@ class Effort:
     """Turns, deltas of each."""
     growth: tuple[int, int]
     """Turns in a block, blocks."""
-    listed: tuple[int, int, int]
-    """Few sessions, many sessions, requests."""
+    replayed: tuple[tuple[int, int, int], int]
+    """Events of the sessions, rounds."""
+    listed: tuple[tuple[int, int, int], int]
+    """Sessions, requests."""
+    added: tuple[tuple[int, int, int], int]
+    """How many there are before one is added, how many are added in a block."""
     upstream: Mapping[int, tuple[int, int, int]]
     """Turns at once → deltas of each, how often in a round, rounds."""
     upstream_paced: tuple[int, int, int]
@@ -52,20 +56,25 @@ class Effort:
 FULL = Effort(
     name="full", burst={1: (20_000, 9), 16: (1_250, 9), 100: (400, 9), 1_000: (200, 5)},
     turns=(1_000, 5), paced=(500, 100, 3), first_events=(50, 6), open_streams=500, idle_sessions=5_000,
-    logged_events=100_000, starts=5, many_sessions=1_000, history=(500, 197), growth=(20, 9), listed=(100, 10_000, 30),
+    logged_events=100_000, starts=5, many_sessions=1_000, history=(500, 197), growth=(20, 9),
+    replayed=((1_000, 10_000, 200_000), 3),
+    listed=((100, 1_000, 10_000), 15), added=((100, 1_000, 10_000), 20),
     upstream={1: (200, 20, 5), 32: (200, 3, 5), 100: (200, 1, 5)}, upstream_paced=(500, 100, 1),
     translated=(20_000, 5),
 )
 QUICK = Effort(
     name="quick", burst={1: (10_000, 3), 100: (200, 3), 1_000: (50, 1)}, turns=(1_000, 3), paced=(500, 80, 1),
     first_events=(30, 3), open_streams=500, idle_sessions=2_000, logged_events=50_000, starts=3, many_sessions=1_000,
-    history=(100, 997), growth=(10, 5), listed=(100, 5_000, 20),
+    history=(100, 997), growth=(10, 5), replayed=((500, 2_000, 20_000), 3),
+    listed=((100, 500, 5_000), 10), added=((20, 200, 2_000), 20),
     upstream={1: (200, 10, 3), 32: (200, 1, 3), 100: (200, 1, 3)}, upstream_paced=(500, 80, 1),
     translated=(10_000, 3),
 )
 TINY = Effort(
     name="tiny", burst={2: (20, 1)}, turns=(2, 1), paced=(2, 3, 1), first_events=(2, 1), open_streams=2,
-    idle_sessions=2, logged_events=50, starts=1, many_sessions=2, history=(2, 20), growth=(2, 1), listed=(1, 3, 1),
+    idle_sessions=2, logged_events=50, starts=1, many_sessions=2, history=(2, 20), growth=(2, 1),
+    replayed=((200, 300, 400), 1),
+    listed=((1, 2, 3), 1), added=((1, 2, 3), 1),
     upstream={1: (5, 2, 1), 2: (20, 1, 1)}, upstream_paced=(2, 40, 1), translated=(20, 1),
 )
 
@@ -79,6 +88,8 @@ class Bench:
     folder: Path
     tell: Callable[[str], None]
     """Shows progress."""
+    million: bool = False
+    """Whether lists are measured with a million sessions, which take minutes to write."""
     litellm: bool = False
     """Whether LiteLLM's proxy takes part; it is large, and it is slow."""
 

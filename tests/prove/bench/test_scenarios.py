@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 
 from bench.contenders import nginx_path
-from bench.dialects import find_lists
+from bench.dialects import find_filters, find_lists, find_replays
 from bench.measure import BenchFailure, choose_cores
 from bench.scenarios.durable import measure_durable
-from bench.scenarios.lists import measure_lists
+from bench.scenarios.growth.replays import measure_replays
+from bench.scenarios.growth.session_lists import measure_lists
 from bench.scenarios.runner import TINY, Bench
 from bench.scenarios.upstream import measure_upstream
 
@@ -46,12 +47,19 @@ def test_without_nginx_the_rest_is_measured_and_it_is_told(bench: Bench, monkeyp
     assert any("nginx was left out" in note for note in first.notes)
 
 
-def test_the_first_page_of_every_list_is_timed(bench: Bench) -> None:
+def test_the_first_page_of_every_list_is_measured(bench: Bench) -> None:
     rows = list(measure_lists(bench))
-    assert len(rows) == 2 * len(find_lists()) and all(row.aim is not None for row in rows[1::2])
+    assert len(rows) == len(find_lists()) + len(find_filters()) and all(row.aim is not None for row in rows)
 
 
 def test_a_list_that_is_refused_is_found_out(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bench.scenarios.lists.find_lists", lambda: ["/aap/nowhere"])
+    monkeypatch.setattr("bench.scenarios.growth.session_lists.find_lists", lambda: ["/aap/nowhere"])
     with pytest.raises(BenchFailure, match="was answered with 404"):
         list(measure_lists(bench))
+
+
+def test_every_replay_is_measured_from_where_it_can_begin(bench: Bench) -> None:
+    rows = list(measure_replays(bench))
+    assert len(rows) == sum(1 if replay.from_zero_only else 3 for replay in find_replays()) + 2
+    assert all(row.aim is not None for row in rows)
+    assert {row.aim.of for row in rows if row.aim is not None} == {"exponent", "ratio"}

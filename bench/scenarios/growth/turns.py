@@ -1,19 +1,18 @@
 """The cost of a delta with many sessions, and with a long history."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from statistics import median
 
 from bench.load import create_sessions, turns_in_a_row
-from bench.measure import Figure, figure, paired_ratio
 from bench.protocols import burst
-from bench.report import Row, at_most
-from bench.scenarios.runner import OURS, Bench
+from bench.report import Row
+from bench.scenarios.runner import Bench
 from bench.servers import DRAGOMAN, Server
 
-FLAT = at_most(1.2, "1.2 × (flat)")
+from .costs import LARGE, SMALL, flat
 
 
-def measure_growth(bench: Bench) -> Iterator[Row]:
+def measure_turns(bench: Bench) -> Iterator[Row]:
     """Whether a delta costs more with many sessions, or in a session with a long history."""
     with bench.start(DRAGOMAN) as small, bench.start(DRAGOMAN) as large:
         yield from _more_sessions(bench, small, large)
@@ -46,7 +45,7 @@ def _more_history(bench: Bench, server: Server) -> Iterator[Row]:
         return server, sessions
 
     yield from _side_by_side(
-        bench, ("10 events of history", young), (f"{events:,} events of history", lambda count: (server, old * count)),
+        bench, ("after 10 events", young), (f"after {events:,} events", lambda count: (server, old * count)),
     )
 
 
@@ -61,10 +60,5 @@ def _side_by_side(bench: Bench, small: Setting, large: Setting) -> Iterator[Row]
         for name, prepare in (small, large):
             samples = turns_in_a_row(*prepare(turns), burst(200))
             found[name].append(median(sample.cpu_micros for sample in samples))
-    yield Row("growth", f"CPU {small[0]}", "µs/delta", {OURS: figure(found[small[0]])})
-    yield Row("growth", f"CPU {large[0]}", "µs/delta", {OURS: figure(found[large[0]])}, _growth(found), FLAT)
-
-
-def _growth(found: Mapping[str, Sequence[float]]) -> Figure:
-    small, large = found.values()
-    return paired_ratio(large, small)
+    costs = dict(zip((SMALL, LARGE), found.values(), strict=True))
+    yield flat()(f"a delta {small[0]} / {large[0]}", "µs CPU", costs)

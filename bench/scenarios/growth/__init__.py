@@ -1,0 +1,26 @@
+"""What grows: sessions, their length, lists, resources; each cost at three sizes, with its exponent."""
+
+from collections.abc import Iterator
+
+from bench.report import Row
+from bench.scenarios.runner import Bench, Scenario
+
+from .costs import COLUMNS
+from .replays import measure_replays
+from .session_lists import measure_lists
+from .turns import measure_turns
+
+GROWTH_PARTS: dict[str, Scenario] = {
+    "growth.replays": measure_replays,
+    "growth.lists": measure_lists,
+    "growth.turns": measure_turns,
+}
+
+
+def measure_growth(bench: Bench) -> Iterator[Row]:
+    """All parts."""
+    for part in GROWTH_PARTS.values():
+        yield from part(bench)
+
+
+__all__ = ["COLUMNS", "GROWTH_PARTS", "measure_growth"]
