@@ -1,6 +1,7 @@
 """The audit log: lines of JSON that say who created, changed, revoked and deleted what."""
 
 import os
+from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,7 +22,7 @@ class AuditLog:
     """Writes one line per event: `at`, `event`, `actor`, `key`, `address`, `target`.
 
     No line has contents of messages or secrets. The file is opened for each line, so that another program may rotate
-    it. A thread writes, so that nobody waits for the disk.
+    it. A thread writes, so that nobody waits for the disk; it is woken once for all lines that it has not taken yet.
     """
 
     def __init__(self, file: Path, clock: Clock) -> None:
@@ -29,6 +30,9 @@ class AuditLog:
         self._clock = clock
         self._thread: ThreadPoolExecutor | None = None
         self._is_failing = False
+        self._lines: deque[bytes] = deque()
+        self._is_woken = False
+        """Whether the thread will look for lines; it says no before it looks, so that no line is left behind."""
 
     def write(self, event: str, caller: Caller | None, target: str) -> None:
         """Write that the caller (the server itself, if None) did this."""
@@ -36,11 +40,17 @@ class AuditLog:
         line = audit_line(self._clock(), event, who.user, who.key, who.address, target)
         if self._thread is None:
             self._thread = ThreadPoolExecutor(1, "dragoman-audit")
-        self._thread.submit(self._add, line)
+        self._lines.append(line)
+        if not self._is_woken:
+            self._is_woken = True
+            self._thread.submit(self._add_all)
 
-    def _add(self, line: bytes) -> None:
+    def _add_all(self) -> None:
+        self._is_woken = False
+        lines = [self._lines.popleft() for _ in range(len(self._lines))]
         try:
-            append_line(self._file, line)
+            if lines:
+                append_line(self._file, b"".join(lines))
         except OSError as error:
             if not self._is_failing:
                 log.error("audit_not_written", file=str(self._file), error=error.strerror)
@@ -66,7 +76,7 @@ def audit_line(at: float, event: str, actor: str, key: str, address: str, target
 
 
 def append_line(file: Path, line: bytes) -> None:
-    """Append the line in one write, so that several processes may use the same file."""
+    """Append one line, or several, in one write, so that several processes may use the same file."""
     make_private_folder(file.parent)
     opened = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     try:

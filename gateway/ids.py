@@ -1,5 +1,6 @@
 """Makes ids, and finds duplicate ids."""
 
+import random
 import secrets
 from collections.abc import Callable, Iterable
 from itertools import count
@@ -17,6 +18,11 @@ def make_mint(stem: str | None = None) -> Mint:
 def random_id(prefix: str) -> str:
     """Return an id that cannot be guessed, for sessions, files and keys."""
     return f"{prefix}_{secrets.token_hex(12)}"
+
+
+def request_id() -> str:
+    """Return an id that no other request has, though it could be guessed: to ask the system for randomness is dear."""
+    return f"req_{random.getrandbits(96):024x}"
 
 
 def first_duplicate(names: Iterable[str]) -> str | None:

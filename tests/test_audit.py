@@ -34,3 +34,12 @@ def test_a_log_that_cannot_be_written_is_told_once_and_stops_nobody(tmp_path: Pa
             audit.write("key.created", None, "x")
         audit.close()
     assert [line["event"] for line in lines] == ["audit_not_written"]
+
+
+def test_every_line_of_a_burst_is_written_once_and_in_order(tmp_path: Path) -> None:
+    file = tmp_path / "audit.jsonl"
+    audit = AuditLog(file, lambda: 0.0)
+    for number in range(2000):
+        audit.write("session.created", None, str(number))
+    audit.close()
+    assert [json.loads(line)["target"] for line in file.read_text().splitlines()] == [str(n) for n in range(2000)]

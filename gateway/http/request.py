@@ -12,7 +12,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.web_protocol import RequestPayloadError
 
 from gateway.errors import Invalid, TooLarge
-from gateway.ids import random_id
+from gateway.ids import request_id
 
 from .security import CONNECTION_LIMITS
 
@@ -200,7 +200,7 @@ def request_id_of(request: web.BaseRequest) -> str:
     found = request.get(REQUEST_ID)
     if found is None:
         given = request.headers.get(REQUEST_ID_HEADER, "")
-        found = request[REQUEST_ID] = given if _SAFE_ID.fullmatch(given) else random_id("req")
+        found = request[REQUEST_ID] = given if _SAFE_ID.fullmatch(given) else request_id()
     return found
 
 
