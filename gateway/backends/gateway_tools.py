@@ -11,7 +11,7 @@ from gateway.json_values import JsonObject
 from gateway.ports import Addresses, DecodedItem, RemoteAsk, ScopedEvent, SessionPlaces, Turn
 
 from .mcp import McpToolServers
-from .skills import READ_SKILL, skill_tools, with_skills
+from .system_text import READ_SKILL, skill_tools, with_skills
 from .tool_executor import ToolExecutor, ask_about, needs_answer
 from .toolbox import Toolbox
 from .tools import Tool, is_planning

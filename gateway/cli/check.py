@@ -13,10 +13,12 @@ from .options import ConfigFile, fail, load_checked_settings, report_errors
 if TYPE_CHECKING:
     from gateway.config import Config
     from gateway.loss_matrix import SupportGrid
+    from gateway.ports import Dialect, SharedKind
     from mappings.language import ExplainedCue, ExplainedEvent, Explanation
 
 WIDTH = 80
 GRID_LEGEND = "✓ full   ~ degraded, see the note   ✗ lost"
+NOWHERE = "–"
 
 
 def check(
@@ -55,9 +57,7 @@ def check(
             return
 
         if resources:
-            from gateway import resource_table
-
-            for line in resource_table.markdown_table(resource_table.resource_rows(chosen)):
+            for line in markdown_table(resource_rows(chosen)):
                 typer.echo(line)
             return
 
@@ -204,3 +204,31 @@ class _Page:
         return [line for text in texts for line in wrap(
             text, self._column, initial_indent=indent, subsequent_indent=indent + "    ", drop_whitespace=True,
         )]
+
+
+def resource_rows(config: "Config") -> list[list[str]]:
+    """Where each dialect shows each kind of resource: one row per kind, one column per dialect, first a header."""
+    from gateway.composition import load_components
+    from gateway.ports import SharedKind
+
+    dialects = load_components(config).dialects
+    return [["resource", *dialects], *(
+        [str(kind), *(_cell(dialect, kind) for dialect in dialects.values())] for kind in SharedKind
+    )]
+
+
+def _cell(dialect: "Dialect", kind: "SharedKind") -> str:
+    shown = dialect.resources.get(kind)
+    if shown is None:
+        return NOWHERE
+    return ", ".join([*(f"`{path}`" for path in shown.paths), *([shown.words] if shown.words else [])]) or NOWHERE
+
+
+def markdown_table(rows: list[list[str]]) -> list[str]:
+    """The lines of a table in Markdown; the first row is its header."""
+    head, *body = rows
+    return [_line(head), _line(["---"] * len(head), ""), *map(_line, body)]
+
+
+def _line(cells: list[str], space: str = " ") -> str:
+    return f"|{'|'.join(f'{space}{cell}{space}' for cell in cells)}|"

@@ -2,6 +2,6 @@
 
 from .columns import ConsoleColumns
 from .console import Console, error_body
-from .services import ConsoleServices, DialectPlace
+from .operations import ConsoleServices, DialectPlace
 
 __all__ = ["Console", "ConsoleColumns", "ConsoleServices", "DialectPlace", "error_body"]

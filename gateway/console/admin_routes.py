@@ -13,8 +13,7 @@ from gateway.http import CALLER, Metrics, WireModel, dumps, json_response, read_
 from gateway.logging import RECENT_WARNINGS, LoggedWarning
 from gateway.ports import Chunk, Frame
 
-from .operations import SSE, Operation
-from .services import ConsoleServices
+from .operations import SSE, ConsoleServices, Operation
 
 FIGURE_SECONDS = 2.0
 """Seconds between two readings of a stream of figures."""

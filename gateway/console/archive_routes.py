@@ -38,8 +38,7 @@ from gateway.time_slices import SLICE_BYTES, next_slice, one_at_a_time
 
 from .columns import encode_record_item
 from .log_routes import FramePage, FramesQuery, RecordPage, RecordsQuery, frames_page, records_page
-from .operations import OCTETS, ConsoleQuery, Operation, read_query
-from .services import ConsoleServices
+from .operations import OCTETS, ConsoleQuery, ConsoleServices, Operation, read_query
 from .session_rows import SessionRow, ShownSession, row_of, session_of
 from .static_files import PAGE
 

@@ -7,8 +7,7 @@ import gateway.model as m
 from gateway.errors import NotFound
 from gateway.http import OWNER, json_response, parse_whole_number, public
 
-from .operations import Operation
-from .services import ConsoleServices
+from .operations import ConsoleServices, Operation
 from .static_files import PAGE
 
 CARD = "application/x-dragoman-card"

@@ -16,8 +16,7 @@ from gateway.logging import mask_secrets
 from gateway.ports import Dialect, Frame, FrameCursor, Frames, Framing, Projector, SkippingProjector, StreamOptions
 from mappings.language import Table, feature_of
 
-from .silence import Silence, SilenceNotes
-from .trace import FrameTrace, TracedTable, rows_of_frames
+from .trace import FrameTrace, Silence, SilenceNotes, TracedTable, rows_of_frames
 
 RECORDS = "console"
 """The name under which the hub knows the column of canonical records."""

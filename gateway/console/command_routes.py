@@ -13,8 +13,7 @@ from gateway.field_errors import describe_struct_error
 from gateway.http import OWNER, attachment, json_response, read_json_object, receive_form
 from gateway.resources import create_file_resource
 
-from .operations import Operation
-from .services import ConsoleServices
+from .operations import ConsoleServices, Operation
 
 FILE = "file"
 MAX_COMMANDS = 64

@@ -14,10 +14,9 @@ from .examination import Examiner
 from .examination_routes import ExaminationRoutes
 from .log_routes import LogRoutes
 from .openapi import openapi_document
-from .operations import API, Operation, console_routes
+from .operations import API, ConsoleServices, Operation, console_routes
 from .reconnect_routes import ReconnectRoutes
 from .server_routes import ServerRoutes
-from .services import ConsoleServices
 from .session_routes import ConsoleSessionRoutes
 from .session_watch import SessionWatchRoutes
 from .static_files import PAGE, StaticFiles

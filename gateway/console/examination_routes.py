@@ -24,8 +24,7 @@ from gateway.http import (
 )
 
 from .examination import CaseProgress, ExaminationEnd, ExaminationSubscription, Examiner, OutputLine, ShownExamination
-from .operations import OCTETS, SSE, ConsoleQuery, Operation, read_query
-from .services import ConsoleServices
+from .operations import OCTETS, SSE, ConsoleQuery, ConsoleServices, Operation, read_query
 
 DialectWord = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,63}$")]
 SCHEMES = ("http://", "https://", "ws://", "wss://")

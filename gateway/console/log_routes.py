@@ -16,8 +16,7 @@ from gateway.time_slices import SLICE_BYTES, next_slice
 
 from .column_streams import options_of_column, read_columns, read_positions, stream_of_column, subscribe_columns
 from .columns import ColumnItem, RecordItem, encode_record_item
-from .operations import SSE, ConsoleQuery, Operation, read_query
-from .services import ConsoleServices
+from .operations import SSE, ConsoleQuery, ConsoleServices, Operation, read_query
 
 MAX_RECORDS = 2000
 """How many records a page has at most."""

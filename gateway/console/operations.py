@@ -1,19 +1,67 @@
 """The operations of the API: method, path, models and handler of each; routes and OpenAPI are made of them."""
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, TypeVar
 
 from aiohttp import web
 from msgspec import Struct
 from pydantic import BaseModel, ConfigDict
 
-from gateway.http import accepts_any_content_type, admins_only, delay_100_continue, public, validate
+from gateway.errors import Overloaded
+from gateway.http import Metrics, accepts_any_content_type, admins_only, delay_100_continue, public, validate
+from gateway.ports import Addresses, Clock, Files, Resources, SessionService
+from gateway.resources import KeyService
+
+from .columns import ConsoleColumns, ServedParts
 
 API = "/console/api"
 ConsoleHandler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 Q = TypeVar("Q", bound="ConsoleQuery")
 JSON, SSE, OCTETS = "application/json", "text/event-stream", "application/octet-stream"
+
+
+@dataclass(frozen=True, kw_only=True)
+class DialectPlace:
+    """A served dialect: where it is mounted."""
+
+    name: str
+    mount: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConsoleServices:
+    """The services of one server; what a reload can change is asked for each time."""
+
+    sessions: SessionService
+    resources: Resources
+    files: Files
+    parts: Callable[[], ServedParts]
+    columns: ConsoleColumns
+    places: Sequence[DialectPlace]
+    watchers: Callable[[str], Collection[str]]
+    """(session) → the dialects whose clients watch the session on this server."""
+    auth: tuple[str, ...]
+    version: str
+    clock: Clock
+    heartbeat: Callable[[], float]
+    send_timeout: Callable[[], float]
+    limits: Callable[[], Mapping[str, Any]]
+    addresses: Callable[[], Addresses]
+    data: Path
+    metrics: Metrics
+    keys: KeyService
+    trust_uploads: Callable[[], bool] = lambda: False
+    is_stopping: Callable[[], bool] = lambda: False
+    check_stored_bytes: Callable[[str, int], None] = lambda owner, size: None
+    default_agent: Callable[[], str] = lambda: ""
+    started_at: float = field(default=0.0)
+
+    def check_open(self) -> None:
+        """Refuse new streams while the server is about to stop."""
+        if self.is_stopping():
+            raise Overloaded("the server is shutting down; try again when it is back")
 
 
 class ConsoleQuery(BaseModel):

@@ -14,8 +14,7 @@ from gateway.ports import ClientPlace, ClientRequest, FrameCursor
 
 from .columns import ColumnItem
 from .log_routes import MAX_RECORDS, column_items, fragments
-from .operations import ConsoleQuery, Operation, read_query
-from .services import ConsoleServices, DialectPlace
+from .operations import ConsoleQuery, ConsoleServices, DialectPlace, Operation, read_query
 
 SHOWN_RECORDS = 40
 """How many records are read after the place, to show what a client gets."""

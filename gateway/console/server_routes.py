@@ -9,8 +9,7 @@ import gateway.model as m
 from gateway.http import CALLER, absolute_url, json_response
 from gateway.ports import Framing
 
-from .operations import Operation
-from .services import ConsoleServices, DialectPlace
+from .operations import ConsoleServices, DialectPlace, Operation
 
 NAME = "Dragoman"
 

@@ -14,8 +14,7 @@ from gateway.json_values import JsonObject
 from gateway.ports import ListOrder, SessionFilter
 from gateway.time_slices import one_at_a_time
 
-from .operations import ConsoleQuery, Operation, read_query
-from .services import ConsoleServices
+from .operations import ConsoleQuery, ConsoleServices, Operation, read_query
 from .session_rows import SessionRow, ShownSession, ShownStatus, fits, may_fit, row_of, session_of
 
 MAX_PAGE, OPENED, SUMMARIES = 200, 400, 1000

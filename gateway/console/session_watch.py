@@ -15,8 +15,7 @@ from gateway.errors import NotFound
 from gateway.http import OWNER, dumps, stream_sse
 from gateway.ports import Chunk, Frame, SessionFilter, SessionService
 
-from .operations import SSE, Operation
-from .services import ConsoleServices
+from .operations import SSE, ConsoleServices, Operation
 from .session_rows import SessionRow, row_of
 
 LATEST, MOST_ACTIVE = 50, 200

@@ -15,8 +15,7 @@ from gateway.json_values import JsonObject
 from mappings.language import FEATURES, LEVEL_MEANINGS, LEVEL_SYMBOLS, Table, losses_between
 
 from .columns import ColumnItem, RecordItem
-from .operations import Operation
-from .services import ConsoleServices
+from .operations import ConsoleServices, Operation
 from .translator import ConsoleTranslator, TranslatedEvents
 
 

@@ -1,7 +1,6 @@
 """What dialects share beside sessions, one service each, such as agents, files, keys, memories and schedules."""
 
-from .agent_usage import AgentUsage
-from .agents import AGENT_NAME, AgentService, UnknownModel, model_of, models_of
+from .agents import AGENT_NAME, AgentService, AgentUsage, UnknownModel, model_of, models_of
 from .audit import AuditedResources, AuditedSessions
 from .change_rules import Changes, RuledResources
 from .documents import Document, DocumentEntry, DocumentFolder
@@ -22,7 +21,6 @@ from .session_archive import (
     unpack_session,
     unpack_session_files,
 )
-from .session_defaults import CombinedDefaults
 from .shares import Share, Shares
 from .skill_files import MAX_BYTES as MAX_SKILL_BYTES
 from .skill_files import MAX_ENTRIES as MAX_SKILL_FILES
@@ -31,7 +29,7 @@ from .skill_records import StoredSkill
 from .skills import SkillService
 from .tools import MAX_SECONDS as MAX_TOOL_SECONDS
 from .tools import Invocation, KnownTool, ToolDefinition, ToolService
-from .user_settings import UserChoices, UserSettings
+from .user_settings import CombinedDefaults, UserChoices, UserSettings
 from .workspaces import Workspace, WorkspaceItem, Workspaces
 
 __all__ = [

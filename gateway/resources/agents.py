@@ -1,6 +1,7 @@
 """Agents: those of the settings, which nobody changes here, and those that users make from them, with all versions."""
 
 import re
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
@@ -9,7 +10,7 @@ from msgspec.structs import replace
 import gateway.model as m
 from gateway.errors import Conflict, Forbidden, Invalid, NotFound
 from gateway.ids import random_id
-from gateway.ports import AgentDefinition, ChosenAgent, Resource, Resources, StoredAgent
+from gateway.ports import AgentCalls, AgentDefinition, ChosenAgent, Resource, Resources, StoredAgent
 
 from .named_resources import AlreadyExists, NamedResources
 
@@ -22,6 +23,8 @@ MAX_SYSTEM_LENGTH = 100_000
 
 Cards = Callable[[], Mapping[str, m.AgentCard]]
 """The agents of the settings as they are now, by their names; the first one is the default."""
+MAX_COUNTED = 10_000
+"""How many pairs of user and agent are counted; those that were used longest ago are dropped."""
 
 
 class AgentService:
@@ -241,3 +244,22 @@ def _definition(body: Mapping[str, object]) -> AgentDefinition:
     older = {name: value for name, value in body.items() if name not in fields}
     known = {name: value for name, value in body.items() if name in fields and value is not None}
     return msgspec.convert({**known, "tools": {}, "extra": older}, AgentDefinition)
+
+
+class AgentUsage:
+    """The calls of agents by their users; an agent that was made is counted under its own id."""
+
+    def __init__(self) -> None:
+        self._calls: OrderedDict[tuple[str, str], AgentCalls] = OrderedDict()
+
+    def turn_ended(self, view: m.SessionView, ended: m.TurnEnded) -> None:
+        key = view.owner, view.settings.agent_id or view.agent
+        before = self._calls.pop(key, AgentCalls())
+        failed = ended.outcome is m.Outcome.FAILED
+        self._calls[key] = replace(
+            before, total=before.total + 1, failed=before.failed + failed, last_used_at=view.at)
+        if len(self._calls) > MAX_COUNTED:
+            self._calls.popitem(last=False)
+
+    def calls(self, owner: str, agent_id: str) -> AgentCalls:
+        return self._calls.get((owner, agent_id), AgentCalls())

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 from msgspec.structs import replace
@@ -124,3 +124,30 @@ def _check(card: m.AgentCard, name: str, value: str) -> None:
         raise Invalid(f"{card.name}.{name}: must have at most {MAX_VALUE_BYTES} bytes", param=f"{card.name}.{name}")
     if value and option is not None and option.kind is m.OptionKind.SELECT and value not in option.choices:
         raise Invalid(f"{card.name}.{name}: must be one of {', '.join(option.choices)}", param=f"{card.name}.{name}")
+
+
+class SettingsSource(Protocol):
+    """Fills in the settings of a new session."""
+
+    kinds: tuple[str, ...]
+    """The kinds of resources that it fills in from; for a user who has none of them it changes nothing."""
+
+    async def filled(self, owner: str, agent: str, settings: m.Settings) -> m.Settings: ...
+
+
+class CombinedDefaults:
+    """All sources; a later source gets what the earlier ones have filled in.
+
+    Most users have nothing to fill in, which one read of the store shows; only the sources of the others read more.
+    """
+
+    def __init__(self, resources: Resources, *sources: SettingsSource) -> None:
+        self._resources, self._sources = resources, sources
+        self._kinds = tuple(kind for source in sources for kind in source.kinds)
+
+    async def filled(self, owner: str, agent: str, settings: m.Settings) -> m.Settings:
+        in_use = await self._resources.kinds_in_use(owner, self._kinds)
+        for source in self._sources if in_use else ():
+            if not in_use.isdisjoint(source.kinds):
+                settings = await source.filled(owner, agent, settings)
+        return settings

@@ -3,16 +3,14 @@
 from gateway.model import SupportLevel
 
 from .binding_reader import UnreadableBody
-from .bodies import Body, rows_of
 from .encoder import NO_BINDINGS, FrameEncoder
 from .explanation import ExplainedCue, ExplainedEvent, ExplainedFrame, Explanation, Loss
-from .features import FEATURES, Feature, feature_of
+from .features import FEATURES, LEVEL_MEANINGS, LEVEL_SYMBOLS, LOST_LEVELS, Feature, feature_of, losses_between
 from .filters import UnknownWord
 from .frame_decoder import DecodedFrame, FrameDecoder, UnreadableFrame
 from .json_schema import schema_text
 from .load import builtin_path, builtin_table, load_table
-from .losses import LEVEL_MEANINGS, LEVEL_SYMBOLS, LOST_LEVELS, losses_between
-from .object_decoder import ObjectDecoder
+from .object_decoder import Body, ObjectDecoder, rows_of
 from .projector import ProjectorBase, Step
 from .routes import PlainTable, Route, read_plain_table
 from .row_notes import RowNotes

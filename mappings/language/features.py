@@ -1,10 +1,24 @@
-"""The features that a dialect can carry or lose, and the events that are instances of them."""
+"""The features that a dialect can carry or lose, the events that are instances of them, and what a pair loses."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import gateway.model as m
+
+if TYPE_CHECKING:
+    from .table import Table
+
+LOST_LEVELS = frozenset((m.SupportLevel.DROPPED, m.SupportLevel.REJECTED))
+LEVEL_SYMBOLS = {
+    m.SupportLevel.FULL: "✓",
+    m.SupportLevel.PARTIAL: "~",
+    m.SupportLevel.FALLBACK: "~",
+    m.SupportLevel.DROPPED: "✗",
+    m.SupportLevel.REJECTED: "✗",
+}
+LEVEL_MEANINGS = {m.SupportLevel.PARTIAL: "some of it arrives", m.SupportLevel.FALLBACK: "it arrives as something else"}
+"""The note of a degraded feature whose table has no note."""
 
 
 @dataclass(frozen=True)
@@ -102,3 +116,10 @@ def _index_features() -> dict[type[m.Event], dict[str, FeatureRule]]:
 
 
 _FEATURES_BY_EVENT = _index_features()
+
+
+def losses_between(first: "Table", second: "Table") -> tuple[list[str], list[str]]:
+    """Return the features that clients of the second dialect lose, and those they get in a degraded form."""
+    levels = {name: {first.client_support[name], second.support[name]} for name in FEATURES}
+    lost = [name for name, both in levels.items() if LOST_LEVELS & both]
+    return lost, [name for name, both in levels.items() if name not in lost and both != {m.SupportLevel.FULL}]

@@ -1,10 +1,26 @@
 """Reads REST bodies and nested bodies with the rows of `objects` that write them."""
 
+import sys
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ClassVar
+
+from msgspec import Struct
 
 from .binding_reader import DATA, UnreadableBody
 from .frame_decoder import DecodedFrame, Spelling, SpellingReader, choose_row, told_apart
+
+
+class Body(Struct, frozen=True, kw_only=True):
+    """One row of the table's objects, or several rows that have the same names."""
+
+    row: ClassVar[str]
+    rows: ClassVar[tuple[str, ...]] = ()
+
+
+def rows_of(module: str) -> dict[str, type[Body]]:
+    """By row: the struct of the module that has its names."""
+    found = [kind for kind in vars(sys.modules[module]).values() if isinstance(kind, type) and issubclass(kind, Body)]
+    return {row: kind for kind in found for row in (*vars(kind).get("rows", ()), vars(kind).get("row", "")) if row}
 
 
 class ObjectDecoder:

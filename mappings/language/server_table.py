@@ -12,9 +12,9 @@ from gateway.field_errors import describe_struct_error
 from gateway.ports import Framing
 
 from .binding_reader import UnreadableBody
-from .bodies import Body
 from .frame_decoder import FrameDecoder
 from .load import builtin_table
+from .object_decoder import Body
 from .table import Table
 
 Bindings = dict[str, Any]

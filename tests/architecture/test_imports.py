@@ -66,7 +66,6 @@ MEETING_PLACES = (
     "gateway.engine_parts",
     "gateway.storage_factory",
     "gateway.loss_matrix",
-    "gateway.resource_table",
     "gateway.server",
     "gateway.reload",
     "gateway.cli",
@@ -202,7 +201,7 @@ def _is_past_a_door(module: str, name: str) -> bool:
 
 def test_who_comes_past_a_door_is_seen() -> None:
     assert _is_past_a_door("adapters.aap.client.remote", "gateway.client.transport.http_client")
-    assert _is_past_a_door("gateway.cli.chat", "gateway.backends.remote.settings")
+    assert _is_past_a_door("gateway.cli.chat", "gateway.backends.remote.turn_reader")
     assert not _is_past_a_door("gateway.client.redaction", "gateway.client.transport.http_client"), "it is in the room"
     assert not _is_past_a_door("adapters.aap.client.remote", "gateway.client"), "that is the door"
     assert not _is_past_a_door("gateway.cluster.rpc", "gateway.storage.redis"), "so is that"

@@ -12,7 +12,7 @@ import gateway.model as m
 from gateway.backends.agui import AguiBackend, AguiSettings
 from gateway.backends.gateway_tools import GatewayTools, OwnCalls
 from gateway.backends.remote import RemoteBackend, open_remote
-from gateway.backends.skills import HEADING, READ_SKILL, with_skills
+from gateway.backends.system_text import READ_SKILL, SKILLS_HEADING, with_skills
 from gateway.client import AddressPolicy
 from gateway.errors import NotFound
 from gateway.ports import RemoteAddress, RemoteAsk, SessionPlaces
@@ -159,7 +159,7 @@ async def test_a_remote_agent_calls_what_the_session_has(tmp_path: Path, mine: M
         return
     assert results == [("5", m.ToolOrigin.MCP), ("text", m.ToolOrigin.BUILTIN)]
     assert [tool.name for tool in found.settings.client_tools] == BOTH
-    assert HEADING in (found.settings.system or "") or HEADING in str(found.entries)
+    assert SKILLS_HEADING in (found.settings.system or "") or SKILLS_HEADING in str(found.entries)
     assert [[type(ask) for ask in asks] for asks in turn.asks] == [[m.PermissionAsk]]
     assert {one.get("authorization") for one in mine.headers} == {f"Bearer {SECRET}"}
 

@@ -10,7 +10,7 @@ from ag_ui.core import RunAgentInput
 
 import gateway.model as m
 from gateway.backends.agui.messages import run_input
-from gateway.backends.memories import HEADING, with_memories
+from gateway.backends.system_text import MEMORIES_HEADING, with_memories
 from tests.support.backends.acp_turns import Turn as AcpTurn
 from tests.support.backends.acp_turns import backend as acp_backend
 from tests.support.backends.function_backends import function_backend
@@ -25,8 +25,8 @@ TEA = m.MemoryRef(number=7, content="Likes\n tea.", skill="kitchen")
 def test_the_system_text_ends_with_the_memories() -> None:
     assert with_memories("Be brief.", ()) == "Be brief."
     assert with_memories(None, ()) is None
-    assert with_memories("Be brief.", [TEA]) == f"Be brief.\n\n{HEADING}\n- Likes tea."
-    assert with_memories(None, [TEA]) == f"{HEADING}\n- Likes tea."
+    assert with_memories("Be brief.", [TEA]) == f"Be brief.\n\n{MEMORIES_HEADING}\n- Likes tea."
+    assert with_memories(None, [TEA]) == f"{MEMORIES_HEADING}\n- Likes tea."
 
 
 @pytest.mark.parametrize(("service", "answer"), [("openai", says("ok")), ("anthropic", message(text(0, "ok")))])
@@ -48,7 +48,7 @@ async def test_a_function_has_them() -> None:
         return str(turn.memories[0].content)
 
     told = await tell("go", backend=function_backend(agent), memories=[TEA])
-    assert told.text == f"{HEADING}\n- Likes tea.|[7]"
+    assert told.text == f"{MEMORIES_HEADING}\n- Likes tea.|[7]"
     assert (await tell("go", backend=function_backend(agent))).text == "None|[]"
     assert (await tell("go", backend=function_backend(plain), memories=[TEA])).text == "Likes\n tea."
 
@@ -57,14 +57,14 @@ async def test_an_acp_agent_has_them_before_the_message(tmp_path: Path) -> None:
     async with acp_backend(tmp_path) as made:
         turn = AcpTurn(m.SendMessage(content="hi"), memories=[TEA])
         told = json.loads((await play(made, turn)).text)
-        assert [block["text"] for block in told] == [f"{HEADING}\n- Likes tea.", "hi"]
+        assert [block["text"] for block in told] == [f"{MEMORIES_HEADING}\n- Likes tea.", "hi"]
 
 
 def test_an_ag_ui_agent_has_them_as_context() -> None:
     turn = FakeTurn(m.SendMessage(content="hi", variables={"zone": "UTC"}), memories=[TEA])
     body = run_input(turn, (), turn.settings, thread_id="t", state=None, ids={}, forward={})
     assert body["context"] == [
-        {"description": "zone", "value": "UTC"}, {"description": HEADING, "value": "Likes\n tea."}]
+        {"description": "zone", "value": "UTC"}, {"description": MEMORIES_HEADING, "value": "Likes\n tea."}]
     assert RunAgentInput.model_validate({**body, "state": {}}).context[1].value == "Likes\n tea."
 
 

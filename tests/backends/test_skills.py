@@ -7,8 +7,8 @@ import orjson
 import pytest
 
 import gateway.model as m
-from gateway.backends import skills
-from gateway.backends.skills import READ_SKILL, skill_tools, with_skills
+from gateway.backends import system_text
+from gateway.backends.system_text import READ_SKILL, skill_tools, with_skills
 from tests.support.backends.function_backends import function_backend
 from tests.support.backends.messages_api import message, text
 from tests.support.backends.model_services import KEY, calls, says, talked, turn_of
@@ -68,7 +68,7 @@ def asked(server: Server, number: int) -> dict[str, Any]:
 # -- texts and the tool -----------------------------------------------------------------------------------------------
 
 def test_the_system_text_names_the_skills() -> None:
-    assert with_skills("Be kind.", WITH_SKILL) == f"Be kind.\n\n{skills.HEADING}\n- tidy: Cleans tables."
+    assert with_skills("Be kind.", WITH_SKILL) == f"Be kind.\n\n{system_text.SKILLS_HEADING}\n- tidy: Cleans tables."
     assert with_skills(None, m.Settings()) is None
     assert with_skills("Be kind.", m.Settings()) == "Be kind."
 
@@ -93,7 +93,7 @@ async def test_the_tool_shows_a_file(monkeypatch: pytest.MonkeyPatch) -> None:
     assert other.content == "text"
     binary = await run_tool(m.SkillFile(name="tidy", path="a", size=7), path="a")
     assert binary.content == "a is not text; it has 7 bytes."
-    monkeypatch.setattr(skills, "MAX_CHARS", 2)
+    monkeypatch.setattr(system_text, "MAX_CHARS", 2)
     cut = await run_tool(m.SkillFile(name="tidy", path="a", size=4, text="text"), path="a")
     assert cut.content == "te\n… (cut after 2 characters)"
     wrong = await run_tool(m.SkillFile(name="tidy", path="a", size=4, text="text"), path=7)
@@ -154,7 +154,7 @@ async def test_a_model_is_told_of_a_skill_and_reads_it(tmp_path: Path) -> None:
         assert "Done." in str(await say(served, "tutor"))
         first = asked(server, 0)
         assert first["messages"][0]["content"] == (
-            f"You are ours.\n\nYou teach.\n\n{skills.HEADING}\n- tidy: Cleans tables.")
+            f"You are ours.\n\nYou teach.\n\n{system_text.SKILLS_HEADING}\n- tidy: Cleans tables.")
         assert [tool["function"]["name"] for tool in first["tools"]] == ["read_skill"]
         results = [one["content"] for one in asked(server, 4)["messages"] if one["role"] == "tool"]
         assert results[0].startswith(SKILL)
@@ -229,7 +229,7 @@ async def test_a_python_function_reads_the_skill_of_its_agent(tmp_path: Path, lo
             await install(served, agent_id)
         said = (await say(served, "agent"))["data"]["content"]
         system, words, script, files = said.split("|")
-        assert system == f"{skills.HEADING}\n- tidy: Cleans tables."
+        assert system == f"{system_text.SKILLS_HEADING}\n- tidy: Cleans tables."
         assert (words, script) == (SKILL, "print('tidy')\n")
         assert files == "resources/deep/logo.bin,resources/template.csv,scripts/tidy.py"
         assert (await say(served, "plain"))["data"]["content"] == "print('tidy')\n"

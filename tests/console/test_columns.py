@@ -6,7 +6,7 @@ from hypothesis import given
 
 import gateway.model as m
 from gateway.console.columns import ColumnOptions, ConsoleColumns, DialectColumn, wire_text
-from gateway.console.silence import SilenceNotes
+from gateway.console.trace import SilenceNotes
 from gateway.ports import Frame
 from mappings.language import builtin_path
 from tests.support.dialect_parts import live_options

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 import gateway.model as m
 from mappings.language import FEATURES, Table, Vocabulary, builtin_path, load_table
-from mappings.language.own_names import complete_row
+from mappings.language.load import complete_row
 from mappings.language.scopes import object_names
 from tests.support.dialect_tables import DIALECTS, dialect
 

@@ -4,8 +4,8 @@ import pytest
 
 import gateway.model as m
 from gateway.ports import AgentCalls
-from gateway.resources import agent_usage
-from gateway.resources.agent_usage import AgentUsage
+from gateway.resources import agents
+from gateway.resources.agents import AgentUsage
 
 DONE = m.TurnEnded(outcome=m.Outcome.COMPLETED, stop_reason=m.StopReason.END_TURN)
 FAILED = m.TurnEnded(outcome=m.Outcome.FAILED, stop_reason=m.StopReason.ERROR)
@@ -26,7 +26,7 @@ def test_each_user_and_agent_is_counted_apart() -> None:
 
 
 def test_who_was_used_longest_ago_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(agent_usage, "MAX_COUNTED", 2)
+    monkeypatch.setattr(agents, "MAX_COUNTED", 2)
     usage = AgentUsage()
     for agent in ("a", "b", "a", "c"):
         usage.turn_ended(view("ann", agent), DONE)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from msgspec.structs import replace
 
 import gateway.model as m
-from gateway.resources.session_defaults import CombinedDefaults
+from gateway.resources.user_settings import CombinedDefaults
 from gateway.storage.resources import MemoryResources
 
 

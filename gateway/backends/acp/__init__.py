@@ -7,8 +7,8 @@ import gateway.model as m
 from gateway.backends.kinds import BackendContext, BackendKind, FeatureSupport, MadeBackend
 from gateway.backends.setting_types import settings_context
 
+from .agent import AcpSettings
 from .backend import AcpBackend
-from .settings import AcpSettings
 
 
 def _make(settings: Mapping[str, Any], context: BackendContext) -> MadeBackend:

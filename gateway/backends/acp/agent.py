@@ -8,15 +8,16 @@ from typing import Any, TypeVar
 
 import msgspec
 import structlog
+from pydantic import BaseModel, ConfigDict, PositiveFloat, PositiveInt
 
 import gateway.model as m
+from gateway.backends.setting_types import Executable, SecretSetting
 from gateway.client import SessionMemory
 from gateway.errors import BackendFailed, GatewayError, Interrupted
 
 from .json_rpc import JsonRpcPeer, RequestRefused, result_or_raise
 from .process import ChildProcess
 from .session_folder import SessionFolder
-from .settings import AcpSettings
 from .update_queue import PermissionRequest, UpdateQueue
 from .wire import (
     INTERNAL,
@@ -46,6 +47,26 @@ CLIENT_INFO = {"name": "dragoman", "title": "Dragoman", "version": "1"}
 CLIENT_CAPABILITIES = {"fs": {"readTextFile": True, "writeTextFile": True}, "terminal": False}
 
 Shape = TypeVar("Shape")
+
+
+class AcpSettings(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    env: dict[str, SecretSetting] = {}
+    command: Executable
+    args: tuple[str, ...] = ()
+    root: Path = Path("data/acp")
+    auth_method: str | None = None
+    start_seconds: PositiveFloat = 30
+    answer_seconds: PositiveFloat = 60
+    cancel_seconds: PositiveFloat = 5
+    starts_per_minute: PositiveInt = 5
+    line_bytes: PositiveInt = 16 * 1024 * 1024
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """The secrets that are removed from messages of the agent."""
+        return tuple(value.get_secret_value() for value in self.env.values())
 
 
 class AcpSession:

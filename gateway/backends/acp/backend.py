@@ -17,13 +17,12 @@ from gateway.errors import GatewayError, Interrupted, Unsupported
 from gateway.json_values import JsonObject
 from gateway.ports import Addresses, Turn
 
-from .agent import AcpAgent, AcpSession
+from .agent import AcpAgent, AcpSession, AcpSettings
 from .json_rpc import RequestRefused
 from .mcp_relay import McpRelay, mcp_server_params
 from .process import ProcessSupervisor
 from .prompt import PromptOptions, addresses_in, memory_blocks, opening_blocks, prompt_blocks, write_skills
 from .session_folder import SessionFolder
-from .settings import AcpSettings
 from .turn import AcpTurn
 
 log = structlog.get_logger("dragoman.acp")

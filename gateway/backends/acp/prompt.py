@@ -12,8 +12,7 @@ from urllib.parse import unquote_to_bytes
 import msgspec
 
 import gateway.model as m
-from gateway.backends.memories import memories_text
-from gateway.backends.skills import with_skills
+from gateway.backends.system_text import memories_text, with_skills
 from gateway.errors import Invalid, Unsupported
 from gateway.ports import Turn
 

@@ -6,8 +6,7 @@ from typing import Any
 import gateway.model as m
 from gateway.backends.kinds import BackendContext, BackendKind, FeatureSupport, MadeBackend
 
-from .backend import AguiBackend
-from .settings import AguiSettings
+from .backend import AguiBackend, AguiSettings
 
 
 def _make(settings: Mapping[str, Any], context: BackendContext) -> MadeBackend:

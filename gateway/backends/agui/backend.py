@@ -2,17 +2,39 @@
 
 from collections.abc import Sequence
 from contextlib import aclosing
+from typing import Any
+
+from pydantic import Field, PositiveInt
 
 import gateway.model as m
 from gateway.backends.gateway_tools import GatewayTools
+from gateway.backends.setting_types import SecretSetting, UpstreamSettings
 from gateway.client import AddressPolicy, BackendOutputs, EventStream, HttpClient
 from gateway.errors import BackendFailed, Interrupted, Unsupported
 from gateway.ports import Addresses, BackendEvent, Turn
 
 from .messages import run_input
-from .settings import AguiSettings
 from .turn import AguiSessionState, AguiTurn
 from .wire import decode_frame
+
+
+class AguiSettings(UpstreamSettings):
+    headers: dict[str, SecretSetting] = Field(default_factory=dict)
+    forward: dict[str, Any] = Field(default_factory=dict)
+    max_runs: PositiveInt = 25
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """The secrets that are removed from messages of the agent."""
+        return (self.key.get_secret_value(), *(value.get_secret_value() for value in self.headers.values()))
+
+    @property
+    def upstream(self) -> HttpClient:
+        key = self.key.get_secret_value()
+        headers = {name: value.get_secret_value() for name, value in self.headers.items()}
+        if key:
+            headers["Authorization"] = f"Bearer {key}"
+        return HttpClient(self.url, headers=headers, secrets=self.secrets, timeouts=self.timeouts)
 
 
 class AguiBackend:

@@ -9,7 +9,7 @@ import msgspec
 import orjson
 
 import gateway.model as m
-from gateway.backends.memories import HEADING
+from gateway.backends.system_text import MEMORIES_HEADING
 from gateway.ports import Turn
 
 from .interrupts import JsonObject, RunResume
@@ -49,7 +49,7 @@ def _choices(turn: Turn, settings: m.Settings) -> JsonObject:
 
 def _memories(turn: Turn) -> list[JsonObject]:
     """The memories that fit the message, each as a context of its own."""
-    return [{"description": HEADING, "value": memory.content} for memory in turn.memories]
+    return [{"description": MEMORIES_HEADING, "value": memory.content} for memory in turn.memories]
 
 
 def _context(command: m.SendMessage) -> list[JsonObject]:

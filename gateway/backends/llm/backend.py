@@ -10,8 +10,7 @@ from msgspec.structs import replace
 import gateway.model as m
 from gateway.backends.kinds import FeatureSupport
 from gateway.backends.mcp import McpToolServers, check_installed
-from gateway.backends.memories import with_memories
-from gateway.backends.skills import READ_SKILL, skill_tools, with_skills
+from gateway.backends.system_text import READ_SKILL, skill_tools, with_memories, with_skills
 from gateway.backends.tool_executor import ToolExecutor
 from gateway.backends.toolbox import Toolbox
 from gateway.backends.tools import OutputSink, builtin_tools, is_planning

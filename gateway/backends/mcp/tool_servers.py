@@ -15,8 +15,14 @@ from gateway.errors import BackendFailed, GatewayError, NotFound, TimedOut
 from gateway.json_values import JsonObject
 from gateway.ports import Addresses, ToolOutcome
 
-from .client import MAX_TOOL_PAGES, is_connection_lost, mcp_result_content, open_client, redact_content
-from .settings import McpServerSettings
+from .client import (
+    MAX_TOOL_PAGES,
+    McpServerSettings,
+    is_connection_lost,
+    mcp_result_content,
+    open_client,
+    redact_content,
+)
 
 if TYPE_CHECKING:  # the package takes a second to import, and is optional
     from mcp import Client

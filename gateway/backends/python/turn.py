@@ -12,8 +12,7 @@ from gateway.json_values import JsonObject
 from gateway.ports import Turn
 
 from ..gateway_tools import GatewayTools
-from ..memories import with_memories
-from ..skills import with_skills
+from ..system_text import with_memories, with_skills
 from ..tool_executor import CALL_CANCELLED, ToolExecutor
 from ..tools import QUESTION_TOOL, Tool, ToolCallResult, enabled_tools, question_input
 from .reply_writer import ReplyWriter

@@ -1,12 +1,63 @@
 """The `remote` kind: a server of one of the served dialects as the agent."""
 
+import importlib
 from collections.abc import Mapping
+from functools import cache
+
+from pydantic import field_validator
 
 import gateway.model as m
 from gateway.backends.kinds import BackendContext, BackendKind, MadeBackend
+from gateway.backends.setting_types import UpstreamSettings
+from gateway.ports import Dialect, Remote, RemoteAddress
 
 from .backend import RemoteBackend
-from .settings import RemoteSettings, client_dialects, find_dialect, open_remote
+
+
+@cache
+def find_dialect(name: str) -> Dialect:
+    found: Dialect = importlib.import_module("adapters").load_dialect(name)
+    return found
+
+
+@cache
+def client_dialects() -> tuple[str, ...]:
+    """The dialects that have a client role."""
+    names: list[str] = importlib.import_module("adapters").known_dialects()
+    return tuple(name for name in names if find_dialect(name).remote is not None)
+
+
+def open_remote(name: str, address: RemoteAddress) -> Remote:
+    """The client role of a dialect, for the server at this address."""
+    make = find_dialect(name).remote
+    assert make is not None, "settings name only dialects with a client role"
+    remote: Remote = make(address)
+    return remote
+
+
+class RemoteSettings(UpstreamSettings):
+    dialect: str
+    agent: str | None = None
+    strict_end: bool = False
+
+    @field_validator("dialect")
+    @classmethod
+    def _has_client_role(cls, dialect: str) -> str:
+        if dialect not in client_dialects():
+            raise ValueError(f"dialect '{dialect}' has no client role; available: {', '.join(client_dialects())}")
+        return dialect
+
+    @field_validator("url")
+    @classmethod
+    def _without_slash(cls, url: str) -> str:
+        return url.rstrip("/")
+
+    @property
+    def address(self) -> RemoteAddress:
+        return RemoteAddress(
+            url=self.url, key=self.key.get_secret_value(), agent=self.agent, patience=self.timeouts,
+            is_strict=self.strict_end,
+        )
 
 
 def _make(settings: Mapping[str, object], context: BackendContext) -> MadeBackend:

@@ -7,7 +7,7 @@ from typing import Any
 from acp import schema
 
 import gateway.model as m
-from gateway.backends.skills import FILES_HEADING
+from gateway.backends.system_text import FILES_HEADING
 from tests.support.backends.acp_turns import Turn, backend, played
 from tests.support.backends.official_models import validation_problems
 from tests.support.backends.turn_driver import play

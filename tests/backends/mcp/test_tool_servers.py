@@ -16,8 +16,7 @@ import uvicorn
 
 import gateway.model as m
 from gateway.backends.acp.mcp_relay import McpRelay
-from gateway.backends.mcp.client import check_installed, is_connection_lost, mcp_result_content
-from gateway.backends.mcp.settings import McpServerSettings
+from gateway.backends.mcp.client import McpServerSettings, check_installed, is_connection_lost, mcp_result_content
 from gateway.backends.mcp.tool_servers import McpToolServer, McpToolServers
 from gateway.backends.tools import ToolCallResult
 from gateway.client import AddressPolicy

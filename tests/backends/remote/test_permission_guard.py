@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 import gateway.model as m
+from gateway.backends.remote import open_remote
 from gateway.backends.remote.backend import SESSION_KEY
-from gateway.backends.remote.settings import open_remote
 from gateway.ports.remote import RemoteAddress
 from tests.support.dialect_tables import DIALECTS, dialects_with_feature
 from tests.support.gateway_server import Served, serving, until

@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.backends.remote import RemoteSettings
-from gateway.backends.remote.settings import find_dialect
+from gateway.backends.remote import RemoteSettings, find_dialect
 from gateway.composition import load_components
 from gateway.config import load_config
 from gateway.yaml_positions import Problems

@@ -7,7 +7,7 @@ from conformance.clients.runner import ClientRunner, Driver, Examination
 from conformance.clients.situation import ECHO, Cue, Instruction
 from conformance.clients.suite import load_client_suite
 from conformance.kit.verdict import Report
-from gateway.backends.remote.settings import open_remote
+from gateway.backends.remote import open_remote
 from gateway.errors import GatewayError
 from gateway.ports import NewRemoteSession, Remote, RemoteAddress, RemoteAsk, RemoteTurn
 from tests.simulation import simulated

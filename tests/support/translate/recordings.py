@@ -9,7 +9,7 @@ import gateway.model as m
 from conformance.kit.secrets import Redactor
 from conformance.recording.relay import relaying
 from conformance.recording.writing import Recorder
-from gateway.backends.remote.settings import open_remote
+from gateway.backends.remote import open_remote
 from gateway.ports.remote import RemoteAddress
 from tests.support.dialect_tables import dialect
 from tests.support.gateway_server import Served

@@ -25,8 +25,7 @@ from gateway.storage.sealing import UNSEALED, Seal
 from gateway.supervision import keep_running
 
 from .commit_outcomes import CommitWaiters, LeaseListener, LeaseLost, SessionLimitReached
-from .reader import RedisLogReader, encode_entry, is_same_record
-from .session_lists import RedisSessionLists, summary_arguments
+from .reader import RedisLogReader, RedisSessionLists, encode_entry, is_same_record, summary_arguments
 
 log = structlog.get_logger("dragoman.log")
 WINDOW, RETRY_SECONDS = 0.002, 0.25

@@ -1,5 +1,6 @@
-"""The skills of a session for models: their names in the system text, and the tool that reads them."""
+"""Adds memories that fit a message, and skills, to the system text of a model; and the tool that reads skills."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import gateway.model as m
@@ -8,6 +9,20 @@ from gateway.json_values import JsonObject
 from gateway.ports import Turn
 
 from .tools import OutputSink, Tool, ToolCallResult, ToolFailed
+
+MEMORIES_HEADING = "What you know of the user from earlier conversations, as far as it fits the message:"
+
+
+def with_memories(system: str | None, memories: Sequence[m.MemoryRef]) -> str | None:
+    """A system text that ends with the memories, if there are any."""
+    return "\n\n".join(filter(None, (system, memories_text(memories)))) if memories else system
+
+
+def memories_text(memories: Sequence[m.MemoryRef]) -> str:
+    """The memories, each on a line of its own; nothing if there are none."""
+    lines = (f"- {' '.join(memory.content.split())}" for memory in memories)
+    return "\n".join((MEMORIES_HEADING, *lines)) if memories else ""
+
 
 READ_SKILL = m.ToolSpec(
     name="read_skill", title="Read a skill",
@@ -22,7 +37,7 @@ READ_SKILL = m.ToolSpec(
 )
 MAX_CHARS = 100_000
 """How much of a file one call returns."""
-HEADING = f"You have these skills. Before you do what one is for, read it with the tool {READ_SKILL.name}."
+SKILLS_HEADING = f"You have these skills. Before you do what one is for, read it with the tool {READ_SKILL.name}."
 FILES_HEADING = "You have these skills. Before you do what one is for, read its file."
 
 
@@ -33,7 +48,7 @@ def with_skills(system: str | None, settings: m.Settings, folder: Path | None = 
     lines = [f"- {skill.name}: {' '.join(skill.description.split())}"
              + (f" File: {folder / skill.name / m.SKILL_FILE}" if folder is not None else "")
              for skill in settings.skills]
-    return "\n\n".join(filter(None, (system, "\n".join((HEADING if folder is None else FILES_HEADING, *lines)))))
+    return "\n\n".join(filter(None, (system, "\n".join((SKILLS_HEADING if folder is None else FILES_HEADING, *lines)))))
 
 
 def skill_tools(turn: Turn) -> list[Tool]:
