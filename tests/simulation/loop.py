@@ -16,6 +16,7 @@ import array
 import asyncio
 import fcntl
 import selectors
+import socket
 import termios
 import threading
 import time
@@ -26,6 +27,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures.thread import _worker  # type: ignore[attr-defined]
 from contextlib import suppress
 from contextvars import Context, copy_context
+from ipaddress import ip_address
 from typing import Any, TypeVar
 
 from tests.simulation.external_servers import NEIGHBOURS, ExternalServer
@@ -46,6 +48,13 @@ def _unread(sock: Any) -> int:
     count = array.array("i", [0])
     fcntl.ioctl(sock.fileno(), termios.TIOCOUTQ, count)
     return count[0]
+
+
+def _is_address(host: Any) -> bool:
+    try:
+        return bool(ip_address(host))
+    except ValueError:
+        return False
 
 
 class LoopDeadlock(RuntimeError):
@@ -267,6 +276,13 @@ class SimulatedLoop(asyncio.SelectorEventLoop):
             write(words)
 
         return ask
+
+    async def getaddrinfo(self, host: Any, port: Any, **given: Any) -> Any:
+        """What is an address already is known in the next step, as if a thread had answered at once; names need one."""
+        if not _is_address(host):
+            return await super().getaddrinfo(host, port, **given)
+        await asyncio.sleep(0)
+        return socket.getaddrinfo(host, port, **given)
 
     async def sendfile(self, *given: Any, **named: Any) -> int:
         """Like uvloop's: whoever sends a file reads it and writes it."""

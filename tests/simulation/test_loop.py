@@ -1,6 +1,7 @@
 """The simulated clock: waits are free, their order is kept, threads are waited for, and a hang is told."""
 
 import asyncio
+import socket
 import subprocess
 import sys
 import threading
@@ -137,6 +138,14 @@ def test_a_process_is_waited_for_before_the_clock_moves_on() -> None:
         return told
 
     assert simulated(work()) == b"hello\n"
+
+
+async def test_an_address_is_found_without_a_thread_and_a_name_with_one() -> None:
+    loop, before = asyncio.get_running_loop(), set(threading.enumerate())
+    [(*_, place)] = await loop.getaddrinfo("127.0.0.1", 80, type=socket.SOCK_STREAM)
+    assert place == ("127.0.0.1", 80) and set(threading.enumerate()) <= before
+    assert await loop.getaddrinfo("localhost", 80, type=socket.SOCK_STREAM)
+    assert set(threading.enumerate()) - before
 
 
 async def test_it_is_the_loop_of_all_tests() -> None:

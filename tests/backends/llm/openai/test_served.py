@@ -159,10 +159,14 @@ async def test_clients_are_told_of_the_tools_and_the_model(tmp_path: Path) -> No
             assert [tool["name"] for tool in (await response.json())["agents"][0]["tools"]] == ["calc"]
 
 
-async def test_a_turn_is_interrupted_while_the_service_talks(tmp_path: Path) -> None:
-    hung = Server()
+class TalkativeService:
+    """A service that talks for as long as anybody listens."""
 
-    async def endless(writer: asyncio.StreamWriter, asked: Any) -> None:
+    def __init__(self) -> None:
+        self.begun = self.left = 0
+
+    async def talk(self, writer: asyncio.StreamWriter, asked: Any) -> None:
+        self.begun += 1
         writer.write(head())
         try:
             while not writer.is_closing():
@@ -170,16 +174,37 @@ async def test_a_turn_is_interrupted_while_the_service_talks(tmp_path: Path) -> 
                 await writer.drain()
                 await asyncio.sleep(0.01)
         finally:
-            hung.gone.set()
+            self.left += 1
 
-    async with serving(endless) as server, gateway(tmp_path, agents=agents(server), log="sqlite") as served:
+
+async def test_a_turn_is_interrupted_while_the_service_talks(tmp_path: Path) -> None:
+    service = TalkativeService()
+    async with serving(service.talk) as server, gateway(tmp_path, agents=agents(server)) as served:
         one = await session(served)
         await post(served, f"/api/v1/cloud/sessions/{one}/events", {"events": [
             {"type": "user.message", "content": "Talk"}]})
         view = await served.gateway.sessions.get("", one)
-        await until(lambda: view.speaking)
+        await until(lambda: view.speaking and service.begun)
         await post(served, f"/api/v1/cloud/sessions/{one}/events", {"events": [{"type": "user.interrupt"}]})
         await until(lambda: view.status is m.SessionStatus.IDLE)
-        async with asyncio.timeout(60):
-            await hung.gone.wait()
+        await until(lambda: service.left)
         assert view.ended is not None and view.ended.outcome == "interrupted"
+
+
+async def test_no_request_outlives_its_turn_whenever_that_is_interrupted(tmp_path: Path) -> None:
+    """A stream that nobody reads is paid for: the interrupt comes before, while and after the request is sent."""
+    service, begun = TalkativeService(), list[int]()
+    async with serving(service.talk) as server, gateway(tmp_path, agents=agents(server)) as served:
+        for steps in range(30):
+            one = await session(served)
+            await served.gateway.sessions.submit("", one, [m.SendMessage(content="Talk")])
+            for _ in range(steps):
+                await asyncio.sleep(0)
+            begun.append(service.begun)
+            await served.gateway.sessions.submit("", one, [m.Interrupt()])
+            view = await served.gateway.sessions.get("", one)
+            await until(lambda view=view: view.status is m.SessionStatus.IDLE)  # type: ignore[misc]
+            await asyncio.sleep(1)
+            assert service.left == service.begun, f"the service still talks after an interrupt at step {steps}"
+            assert view.ended is not None and view.ended.outcome == "interrupted"
+    assert begun[0] == 0 and begun[-1] == service.begun, "some came before the request, and some after it"
