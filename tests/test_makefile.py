@@ -19,7 +19,7 @@ from tests.support.chat.pty_terminal import terminal
 from tests.support.child_commands import clean_environment
 
 ROOT = Path(__file__).parents[1]
-SECONDS = 60.0
+SECONDS = 300.0
 """What only something that hangs would need."""
 
 

@@ -28,7 +28,7 @@ def block(language: str, beginning: str) -> str:
 def run(script: str, **words: str) -> str:
     done = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", script], env={**os.environ, **words}, capture_output=True, text=True,
-        timeout=60, check=True,
+        timeout=300, check=True,
     )
     return done.stdout
 

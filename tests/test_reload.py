@@ -14,7 +14,7 @@ from gateway.errors import Conflict, RateLimited
 from gateway.reload import ReloadRequests, WatchedFiles, reload_on_change, try_reload
 from gateway.yaml_positions import Position, Problem, Problems
 
-PATIENCE = 60.0
+PATIENCE = 300.0
 
 
 class Reloads:

@@ -61,4 +61,4 @@ def started() -> Iterator[Callable[..., subprocess.Popen[str]]]:
     yield start
     for process in running:
         process.kill()
-        process.communicate(timeout=60)
+        process.communicate(timeout=300)

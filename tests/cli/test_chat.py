@@ -163,7 +163,7 @@ def test_a_second_ctrl_c_leaves_at_once() -> None:
     with Mute() as mute, terminal("chat", mute.address, "--dialect", "cas") as screen:
         screen.wait_for("> ")
         screen.type("hello\n")
-        assert mute.heard.wait(60)
+        assert mute.heard.wait(300)
         screen.press_ctrl_c()
         screen.wait_for("interrupting; Ctrl-C again leaves\n")
         screen.press_ctrl_c()
@@ -193,7 +193,7 @@ class Mute:
         class Handler(http.server.BaseHTTPRequestHandler):
             def do_GET(self) -> None:
                 if "stream" in self.path:
-                    mute._over.wait(60)
+                    mute._over.wait(300)
                 else:
                     self._answer(b'{"data":[{"id":"agent_1","type":"agent","name":"mute","version":1}],"has_more":false}')
 
@@ -201,7 +201,7 @@ class Mute:
                 self.rfile.read(int(self.headers.get("Content-Length", 0)))
                 if self.path.endswith("/events"):
                     mute.heard.set()
-                    mute._over.wait(60)
+                    mute._over.wait(300)
                 else:
                     self._answer(b'{"id":"sess_1","type":"session","status":"idle"}')
 
@@ -227,7 +227,7 @@ class Mute:
         self._over.set()
         self._server.shutdown()
         self._server.server_close()
-        self._thread.join(60)
+        self._thread.join(300)
 
 
 # -- without one ------------------------------------------------------------------------------------------------------
@@ -261,7 +261,7 @@ def test_whoever_has_had_enough_of_a_reply_is_let_go(server: Running) -> None:
         process.stdout.close()
         process.stdin.write("hello\n".encode("latin-1") + b"\xff\n")
         process.stdin.close()
-        assert process.wait(60) == 0
+        assert process.wait(300) == 0
         assert process.stderr.read() == b""
 
 

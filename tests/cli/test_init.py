@@ -36,7 +36,7 @@ def test_the_demo_is_served_in_all_dialects_and_keeps_its_data_here(empty: Path,
         with urlopen(found[0] + path, timeout=60) as answer:
             assert answer.status == 200, path
     server.send_signal(signal.SIGINT)
-    server.communicate(timeout=60)
+    server.communicate(timeout=300)
     assert server.returncode == 0
     assert (empty / "data").is_dir()
 

@@ -41,7 +41,7 @@ def url() -> Iterator[str]:
         thread.start()
         yield f"http://127.0.0.1:{server.server_port}"
         server.shutdown()
-        thread.join(60)
+        thread.join(300)
 
 
 def test_records_are_lines_without_secrets(dragoman: Run, url: str) -> None:

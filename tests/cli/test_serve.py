@@ -37,7 +37,7 @@ def test_it_takes_a_free_port_says_which_and_stops_when_told(started: Started, n
     with urlopen(address_of(server) + "/readyz", timeout=60) as answer:
         assert answer.status == 200
     server.send_signal(number)
-    _, errors = server.communicate(timeout=60)
+    _, errors = server.communicate(timeout=300)
     assert server.returncode == 0
     assert "Traceback" not in errors
 

@@ -106,7 +106,7 @@ def test_it_is_served_talked_to_and_examined_and_nothing_else_changes(tmp_path: 
         deltas = [json.loads(line[6:])["delta"] for line in said.splitlines() if line.startswith('data: {"delta"')]
         assert "".join(deltas) == "You said: hello"
         shown = "\n".join(line.strip() for line in served.greeting if "curl" in line)
-        tried = subprocess.run(["bash", "-c", shown], capture_output=True, text=True, timeout=60)
+        tried = subprocess.run(["bash", "-c", shown], capture_output=True, text=True, timeout=300)
         assert 'data: {"reason":"done"}' in tried.stdout, f"the lines that the server shows:\n{shown}"
         told = _real("conform", "nova", f"{served.address}/nova", "--folder", str(own), cwd=tmp_path)
         assert "conforms: Nova" in told
@@ -122,7 +122,7 @@ def _real(*words: str, cwd: Path) -> str:
 
 
 def _post(url: str, body: object) -> str:
-    done = subprocess.run(["curl", "-sS", url, "-d", json.dumps(body)], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(["curl", "-sS", url, "-d", json.dumps(body)], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

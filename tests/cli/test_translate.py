@@ -56,7 +56,7 @@ def started() -> Iterator[Callable[..., "subprocess.Popen[bytes]"]]:
     yield start
     for process in running:
         process.kill()
-        process.communicate(timeout=60)
+        process.communicate(timeout=300)
 
 
 def read_until(process: "subprocess.Popen[bytes]", text: bytes) -> bytes:
@@ -81,7 +81,7 @@ def test_words_are_passed_on_before_the_rest_has_come(
     assert process.stdin is not None
     process.stdin.write(BEGINNING)
     said = read_until(process, first)
-    out, told = process.communicate(REST, timeout=60)
+    out, told = process.communicate(REST, timeout=300)
     assert process.returncode == 0, told
     assert b"well" in said + out
 
@@ -93,7 +93,7 @@ def test_a_question_is_passed_on_while_nothing_follows(started: Callable[..., "s
           b'"conversation_id":"c","data":{"turn":3,"message":"go on?"}},"seq":1}\n'
     process.stdin.write(ask)
     assert b"confirm_continue" in read_until(process, b'"stopReason":"tool_use"')
-    assert process.communicate(timeout=60)[1] == b""
+    assert process.communicate(timeout=300)[1] == b""
 
 
 def test_files_in_and_out(home: Path) -> None:
@@ -187,7 +187,7 @@ def test_whoever_has_had_enough_is_let_go(started: Callable[..., "subprocess.Pop
     assert process.stdout is not None
     assert process.stderr is not None
     process.stdout.close()
-    assert process.wait(60) == 0
+    assert process.wait(300) == 0
     assert process.stderr.read() == b""
 
 

@@ -88,13 +88,13 @@ def in_background() -> Iterator[Callable[[AapServer], str]]:
         thread = threading.Thread(target=loop.run_until_complete, args=(main(),), daemon=True)
         done.append((thread, leaving))
         thread.start()
-        assert ready.wait(60)
+        assert ready.wait(300)
         return found[0]
 
     yield serve
     for thread, leaving in done:
         loop.call_soon_threadsafe(leaving.set)
-        thread.join(60)
+        thread.join(300)
     loop.close()
 
 

@@ -14,9 +14,7 @@ def test_the_clock_jumps_to_the_next_timer() -> None:
         await asyncio.gather(asyncio.sleep(3600), asyncio.sleep(7200))
         return asyncio.get_running_loop().time() - start
 
-    begun = time.monotonic()
     assert run_jumping(work()) == pytest.approx(7200)
-    assert time.monotonic() - begun < 3600
 
 
 def test_what_was_sent_is_read_before_the_clock_jumps() -> None:

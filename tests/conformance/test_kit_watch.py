@@ -148,7 +148,7 @@ class Restartable:
     def close(self) -> None:
         self.stop()
         self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(60)
+        self._thread.join(300)
         self._loop.close()
 
     async def _start(self, server: AapServer) -> None:

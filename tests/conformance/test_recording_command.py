@@ -103,7 +103,7 @@ def test_a_recording_ends_cleanly_and_can_be_judged(
         assert asyncio.run(_get(address)) == 200
         process.send_signal(signal.SIGINT)
         rest = process.stdout.read()
-        assert process.wait(60) == 0
+        assert process.wait(300) == 0
     assert "1 exchanges, 0 events and frames" in rest
     assert f"judge it with: dragoman conform aap --transcript {path}" in rest
     assert KEY not in path.read_text(encoding="utf-8")

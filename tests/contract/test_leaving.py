@@ -40,7 +40,7 @@ async def test_a_client_that_leaves_while_its_message_is_stored_stops_the_turn(t
         assert served.runner.server is not None
         sessions, server = served.gateway.sessions, served.runner.server
         view = await sessions.create(ANONYMOUS, "demo")
-        busy = asyncio.create_task(served.gateway.runtime.log._database.write(lambda file: disk_is_free.wait(60)))
+        busy = asyncio.create_task(served.gateway.runtime.log._database.write(lambda file: disk_is_free.wait(300)))
         url = served.url(dialect(name).mount + path.format(view.session_id))
         request = asyncio.create_task(served.http.post(url, json=named(body, view.session_id)))
         try:

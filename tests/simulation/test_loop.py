@@ -89,7 +89,7 @@ def test_what_an_executor_was_given_directly_is_waited_for() -> None:
         may_go = threading.Event()
 
         def tell() -> None:
-            may_go.wait(60)
+            may_go.wait(300)
             loop.call_soon_threadsafe(came.set)
 
         with ThreadPoolExecutor(1) as executor:

@@ -34,7 +34,7 @@ IMPORTED = (
     "uvloop", "rich.console", "gateway.server", "gateway.cli", "gateway.chat", "gateway.translate",
     "gateway.backends.remote", "conformance.command", "tests.support.dialect_tables",
 )
-PATIENCE = 60.0
+PATIENCE = 300.0
 
 
 # -- the process that is forked from ----------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from tests.simulation import SimulatedLoop
 async def until(is_true: Callable[[], object]) -> None:
     """Wait until something has become true: the server has no event for every state a test may wait for."""
     loop = asyncio.get_running_loop()
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(300):
         if isinstance(loop, SimulatedLoop):
             await loop.until(is_true)
         while not is_true():  # noqa: ASYNC110  # the loops of the system have no step after which to look
@@ -75,7 +75,7 @@ async def serving(
     gateway.readiness.mark_ready()
     host, port = runner.addresses[0][:2]
     try:
-        async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=60)) as http:
+        async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=300)) as http:
             yield Served(gateway, f"http://{host}:{port}", http, runner)
     finally:
         await runner.cleanup()

@@ -15,7 +15,7 @@ from tests.support import fork_server
 from tests.support.gateway_server import PLAIN
 
 PROGRAM = [sys.executable, "-c", "from gateway.cli import main; main()"]
-PATIENCE = 60.0
+PATIENCE = 300.0
 """Seconds that only a process that hangs would need."""
 
 

@@ -120,7 +120,7 @@ async def test_a_plain_function_that_blocks_blocks_nobody() -> None:
 
     def slow() -> str:
         entered.set()
-        assert may_go.wait(60)
+        assert may_go.wait(300)
         return "done"
 
     async with FunctionTurns(function_backend(slow)) as turn:
@@ -137,7 +137,7 @@ async def test_an_interrupted_generator_is_stopped_at_its_next_yield() -> None:
         try:
             yield "one"
             entered.set()
-            assert may_go.wait(60)
+            assert may_go.wait(300)
             yield "two"
             went_on.set()
         finally:
@@ -157,7 +157,7 @@ async def test_a_function_that_hangs_is_not_waited_for_and_told() -> None:
 
     def hanging() -> str:
         entered.set()
-        may_go.wait(60)
+        may_go.wait(300)
         ended.set()
         return "too late"
 
@@ -221,7 +221,7 @@ async def test_threads_are_bounded() -> None:
 
     def working() -> str:
         at_work.append(threading.current_thread().name)
-        may_go.wait(60)
+        may_go.wait(300)
         return "done"
 
     backend = function_backend(working, threads=2)

@@ -108,7 +108,7 @@ async def test_somebody_else_who_blocks_is_not_blamed_on_the_agent(tmp_path: Pat
     backend._watchdog = looking
     async with FunctionTurns(backend) as turn:
         await until(lambda: looking._running)
-        assert looking.looked.wait(60), "it has looked, while the test itself blocked the loop"
+        assert looking.looked.wait(300), "it has looked, while the test itself blocked the loop"
         assert not turn.of(BLOCKS)
         turn.session.submit([m.Interrupt()])
         await turn.end()

@@ -23,7 +23,7 @@ async def test_what_it_gives_and_raises_comes_back() -> None:
 
 async def test_when_all_are_at_work_the_next_is_refused_after_a_while() -> None:
     threads, may_go = ThreadRunner(1, wait_seconds=0.05), threading.Event()
-    first = asyncio.create_task(threads.run(lambda: may_go.wait(60), "first", nothing))
+    first = asyncio.create_task(threads.run(lambda: may_go.wait(300), "first", nothing))
     await asyncio.sleep(0)
     with pytest.raises(Overloaded, match="All 1 threads of the agent are at work"):
         await threads.run(nothing, "second", nothing)
@@ -47,7 +47,7 @@ async def test_where_no_thread_can_be_had_the_place_is_free_again(monkeypatch: p
 
 async def test_cancelled_it_halts_the_work_and_waits_and_cancelled_again_it_does_not() -> None:
     threads, may_go, halted = ThreadRunner(1, wait_seconds=0.05), threading.Event(), asyncio.Event()
-    task = asyncio.create_task(threads.run(lambda: may_go.wait(60), "first", halted.set))
+    task = asyncio.create_task(threads.run(lambda: may_go.wait(300), "first", halted.set))
     await asyncio.sleep(0)
     task.cancel()
     await asyncio.wait_for(halted.wait(), 60)

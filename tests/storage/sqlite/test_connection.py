@@ -249,7 +249,7 @@ def test_a_server_that_was_killed_leaves_no_lock_behind(tmp_path: Path) -> None:
     with pytest.raises(StorageUnusable):
         lock_database(tmp_path / "a.db")
     process.send_signal(signal.SIGKILL)
-    process.wait(60)
+    process.wait(300)
     process.stdout.close()
     lock_database(tmp_path / "a.db").close()
 

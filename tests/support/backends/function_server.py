@@ -45,7 +45,7 @@ def example_served(folder: Path) -> Iterator[Running]:
 
 def curl(address: str, body: Any) -> str:
     command = ["curl", "-s", address, "-d", orjson.dumps(body)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout
+    return subprocess.run(command, capture_output=True, text=True, timeout=300, check=True).stdout
 
 
 def session_of(server: Running, agent: str) -> str:

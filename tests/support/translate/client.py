@@ -14,7 +14,7 @@ PAINT = m.ToolSpec(
 SETTINGS = m.Settings(
     client_tools=(PAINT,), tools={"clock": m.Permission.ALLOW, "calc": m.Permission.ASK, "search": m.Permission.ALLOW},
 )
-PATIENCE = 60.0
+PATIENCE = 300.0
 
 
 async def converse(remote: Remote, text: str, *, settings: m.Settings = SETTINGS) -> list[DecodedItem]:
