@@ -1,15 +1,48 @@
 """ZenFlux chat: WebSocket frames, server-sent events and HTTP under one wrapper."""
 
-from gateway.ports import Dialect
+from collections.abc import Mapping
+from shlex import quote
+
+import orjson
+
+import gateway.model as m
+from gateway.ports import ClientPlace, ClientRequest, Dialect
 
 from .bodies import OBJECTS
 from .client import Decoder, Remote
-from .client_requests import command_requests, resume_requests
 from .server import CUES, MESSAGES, NAMES, StreamOptions, make_projector, recorded_commands, socket_options
 from .server.routes import RESOURCES, routes
-from .wire import DIALECT_NAME, ZenfluxSettings
+from .wire import DIALECT_NAME, LOCAL_USER, ZenfluxSettings
 
 EXAMPLE_CHAT = '{"message":"/think /tool clock hello","userId":"local"}'
+
+
+def resume_requests(place: ClientPlace) -> list[ClientRequest]:
+    """The rest of the run, after the last number."""
+    if place.turn_id is None:
+        return []
+    params = {"session_id": place.turn_id, "after_seq": place.cursor or 0}
+    return [_frame("the rest of the run, on a new chat socket", "session.resume", params)]
+
+
+def command_requests(place: ClientPlace, command: m.AnyCommand) -> list[ClientRequest]:
+    """A message, or an abort."""
+    if isinstance(command, m.Interrupt) and place.turn_id is not None:
+        return [_frame("abort the run", "chat.abort", {"session_id": place.turn_id})]
+    if not isinstance(command, m.SendMessage) or not (text := m.text_of(command.content)):
+        return []
+    said = {"message": text, "user_id": LOCAL_USER, "conversation_id": place.session_id}
+    body = quote(orjson.dumps(said).decode())
+    return [
+        _frame("send a message", "chat.send", said),
+        ClientRequest(title="send a message over HTTP", kind="curl",
+                      text=f"curl -sN{place.key} {place.address}/chat -d {body}"),
+    ]
+
+
+def _frame(title: str, method: str, params: Mapping[str, object]) -> ClientRequest:
+    text = orjson.dumps({"type": "req", "id": "1", "method": method, "params": params}).decode()
+    return ClientRequest(title=title, kind="websocket", text=text)
 
 
 def examples(address: str, agent: str, key: str) -> list[str]:

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gateway.model as m
-from adapters.aap.client.ask_readers import SessionTools
-from adapters.cas.client.ask_readers import read_ask
+from adapters.aap.client.readers import SessionTools
+from adapters.cas.client.readers import read_ask
 
 TOOL = "AskUserQuestion"
 

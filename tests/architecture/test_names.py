@@ -23,7 +23,6 @@ TESTED_BY = {
     "gateway/model/session_view.py": "tests/model/test_session_fold.py",
     "gateway/storage/redis/pubsub.py": "tests/cluster/test_session_service.py",
     "adapters/blade/server/routes/sharing.py": "tests/adapters/blade/server/routes/test_shares.py",
-    "adapters/*/client_requests.py": "tests/console/test_reconnect.py",
     "adapters/cas/server/handler_context.py": "tests/adapters/cas/server/routes/test_sessions.py",
     "adapters/cas/wire/common.py": "tests/adapters/cas/wire/test_sessions.py",
     "adapters/zenflux/server/chat_service.py": "tests/adapters/zenflux/server/test_socket.py",

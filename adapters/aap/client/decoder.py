@@ -13,8 +13,7 @@ from gateway.ports import BackendEvent, DecodedItem, ParsedFrame, RemoteAsk, Rem
 from gateway.ports import Decoder as DecoderPort
 from mappings.language import Bindings, DecodedFrame, FrameDecoder, UnreadableBody
 
-from .ask_readers import NO_TOOLS_KNOWN, SessionTools, session_tools_of
-from .readers import AAP, CallFrame, media_type_of, with_media_types
+from .readers import AAP, NO_TOOLS_KNOWN, CallFrame, SessionTools, media_type_of, session_tools_of, with_media_types
 
 TurnFrame = ParsedFrame | DecodedFrame
 """A frame as a server sent it, or what a frame would say that was not sent as one."""

@@ -33,10 +33,9 @@ from gateway.ports import (
 )
 from mappings.language import DecodedFrame
 
-from .ask_readers import SessionTools, _open_calls, _session_tools, session_tools_of
 from .decoder import Decoder, TurnFrame
 from .missing_frames import missing_frames
-from .readers import AAP, best_stream_mode, read_agent_card
+from .readers import AAP, SessionTools, _open_calls, _session_tools, best_stream_mode, read_agent_card, session_tools_of
 from .requests import (
     SentSettings,
     answer_messages,

@@ -12,9 +12,8 @@ from gateway.json_values import read_exact_json
 from gateway.ports import BackendEvent, DecodedItem, RemoteAsk
 from mappings.language import Bindings
 
-from .ask_readers import guess_ask, read_asked
 from .loops import DecodedCall, DecodedTurn, Loops, LoopState
-from .readers import read, read_result
+from .readers import guess_ask, read, read_asked, read_result
 
 CANCELLED = "Tool call cancelled"
 UNKNOWN_RESULT = "The server ended the chat and did not say what became of this call."

@@ -8,8 +8,7 @@ import gateway.model as m
 from gateway.client import decodes
 from gateway.ports import BackendEvent
 
-from .ask_readers import OpenAsks, read_ask
-from .readers import ReceivedEvent, read_parts, simplified_content
+from .readers import OpenAsks, ReceivedEvent, read_ask, read_parts, simplified_content
 from .thread_decoder import ThreadDecoder, ThreadDecoders
 
 ORIGINS = {

@@ -10,9 +10,8 @@ from gateway.ids import Mint
 from gateway.ports import BackendEvent, DecodedItem, RemoteAsk, RemoteTurnEnd
 from mappings.language import Bindings
 
-from . import ask_readers as asks
 from .block_decoder import BlockDecoder
-from .readers import ZENFLUX, RunEvent, read_fault
+from .readers import ZENFLUX, RunEvent, read_confirmation, read_continuation, read_fault, read_rollback
 
 NOTICE = "notice.posted"
 ANY_TIME = ("conversation.titled", NOTICE)
@@ -162,7 +161,7 @@ class RunDecoder:
 
     @decodes("input.requested.permission")
     def _confirmation(self, request: Bindings | None) -> list[DecodedItem]:
-        asked = asks.read_confirmation(request, self.assembler.open_calls, self.run_id, self._seq)
+        asked = read_confirmation(request, self.assembler.open_calls, self.run_id, self._seq)
         if asked is None:
             return []
         ends = self._finish(m.StopReason.TOOL_USE if self.assembler.open_calls else m.StopReason.NEEDS_INPUT)
@@ -171,12 +170,12 @@ class RunDecoder:
     @decodes("input.requested.continuation")
     def _long_running(self, ask: Bindings) -> list[DecodedItem]:
         ends = self._finish(m.StopReason.NEEDS_INPUT)
-        return [*ends, self._asked(*asks.read_continuation(ask, self.run_id, self._seq))]
+        return [*ends, self._asked(*read_continuation(ask, self.run_id, self._seq))]
 
     @decodes("input.requested.rollback")
     def _rollback(self, ask: Bindings, options: list[Any] | None) -> list[DecodedItem]:
         ends = self._finish(m.StopReason.NEEDS_INPUT)
-        return [*ends, self._asked(*asks.read_rollback(ask, options, self.run_id, self._seq))]
+        return [*ends, self._asked(*read_rollback(ask, options, self.run_id, self._seq))]
 
     def _asked(self, ask: Any, ref: asks_module.AskRef) -> RemoteAsk:
         self.paused = True

@@ -1,21 +1,62 @@
 """AAP's HTTP handlers for sessions and turns: each parses a request, calls the session service and answers."""
 
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from aiohttp import web
+from msgspec.structs import replace
 
 import gateway.model as m
 from adapters.aap.server import history, inbound, views
-from adapters.aap.server.agents import cards_for, choose_agent, with_choices
 from adapters.aap.server.stream_options import StreamOptions
 from adapters.aap.wire import AapSettings, NewSession, NewTurn, image_addresses
-from gateway.errors import Conflict, Invalid, NotFound, Unsupported
-from gateway.http import OWNER, Context, decode_cursor, encode_cursor, json_response, public, read_json
+from gateway.errors import Conflict, Invalid, NotFound, Unauthenticated, Unsupported
+from gateway.http import OWNER, Context, bearer_token, decode_cursor, encode_cursor, json_response, public, read_json
+from gateway.ports import ChosenAgent
 
 CURSOR_FORMAT = re.compile(r"(?:([0-9]{1,15})\.)?([0-9]{1,9})", re.ASCII)
 TURN_BEGINNINGS = (m.TurnStarted, m.TurnResumed)
 """Each of them is the start of a turn of AAP's."""
+
+
+async def cards_for(context: Context[AapSettings], request: web.Request) -> Sequence[m.AgentCard]:
+    """The agents that this client may use; a client without a valid key sees those of the settings."""
+    try:
+        caller = await context.guard.authenticate(bearer_token(request), request.remote or "")
+    except Unauthenticated:
+        return [*context.agents.values()]
+    service = context.agent_service
+    shown = list[m.AgentCard]()
+    for agent in await service.page(caller.user):
+        try:
+            if agent.definition.is_active:
+                shown.append(service.shown_card(agent))
+        except Invalid:  # the model of the agent is not served any more
+            continue
+    return shown
+
+
+async def choose_agent(context: Context[AapSettings], owner: str, name: str) -> tuple[ChosenAgent, m.AgentCard]:
+    """The agent that a new session names, and its card, which has only the tools that are enabled."""
+    service = context.agent_service
+    try:
+        chosen = await service.choose(owner, name)
+    except NotFound:
+        raise Invalid(f"agent.name: there is no agent '{name}'", param="agent.name") from None
+    return chosen, service.shown_card(chosen.agent)
+
+
+def with_choices(card: m.AgentCard, made: m.Settings, said: m.Settings) -> m.Settings:
+    """The settings of a new session: what the agent was made with, and what the client says on top of it."""
+    for name in said.tools or ():
+        if card.tool(name) is None:
+            known = ", ".join(f"'{tool.spec.name}'" for tool in card.tools) or "none"
+            raise Invalid(f"agent '{card.name}' has no tool '{name}'; it has {known}")
+    return replace(
+        made, tools=said.tools, options=made.options | said.options,
+        client_tools=(*made.client_tools, *said.client_tools),
+    )
 
 
 class TurnCursor(NamedTuple):

@@ -2,7 +2,7 @@
 
 from aiohttp import web
 
-from adapters.blade.server import resource_views as views
+from adapters.blade.server import views
 from adapters.blade.wire import BladeSettings, KeyName
 from gateway.http import CALLER, OWNER, Context, json_response, read_json
 from gateway.ports import KeyRing

@@ -4,7 +4,7 @@ from typing import Any
 
 from aiohttp import web
 
-from adapters.blade.server import resource_views as views
+from adapters.blade.server import views
 from adapters.blade.wire import (
     BladeSettings,
     MemoryBatch,

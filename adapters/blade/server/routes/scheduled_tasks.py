@@ -3,7 +3,7 @@
 
 from aiohttp import web
 
-from adapters.blade.server import resource_views as views
+from adapters.blade.server import views
 from adapters.blade.wire import BladeSettings, NewTask, TaskChange
 from gateway.client import parse_timestamp
 from gateway.errors import Invalid

@@ -8,7 +8,7 @@ from pathlib import Path
 from aiohttp import web
 
 import gateway.model as m
-from adapters.blade.server import resource_views as views
+from adapters.blade.server import views
 from adapters.blade.server.history import message_bodies, update_private
 from adapters.blade.wire import BladeSettings, ShareRequest
 from gateway.errors import GatewayError

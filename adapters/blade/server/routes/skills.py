@@ -6,7 +6,7 @@ from aiohttp import web
 from msgspec.structs import replace
 
 import gateway.model as m
-from adapters.blade.server import resource_views as views
+from adapters.blade.server import views
 from adapters.blade.wire import BladeSettings, SkillChoice, SkillQuery, SkillUpload
 from gateway.errors import Invalid, NotFound
 from gateway.http import OWNER, Context, json_response, read_json, validate

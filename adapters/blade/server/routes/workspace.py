@@ -9,7 +9,7 @@ import orjson
 from aiohttp import web
 
 import gateway.model as m
-from adapters.blade.server import resource_views as views
+from adapters.blade.server import views
 from adapters.blade.wire import FILES_CHANGED, BladeSettings, CopyRequest, FileContent, RenameFile
 from gateway.errors import DISK_FULL, Conflict, GatewayError, Invalid, is_disk_full
 from gateway.http import OWNER, Context, attachment, guess_media_type, json_response, read_json, receive_files

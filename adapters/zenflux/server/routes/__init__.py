@@ -14,11 +14,10 @@ from .conversations import ConversationRoutes
 from .mcp_servers import routes_of_mcp_servers
 from .memories import routes_of_memories
 from .runs import ConfirmationRoutes, RunRoutes
-from .scheduled_tasks import TaskRoutes
 from .service import ServiceRoutes, routes_of_docs
 from .settings import routes_of_settings
 from .skills import routes_of_skills
-from .tasks import routes_of_tasks
+from .tasks import TaskRoutes, routes_of_tasks
 from .tools import routes_of_tools
 
 RESOURCES = {

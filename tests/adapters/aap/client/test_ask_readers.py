@@ -6,8 +6,7 @@ import pytest
 
 import gateway.model as m
 from adapters.aap.asks import WireAnswer, wire_answer
-from adapters.aap.client.ask_readers import NO_TOOLS_KNOWN, SessionTools, session_tools_of
-from adapters.aap.client.readers import CallFrame
+from adapters.aap.client.readers import NO_TOOLS_KNOWN, CallFrame, SessionTools, session_tools_of
 
 CARD = m.AgentCard(name="a", tools=(
     m.AgentTool(spec=m.ToolSpec(name="clock", title="Clock")),

@@ -4,7 +4,7 @@ import pytest
 
 import gateway.model as m
 from adapters.blade import asks
-from adapters.blade.client.ask_readers import guess_ask, read_asked
+from adapters.blade.client.readers import guess_ask, read_asked
 
 ASKING = m.ToolCall(call_id="tc_9", name="AskUserQuestion")
 CALC, CLOCK = m.ToolCall(call_id="tc_1", name="calc"), m.ToolCall(call_id="tc_2", name="clock")

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 
 import gateway.model as m
-from adapters.blade.server import resource_views as views
+from adapters.blade.server import views
 from gateway.ports import Resource
 from gateway.ports.keys import Key
 from gateway.resources import Memory, ScheduledTask, StoredMemory, StoredRun, StoredTask, WorkspaceItem

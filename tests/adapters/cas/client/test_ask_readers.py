@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 import gateway.model as m
-from adapters.cas.client.ask_readers import OpenAsks, read_ask
+from adapters.cas.client.readers import OpenAsks, read_ask
 from gateway.errors import BackendFailed
 
 QUESTIONS = {"questions": [{"question": "Which?", "header": "", "multiSelect": True, "options": [

@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 import gateway.model as m
-from adapters.aap.client.ask_readers import SessionTools
+from adapters.aap.client.readers import SessionTools
 from gateway.model.stream_closer import missing_ends
 from gateway.ports import ScopedEvent
 from gateway.ports.remote import DecodedItem, RemoteAsk, RemoteTurnEnd

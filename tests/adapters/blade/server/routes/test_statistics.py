@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from adapters.blade.server.session_statistics import estimate_tokens
+from adapters.blade.server.routes.statistics import estimate_tokens
 from tests.support.dialects.blade.rest_server import Client, blade, say
 
 
