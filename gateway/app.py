@@ -30,6 +30,7 @@ from gateway.http import (
     KeyMetrics,
     LimitedAppRunner,
     Metrics,
+    MetricsPage,
     OpenRequests,
     OriginPolicy,
     RateLimiter,
@@ -94,8 +95,10 @@ class Gateway:
 
     def __init__(
         self, components: Components, clock: Clock = time.time, reloads: SettingsReload | None = None,
+        metrics_page: MetricsPage | None = None,
     ) -> None:
         config = components.config
+        self._metrics_page = metrics_page
         self._clock = clock
         self._reloads = reloads
         self.components = components
@@ -268,7 +271,7 @@ class Gateway:
         for name, context in self.contexts.items():
             app.add_routes(delay_100_continue(self.components.dialects[name].routes(context)))
         app.add_routes(health_routes(self.readiness))
-        app.add_routes(metrics_routes(self.metrics))
+        app.add_routes(metrics_routes(self.metrics, self._metrics_page))
         app.router.add_get("/replay/{session}", self._replay)
         if self.console is not None:
             app.add_routes(self.console.routes())

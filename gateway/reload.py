@@ -1,12 +1,9 @@
 """Reloads settings, tables and agents while the server runs: when their files change, or on SIGHUP."""
 
 import asyncio
-import os
-import signal
 import socket
 import ssl
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 
 from gateway import logging
@@ -15,6 +12,7 @@ from gateway.composition import load_components
 from gateway.config import Config, load_certificate, load_config
 from gateway.errors import GatewayError, RateLimited
 from gateway.http import limit_send_buffers
+from gateway.process_signals import on_sighup
 from gateway.yaml_positions import Position, Problem, Problems
 from mappings.language import builtin_path
 
@@ -81,31 +79,6 @@ async def reload_on_change(
                 tasks.create_task(_watch_files(files, seen, due))
             if requests is not None:
                 tasks.create_task(requests.serve(reload))
-
-
-@contextmanager
-def on_sighup(tell: Callable[[], None]) -> Iterator[None]:
-    """Call `tell` on SIGHUP; a SIGHUP because the terminal was closed ends the server instead."""
-    loop, at_a_terminal = asyncio.get_running_loop(), _has_terminal()
-
-    def receive() -> None:
-        if at_a_terminal and not _has_terminal():
-            os.kill(os.getpid(), signal.SIGTERM)
-        else:
-            tell()
-
-    loop.add_signal_handler(signal.SIGHUP, receive)
-    try:
-        yield
-    finally:
-        loop.remove_signal_handler(signal.SIGHUP)
-
-
-def _has_terminal() -> bool:
-    try:
-        return bool(os.tcgetpgrp(0))
-    except OSError:
-        return False
 
 
 async def _reload_when_due(reload: Reload, due: asyncio.Event, quiet: float) -> None:

@@ -3,8 +3,8 @@
 import asyncio
 import gc
 import shlex
-import signal
 import socket
+import ssl
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -19,6 +19,8 @@ from gateway.config import Config, make_tls_context
 from gateway.errors import Invalid
 from gateway.http import OPEN_SOCKETS, LoopLagMonitor, limit_send_buffers
 from gateway.private_files import make_private_folder
+from gateway.process_signals import stop_events
+from gateway.worker import Worker, WorkerMetrics
 
 from .app import Gateway
 from .composition import load_components
@@ -35,18 +37,26 @@ CLOSE_SECONDS = 5.0
 
 async def run(
     config: Config, *, watch: bool, announce: Announce, overrides: Mapping[str, object] | None = None,
+    worker: Worker | None = None,
 ) -> int:
-    """Serve until SIGINT or SIGTERM; the exit code. Raises `Problems`, or `OSError` if it cannot listen."""
+    """Serve until SIGINT or SIGTERM; the exit code. Raises `Problems`, or `OSError` if it cannot listen.
+
+    A worker accepts connections from the socket that its parent gave it, and tells its parent when it is ready.
+    """
     requests = ReloadRequests()
-    gateway = Gateway(load_components(config), reloads=requests if config.file else None)
+    of_all = WorkerMetrics(worker) if worker else None
+    gateway = Gateway(
+        load_components(config), reloads=requests if config.file else None,
+        metrics_page=of_all.render_all if of_all else None,
+    )
     context = make_tls_context(config.tls.certificate, config.tls.key) if config.tls else None
     _make_folder(config.data)
     log_setting_warnings(config)
-    stop, hurry = _signals()
+    stop, hurry = stop_events()
     runner = gateway.runner(shutdown_timeout=2.0)
     await runner.setup()
     try:
-        site = web.TCPSite(runner, config.host, config.port, ssl_context=context)
+        site = _site(runner, config, context, worker)
         await site.start()
         doors = _listening_sockets(site)
         limit_send_buffers(doors, config.limits.send_seconds)
@@ -60,16 +70,35 @@ async def run(
         gc.set_threshold(*GC_THRESHOLDS)
         await asyncio.sleep(0)  # signals are handled before the server announces that it is ready
         gateway.readiness.mark_ready()
-        for line in startup_lines(gateway, _address(config, runner)):
-            announce(line)
+        lines = startup_lines(gateway, _address(config, runner))
+        if worker and of_all:
+            await of_all.start(gateway.metrics.render)
+            worker.stop_with_parent()
+            worker.report_ready(lines)
+        else:
+            for line in lines:
+                announce(line)
         await _wait_for_stop(stop, current)
+        if of_all:  # the other workers take new connections
+            await site.stop()
+            runner.close_idle_connections()
         await _drain(gateway, hurry)
         lag.stop()
+        if of_all:
+            of_all.stop()
     finally:
         await runner.cleanup()
         await gateway.close()
     log.info("stopped")
     return 0
+
+
+def _site(
+    runner: web.AppRunner, config: Config, context: ssl.SSLContext | None, worker: Worker | None,
+) -> web.TCPSite | web.SockSite:
+    if worker:
+        return web.SockSite(runner, worker.door, ssl_context=context)
+    return web.TCPSite(runner, config.host, config.port, ssl_context=context)
 
 
 def _make_folder(folder: Path) -> None:
@@ -79,18 +108,6 @@ def _make_folder(folder: Path) -> None:
         raise Invalid(
             f"the data folder {folder} cannot be made: {error.strerror}; name another folder in `data:` or with --data"
         ) from None
-
-
-def _signals() -> tuple[asyncio.Event, asyncio.Event]:
-    """The first SIGINT or SIGTERM stops the server, the second one stops it without waiting."""
-    stop, hurry = asyncio.Event(), asyncio.Event()
-
-    def receive() -> None:
-        (hurry if stop.is_set() else stop).set()
-
-    for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, receive)
-    return stop, hurry
 
 
 async def _wait_for_stop(stop: asyncio.Event, meanwhile: asyncio.Task[None]) -> None:
@@ -112,7 +129,7 @@ async def _drain(gateway: Gateway, hurry: asyncio.Event) -> None:
         await goodbye
 
 
-def _listening_sockets(site: web.TCPSite) -> Sequence[socket.socket]:
+def _listening_sockets(site: web.TCPSite | web.SockSite) -> Sequence[socket.socket]:
     """The sockets that the server listens on, which aiohttp does not offer."""
     return cast(asyncio.Server, site._server).sockets
 

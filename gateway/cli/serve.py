@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from gateway.config import Config
+    from gateway.worker import Worker
 
 
 def serve(
@@ -20,20 +21,32 @@ def serve(
     port: Annotated[int | None, typer.Option(min=0, max=65535, help="The port; 0 takes a free one.")] = None,
     data: DataFolder = None,
     watch: Annotated[bool, typer.Option("--watch", help="Read settings, tables and code again when changed.")] = False,
+    workers: Annotated[str, typer.Option(
+        "--workers", metavar="NUMBER|auto", envvar="DRAGOMAN_WORKERS",
+        help="How many processes serve the port; auto: one per core. More than one needs `log: redis://…`.")] = "1",
 ) -> None:
     """Serve the agents of the settings in the dialects of the settings.
 
     Example: [b]dragoman serve --port 8080 --watch[/b]
 
-    Ctrl-C stops the server: running turns may finish first. SIGHUP makes it read settings and tables again.
+    Ctrl-C stops the server: running turns may finish first. SIGHUP makes it read settings and tables again; several
+    workers are replaced one by one.
     """
+    from gateway.worker import Worker
+
     with report_errors():
         overrides = setting_overrides(host=host, port=port, data=data)
         chosen = load_checked_settings(config, overrides)
-        if not has_settings(config):
+        worker = Worker.of_this_process()
+        if not worker and not has_settings(config):
             _announce("There is no config.yaml here: the demo agent is served. `dragoman init` writes one to edit.")
         try:
-            code = _run(chosen, watch, overrides)
+            if worker or workers == "1":
+                code = _run(chosen, watch, overrides, worker)
+            else:
+                from gateway.worker_pool import run_workers
+
+                code = run_workers(chosen, workers, lambda: load_checked_settings(config, overrides), _announce)
         except OSError as error:
             fail(_listen_error(error, chosen))
         except KeyboardInterrupt:
@@ -41,14 +54,14 @@ def serve(
     raise typer.Exit(code)
 
 
-def _run(config: "Config", watch: bool, overrides: "Mapping[str, object]") -> int:
+def _run(config: "Config", watch: bool, overrides: "Mapping[str, object]", worker: "Worker | None") -> int:
     import asyncio
 
     from gateway import logging, server
 
     logging.configure_logging(config.logging.format, config.logging.level)
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-        return runner.run(server.run(config, watch=watch, announce=_announce, overrides=overrides))
+        return runner.run(server.run(config, watch=watch, announce=_announce, overrides=overrides, worker=worker))
 
 
 def _loop_factory() -> "Callable[[], AbstractEventLoop] | None":

@@ -221,8 +221,8 @@ def _from_file(config: Config, file: Path, warnings: tuple[str, ...] = ()) -> Co
 
 
 PREFIX = "DRAGOMAN_"
-COMMAND_VARIABLES = frozenset(("config", "key"))
-"""Variables that the command line reads: the settings file, and the key of the user."""
+COMMAND_VARIABLES = frozenset(("config", "key", "workers"))
+"""Variables that the command line reads: the settings file, the key of the user, and how many processes serve."""
 
 
 def read_environment(environ: Mapping[str, str]) -> YamlDocument:

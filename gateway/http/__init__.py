@@ -33,7 +33,7 @@ from .json_io import (
     read_json_object,
     validate,
 )
-from .metrics import KeyMetrics, LoopLagMonitor, Metrics, SessionMetrics, metrics_routes
+from .metrics import KeyMetrics, LoopLagMonitor, Metrics, MetricsPage, SessionMetrics, metrics_routes
 from .request import add_request_id, decode_cursor, delay_100_continue, encode_cursor, parse_whole_number, request_id_of
 from .security import (
     CALLER,
@@ -78,6 +78,7 @@ __all__ = [
     "LimitedAppRunner",
     "LoopLagMonitor",
     "Metrics",
+    "MetricsPage",
     "OpenRequests",
     "OriginPolicy",
     "RateLimiter",

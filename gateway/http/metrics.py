@@ -1,7 +1,7 @@
 """Counts what the server does and has, for Prometheus; where events flow, a count is one look-up and one addition."""
 
 import asyncio
-from collections.abc import Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import Protocol
 
 from aiohttp import web
@@ -144,11 +144,16 @@ class LoopLagMonitor:
         self._schedule(loop)
 
 
-def metrics_routes(metrics: Metrics) -> list[web.RouteDef]:
+MetricsPage = Callable[[], Awaitable[bytes]]
+"""Renders the metrics of all processes that serve the port."""
+
+
+def metrics_routes(metrics: Metrics, page: MetricsPage | None = None) -> list[web.RouteDef]:
     """Return the route of `GET /metrics`; the numbers are about all users, so only admins may read them."""
     @admins_only
     async def show(request: web.Request) -> web.Response:
-        return web.Response(body=metrics.render(), headers={"Content-Type": CONTENT_TYPE_LATEST})
+        body = await page() if page else metrics.render()
+        return web.Response(body=body, headers={"Content-Type": CONTENT_TYPE_LATEST})
 
     return [web.get("/metrics", show)]
 

@@ -69,7 +69,9 @@ def test_strangers_are_not_let_in_by_an_option(dragoman: Run) -> None:
 def test_the_command_line_reaches_the_server(home: Path, dragoman: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     seen = []
 
-    async def run(config: object, *, watch: bool, announce: Callable[[str], None], overrides: object) -> int:
+    async def run(
+        config: object, *, watch: bool, announce: Callable[[str], None], overrides: object, worker: object,
+    ) -> int:
         seen.append((config, watch))
         announce("listening")
         return 3

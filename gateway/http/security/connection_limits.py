@@ -271,6 +271,12 @@ class LimitedAppRunner(web.AppRunner):
         server = super().server
         return None if server is None else ConnectionFactory(self.limiter, server)
 
+    def close_idle_connections(self) -> None:
+        """Close connections on which nothing is asked; the others are closed after their response."""
+        server = super().server
+        if server is not None:
+            server.pre_shutdown()
+
 
 class ConnectionFactory:
     """The server of aiohttp as far as listening sockets and tests need it; connections pass the limiter."""
