@@ -21,6 +21,7 @@ from gateway.errors import GatewayError
 from gateway.http import (
     CONNECTION_LIMITS,
     OWNER,
+    SOCKET_RELAY,
     WRONG_KEY_LIMITER,
     AllowList,
     Authenticator,
@@ -36,6 +37,7 @@ from gateway.http import (
     RateLimiter,
     Readiness,
     SessionMetrics,
+    SocketRelay,
     TrustedProxies,
     WrongKeyLimiter,
     add_cors_headers,
@@ -95,10 +97,10 @@ class Gateway:
 
     def __init__(
         self, components: Components, clock: Clock = time.time, reloads: SettingsReload | None = None,
-        metrics_page: MetricsPage | None = None,
+        metrics_page: MetricsPage | None = None, socket_relay: SocketRelay | None = None,
     ) -> None:
         config = components.config
-        self._metrics_page = metrics_page
+        self._metrics_page, self._socket_relay = metrics_page, socket_relay
         self._clock = clock
         self._reloads = reloads
         self.components = components
@@ -266,6 +268,8 @@ class Gateway:
         app[WRONG_KEY_LIMITER] = self.wrong_keys
         app.on_response_prepare.extend([add_request_id, add_cors_headers])
         app[CONNECTION_LIMITS] = lambda: self.components.config.limits
+        if self._socket_relay is not None:
+            app[SOCKET_RELAY] = self._socket_relay
         track_open_sockets(app, self.quotas)
         app.cleanup_ctx.extend([self._keeping, self._watching_keys, self._scheduling])
         for name, context in self.contexts.items():

@@ -17,7 +17,7 @@ from aiohttp import web
 from gateway import logging
 from gateway.config import Config, make_tls_context
 from gateway.errors import Invalid
-from gateway.http import OPEN_SOCKETS, LoopLagMonitor, limit_send_buffers
+from gateway.http import OPEN_SOCKETS, LoopLagMonitor, Metrics, SocketRelay, limit_send_buffers
 from gateway.private_files import make_private_folder
 from gateway.process_signals import stop_events
 from gateway.worker import Worker, WorkerMetrics
@@ -31,6 +31,8 @@ log = logging.get_logger("dragoman.server")
 Announce = Callable[[str], None]
 GC_THRESHOLDS = (20_000, 50, 100)
 """Records and events make no cycles; collecting a third as often costs nothing and takes a seventh off a short turn."""
+LAST_REQUEST_SECONDS = 1.0
+"""How long a worker that ends serves requests on connections that it has accepted, before it refuses new turns."""
 CLOSE_SECONDS = 5.0
 """How long clients on sockets may take to close their connection."""
 
@@ -44,10 +46,11 @@ async def run(
     A worker accepts connections from the socket that its parent gave it, and tells its parent when it is ready.
     """
     requests = ReloadRequests()
-    of_all = WorkerMetrics(worker) if worker else None
+    siblings = Siblings(worker) if worker else None
     gateway = Gateway(
         load_components(config), reloads=requests if config.file else None,
-        metrics_page=of_all.render_all if of_all else None,
+        metrics_page=siblings.metrics.render_all if siblings else None,
+        socket_relay=siblings.relay if siblings else None,
     )
     context = make_tls_context(config.tls.certificate, config.tls.key) if config.tls else None
     _make_folder(config.data)
@@ -71,26 +74,51 @@ async def run(
         await asyncio.sleep(0)  # signals are handled before the server announces that it is ready
         gateway.readiness.mark_ready()
         lines = startup_lines(gateway, _address(config, runner))
-        if worker and of_all:
-            await of_all.start(gateway.metrics.render)
-            worker.stop_with_parent()
-            worker.report_ready(lines)
+        if siblings:
+            await siblings.start(runner, gateway.metrics, lines)
         else:
             for line in lines:
                 announce(line)
         await _wait_for_stop(stop, current)
-        if of_all:  # the other workers take new connections
+        if siblings:  # the other workers take new connections
             await site.stop()
+            await _wait_for_hurry(hurry, LAST_REQUEST_SECONDS)
             runner.close_idle_connections()
         await _drain(gateway, hurry)
         lag.stop()
-        if of_all:
-            of_all.stop()
     finally:
+        if siblings:
+            await siblings.close()
         await runner.cleanup()
         await gateway.close()
     log.info("stopped")
     return 0
+
+
+async def _wait_for_hurry(hurry: asyncio.Event, seconds: float) -> None:
+    with suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await hurry.wait()
+
+
+class Siblings:
+    """The other workers of the parent: each shows the metrics of all, and passes on what another one has to answer."""
+
+    def __init__(self, worker: Worker) -> None:
+        self._worker = worker
+        self.metrics = WorkerMetrics(worker)
+        self.relay = SocketRelay(worker.folder)
+
+    async def start(self, runner: web.AppRunner, metrics: Metrics, lines: Sequence[str]) -> None:
+        """Take requests from the other workers, and tell the parent that this one serves."""
+        await web.UnixSite(runner, self.relay.own_socket).start()
+        await self.metrics.start(metrics.render)
+        self._worker.stop_with_parent()
+        self._worker.report_ready(lines)
+
+    async def close(self) -> None:
+        self.metrics.stop()
+        await self.relay.close()
 
 
 def _site(

@@ -55,6 +55,7 @@ from .security import (
     current_caller,
     public,
 )
+from .socket_relay import SOCKET_RELAY, SocketRelay
 from .socketio import DeferredAck, SocketIOClient, SocketIOServer
 from .sse import stream_sse
 from .websocket import OPEN_SOCKETS, WebSocketWriter, send_and_close, serve_websocket, track_open_sockets
@@ -65,6 +66,7 @@ __all__ = [
     "CONNECTION_LIMITS",
     "OPEN_SOCKETS",
     "OWNER",
+    "SOCKET_RELAY",
     "WRONG_KEY_LIMITER",
     "AllowList",
     "Authenticator",
@@ -87,6 +89,7 @@ __all__ = [
     "SessionMetrics",
     "SocketIOClient",
     "SocketIOServer",
+    "SocketRelay",
     "TrustedProxies",
     "UploadForm",
     "WebSocketWriter",

@@ -272,10 +272,14 @@ class LimitedAppRunner(web.AppRunner):
         return None if server is None else ConnectionFactory(self.limiter, server)
 
     def close_idle_connections(self) -> None:
-        """Close connections on which nothing is asked; the others are closed after their response."""
+        """Close connections that wait for another request; the others are closed after their response.
+
+        A connection that has not brought its first request is left: the request may be on its way.
+        """
         server = super().server
-        if server is not None:
-            server.pre_shutdown()
+        for connection in list(server.connections) if server is not None else ():
+            if connection._request_count:
+                connection.close()
 
 
 class ConnectionFactory:

@@ -8,6 +8,8 @@ from aiohttp import hdrs, web
 
 FORWARDED_FOR, FORWARDED_PROTO, FORWARDED_HOST = "X-Forwarded-For", "X-Forwarded-Proto", "X-Forwarded-Host"
 SCHEMES = ("http", "https")
+UNIX_PEER = ""
+"""The address of a peer on a Unix socket: another process of this server, which only its own user can be."""
 
 
 class ExternalAddress(NamedTuple):
@@ -27,7 +29,7 @@ class TrustedProxies:
     def external_address(self, request: web.BaseRequest) -> ExternalAddress:
         """Return what the nearest proxy says, if it is trusted; otherwise the connection and the Host header."""
         direct = ExternalAddress(request.scheme, _host(request), request.remote)
-        if not self._networks or not self._trusts(request.remote):
+        if request.remote != UNIX_PEER and (not self._networks or not self._trusts(request.remote)):
             return direct
         scheme, host = _last(request, FORWARDED_PROTO).lower(), _last(request, FORWARDED_HOST)
         return ExternalAddress(

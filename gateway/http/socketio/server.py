@@ -5,7 +5,7 @@ import re
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import socketio  # type: ignore[import-untyped]
 import structlog
@@ -27,6 +27,7 @@ from gateway.http.security import (
     public,
     set_current_caller,
 )
+from gateway.http.socket_relay import SOCKET_RELAY
 from gateway.http.websocket import OPEN_SOCKETS, REVOKED_CLOSE_SECONDS, check_upgrade_headers
 from gateway.json_values import JsonLimitExceeded, read_json_in_steps
 from gateway.logging import SampledLogger
@@ -98,6 +99,7 @@ class SocketIOServer:
             async_mode="aiohttp", json=SocketIOJson(reads), max_http_buffer_size=most_bytes, ping_interval=ping_seconds,
             cors_allowed_origins=[], logger=quiet, engineio_logger=quiet,  # the origin policy has checked already
         )
+        self._make_id, self.eio.generate_id = self.eio.generate_id, self._new_id
         self._dispatch, self._handle_event = dict(self.eio.handlers), self._sio._handle_event
         self._sio._handle_event = self._check_event
         self.eio.on("connect", self._open)
@@ -116,6 +118,12 @@ class SocketIOServer:
     def routes(self, path: str) -> list[web.RouteDef]:
         return [web.route(method, path, self.serve) for method in ("GET", "POST", "OPTIONS")]
 
+    def _new_id(self) -> str:
+        """The id of a new connection; where several processes serve the port, it names this process."""
+        made: str = self._make_id()
+        relay = self._app.get(SOCKET_RELAY) if self._app is not None else None
+        return relay.mark(made) if relay is not None else made
+
     def _limits(self) -> Any:
         assert self._app is not None, "somebody has asked"
         return self._app[CONNECTION_LIMITS]()
@@ -131,6 +139,9 @@ class SocketIOServer:
         if sid is None:
             request.app[OPEN_SOCKETS].check_open()
         elif sid not in self.eio.sockets:
+            relay = request.app.get(SOCKET_RELAY)
+            if relay is not None and (response := await relay.pass_on(request, sid)) is not None:
+                return response
             raise Invalid("this connection of Socket.IO does not exist or was closed; connect again", param="sid")
         elif sid not in self._handshakes:
             mark_authenticated(request)
@@ -142,8 +153,7 @@ class SocketIOServer:
         elif sid is not None and request.method == "POST":
             await self._read(sid, request)
         try:
-            response: web.StreamResponse = await self._sio.handle_request(request)
-            return response
+            return cast(web.StreamResponse, await self._sio.handle_request(request))
         finally:
             if sid is not None and self._upgrades.get(sid) is request:
                 del self._upgrades[sid]
