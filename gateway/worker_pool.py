@@ -125,7 +125,7 @@ class WorkerProcess:
             self._process.send_signal(number)
 
 
-class Slot:
+class WorkerSlot:
     """The place of one worker: its number, its socket, and the process that serves it now."""
 
     def __init__(self, number: int, door: socket.socket, command: Sequence[str], folder: str) -> None:
@@ -162,7 +162,7 @@ class WorkerPool:
         check_workers(config)
         self._config, self._count, self._read_settings, self._announce = config, count, read_settings, announce
         self._command = command or [sys.executable, *sys.orig_argv[1:]]
-        self._slots: list[Slot] = []
+        self._slots: list[WorkerSlot] = []
         self._replaced: set[WorkerProcess] = set()
         """Workers that finish what they do while another one serves in their place."""
 
@@ -172,7 +172,7 @@ class WorkerPool:
         doors = listening_sockets(self._config.host, self._config.port, self._count)
         try:
             with TemporaryDirectory(prefix="dragoman-workers-") as folder:
-                self._slots = [Slot(number, door, self._command, folder) for number, door in enumerate(doors)]
+                self._slots = [WorkerSlot(number, door, self._command, folder) for number, door in enumerate(doors)]
                 work = asyncio.create_task(self._serve())
                 await asyncio.wait([work, stopped := asyncio.create_task(stop.wait())],
                                    return_when=asyncio.FIRST_COMPLETED)
@@ -205,7 +205,7 @@ class WorkerPool:
                     tasks.create_task(self._keep_alive(slot))
                 tasks.create_task(self._replace_when_due(due))
 
-    async def _keep_alive(self, slot: Slot) -> None:
+    async def _keep_alive(self, slot: WorkerSlot) -> None:
         """Start a worker again whenever it dies."""
         wait = RESTART_SECONDS
         while True:

@@ -26,6 +26,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "gateway.private_files": (),
     "gateway.quotas": ("gateway.errors",),
     "gateway.search_terms": ("gateway.json_values",),
+    "gateway.process_signals": (),
     "gateway.supervision": (),
     "gateway.time_slices": (),
     "gateway.yaml_positions": ("gateway.field_errors",),
@@ -40,6 +41,10 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "gateway.http": ("gateway.model", "gateway.ports", "gateway.logging", *EVERYBODY),
     "gateway.config": ("gateway.model", *EVERYBODY),
     "gateway.oidc": ("gateway.config", "gateway.ports", "gateway.client", *EVERYBODY),
+    "gateway.worker": (),
+    "gateway.worker_pool": (
+        "gateway.config", "gateway.logging", "gateway.process_signals", "gateway.worker", *EVERYBODY,
+    ),
     "gateway.audit": ("gateway.logging", "gateway.ports", "gateway.private_files"),
     "gateway.chat": ("gateway.model", "gateway.ports", *EVERYBODY),
     "gateway.console": (
