@@ -157,7 +157,7 @@ class Gateway:
             self.keys if "keys" in config.auth_methods else None, self.tokens, open_requests=admissions,
             admins=lambda: self.components.config.admins,
         )
-        self.origin_policy = OriginPolicy(*_network_access(config))
+        self.origin_policy = OriginPolicy(*_network_access(config, socket_relay is not None))
         self.wrong_keys = WrongKeyLimiter(lambda: self.components.config.limits.wrong_keys_per_minute)
         self.rate_limiter = RateLimiter(lambda: self.quota, self.wrong_keys, kept.tokens, refusals)
         self.metrics.register(KeyMetrics(refusals, self.quotas, self.rate_limiter, self.wrong_keys))
@@ -178,7 +178,8 @@ class Gateway:
         self._dialects.reload(parts)
         self.addresses = AddressPolicy(parts.config.outbound.allow)
         self.mcp_tools.forget()
-        self.origin_policy.allowed, self.origin_policy.proxies = _network_access(parts.config)
+        self.origin_policy.allowed, self.origin_policy.proxies = _network_access(
+            parts.config, self._socket_relay is not None)
         for name, context in self.contexts.items():
             context.table, context.agents = parts.tables[name], parts.cards
             context.settings = parts.settings[name]
@@ -368,8 +369,9 @@ def _offers(config: Config) -> OperatorOffers:
     return OperatorOffers(docs=management.docs or OWN_DOCS, skills=management.skills, execute=management.execute)
 
 
-def _network_access(config: Config) -> tuple[AllowList, TrustedProxies]:
-    return AllowList(config.host, config.hosts, config.origins), TrustedProxies(config.trusted_proxies)
+def _network_access(config: Config, has_workers: bool) -> tuple[AllowList, TrustedProxies]:
+    proxies = TrustedProxies(config.trusted_proxies, has_workers=has_workers)
+    return AllowList(config.host, config.hosts, config.origins), proxies
 
 
 def _oidc_verifier(config: Config, clock: Clock) -> "OidcVerifier | None":

@@ -29,7 +29,7 @@ async def test_a_request_reaches_its_process_with_the_address_of_the_client(tmp_
     seen: list[tuple[str, str | None, str]] = []
 
     async def answer(request: web.Request) -> web.Response:
-        seen.append(tuple(TrustedProxies().external_address(request)))
+        seen.append(tuple(TrustedProxies(has_workers=True).external_address(request)))
         return web.Response(text=await request.text(), headers={"X-Seen": "yes"}, status=202)
 
     app = web.Application()
@@ -59,7 +59,7 @@ async def test_a_tcp_client_cannot_name_its_own_address() -> None:
     seen: list[str | None] = []
 
     async def answer(request: web.Request) -> web.Response:
-        seen.append(TrustedProxies().external_address(request).address)
+        seen.append(TrustedProxies(has_workers=True).external_address(request).address)
         return web.Response()
 
     app = web.Application()

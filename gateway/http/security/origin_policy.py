@@ -147,7 +147,8 @@ class OriginPolicy:
     @web.middleware
     async def middleware(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         reached = self.proxies.external_address(request)
-        self._check_host(request, reached.host)
+        if not self.proxies.is_worker(request):
+            self._check_host(request, reached.host)
         self._check_origin(request, reached)
         if CORS_ORIGIN in request and is_preflight(request):
             return answer_preflight(request)

@@ -9,7 +9,7 @@ from aiohttp import hdrs, web
 FORWARDED_FOR, FORWARDED_PROTO, FORWARDED_HOST = "X-Forwarded-For", "X-Forwarded-Proto", "X-Forwarded-Host"
 SCHEMES = ("http", "https")
 UNIX_PEER = ""
-"""The address of a peer on a Unix socket: another process of this server, which only its own user can be."""
+"""The address of a peer on a Unix socket."""
 
 
 class ExternalAddress(NamedTuple):
@@ -23,13 +23,18 @@ class ExternalAddress(NamedTuple):
 class TrustedProxies:
     """The addresses and networks of the proxies in front of the server."""
 
-    def __init__(self, networks: Sequence[str] = ()) -> None:
+    def __init__(self, networks: Sequence[str] = (), *, has_workers: bool = False) -> None:
         self._networks = tuple(ip_network(network, strict=False) for network in networks)
+        self._has_workers = has_workers
+
+    def is_worker(self, request: web.BaseRequest) -> bool:
+        """Whether another worker of this server passes the request on; it has checked where the request comes from."""
+        return self._has_workers and request.remote == UNIX_PEER
 
     def external_address(self, request: web.BaseRequest) -> ExternalAddress:
         """Return what the nearest proxy says, if it is trusted; otherwise the connection and the Host header."""
         direct = ExternalAddress(request.scheme, _host(request), request.remote)
-        if request.remote != UNIX_PEER and (not self._networks or not self._trusts(request.remote)):
+        if not self.is_worker(request) and (not self._networks or not self._trusts(request.remote)):
             return direct
         scheme, host = _last(request, FORWARDED_PROTO).lower(), _last(request, FORWARDED_HOST)
         return ExternalAddress(
