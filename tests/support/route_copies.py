@@ -2,24 +2,43 @@
 
 Every gateway registers some hundred routes, with the paths of the gateway before it. Routes with new paths are
 registered by aiohttp, with all its checks; others are copies of those, with the handlers of their own gateway.
+
+aiohttp has no public way to do so. `missing_names` says which of its private names a version has no more; tests then
+run without copies, slower and with the same results, and `tests/harness/test_route_copies.py` fails with the names.
 """
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
-from aiohttp import hdrs, web
-from aiohttp.web_urldispatcher import (
-    AbstractRoute,
-    Resource,
-    ResourceRoute,
-    UrlDispatcher,
-    _default_expect_handler,
-)
+from aiohttp import hdrs, web, web_urldispatcher
+from aiohttp.web_urldispatcher import AbstractRoute, Resource, ResourceRoute, UrlDispatcher
 
+USUAL = {"expect_handler", "name", "allow_head"}
+"""What a definition may say beside its method and its path, if its route is to be copied."""
 Paths = tuple[tuple[str, str, bool], ...]
 """Method and path of each route, and whether a HEAD request is a GET request."""
 AddRoutes = Callable[[UrlDispatcher, Iterable[Any]], list[AbstractRoute]]
+EXPECT_HANDLER = getattr(web_urldispatcher, "_default_expect_handler", None)
+
+
+def missing_names() -> list[str]:
+    """Private names of aiohttp that are used here and that the installed version lacks: then nothing can be copied."""
+    router = UrlDispatcher()
+    route = router.add_route("GET", "/", _nothing)
+    needed: list[tuple[Any, tuple[str, ...]]] = [
+        (web_urldispatcher, ("_default_expect_handler",)),
+        (router, ("_resources", "_resource_index", "_get_resource_index_key")),
+        (route.resource, RESOURCE_STATE),
+        (route, ("_method", "_handler", "_resource", "_expect_handler")),
+    ]
+    return [f"{getattr(owner, '__name__', type(owner).__name__)}.{name}"
+            for owner, names in needed for name in names if not hasattr(owner, name)]
+
+
+async def _nothing(request: web.Request) -> web.Response:
+    return web.Response()
 
 
 @dataclass(frozen=True)
@@ -29,25 +48,26 @@ class ResourceCopy:
     kind: type[Resource]
     fields: dict[str, Any]
     index_key: str
-    routes: int
-    """How many of the routes it has."""
+    routes: tuple[tuple[str, bool], ...]
+    """The methods of those of the routes that it has, and whether a HEAD request is such a request."""
 
     def make(self) -> Resource:
         made = self.kind.__new__(self.kind)
-        vars(made).update(self.fields, _routes={}, _any_route=None, _allowed_methods=set())
+        made.__dict__ = {**self.fields, "_routes": {}, "_any_route": None, "_allowed_methods": set()}
         return made
 
 
 def _route(resource: Resource, method: str, definition: web.RouteDef) -> ResourceRoute:
     made = ResourceRoute.__new__(ResourceRoute)
-    vars(made).update(
-        _method=method, _handler=definition.handler, _resource=resource,
-        _expect_handler=definition.kwargs.get("expect_handler") or _default_expect_handler,
-    )
+    made.__dict__ = {
+        "_method": method, "_handler": definition.handler, "_resource": resource,
+        "_expect_handler": definition.kwargs.get("expect_handler") or EXPECT_HANDLER,
+    }
+    state = resource.__dict__
     if method == hdrs.METH_ANY:
-        vars(resource)["_any_route"] = made
-    vars(resource)["_routes"][method] = made
-    vars(resource)["_allowed_methods"].add(method)
+        state["_any_route"] = made
+    state["_routes"][method] = made
+    state["_allowed_methods"].add(method)
     return made
 
 
@@ -76,10 +96,10 @@ class RouteCopies:
 
 def _paths(definitions: list[Any]) -> Paths:
     """Nothing, if there is a definition of another kind than the usual."""
-    if any(type(one) is not web.RouteDef or one.kwargs.get("name")
-           or not one.kwargs.keys() <= {"expect_handler", "name", "allow_head"} for one in definitions):
-        return ()
-    return tuple((one.method, one.path, _is_for_head(one)) for one in definitions)
+    for one in definitions:
+        if type(one) is not web.RouteDef or one.kwargs.get("name") or not one.kwargs.keys() <= USUAL:
+            return ()
+    return tuple([(one.method, one.path, _is_for_head(one)) for one in definitions])
 
 
 def _is_for_head(definition: web.RouteDef) -> bool:
@@ -93,10 +113,11 @@ def _added(router: UrlDispatcher, copies: list[ResourceCopy], definitions: list[
         resource = copy.make()
         router._resources.append(resource)
         router._resource_index.setdefault(copy.index_key, []).append(resource)
-        for definition in (next(rest) for _ in range(copy.routes)):
-            if _is_for_head(definition):
+        for method, is_for_head in copy.routes:
+            definition = next(rest)
+            if is_for_head:
                 _route(resource, hdrs.METH_HEAD, definition)
-            added.append(_route(resource, definition.method, definition))
+            added.append(_route(resource, method, definition))
     return added
 
 
@@ -104,15 +125,18 @@ def _copies(
     router: UrlDispatcher, resources: list[Resource], definitions: list[web.RouteDef],
 ) -> list[ResourceCopy] | None:
     """What is needed to add these resources again; None if a copy would not be the same."""
+    counts = [len(one._routes.keys() - {hdrs.METH_HEAD}) for one in resources]
+    if sum(counts) != len(definitions):
+        return None
+    rest = iter(definitions)
     copies = [
         ResourceCopy(
             type(one), {name: value for name, value in vars(one).items() if name not in RESOURCE_STATE},
-            router._get_resource_index_key(one), len(one._routes.keys() - {hdrs.METH_HEAD}),
+            router._get_resource_index_key(one),
+            tuple((definition.method, _is_for_head(definition)) for definition in islice(rest, count)),
         )
-        for one in resources
+        for one, count in zip(resources, counts, strict=True)
     ]
-    if sum(copy.routes for copy in copies) != len(definitions):
-        return None
     again = UrlDispatcher()
     _added(again, copies, definitions)
     return copies if _facts(again._resources) == _facts(resources) else None

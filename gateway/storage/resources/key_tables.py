@@ -112,7 +112,7 @@ class SqliteKeyTable:
 
 
 class ThreadedKeyTable:
-    """A key table for an event loop; a thread of its own waits for the file."""
+    """A key table for an event loop; a thread of its own waits for the file, if there is one."""
 
     def __init__(self, table: SqliteKeyTable) -> None:
         self._table = table
@@ -120,6 +120,7 @@ class ThreadedKeyTable:
         self._version = -1
         self._stamp: Stamp = ()
         self._again = True
+        self._has_thread = False
 
     async def version(self) -> int:
         """The version, which is asked for often: the file is read if it was written to, and once more after that.
@@ -129,11 +130,11 @@ class ThreadedKeyTable:
         stamp = self._table.stamp
         if stamp != self._stamp or self._again:
             self._again = stamp != self._stamp
-            self._stamp, self._version = stamp, await self._in_thread(self._table.version)
+            self._stamp, self._version = stamp, await self._in_thread(self._table.version) if self._is_stored else 0
         return self._version
 
     async def load(self) -> tuple[int, Keys]:
-        return await self._in_thread(self._table.load)
+        return await self._in_thread(self._table.load) if self._is_stored else (0, [])
 
     async def change(self, version: int, change: KeyChange) -> bool:
         return await self._in_thread(lambda: self._table.change(version, change))
@@ -145,10 +146,16 @@ class ThreadedKeyTable:
         await self._in_thread(lambda: self._table.touch(uses))
 
     async def close(self) -> None:
-        await self._in_thread(self._table.close)
+        if self._has_thread:
+            await self._in_thread(self._table.close)
         self._thread.shutdown(wait=False)
 
+    @property
+    def _is_stored(self) -> bool:
+        return self._table.path.exists()
+
     async def _in_thread(self, work: Callable[[], T]) -> T:
+        self._has_thread = True
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)
 
 
