@@ -221,7 +221,6 @@ def test_orders_that_cannot_be_read_are_named(monkeypatch: pytest.MonkeyPatch, t
     assert "sequences.0.places" in said
 
 
-@pytest.mark.timeout(120)
 def test_a_few_flaws_are_shown_with_their_killers(tmp_path: Path) -> None:
     code, said = run("aap", "--flaw", "drop GET /meta 200 version", "--out", str(tmp_path), "--processes", "1")
     assert code == 0

@@ -1,12 +1,14 @@
-"""Wrong servers before all the cases of the requirements that they break, and before whole suites."""
+"""Wrong servers before all the cases of the requirements that they break, and before whole suites; wrong clients."""
 
 from pathlib import Path
 
 import pytest
 
+from conformance.clients.actor import Wrong
 from conformance.kit.suite import load_suite
 from conformance.kit.verdict import Verdict
 from tests.support.conformance.allowed_variations import combined
+from tests.support.conformance.client_drivers import assert_failed, wrong_clients
 from tests.support.conformance.examination_facts import EXAMINED, examination_facts
 from tests.support.conformance.examinations import examine_server, made, stumbles
 from tests.support.conformance.wrong_servers import FAULTS, assert_caught, recorded
@@ -28,3 +30,8 @@ async def test_a_whole_examination_of_a_wrong_server_finishes(dialect: str, name
     assert len(report.results) == len(load_suite(dialect).cases)
     assert report.verdict is Verdict.FAILS
     assert stumbles(report) == []
+
+
+@pytest.mark.parametrize(("dialect", "row"), wrong_clients())
+def test_a_wrong_client_fails(dialect: str, row: Wrong) -> None:
+    assert_failed(dialect, row)

@@ -1,18 +1,44 @@
-"""Our own client roles as clients under test: they do what a cue says."""
+"""Clients under test, which do what a cue says: the suite's own, right or wrong in one thing, and our client roles."""
 
 from collections.abc import Callable, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
 
+import pytest
+
+import conformance.clients
 import gateway.model as m
+from conformance.clients.actor import Wrong, read_wrongs
 from conformance.clients.runner import ClientRunner, Driver, Examination
 from conformance.clients.situation import ECHO, Cue, Instruction
-from conformance.clients.suite import load_client_suite
-from conformance.kit.verdict import Report
+from conformance.clients.suite import client_dialects, load_client_suite
+from conformance.kit.verdict import Outcome, Report
 from gateway.backends.remote import open_remote
 from gateway.errors import GatewayError
 from gateway.ports import NewRemoteSession, Remote, RemoteAddress, RemoteAsk, RemoteTurn
 from tests.simulation import simulated
 
 KEY = "key-of-the-examined-client"
+HOME = Path(conformance.clients.__file__).parent
+
+
+def wrong_clients() -> list[Any]:
+    """A parameter for each: its dialect, and what it is wrong about."""
+    return [pytest.param(dialect, row, id=f"{row.requirement}-{row.name}")
+            for dialect in client_dialects() for row in read_wrongs(HOME / dialect)]
+
+
+def driver(dialect: str, wrong: str | None = None) -> Driver:
+    """Drives the suite's own client, which is right but for what is named."""
+    drive = import_module(f"conformance.clients.{dialect}.client").drive
+    return lambda cue: drive(cue, wrong)
+
+
+def assert_failed(dialect: str, row: Wrong) -> None:
+    """A wrong client fails the requirement that it breaks."""
+    report = examine(dialect, driver(dialect, row.name), [row.requirement])
+    assert [item.outcome for item in report.findings] == [Outcome.FAILED], kept(report, lambda outcome: True)
 
 
 def remote_driver(dialect: str) -> Driver:

@@ -15,6 +15,10 @@ from tests.support.conformance.examinations import examine_server, judged, made,
 FAULTS: Mapping[str, Mapping[str, Fault]] = {name: setup_of(name).faults for name in EXAMINED}
 
 
+SAMPLED = 3
+"""`make test` examines one fault in so many: the proof `faults` examines each, by all cases of its requirements."""
+
+
 def recorded(dialect: str) -> list[str]:
     """The faults that are examined through the recording proxy, so that their recordings are judged too."""
     return examination_facts(dialect).recorded.split()
@@ -23,6 +27,11 @@ def recorded(dialect: str) -> list[str]:
 def unrecorded(dialect: str) -> list[str]:
     """The faults that are examined without a recording."""
     return [name for name in FAULTS[dialect] if name not in recorded(dialect)]
+
+
+def sampled(faults: list[str]) -> list[str]:
+    """Those that `make test` examines."""
+    return faults[::SAMPLED]
 
 
 async def assert_caught(dialect: str, name: str, recording: Path | None = None, *, by_all: bool = False) -> None:
