@@ -22,7 +22,7 @@ from gateway.client.address_policy import ip_literal
 from mappings.language import load
 from tests.simulation import SimulatedLoop
 from tests.support.dialect_tables import load_once
-from tests.support.examples import EXAMPLES, SEARCH, fewer
+from tests.support.examples import EXAMPLES, SEARCH, fewer, forget_constants
 from tests.support.route_copies import RouteCopies, missing_names
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -34,6 +34,7 @@ settings.register_profile("dragoman", USUAL, max_examples=fewer(EXAMPLES), deran
 # Others each time, for tests/prove/properties; under CI hypothesis itself would fix them.
 settings.register_profile(SEARCH, USUAL, max_examples=EXAMPLES, derandomize=False, print_blob=True)
 settings.load_profile("dragoman")
+forget_constants()
 
 ALLOCATIONS = 50_000
 """How many objects are made between two looks for garbage: Python's own number costs a tenth of the time of a run."""

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import settings
 
 from tests.prove.properties.__main__ import main
-from tests.support.examples import SEARCH, examples
+from tests.support.examples import SEARCH, examples, local_constants
 
 pytestmark = pytest.mark.usefixtures("few_plugins")
 
@@ -67,3 +67,7 @@ def test_the_proof_tries_all_examples_and_a_test_run_a_part_of_them() -> None:
         assert [examples(most).max_examples for most in (150, 20, 5)] == [60, 10, 5]
     finally:
         settings.load_profile(usual)
+
+
+def test_a_test_run_tries_no_constants_of_the_modules_that_happen_to_be_imported() -> None:
+    assert len(local_constants()) == 0

@@ -1,7 +1,10 @@
 """How much property tests try: the proof `properties` all of it, `make test` a part."""
 
+from typing import Any
+
 import pytest
 from hypothesis import settings
+from hypothesis.internal.conjecture import providers
 
 SEARCH = "search"
 """The profile of the proof `properties`."""
@@ -16,6 +19,23 @@ whole_in_the_proof = pytest.mark.hypothesis
 def is_search() -> bool:
     """Whether this is the proof `properties`."""
     return settings.get_current_profile_name() == SEARCH
+
+
+def forget_constants() -> None:
+    """Let `make test` try no constants that hypothesis finds in the modules that happen to be imported.
+
+    With those, the examples of a test would depend on the tests of the same process, and every process would read all
+    sources. A version of hypothesis that has another name for them tries them everywhere.
+    """
+    find = getattr(providers, "_get_local_constants", None)
+    if find is not None:
+        nothing = type(find.__globals__["_local_constants"])()
+        vars(providers)["_get_local_constants"] = lambda: find() if is_search() else nothing
+
+
+def local_constants() -> Any:
+    """What hypothesis finds in the modules that are imported."""
+    return vars(providers)["_get_local_constants"]()
 
 
 def fewer(most: int) -> int:

@@ -3,15 +3,21 @@
 import json
 import subprocess
 import sys
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from conformance.faults.kill.setups import setup_of
-from conformance.kit.suite import load_suite
+from conformance.kit.reports import writer
+from conformance.kit.runner import Runner
+from conformance.kit.suite import Target, load_suite
+from conformance.kit.verdict import Outcome
+from gateway.ports import Clock
 from tests.support.conformance.examination_facts import EXAMINED, examination_facts
 from tests.support.dialect_tables import DIALECTS, dialect
+from tests.support.gateway_server import serving, simulation
 from tests.support.key_stores import key_store
 from tests.support.server_process import running
 
@@ -20,6 +26,7 @@ SETTINGS: dict[str, dict[str, Any]] = {name: {} for name in DIALECTS} | {
     name: dict(examination_facts(name).own_settings) for name in EXAMINED
 }
 """All dialects at once, with settings that save the examiners a wait."""
+EVERYTHING = slice(None)
 HANG = 600
 """Seconds that only an examination that hangs would need."""
 
@@ -39,6 +46,28 @@ def profile(name: str, folder: Path) -> Path:
     path = folder / "profile.yaml"
     path.write_text(yaml.safe_dump(told))
     return path
+
+
+def ticking_clock() -> Clock:
+    """The simulated time; no two readings are equal, as on a real server, so that what was changed last is known."""
+    ticks, now = count(), simulation().wall_clock
+    return lambda: now() + next(ticks) * 1e-6
+
+
+async def examine_ourselves(name: str, folder: Path, which: slice = EVERYTHING) -> None:
+    """Our server, in the loop of the test, passes these of the requirements, or all of them."""
+    suite, key = load_suite(name), key_store(folder / "data").add("examiner")
+    async with serving(folder, ticking_clock(), log="sqlite", auth=auth(name), dialects=SETTINGS) as served:
+        target = Target(address(name, served.address), key, allow_destructive=True)
+        runner = Runner(suite, target, suite.read_profile(profile(name, folder)))
+        report = await runner.run(suite.catalogue.requirements[which])
+    troubled = [item for item in report.findings if item.outcome in (Outcome.FAILED, Outcome.NOT_TESTABLE)]
+    assert {item.requirement.id: item.grave[0].remark for item in troubled} == {}
+    assert report.exit_code == 0
+    assert [path for path in report.left if not path.startswith("the upload ")] == []
+    if which == EVERYTHING:
+        assert bool(report.left) is examination_facts(name).leaves_something
+    assert key not in writer("json")(report)
 
 
 def assert_that_we_conform(name: str, folder: Path) -> None:

@@ -1,5 +1,7 @@
-"""A small thing of everything that runs over dialects, done with the fifth; `tests/architecture/test_fifth_dialect.py`
-runs this file, with the folder of the fifth dialect on the path."""
+"""A small thing of everything that runs over dialects, done with the fifth.
+
+`tests/prove/fifth_dialect/test_fifth_dialect.py` runs this file, with the folder of the fifth dialect on the path.
+"""
 
 import asyncio
 from pathlib import Path

@@ -1,6 +1,6 @@
 """A fifth dialect touches nothing: it is files of its own, and everything that runs over dialects finds it by looking.
 
-The files of ordinary tests that take it up are run by `make prove ARGS="--only fifth_dialect"`.
+The files of ordinary tests that take it up: `test_ordinary_tests.py`.
 """
 
 from pathlib import Path
