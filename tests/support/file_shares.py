@@ -9,25 +9,39 @@ from pathlib import Path
 import pytest
 
 SECONDS = {
-    "tests/adapters/blade/server/test_socket.py": 5,
-    "tests/adapters/zenflux/server/test_socket.py": 5,
+    "tests/adapters/blade/client/test_turn_stream.py": 3,
+    "tests/adapters/blade/server/test_projection_properties.py": 4,
+    "tests/adapters/blade/server/test_socket.py": 3,
+    "tests/adapters/cas/server/routes/test_events.py": 3,
+    "tests/adapters/cas/server/test_projection_properties.py": 4,
+    "tests/adapters/zenflux/server/test_socket.py": 3,
+    "tests/architecture/test_borders.py": 5,
+    "tests/backends/remote/test_backend.py": 5,
+    "tests/browser/test_console.py": 8,
     "tests/browser/test_report.py": 5,
-    "tests/cluster/test_fleet.py": 5,
-    "tests/conformance/test_kill_matrix.py": 4,
-    "tests/conformance/test_variations.py": 5,
-    "tests/conformance/test_offline_judging.py": 7,
-    "tests/conformance/test_plugin.py": 9,
-    "tests/conformance/test_reference.py": 23,
-    "tests/conformance/test_runner_endings.py": 4,
+    "tests/cluster/test_fleet.py": 3,
+    "tests/conformance/test_clients.py": 4,
+    "tests/conformance/test_damage.py": 3,
+    "tests/conformance/test_faults_zenflux.py": 3,
+    "tests/conformance/test_kill_attribution.py": 5,
+    "tests/conformance/test_kill_matrix.py": 9,
+    "tests/conformance/test_kill_sample.py": 5,
+    "tests/conformance/test_offline_judging.py": 5,
+    "tests/conformance/test_plugin.py": 10,
+    "tests/conformance/test_reference.py": 21,
+    "tests/conformance/test_runner_endings.py": 8,
+    "tests/conformance/test_variations.py": 6,
     "tests/golden/test_transcripts.py": 5,
-    "tests/harness/test_properties.py": 4,
-    "tests/pairs/test_pairs.py": 6,
-    "tests/property/test_resuming.py": 6,
-    "tests/test_conforming.py": 18,
-    "tests/translate/test_translation.py": 5,
+    "tests/harness/test_mutants.py": 4,
+    "tests/harness/test_properties.py": 5,
+    "tests/pairs/test_pairs.py": 4,
+    "tests/property/test_resuming.py": 5,
+    "tests/test_conforming.py": 10,
+    "tests/test_makefile.py": 3,
+    "tests/translate/test_translation.py": 6,
 }
 """How long the files take that take longest; see `make test ARGS=--durations=50`."""
-SECONDS_PER_BYTE = 8e-05
+SECONDS_PER_BYTE = 7e-05
 """How long all others take, roughly."""
 SHARE = pytest.StashKey["Share"]()
 
