@@ -70,7 +70,7 @@ def number(word: bytes, refusal: bytes = NOT_FLOAT) -> float:
 
 def shown(score: float) -> bytes:
     """A score as Redis writes it."""
-    if score == math.floor(score) and abs(score) < 1e17:
+    if abs(score) < 1e17 and score == math.floor(score):
         return b"%d" % int(score)
     return b"%.17g" % score
 
@@ -316,6 +316,11 @@ def smembers(call: Call) -> Reply:
     return list(call.data.read(call.args[0], Members) or ())
 
 
+@command(2)
+def sismember(call: Call) -> Reply:
+    return int(call.args[1] in (call.data.read(call.args[0], Members) or ()))
+
+
 @command(1, None)
 def sinter(call: Call) -> Reply:
     found = [call.data.read(key, Members) or Members() for key in call.args]
@@ -425,9 +430,17 @@ def zinter(call: Call) -> Reply:
     keys = call.args[1:]
     if len(keys) != count or count < 1:
         raise NotSimulated(b"ERR ZINTER with options is not simulated")
-    found = [call.data.read(key, SortedSet) or SortedSet() for key in keys]
-    shared = [member for member in found[0].scores if all(member in other.scores for other in found[1:])]
-    return sorted(shared, key=lambda member: (sum(one.scores[member] for one in found), member))
+    found = [_scores(call, key) for key in keys]
+    shared = [member for member in found[0] if all(member in other for other in found[1:])]
+    return sorted(shared, key=lambda member: (sum(scores[member] for scores in found), member))
+
+
+def _scores(call: Call, key: bytes) -> dict[bytes, float]:
+    """The members of a sorted set, or of a set, in which each one has the score 1."""
+    value = call.data.look(key)
+    if isinstance(value, Members):
+        return dict.fromkeys(value, 1.0)
+    return (call.data.read(key, SortedSet) or SortedSet()).scores
 
 
 # -- streams ----------------------------------------------------------------------------------------------------------
