@@ -22,7 +22,8 @@ class SessionLists:
         self, owner: str, wanted: SessionFilter, order: ListOrder, offset: int, limit: int,
     ) -> tuple[Sequence[ListedSession], int]:
         """The rows from `offset` on, and how many sessions fit in all."""
-        if wanted.text and (mentioned := await self._log.mentioning(owner, wanted.text)) is not None:
+        searched = wanted.text or wanted.title  # titles are among the texts
+        if searched and (mentioned := await self._log.mentioning(owner, searched)) is not None:
             rest = replace(wanted, title=wanted.title.casefold())
             fitting = [row for row in mentioned if _fits(row.summary, rest)]
             if order == "updated":

@@ -14,6 +14,7 @@ from .enums import *
 from .events import *
 from .grammar import *
 from .record import *
+from .searched_texts import *
 from .session_fold import *
 from .session_summary import *
 from .session_view import *

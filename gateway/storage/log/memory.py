@@ -8,6 +8,10 @@ import gateway.model as m
 from gateway.errors import GatewayError
 from gateway.ports import NO_LISTENER, ListedSession, ListOrder, LogListener, SessionHead
 from gateway.quotas import Quotas
+from gateway.search_terms import keyword_terms
+from gateway.time_slices import next_slice
+
+from .session_texts import MemorySessionTexts
 
 MAX_LOOKUP_IDS = 100_000
 """How many ids of turns and asks are kept; the oldest are dropped first."""
@@ -119,6 +123,11 @@ class MemorySessionLists:
             if not found:
                 del self._lists[owner, label]
 
+    def row(self, session_id: str, ordinal: int) -> ListedSession | None:
+        """The row of one session; None as long as it was not created."""
+        summary = self._summaries.get(session_id)
+        return None if summary is None else ListedSession(session_id=session_id, ordinal=ordinal, summary=summary)
+
     def page(self, owner: str, label: str, order: ListOrder, offset: int, limit: int) -> list[ListedSession]:
         self._bring_up_to_date()
         found = self._lists.get((owner, label))
@@ -146,6 +155,7 @@ class MemoryLog:
         self._most_places = most_places
         self._tally = tally or Quotas()
         self._lists = MemorySessionLists()
+        self._texts = MemorySessionTexts()
 
     def attach(self, listener: LogListener) -> None:
         assert self._listener is NO_LISTENER, "a log has one listener"
@@ -183,6 +193,7 @@ class MemoryLog:
         if type(event) in m.SUMMARY_EVENTS:
             head = self._heads[record.session_id]
             self._lists.take(head.owner, head.ordinal, record)
+            self._texts.changed(head)
 
     def _remember(self, word: str, session_id: str) -> None:
         self._places[word] = session_id
@@ -224,8 +235,19 @@ class MemoryLog:
     ) -> Sequence[ListedSession]:
         return self._lists.page(owner, label, order, offset, limit)
 
-    async def mentioning(self, owner: str, text: str) -> None:
-        """There is no index of texts."""
+    async def mentioning(self, owner: str, text: str) -> Sequence[ListedSession] | None:
+        terms = keyword_terms(text)
+        if not terms:
+            return None
+        for session_id, after in self._texts.unindexed(owner):
+            head, records = self._heads.get(session_id), self._records.get(session_id)
+            if head is not None and records is not None and session_id not in self._in_turn:
+                self._texts.add(head, records[after:])
+                await next_slice()
+        in_turn = [head.ordinal for name in self._in_turn if (head := self._heads[name]).owner == owner]
+        ordinals = {ordinal for ordinal in self._texts.ordinals_with(owner, terms) if ordinal in self._by_ordinal}
+        found = [self._by_ordinal[ordinal] for ordinal in sorted({*ordinals, *in_turn}, reverse=True)]
+        return [row for head in found if (row := self._lists.row(head.session_id, head.ordinal)) is not None]
 
     async def count_listed(self, owner: str, label: str) -> int:
         return self._lists.count(owner, label)
@@ -256,6 +278,7 @@ class MemoryLog:
         self._in_turn.pop(session_id, None)
         self._tally.add(head.owner, sessions=-1)
         self._lists.remove(head.owner, head.ordinal, session_id)
+        self._texts.remove(head)
         for index in (head.owner, None):
             ordinals = self._ordinals[index]
             del ordinals[bisect_left(ordinals, head.ordinal)]

@@ -16,6 +16,7 @@ from gateway.storage.sqlite import (
     Database,
     add_to_counter,
     forget_texts,
+    has_new_texts,
     index_texts,
     leave_lists,
     list_page,
@@ -176,8 +177,9 @@ class SqliteLog:
     async def mentioning(self, owner: str, text: str) -> Sequence[ListedSession] | None:
         if not keyword_terms(text):
             return None
-        while await self._database.write(lambda file: index_texts(file, owner, INDEXED_AT_ONCE)):
-            pass  # others write between two of them
+        if await self._database.read(lambda file: has_new_texts(file, owner)):
+            while await self._database.write(lambda file: index_texts(file, owner, INDEXED_AT_ONCE)):
+                pass  # others write between two of them
         return await self._database.read(lambda file: sessions_mentioning(file, owner, text))
 
     async def count_listed(self, owner: str, label: str) -> int:

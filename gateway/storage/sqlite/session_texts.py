@@ -5,7 +5,6 @@ part of a text is found in any script. What is found must be compared with the t
 """
 
 import sqlite3
-from collections.abc import Iterable, Iterator
 
 import msgspec
 
@@ -19,7 +18,6 @@ from .terms import new_tokens, tokens_of
 _decode_lines = msgspec.json.Decoder(m.Record).decode_lines
 SHELF = "session"
 """Under this kind the tokens of an owner's sessions have a number of their own."""
-SEARCHED_ROLES = (m.Role.USER, m.Role.ASSISTANT)
 NEW_SEGMENTS = "SELECT spine FROM segments WHERE session = ? AND last > ? ORDER BY last"
 UNINDEXED = "SELECT ordinal, head, indexed FROM sessions WHERE owner = ? AND head > indexed AND NOT in_turn LIMIT ?"
 FOUND = (
@@ -39,6 +37,11 @@ def add_session_texts(file: sqlite3.Connection) -> None:
     file.execute("CREATE INDEX session_texts_by_session ON session_texts (session)")
 
 
+def has_new_texts(file: sqlite3.Connection, owner: str) -> bool:
+    """Whether a session of the owner has texts that are not indexed, and no turn that would add to them."""
+    return file.execute(UNINDEXED, (owner, 1)).fetchone() is not None
+
+
 def index_texts(file: sqlite3.Connection, owner: str, most: int) -> bool:
     """Index the new records of so many sessions of an owner; whether there may be more of them.
 
@@ -48,30 +51,13 @@ def index_texts(file: sqlite3.Connection, owner: str, most: int) -> bool:
     for ordinal, head, indexed in sessions:
         rows = file.execute(NEW_SEGMENTS, (ordinal, indexed))
         new = [record for (spine,) in rows for record in _decode_lines(spine) if record.seq > indexed]
-        if terms := {term for text in texts_of(new) for term in pairs_of(text)}:
+        if terms := {term for text in m.searched_texts(new) for term in pairs_of(text)}:
             [place] = file.execute(
                 "INSERT INTO session_texts (session) VALUES (?) RETURNING text", (ordinal,)).fetchone()
             tokens = " ".join(new_tokens(file, SHELF, owner, terms))
             file.execute("INSERT INTO said (rowid, tokens) VALUES (?, ?)", (place, tokens))
         file.execute("UPDATE sessions SET indexed = ? WHERE ordinal = ?", (head, ordinal))
     return len(sessions) == most
-
-
-def texts_of(records: Iterable[m.Record]) -> Iterator[str]:
-    """The titles, and what people and the agent itself have said: each message whole."""
-    messages: dict[str, list[str]] = {}
-    for record in records:
-        match record.event:
-            case m.SessionCreated(title=title, history=history):
-                yield from (title or "", *(m.text_of(said.content) for said in history if said.role in SEARCHED_ROLES))
-            case m.SessionUpdated(title=str(title)):
-                yield title
-            case m.InputAccepted(command=m.SendMessage(content=content)):
-                yield m.text_of(content)
-            case m.BlockEnded(kind=m.BlockKind.TEXT, text=str(text)) if record.scope_id == m.ROOT:
-                messages.setdefault(record.event.message_id, []).append(text)
-    for texts in messages.values():
-        yield "".join(texts)
 
 
 def sessions_mentioning(file: sqlite3.Connection, owner: str, text: str) -> list[ListedSession]:

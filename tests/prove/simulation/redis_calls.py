@@ -149,6 +149,18 @@ class RandomCalls:
                 self._ask("HDEL", f"{PREFIX}s:{session_id}", "summary")
         return script_call("enlist", self._epoch(), *given)
 
+    def _unindexed(self) -> tuple[Word, ...]:
+        return script_call("unindexed", self._epoch(), self._one(OWNERS), self._random.choice((1, 2, 20)))
+
+    def _index_texts(self) -> tuple[Word, ...]:
+        session_id = self._one(SESSIONS)
+        head, indexed = (self._stored(f"s:{session_id}", field, "0") for field in ("head", "indexed"))
+        owner = self._stored(f"s:{session_id}", "owner", OWNERS[0])
+        return script_call("index_texts", self._epoch(), owner, session_id, head, indexed, *self._some(TERMS))
+
+    def _mentioning(self) -> tuple[Word, ...]:
+        return script_call("mentioning", self._one(OWNERS), *(self._some(TERMS) or TERMS[:1]))
+
     # -- scripts of resources -------------------------------------------------------------------------------------
 
     def _shelve(self) -> tuple[Word, ...]:

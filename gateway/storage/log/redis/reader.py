@@ -7,9 +7,11 @@ import structlog
 
 import gateway.model as m
 from gateway.ports import ListedSession, ListOrder, SessionHead
+from gateway.search_terms import keyword_terms, pairs_of
 from gateway.storage.log.segments import is_in_turn_after, lookup_id_of, seal_records, split_deltas, unseal_records
 from gateway.storage.redis import RedisClient
 from gateway.storage.sealing import UNSEALED, Seal
+from gateway.time_slices import next_slice
 
 Argument = str | bytes | int | float
 """What a script may be given."""
@@ -19,6 +21,8 @@ log = structlog.get_logger("dragoman.log")
 _decode_summary = msgspec.json.Decoder(m.SessionSummary).decode
 SESSIONS_PER_PAGE = 64
 """How many sessions of an older Dragoman are put into the lists in one request."""
+INDEXED_AT_ONCE = 20
+"""How many sessions are put into the index of texts in one request, before a search."""
 COMPLETE = "lists"
 """The key that says that all sessions are in the lists."""
 
@@ -55,7 +59,11 @@ class RedisLogReader:
         return [] if int(head) == after else await self._read_on(session_id, after, None)
 
     async def read_without_deltas(self, session_id: str) -> Sequence[m.Record]:
-        found, place = list[m.Record](), "0"
+        return await self.spine_after(session_id, 0)
+
+    async def spine_after(self, session_id: str, after: int) -> list[m.Record]:
+        """The records without deltas; those up to `after` may be among them."""
+        found, place = list[m.Record](), str(after)
         while True:
             page = await self.redis.run_read_script("spine", session_id, place, PAGE)
             found += [record for lines in page[1:] for record in decode_lines(lines, self.seal)]
@@ -186,15 +194,26 @@ class RedisSessionLists:
     async def page(self, owner: str, label: str, order: ListOrder, offset: int, limit: int) -> list[ListedSession]:
         if limit <= 0:
             return []
-        rows = await self._redis.run_read_script("listed", order, owner, label, offset, offset + limit - 1)
-        return [
-            ListedSession(session_id=session_id.decode(), ordinal=int(ordinal), summary=_decode_summary(summary))
-            for session_id, ordinal, summary in rows
-            if summary is not None
-        ]
+        return _listed(await self._redis.run_read_script("listed", order, owner, label, offset, offset + limit - 1))
 
-    async def mentioning(self, owner: str, text: str) -> None:
-        """There is no index of texts: it would take more memory than the texts."""
+    async def mentioning(self, owner: str, text: str) -> list[ListedSession] | None:
+        terms = keyword_terms(text)
+        if not terms:
+            return None
+        await self._index_texts(owner)
+        return _listed(await self._redis.run_read_script("mentioning", owner, *map(_spelled, sorted(terms))))
+
+    async def _index_texts(self, owner: str) -> None:
+        """Put the texts into the index that are new since the last search, a few sessions at a time."""
+        while sessions := await self._redis.run_script("unindexed", owner, INDEXED_AT_ONCE):
+            calls: list[tuple[str, Sequence[Argument]]] = []
+            for session_id, head, indexed in sessions:
+                records = await self._reader.spine_after(session_id.decode(), int(indexed))
+                new = [record for record in records if int(indexed) < record.seq <= int(head)]
+                terms = {term for text in m.searched_texts(new) for term in pairs_of(text)}
+                calls.append(("index_texts", [owner, session_id, head, indexed, *map(_spelled, terms)]))
+                await next_slice()
+            await self._redis.run_scripts(calls)
 
     async def count(self, owner: str, label: str) -> int:
         size = len(owner.encode(errors="surrogatepass"))
@@ -223,6 +242,18 @@ class RedisSessionLists:
     async def _entry(self, head: SessionHead) -> list[Argument]:
         summary = m.summarize(None, await self._reader.read_without_deltas(head.session_id))
         return [] if summary is None else [head.session_id, head.head, *summary_arguments(summary)]
+
+
+def _listed(rows: Sequence[tuple[bytes, bytes, bytes | None]]) -> list[ListedSession]:
+    return [
+        ListedSession(session_id=session_id.decode(), ordinal=int(ordinal), summary=_decode_summary(summary))
+        for session_id, ordinal, summary in rows
+        if summary is not None
+    ]
+
+
+def _spelled(term: str) -> bytes:
+    return term.encode(errors="surrogatepass")
 
 
 def summary_arguments(summary: m.SessionSummary | None) -> list[Argument]:

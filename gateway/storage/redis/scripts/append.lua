@@ -81,6 +81,9 @@ while ARGV[at] do
     local bytes = redis.call('HINCRBY', P .. 'kept:' .. found[3], 'bytes', size)
     turn(id, key, now)
     if ARGV[at + 8] ~= '' then list(id, key, found[3], ARGV[at + 8], ARGV[at + 9], labels) end
+    if (now == '0' or ARGV[at + 8] ~= '') and redis.call('EXISTS', P .. 'searched:' .. found[3]) == 1 then
+      redis.call('ZADD', P .. 'unindexed:' .. found[3], redis.call('HGET', key, 'ordinal'), id)
+    end
     for place = first_word, first_word + words - 1 do
       redis.call('HSET', P .. 'places', ARGV[place], id)
       redis.call('SADD', P .. 'words:' .. id, ARGV[place])

@@ -12,7 +12,15 @@ for _, label in ipairs(found[5] and cjson.decode(found[5]) or {}) do
   redis.call('ZREM', P .. 'created' .. place, id)
   redis.call('ZREM', P .. 'updated' .. place, id)
 end
-redis.call('UNLINK', key, P .. 'log:' .. id, P .. 'words:' .. id)
+local ordinal = redis.call('HGET', key, 'ordinal')
+local said = redis.call('HGETALL', P .. 'said:' .. id)
+for at = 2, #said, 2 do
+  for _, term in ipairs(cmsgpack.unpack(said[at])) do
+    redis.call('SREM', P .. 'term:session\0' .. found[2] .. '\0' .. term, ordinal)
+  end
+end
+redis.call('ZREM', P .. 'unindexed:' .. found[2], id)
+redis.call('UNLINK', key, P .. 'said:' .. id, P .. 'log:' .. id, P .. 'words:' .. id)
 local bytes = redis.call('HINCRBY', P .. 'kept:' .. found[2], 'bytes', -(found[4] or 0))
 redis.call('ZREM', P .. 'sessions', id)
 redis.call('ZREM', P .. 'owner:' .. found[2], id)
