@@ -1,7 +1,9 @@
 """Two showings of one thing: what both of them have must be the same; either may have more."""
 
+from collections.abc import Sequence
 from typing import Any
 
+from conformance.cas.run import Body
 from conformance.kit import expect
 
 
@@ -17,3 +19,34 @@ def shared(value: Any, other: Any) -> Any:
 def agree(what: str, first: Any, second: Any) -> None:
     """Expect that the two do not contradict each other."""
     expect.equal(what, shared(first, second), shared(second, first))
+
+
+def same_events(what: str, first: Sequence[Body], second: Sequence[Body]) -> None:
+    """Expect these to be the same events, told twice; only their processing may have gone on meanwhile."""
+    with expect.owned("CAS-SSE-05"):
+        expect.equal(what, [_named(event) for event in first], [_named(event) for event in second])
+    turns = [[event.get("turn_id") for event in events] for events in (first, second)]
+    with expect.owned("CAS-EV-10"):
+        expect.equal(f"the turn_ids of {what}", *turns)
+    for event, again in zip(first, second, strict=True):
+        with expect.owned("CAS-EV-01"):
+            agree(f"{what}, {event['type']}", _steady(event), _steady(again))
+
+
+def told_as_listed(listed: list[Body], before: int, told: list[Body]) -> None:
+    """Expect what was told to be what is listed: all that came since, and perhaps some of what there was before."""
+    names, seen = [event["id"] for event in listed], [event["id"] for event in told]
+    is_renamed = len(listed) >= len(told) > 0 and not set(names).intersection(seen)
+    expect.that(not is_renamed, f"events to be listed by the ids {expect.show(seen)}", names, "CAS-EV-01")
+    with expect.owned("CAS-EV-11"):
+        expect.subset("the listed events", seen, names)
+    start = min(before, names.index(seen[0]))
+    same_events("the streamed events", listed[start : names.index(seen[-1]) + 1], told)
+
+
+def _named(event: Body) -> tuple[str, str]:
+    return event["type"], event["id"]
+
+
+def _steady(event: Body) -> Body:
+    return {name: value for name, value in event.items() if name != "processed_at"}

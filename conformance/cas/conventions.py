@@ -4,8 +4,9 @@ from contextlib import suppress
 from typing import Any
 from uuid import uuid4
 
-from conformance.cas.examination import CasExamination
+from conformance.cas.examination import Body, CasExamination
 from conformance.cas.run import message
+from conformance.cas.scenes import replies
 from conformance.kit import expect
 from conformance.kit.case import requirement
 from conformance.kit.expect import NotTestable
@@ -84,13 +85,19 @@ async def unknown_things_are_not_found(exam: CasExamination) -> None:
 @requirement("CAS-GEN-02")
 async def wrong_requests_have_matching_errors(exam: CasExamination) -> None:
     """A wrong request is an invalid_request_error, one that comes too late a conflict_error."""
-    exam.refused(await exam.create({}), 400)
+    _is_error(exam, await exam.create({}), 400, "CAS-SESS-04")
     talk = await exam.open()
-    exam.refused(await talk.attempt({"events": []}), 400)
-    exam.refused(await exam.ask("GET", "/sessions", query={"limit": "0"}), 400)
+    _is_error(exam, await talk.attempt({"events": []}), 400, "CAS-EV-02")
+    _is_error(exam, await exam.ask("GET", "/sessions", query={"limit": "0"}), 400, "CAS-GEN-04")
     with expect.preparing("an archived session"):
         await exam.have("session", "POST", f"{talk.path}/archive", {})
-    exam.refused(await talk.attempt({"events": [message("Hello")]}), 409)
+    _is_error(exam, await talk.attempt({"events": [message("Hello")]}), 409, "CAS-SESS-12")
+
+
+def _is_error(exam: CasExamination, reply: Reply, status: int, owner: str) -> None:
+    """Expect a refusal with this status; that it is refused at all is the owner's sentence."""
+    expect.that(reply.status >= 400, f"{reply.asked} to be refused", reply.told, owner)
+    exam.refused(reply, status)
 
 
 @requirement("CAS-GEN-03")
@@ -124,11 +131,11 @@ def _request_id(headers: Any) -> str | None:
 @requirement("CAS-GEN-06")
 async def ids_have_prefixes_and_times_are_utc(exam: CasExamination) -> None:
     """Sessions, turns, events and threads: the schemas say how ids and times look."""
-    talk = await exam.admit()
-    run = await talk.say(exam.profile.prompt("text"))
-    reply = await exam.ask("GET", f"{talk.path}/threads")
-    threads = exam.fitting("threads", reply)["data"] if reply.status == 200 else []
-    for told in (talk.session, *run.accepted, *run.events, *threads, *await talk.events()):
+    scene = await replies(exam)
+    threads: list[Body] = []
+    with suppress(NotTestable):
+        threads = scene.threads("text")
+    for told in (scene.session, *scene.accepted, *scene.told, *threads, *scene.listed):
         latest = told.get("updated_at") or told.get("processed_at") or told["created_at"]
         expect.that(told["created_at"][:19] <= latest[:19], "created_at to be the earliest time", told)
 

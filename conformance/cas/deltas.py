@@ -3,8 +3,11 @@
 from functools import partial
 from typing import Any
 
+from conformance.cas import scenes
 from conformance.cas.examination import Body, CasExamination
+from conformance.cas.owners import of_event
 from conformance.cas.run import Run, message, text_of
+from conformance.cas.scenes import Scene
 from conformance.cas.talk import Follower, Talk, is_idle, is_piece
 from conformance.kit import expect
 from conformance.kit.case import requirement
@@ -51,33 +54,47 @@ async def _run(talk: Talk, prompt: str, query: Any = None) -> Run:
         return await follower.run("the message", await talk.post(message(prompt)))
 
 
+async def _pieces(exam: CasExamination) -> Scene:
+    """Turns on a stream with deltas; a stream that was opened again has missed some."""
+    scene = await scenes.pieces(exam)
+    expect.that(scene.is_one_stream, "the stream to stay open", "it was opened again", "CAS-SSE-07")
+    return scene
+
+
 @requirement("CAS-SSE-08")
 async def deltas_add_up(exam: CasExamination) -> None:
     """Messages and thoughts come in pieces that bear the id of the event that follows, and add up to it."""
-    talk = await exam.open()
-    for prompt in (exam.profile.prompt("thinking"), exam.profile.prompt("burst")):
-        run = await _run(talk, prompt, BOTH)
+    scene = await _pieces(exam)
+    for name in ("thinking", "burst"):
+        exam.profile.prompt(name)
+        run = scene.run(name)
         for final in (*run.some("agent.message"), *run.of("agent.thinking")):
             add_up(run, final)
+
+
+async def _no_pieces(exam: CasExamination) -> None:
+    """Expect no pieces on a connection, and in a session, that asked for none."""
+    scene = await scenes.replies(exam)
+    kinds = [event["type"] for event in scene.told]
+    for piece in filter(is_piece, scene.told):
+        expect.fail("no pieces where nobody asked for them", kinds, of_event(piece["type"]))
 
 
 @requirement("CAS-SSE-08")
 async def only_the_asked_kinds_come_in_pieces(exam: CasExamination) -> None:
     """A connection that asked for messages gets no pieces of thoughts, one that asked for nothing gets none."""
-    talk = await exam.open()
-    prompt = exam.profile.prompt("thinking")
-    run = await _run(talk, prompt, MESSAGES)
+    run = await _run(await exam.open(), exam.profile.prompt("thinking"), MESSAGES)
     pieces = {_name(event) for event in run.events if is_piece(event)}
     expect.equal("what comes in pieces", {event["id"] for event in run.some("agent.message")}, pieces)
-    plain = await _run(talk, prompt)
-    expect.that(not any(map(is_piece, plain.events)), "no pieces on a connection that asked for none", plain.kinds)
+    await _no_pieces(exam)
 
 
 @requirement("CAS-SSE-08")
 async def pieces_are_never_listed(exam: CasExamination) -> None:
     """The list of events has no pieces; a replay that has them tells them as they were."""
-    talk = await exam.open()
-    run = await _run(talk, exam.profile.prompt("burst"), BOTH)
+    exam.profile.prompt("burst")
+    scene = await _pieces(exam)
+    run, talk = scene.run("burst"), scene.talk(exam)
     page = await exam.have("page", "GET", f"{talk.path}/events", query={"limit": "100"})
     kinds = [str(event.get("type")) for event in page["data"]]
     expect.that(not {"event_start", "event_delta"}.intersection(kinds), "a list without pieces", kinds)
@@ -153,5 +170,4 @@ async def the_two_forms_never_mix(exam: CasExamination) -> None:
     run = await _run(talk, exam.profile.prompt("burst"), BOTH)
     is_event, is_raw = bool(run.of("event_delta")), bool(run.of(*RAW))
     expect.that(is_event != is_raw, "one form of pieces on one connection", sorted(set(run.kinds)))
-    plain = await _run(await exam.open(), exam.profile.prompt("burst"))
-    expect.that(not any(map(is_piece, plain.events)), "no pieces in a session that asked for none", plain.kinds)
+    await _no_pieces(exam)

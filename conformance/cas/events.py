@@ -1,10 +1,9 @@
 """Section events: what clients may post, and what the list of events shows of it."""
 
-from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
-from conformance.cas.agreement import agree
+from conformance.cas import scenes
+from conformance.cas.agreement import told_as_listed
 from conformance.cas.examination import Body, CasExamination
 from conformance.cas.run import confirmation, message, texts, tool_result
 from conformance.cas.talk import Talk, is_idle
@@ -27,58 +26,21 @@ async def _unchanged(talk: Talk, before: list[Body]) -> None:
 @requirement("CAS-EV-01")
 async def every_event_has_its_fields(exam: CasExamination) -> None:
     """Accepted, streamed and listed events have the common fields of this session, and are the same events."""
-    talk = await exam.open()
-    run = await talk.say(exam.profile.prompt("thinking"))
-    listed = await talk.events()
-    for event in (*run.accepted, *run.events, *listed):
-        expect.equal(f"session_id of {event['type']}", talk.id, event["session_id"])
-    names = [event["id"] for event in listed]
+    scene = await scenes.replies(exam)
+    for event in (*scene.accepted, *scene.told, *scene.listed):
+        expect.equal(f"session_id of {event['type']}", scene.session["id"], event["session_id"])
+    names = [event["id"] for event in scene.listed]
     expect.that(len(set(names)) == len(names), "every event to have an id of its own", names)
-    expect.subset("the list", [event["id"] for event in run.events], names)
-    start = names.index(run.events[0]["id"])
-    same_events("the streamed events in the list", run.events, listed[start : start + len(run.events)])
-
-
-def same_events(what: str, first: Sequence[Body], second: Sequence[Body]) -> None:
-    """Expect these to be the same events, told twice; only their processing may have gone on meanwhile."""
-    with expect.owned("CAS-SSE-05"):
-        expect.equal(what, [_named(event) for event in first], [_named(event) for event in second])
-    turns = [[event.get("turn_id") for event in events] for events in (first, second)]
-    with expect.owned("CAS-EV-10"):
-        expect.equal(f"the turn_ids of {what}", *turns)
-    for event, again in zip(first, second, strict=True):
-        with expect.owned("CAS-EV-01"):
-            agree(f"{what}, {event['type']}", _steady(event), _steady(again))
-
-
-async def told_as_listed(talk: Talk, before: int, told: list[Body]) -> None:
-    """Expect what was told to be what is listed: all that came since, and perhaps some of what there was before."""
-    listed = await talk.events()
-    names = [event["id"] for event in listed]
-    with expect.owned("CAS-EV-11"):
-        expect.subset("the listed events", [told[0]["id"], told[-1]["id"]], names)
-    start = min(before, names.index(told[0]["id"]))
-    same_events("the streamed events", listed[start : names.index(told[-1]["id"]) + 1], told)
-
-
-def _named(event: Body) -> tuple[str, str]:
-    return event["type"], event["id"]
-
-
-def _steady(event: Body) -> Body:
-    return {name: value for name, value in event.items() if name != "processed_at"}
+    told_as_listed(scene.listed, scene.before, scene.told)
 
 
 @requirement("CAS-EV-02")
 async def events_are_accepted_in_order(exam: CasExamination) -> None:
     """One POST may hold several events; the answer has them in order, and so does the list."""
-    talk = await exam.open()
-    wanted = [{"type": "user.define_outcome", "description": "one"}, message(exam.profile.prompt("text"))]
-    async with talk.follow() as follower:
-        accepted = await talk.post(*wanted)
-        await follower.run("the message", accepted[1:])
-    posted = [event["id"] for event in await talk.events() if event["type"].startswith("user.")]
-    expect.equal("the user's events", [event["id"] for event in accepted], posted)
+    scene = await scenes.words(exam)
+    scene.run("outcome")
+    posted = [event["id"] for event in scene.listed if event["type"].startswith("user.")]
+    expect.equal("the user's events", [event["id"] for event in scene.accepted], posted)
 
 
 @requirement("CAS-EV-02")
@@ -107,28 +69,21 @@ async def all_are_accepted_or_none(exam: CasExamination) -> None:
 @requirement("CAS-EV-03")
 async def a_message_starts_a_turn(exam: CasExamination) -> None:
     """A string and blocks are both taken, echoed and stored as blocks, and answered by the agent."""
-    talk = await exam.open()
-    prompt = exam.profile.prompt("text")
-    pairs: tuple[tuple[Any, list[str]], ...] = (
-        (prompt, [prompt]),
-        ([{"type": "text", "text": prompt}, {"type": "text", "text": "«中文» 😀"}], [prompt, "«中文» 😀"]),
-    )
-    for content, wanted in pairs:
-        run = (await talk.say(content)).stopped("end_turn").spoke()
+    as_string = (await scenes.replies(exam), "text", [exam.profile.prompt("text")])
+    in_blocks = (await scenes.words(exam), "blocks", [text.strip() for text in scenes.blocks(exam)])
+    for scene, name, wanted in (as_string, in_blocks):
+        run = scene.run(name).stopped("end_turn").spoke()
         run.one("session.status_running")
-        stored = await talk.stored(run.accepted[0]["id"])
-        for event in (run.accepted[0], run.events[0], stored):
-            expect.equal("the text blocks of the message", wanted, texts(event["content"]))
+        for event in scene.kept(run):
+            expect.equal("the text blocks of the message", wanted, [text.strip() for text in texts(event["content"])])
 
 
 @requirement("CAS-EV-03")
 async def words_are_kept_to_the_letter(exam: CasExamination) -> None:
     """Blanks, line ends, quotes and letters of any script are in the message as they were sent, block by block."""
-    talk = await exam.open()
-    parts = [f"  {exam.profile.prompt('text')} \n", "\ttwo  blanks ", "\"quoted\" \\ «中文» \u2028 😀\r\n"]
-    run = await talk.say([{"type": "text", "text": part} for part in parts])
-    for event in (run.accepted[0], run.events[0], await talk.stored(run.accepted[0]["id"])):
-        expect.equal("the text blocks of the message", parts, texts(event["content"]))
+    scene = await scenes.words(exam)
+    for event in scene.kept(scene.run("blocks")):
+        expect.equal("the text blocks of the message", scenes.blocks(exam), texts(event["content"]))
 
 
 @requirement("CAS-EV-03")
@@ -154,24 +109,21 @@ async def one_turn_at_a_time(exam: CasExamination) -> None:
     expect.equal("the stop reason", "end_turn", idle["stop_reason"]["type"])
     said = [event["id"] for event in await talk.events() if event["type"] == "user.message"]
     expect.equal("the messages", [accepted["id"]], said)
-    (await talk.say(exam.profile.prompt("text"))).stopped("end_turn")
 
 
 @requirement("CAS-EV-05")
 async def an_interrupt_ends_the_turn(exam: CasExamination) -> None:
     """The running turn ends in idle before its time, and another can begin."""
-    talk, other = await exam.open(), await exam.open()
-    whole = (await other.say(exam.profile.prompt("slow"))).text
-    async with talk.follow() as follower:
-        accepted = await talk.begin(exam.profile.prompt("slow"), follower)
-        (interrupt,) = await talk.post({"type": "user.interrupt"})
-        rest = await follower.until(is_idle, "session.status_idle")
-    expect.member("the stop reason", ("cancelled", "end_turn"), rest[-1]["stop_reason"]["type"])
-    expect.equal("the turn that ended", accepted.get("turn_id"), rest[-1].get("turn_id"))
-    said = [text for event in rest if event["type"] == "agent.message" for text in texts(event["content"])]
-    async with expect.while_it_runs(partial(talk.is_over, accepted, interrupt)):
-        expect.that("".join(said) != whole, "the turn to end before its time", said)
-    (await talk.say(exam.profile.prompt("text"))).stopped("end_turn").spoke()
+    whole = (await scenes.running(exam)).run("slow").text
+    scene = await scenes.interrupted(exam)
+    run = scene.run("slow")
+    accepted, interrupt = run.accepted
+    expect.member("the stop reason", ("cancelled", "end_turn"), run.stop)
+    with expect.owned("CAS-EV-10"):
+        expect.equal("the turn that ended", accepted.get("turn_id"), run.idle.get("turn_id"))
+    async with expect.while_it_runs(partial(scene.talk(exam).is_over, accepted, interrupt)):
+        expect.that(run.text != whole, "the turn to end before its time", run.text)
+    scene.run("text").stopped("end_turn").spoke()
 
 
 @requirement("CAS-EV-05")
@@ -183,8 +135,10 @@ async def an_interrupt_of_nothing_is_harmless(exam: CasExamination) -> None:
     async with talk.follow() as follower:
         run = await follower.run("the message", await talk.post(message(exam.profile.prompt("text"))))
     run.stopped("end_turn").spoke()
-    await told_as_listed(talk, before, follower.events)
-    kinds = [event["type"] for event in await talk.events()]
+    listed = await talk.events()
+    told_as_listed(listed, before, follower.events)
+    run.one("session.status_running")
+    kinds = [event["type"] for event in listed]
     started, ended = kinds.count("session.status_running"), kinds.count("session.status_idle")
     expect.equal("the turns started and ended", (1, 1), (started, ended))
 
@@ -199,7 +153,7 @@ async def an_outcome_keeps_what_it_is_given(exam: CasExamination) -> None:
     async with talk.follow() as follower:
         (accepted,) = await talk.post({"type": "user.define_outcome", **extra})
         streamed = await follower.arrival(accepted["id"])
-    await told_as_listed(talk, before, follower.events)
+    told_as_listed(await talk.events(), before, follower.events)
     stored = await talk.stored(accepted["id"])
     for event in (accepted, streamed, stored):
         expect.equal("the fields of the outcome", extra, {name: event.get(name) for name in extra})
@@ -238,9 +192,9 @@ async def strange_events_are_refused(exam: CasExamination) -> None:
 async def answers_nobody_waits_for_are_refused(exam: CasExamination) -> None:
     """A confirmation or a result for something that is not pending is a 400 or 409 and changes nothing."""
     talk = await exam.open()
-    run = await talk.say(exam.profile.prompt("text"))
+    (accepted,) = await talk.post({"type": "user.define_outcome"})
     before = await talk.events()
-    for call in ({"id": exam.stranger("evt")}, run.events[0]):
+    for call in ({"id": exam.stranger("evt")}, accepted):
         for event in (confirmation(call), tool_result(call, content="x")):
             exam.refused(await talk.attempt({"events": [event]}), 400, 409)
     await _unchanged(talk, before)
@@ -249,21 +203,20 @@ async def answers_nobody_waits_for_are_refused(exam: CasExamination) -> None:
 @requirement("CAS-EV-11")
 async def events_are_listed_in_order(exam: CasExamination) -> None:
     """Ascending by default, descending on demand, and only the asked types."""
-    talk = await exam.open()
-    earlier = [event["id"] for event in await talk.events() if event["type"] not in BESIDE_TURNS]
-    run = await talk.say(exam.profile.prompt("text"))
-    names = earlier + [event["id"] for event in run.events if event["type"] not in BESIDE_TURNS]
+    scene = await scenes.replies(exam)
+    names, talk = [event["id"] for event in scene.listed], scene.talk(exam)
+    said = [event["id"] for event in scene.listed if event["type"] == "user.message"]
+    expect.equal("the messages in the order they were accepted", [event["id"] for event in scene.accepted], said)
     for order, wanted in (([], names), ([("order", "asc")], names), ([("order", "desc")], names[::-1])):
-        listed = [event["id"] for event in await talk.events(order) if event["type"] not in BESIDE_TURNS]
-        expect.equal(f"the events for {order}", wanted, listed)
-    idle, said = "session.status_idle", "user.message"
+        expect.equal(f"the events for {order}", wanted, [event["id"] for event in await talk.events(order)])
+    idle, words = "session.status_idle", "user.message"
     filters: tuple[tuple[list[tuple[str, str]], tuple[str, ...]], ...] = (
-        ([("types[]", said), ("types[]", idle)], (said, idle)),
+        ([("types[]", words), ("types[]", idle)], (words, idle)),
         ([("types[]", idle)], (idle,)),
-        ([("type", said)], (said,)),
+        ([("type", words)], (words,)),
     )
     for pairs, kinds in filters:
-        wanted = [event["id"] for event in run.of(*kinds)]
+        wanted = [event["id"] for event in scene.listed if event["type"] in kinds]
         expect.equal(f"the events for {pairs}", wanted, [event["id"] for event in await talk.events(pairs)])
 
 
@@ -271,10 +224,7 @@ async def events_are_listed_in_order(exam: CasExamination) -> None:
 async def the_list_can_be_the_stream(exam: CasExamination) -> None:
     """Under Accept: text/event-stream the list is a stream, live."""
     talk = await exam.open()
+    before = len(await talk.events())
     async with talk.follow(path="/events", headers={"Accept": "text/event-stream"}) as follower:
-        accepted = await talk.post(message(exam.profile.prompt("text")))
-        run = await follower.run("the message", accepted)
-    told, listed = [event["id"] for event in run.events], [event["id"] for event in await talk.events()]
-    expect.subset("the listed events", told[:1], listed)
-    start = listed.index(told[0])
-    expect.equal("the events", listed[start : start + len(told)], told)
+        await follower.run("the message", await talk.post(message(exam.profile.prompt("text"))))
+    told_as_listed(await talk.events(), before, follower.events)

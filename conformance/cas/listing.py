@@ -4,6 +4,8 @@ import asyncio
 from typing import Any
 
 from conformance.cas.examination import Body, CasExamination
+from conformance.cas.scenes import replies
+from conformance.cas.talk import sound
 from conformance.kit import expect
 from conformance.kit.case import requirement
 from conformance.kit.http import Query
@@ -22,15 +24,6 @@ async def _page(exam: CasExamination, query: Query) -> Body:
     """A page of the examined agent's sessions, its envelope checked."""
     pairs = dict(query) | {"agent_id": await exam.agent()}
     return sound(await exam.have("sessions", "GET", "/sessions", query=pairs))
-
-
-def sound(page: Body) -> Body:
-    """The page, whose ends must be those of its data."""
-    names = [expect.keyed("an entry of a page", item, "id")["id"] for item in page["data"]]
-    ends = (names[0], names[-1]) if names else (None, None)
-    expect.equal("first_id and last_id", ends, (page["first_id"], page["last_id"]))
-    expect.that(bool(page["next_page"]) == page["has_more"], "next_page exactly if has_more", page)
-    return page
 
 
 async def _walk(exam: CasExamination, cursor: str, field: str) -> list[list[str]]:
@@ -105,9 +98,8 @@ async def an_empty_list_is_a_list(exam: CasExamination) -> None:
 @requirement("CAS-GEN-04", "CAS-EV-11")
 async def events_come_in_pages(exam: CasExamination) -> None:
     """The events of a session, three by three, by after_id and by page, forwards and backwards."""
-    talk = await exam.open()
-    await talk.say(exam.profile.prompt("text"))
-    names = [event["id"] for event in await talk.events()]
+    scene = await replies(exam)
+    talk, names = scene.talk(exam), [event["id"] for event in scene.listed]
     for order, wanted in (("asc", names), ("desc", names[::-1])):
         for cursor, field in (("after_id", "last_id"), ("page", "next_page")):
             seen: list[str] = []

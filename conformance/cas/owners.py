@@ -69,7 +69,7 @@ EVENTS = {
 RAW_PIECES = re.compile(r"agent\.(message|content_block)_(start|delta|stop)")
 OF_EVERY_EVENT = re.compile(r"/(id|session_id|turn_id|created_at|processed_at|schema_version|type)\b")
 LACKS = re.compile(r"/: \"(id|session_id|created_at|processed_at|schema_version|type)\" is a required property")
-NO_OBJECT = re.compile(r"/data/\d+: ")
+NO_OBJECT = re.compile(r"/data/\d+: (?!.* is a required property)")
 """An item of a list is wrong as a whole, so that no other look at it says how."""
 FORMS = re.compile(r"\S*(id|_ids/\d+|_at): .* does not match ")
 

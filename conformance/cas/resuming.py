@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from conformance.cas.examination import Body, CasExamination
+from conformance.cas.scenes import replies
 from conformance.cas.talk import Follower, Talk, is_idle
 from conformance.kit import expect
 from conformance.kit.case import requirement
@@ -21,9 +22,8 @@ def _cursor(way: str, name: str) -> dict[str, Any]:
 @requirement("CAS-SSE-03")
 async def a_stream_resumes_after_a_cursor(exam: CasExamination) -> None:
     """Each way of naming an event gives exactly what came after it."""
-    talk = await exam.open()
-    run = await talk.say(exam.profile.prompt("text"))
-    names = [event["id"] for event in run.events]
+    scene = await replies(exam)
+    talk, names = scene.talk(exam), [event["id"] for event in scene.run("text").events]
     for way in WAYS:
         for place in (0, len(names) - 2):
             async with talk.follow(**_cursor(way, names[place])) as follower:
@@ -34,9 +34,9 @@ async def a_stream_resumes_after_a_cursor(exam: CasExamination) -> None:
 @requirement("CAS-SSE-03")
 async def an_unknown_cursor_is_refused(exam: CasExamination) -> None:
     """An id nobody has, or of another session, is a 400."""
-    talk, other = await exam.open(), await exam.open()
-    await talk.say(exam.profile.prompt("text"))
-    elsewhere = (await other.say(exam.profile.prompt("text"))).events[0]["id"]
+    talk = await exam.open()
+    await talk.post({"type": "user.define_outcome"})
+    elsewhere = (await replies(exam)).run("text").events[0]["id"]
     for way in WAYS:
         for name in (exam.stranger("evt"), elsewhere):
             exam.refused(await exam.ask("GET", f"{talk.path}/events/stream", **_cursor(way, name)), 400)

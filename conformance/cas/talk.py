@@ -1,13 +1,13 @@
 """A session to talk in: what is said, what comes of it, and what the server says of it."""
 
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from conformance.cas.owners import note_misfits, of_posted
 from conformance.cas.run import Body, Run, message
 from conformance.kit import expect
-from conformance.kit.expect import Failed
+from conformance.kit.expect import Failed, NotTestable
 from conformance.kit.http import Query, Reply, Stream
 from conformance.kit.sse import ServerEvent
 from conformance.kit.waits import Wait, route
@@ -32,14 +32,26 @@ def is_piece(event: Body) -> bool:
 
 
 class Follower:
-    """One open stream, read event by event; every event is checked against its schema."""
+    """A stream, read event by event; every event is checked against its schema.
 
-    def __init__(self, exam: "CasExamination", stream: Stream, path: str) -> None:
+    A stream that ends too early is noted, and opened again after its last event.
+    """
+
+    def __init__(
+        self, exam: "CasExamination", stream: Stream, path: str, reopen: Callable[[str], Awaitable[Stream]]
+    ) -> None:
         self._exam = exam
         self._path = path
+        self._reopen = reopen
+        self._last: str | None = None
+        """The event after which the stream was opened again."""
         self.stream = stream
         self.frames: list[ServerEvent] = []
         self.events: list[Body] = []
+
+    @property
+    def was_reopened(self) -> bool:
+        return self._last is not None
 
     async def next(self) -> Body | None:
         """The next event; None when the server has ended the stream."""
@@ -60,16 +72,30 @@ class Follower:
         seen: list[Body] = []
         try:
             with self.stream.waits.goal(route(what)):
-                while (event := await self.next()) is not None:
+                while True:
+                    event = await self.next()
+                    if event is None:
+                        await self._go_on(seen, what)
+                        continue
                     seen.append(event)
                     if found(event):
                         return seen
-                kinds = [event["type"] for event in seen]
-                ended = f"the stream ended after {expect.show(kinds)}"
-                raise Failed(f"{what} on {self.stream.asked}", ended, None if "deleted" in what else "CAS-SSE-07")
         except Failed as failure:
             failure.owner = failure.owner or await self._missed(found, what)
             raise
+
+    async def _go_on(self, seen: list[Body], what: str) -> None:
+        """Open a stream again that has ended: after its last event, unless nothing came since it was opened so."""
+        ended = f"the stream ended after {expect.show([event['type'] for event in seen])}"
+        expected = f"{what} on {self.stream.asked}"
+        if "deleted" in what:
+            raise Failed(expected, ended)
+        last = next((str(event.get("id")) for event in reversed(self.events) if not is_piece(event)), None)
+        if last is None or last == self._last:
+            raise Failed(expected, ended, "CAS-SSE-07")
+        self._exam.http.departures.note("CAS-SSE-07", expected, ended)
+        self._last = last
+        self.stream = await self._reopen(last)
 
     async def _missed(self, found: Callable[[Body], bool], what: str) -> str | None:
         """Who is to blame for an event that does not come: the stream, if it is listed, or else who demands it."""
@@ -96,6 +122,11 @@ class Follower:
         if is_other and not any(event["type"] == "session.status_running" for event in rest):
             expect.fail("status_idle to be the end of the turn", [event["type"] for event in rest], "CAS-EV-12")
         return Run(asked, accepted, [first, *rest])
+
+    async def begun(self, accepted: Body) -> list[Body]:
+        """The events from this accepted one to the next status_running."""
+        first = await self.arrival(accepted["id"])
+        return [first, *await self.until(lambda it: it["type"] == "session.status_running", "session.status_running")]
 
     async def arrival(self, name: str) -> Body:
         """The event of this id, when it comes."""
@@ -160,14 +191,31 @@ class Talk:
         self, query: Query | None = None, path: str = "/events/stream", **more: Any
     ) -> AsyncIterator[Follower]:
         """An open stream of the session."""
-        async with self._exam.http.stream("GET", self.path + path, query=query, **more) as stream:
+        pairs = list(query.items() if isinstance(query, Mapping) else query or ())
+        headers = dict(more.pop("headers", None) or {})
+        async with AsyncExitStack() as opened:
+
+            async def reopen(name: str) -> Stream:
+                asked = [*((key, value) for key, value in pairs if key != "after_id"), ("after_id", name)]
+                kept = {key: value for key, value in headers.items() if key != "Last-Event-ID"}
+                return await opened.enter_async_context(self._stream(asked, path, kept, more))
+
+            first = await opened.enter_async_context(self._stream(pairs, path, headers, more))
+            yield Follower(self._exam, first, self.path, reopen)
+
+    @asynccontextmanager
+    async def _stream(
+        self, pairs: list[tuple[str, str]], path: str, headers: dict[str, str], more: dict[str, Any]
+    ) -> AsyncIterator[Stream]:
+        asking = self._exam.http.stream("GET", self.path + path, query=pairs or None, headers=headers, **more)
+        async with asking as stream:
             if not stream.is_event_stream:
                 reply = await stream.whole()
                 seen = f"{reply.content_type} {reply.told}"
                 owner = {"/events/stream": "CAS-SSE-01", "/events": "CAS-EV-11"}.get(path, "CAS-THR-02")
-                owner = _resumed_by(stream.asked, more.get("headers") or {}) or owner
+                owner = _resumed_by(stream.asked, headers) or owner
                 expect.fail(f"{stream.asked} to be answered with 200 text/event-stream", seen, owner)
-            yield Follower(self._exam, stream, self.path)
+            yield stream
 
     async def say(self, content: Any) -> Run:
         """One message, and everything up to the next idle."""
@@ -181,8 +229,7 @@ class Talk:
     async def begin(self, content: Any, follower: Follower) -> Body:
         """One message, and its turn up to status_running."""
         (accepted,) = await self.post(message(content))
-        await follower.arrival(accepted["id"])
-        await follower.until(lambda event: event["type"] == "session.status_running", "session.status_running")
+        await follower.begun(accepted)
         return accepted
 
     async def events(self, pairs: Iterable[tuple[str, str]] = (("order", "asc"),)) -> list[Body]:
@@ -223,3 +270,23 @@ class Talk:
         with expect.owned("CAS-SESS-02"):
             body: Body = await self._exam.have("session", "GET", self.path)
         return body
+
+    async def threads(self) -> list[Body]:
+        """The threads as they are listed; lists of threads are no MUST, what is in them is."""
+        reply = await self._exam.ask("GET", f"{self.path}/threads")
+        if reply.status == 404:
+            raise NotTestable(f"the server shows no threads: {reply.asked} is a 404")
+        with expect.owned("CAS-THR-02"):
+            expect.status(reply, 200)
+        found: list[Body] = sound(self._exam.fitting("threads", reply))["data"]
+        return found
+
+
+def sound(page: Body) -> Body:
+    """The page, whose ends must be those of its data."""
+    with expect.owned("CAS-GEN-04"):
+        names = [expect.keyed("an entry of a page", item, "id")["id"] for item in page["data"]]
+        ends = (names[0], names[-1]) if names else (None, None)
+        expect.equal("first_id and last_id", ends, (page["first_id"], page["last_id"]))
+        expect.that(bool(page["next_page"]) == page["has_more"], "next_page exactly if has_more", page)
+    return page

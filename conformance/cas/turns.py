@@ -2,14 +2,14 @@
 
 from functools import partial
 
+from conformance.cas import scenes
 from conformance.cas.examination import CasExamination
-from conformance.cas.run import Body, Run, answer, message, text_of
-from conformance.cas.talk import is_idle
+from conformance.cas.run import Body, Run, message, text_of
 from conformance.kit import expect
 from conformance.kit.case import requirement
 
-CUT = {"fail": "error", "refuse": "refusal", "max_tokens": "max_tokens"}
-BESIDE_TURNS = ("session.updated", "user.define_outcome", "session.deleted")
+BESIDE_TURNS = ("session.updated", "user.define_outcome", "user.interrupt", "session.deleted")
+"""Events of which nobody says that they belong to a turn."""
 
 
 def carries(run: Run, turn: str) -> None:
@@ -23,27 +23,26 @@ def carries(run: Run, turn: str) -> None:
 @requirement("CAS-EV-10")
 async def a_turn_has_one_id(exam: CasExamination) -> None:
     """The answer to the POST, every streamed event, idle included, and every listed one carry the same turn_id."""
-    talk = await exam.open()
+    scene = await scenes.replies(exam)
     turns: list[str] = []
-    for prompt in (exam.profile.prompt("thinking"), exam.profile.server_tool("allowed_tool").prompt):
-        run = (await talk.say(prompt)).stopped("end_turn")
+    for run in scene.runs:
         turn = run.accepted[0].get("turn_id")
         expect.that(isinstance(turn, str), "the accepted message to have a turn_id", run.accepted[0])
         carries(run, str(turn))
         turns.append(str(turn))
-    expect.that(turns[0] != turns[1], "another turn to have another turn_id", turns)
-    listed = {event.get("turn_id") for event in await talk.events() if event["type"] not in BESIDE_TURNS}
+    expect.that(len(set(turns)) == len(turns), "another turn to have another turn_id", turns)
+    listed = {event.get("turn_id") for event in scene.listed if event["type"] not in BESIDE_TURNS}
     expect.equal("the turn_ids in the list", sorted(turns), sorted(str(turn) for turn in listed))
 
 
 @requirement("CAS-EV-10")
 async def a_resumed_turn_keeps_its_id(exam: CasExamination) -> None:
     """A turn that waited for an answer goes on under its id; the answers carry it too."""
-    talk = await exam.open()
-    run = (await talk.say(exam.profile.server_tool("asked_tool").prompt)).stopped("requires_action")
-    turn = str(run.accepted[0].get("turn_id"))
-    carries(run, turn)
-    carries((await talk.send(*map(answer, run.pending))).stopped("end_turn"), turn)
+    scene = await scenes.decided(exam)
+    for asked, answered in (("asked", "allowed"), ("asked again", "denied")):
+        turn = str(scene.run(asked).accepted[0].get("turn_id"))
+        carries(scene.run(asked), turn)
+        carries(scene.run(answered), turn)
 
 
 @requirement("CAS-EV-12")
@@ -64,11 +63,8 @@ async def a_message_in_place_of_an_answer_has_a_turn_of_its_own(exam: CasExamina
 @requirement("CAS-EV-12")
 async def a_turn_is_told_in_order(exam: CasExamination) -> None:
     """user.message, status_running, spans around what the agent says and calls, and status_idle only at the end."""
-    talk = await exam.open()
-    tool = exam.profile.server_tool("allowed_tool").prompt
-    for prompt in (exam.profile.prompt("text"), exam.profile.prompt("thinking"), tool):
-        run = (await talk.say(prompt)).stopped("end_turn").spoke()
-        kinds = [event["type"] for event in run.root]
+    for run in (await scenes.replies(exam)).runs:
+        kinds = [event["type"] for event in run.stopped("end_turn").spoke().root]
         expect.equal("the first two events", ["user.message", "session.status_running"], kinds[:2])
         expect.equal("the starts of the turn", 1, kinds.count("session.status_running"))
         in_spans(kinds)
@@ -91,32 +87,31 @@ def in_spans(kinds: list[str]) -> None:
 @requirement("CAS-EV-13")
 async def idle_says_why(exam: CasExamination) -> None:
     """A turn that is done, one that waits, and one that is done after waiting say so, with their usage."""
-    talk = await exam.open()
-    (await talk.say(exam.profile.prompt("text"))).stopped("end_turn")
-    run = (await talk.say(exam.profile.server_tool("asked_tool").prompt)).stopped("requires_action")
-    (await talk.send(*map(answer, run.pending))).stopped("end_turn")
+    (await scenes.replies(exam)).run("text").stopped("end_turn")
+    scene = await scenes.decided(exam)
+    scene.run("asked").stopped("requires_action")
+    scene.run("allowed").stopped("end_turn")
 
 
 @requirement("CAS-EV-20")
 async def an_end_before_its_time_says_so(exam: CasExamination) -> None:
     """end_turn is a natural end and nothing else: what fails, is cut off, refused or interrupted has its own reason."""
-    talk = await exam.open()
-    for situation, reason in CUT.items():
+    if exam.profile.prompts.fail is not None:
+        (await scenes.failed(exam)).run("fail").stopped("error", owner="CAS-EV-20")
+    for situation, reason in scenes.CUT.items():
         if getattr(exam.profile.prompts, situation) is not None:
-            run = (await talk.say(exam.profile.prompt(situation))).stopped(reason, owner="CAS-EV-20")
-            run.one("session.status_running")
-    async with talk.follow() as follower:
-        accepted = await talk.begin(exam.profile.prompt("slow"), follower)
-        (interrupt,) = await talk.post({"type": "user.interrupt"})
-        idle = (await follower.until(is_idle, "session.status_idle"))[-1]
-    async with expect.while_it_runs(partial(talk.is_over, accepted, interrupt)):
-        expect.equal("the stop reason of an interrupted turn", "cancelled", idle["stop_reason"]["type"])
+            (await scenes.cut(exam)).run(situation).stopped(reason, owner="CAS-EV-20")
+    scene = await scenes.interrupted(exam)
+    run = scene.run("slow")
+    async with expect.while_it_runs(partial(scene.talk(exam).is_over, *run.accepted)):
+        expect.equal("the stop reason of an interrupted turn", "cancelled", run.stop)
 
 
 @requirement("CAS-EV-14")
 async def thinking_and_text_have_their_fields(exam: CasExamination) -> None:
     """A thought has thinking, a message has text blocks; both say something."""
-    run = (await (await exam.open()).say(exam.profile.prompt("thinking"))).stopped("end_turn").spoke()
+    exam.profile.prompt("thinking")
+    run = (await scenes.replies(exam)).run("thinking").stopped("end_turn").spoke()
     for thought in run.some("agent.thinking"):
         expect.that(bool(thought["thinking"]), "a thought that says something", thought)
 
@@ -125,7 +120,7 @@ async def thinking_and_text_have_their_fields(exam: CasExamination) -> None:
 async def an_allowed_tool_runs(exam: CasExamination) -> None:
     """The call is allowed; its result names the event of the call, comes after it, and is no error."""
     tool = exam.profile.server_tool("allowed_tool")
-    run = (await (await exam.open()).say(tool.prompt)).stopped("end_turn")
+    run = (await scenes.replies(exam)).run("tool").stopped("end_turn")
     call, result = run.one("agent.tool_use"), run.one("agent.tool_result")
     seen = (call["name"], call["evaluated_permission"], result["is_error"])
     with expect.owned("CAS-EV-14"):
@@ -144,7 +139,7 @@ def _follows(run: Run, call: Body, result: Body) -> None:
 @requirement("CAS-EV-17")
 async def spans_name_model_and_usage(exam: CasExamination) -> None:
     """Each span ends with the id of its start, without error, and with its usage."""
-    run = (await (await exam.open()).say(exam.profile.prompt("text"))).stopped("end_turn")
+    run = (await scenes.replies(exam)).run("text").stopped("end_turn")
     for event in run.of("span.model_request_start", "span.model_request_end"):
         exam.schemas.fit(f"event.{event['type']}", event, f"the event {event['type']}")
     spans_are_whole(run)
@@ -161,12 +156,13 @@ def spans_are_whole(run: Run) -> None:
 @requirement("CAS-EV-18")
 async def a_failed_turn_ends_well(exam: CasExamination) -> None:
     """The stream tells session.error and then status_idle; the session can be used again."""
-    talk = await exam.open()
-    run = await talk.say(exam.profile.prompt("fail"))
-    run.some("session.error")
-    expect.equal("the turn_id of the error", run.accepted[0].get("turn_id"), run.of("session.error")[0].get("turn_id"))
-    expect.equal("the status after the failure", "idle", (await talk.info())["status"])
-    expect.status(await talk.attempt({"events": [message(exam.profile.prompt("text"))]}), 202)
+    scene = await scenes.failed(exam)
+    run = scene.run("fail")
+    error = run.some("session.error")[0]
+    with expect.owned("CAS-EV-10"):
+        expect.equal("the turn_id of the error", run.accepted[0].get("turn_id"), error.get("turn_id"))
+    expect.equal("the status after the failure", "idle", scene.look("fail")["status"])
+    scene.run("text")
 
 
 @requirement("CAS-EV-19")

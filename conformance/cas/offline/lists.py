@@ -4,8 +4,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from conformance.cas.examination import SCHEMAS, error_in
-from conformance.cas.listing import USUAL, sound
+from conformance.cas.listing import USUAL
 from conformance.cas.offline.view import CURSORS, CasView, about_the_request
+from conformance.cas.talk import sound
 from conformance.kit import expect
 from conformance.offline.rule import rule
 from conformance.offline.tape import Exchange, mapping, mappings
