@@ -1,0 +1,124 @@
+"""`python -m tests.prove.simulation`: run worlds by their seeds, and judge what every client saw."""
+
+import argparse
+import hashlib
+import multiprocessing
+import os
+import sys
+import time
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from tests.prove.simulation.plan import Plan, plan_of
+from tests.prove.simulation.shrink import shrunk
+from tests.prove.simulation.world import Outcome, run_world, simulation
+
+AGAIN = "python -m tests.prove.simulation --replay {seed} --trace"
+SHOWN = 12
+"""How many broken promises of a world are shown."""
+
+
+class Result(NamedTuple):
+    """What is told of one world of many."""
+
+    seed: int
+    broken: tuple[str, ...]
+    digest: str
+    """Of its steps: equal if they are."""
+    turns: int
+    seconds: float
+    callbacks: int
+
+
+def result_of(plan: Plan) -> Result:
+    outcome = run_world(plan)
+    digest = hashlib.sha256(outcome.trace().encode()).hexdigest()[:16]
+    return Result(
+        plan.seed, tuple(outcome.broken), digest, outcome.turns, outcome.seconds, outcome.callbacks)
+
+
+def begin_worker() -> None:
+    """A process that runs worlds does nothing else."""
+    simulation().__enter__()
+
+
+def run_seed(seed: int) -> Result:
+    return result_of(plan_of(seed))
+
+
+def run_many(seeds: list[int], workers: int) -> Iterator[Result]:
+    if workers == 1:
+        with simulation():
+            yield from (result_of(plan_of(seed)) for seed in seeds)
+        return
+    with multiprocessing.get_context("fork").Pool(workers, begin_worker) as pool:
+        yield from pool.imap_unordered(run_seed, seeds, chunksize=1)
+
+
+def search(given: argparse.Namespace) -> int:
+    """Run many seeds; tell those that broke a promise."""
+    began, bad, count, turns, virtual, end = time.monotonic(), list[int](), 0, 0, 0.0, float("inf")
+    if given.minutes is not None:
+        end = began + 60 * given.minutes
+    for result in run_many(list(range(given.first, given.first + given.seeds)), given.workers):
+        count, turns, virtual = count + 1, turns + result.turns, virtual + result.seconds
+        if given.digests:
+            print(f"seed {result.seed} {result.digest}", flush=True)
+        if result.broken:
+            bad.append(result.seed)
+            print(f"seed {result.seed} broke {len(result.broken)} promises: {AGAIN.format(seed=result.seed)}")
+            print(*(f"    {one}" for one in result.broken[:SHOWN]), sep="\n", flush=True)
+        if count % 100 == 0:
+            rate = count / (time.monotonic() - began)
+            print(f"{count} seeds, {len(bad)} broke a promise, {rate:.2f} seeds per second", flush=True)
+        if time.monotonic() > end:
+            print(f"the time is over after {count} of {given.seeds} seeds")
+            break
+    seconds = time.monotonic() - began
+    print(f"{count} seeds from {given.first} on, {turns} turns, {virtual / 3600:.1f} h of virtual time in "
+          f"{seconds:.0f} s: {count / seconds:.2f} seeds per second; {len(bad)} broke a promise" + (f": {bad}" if bad else ""))
+    return 1 if bad else 0
+
+
+def replay(plan: Plan, with_trace: bool) -> int:
+    """Run one world, and tell its steps."""
+    with simulation():
+        outcome = run_world(plan)
+    if with_trace:
+        print(outcome.trace(), end="")
+    tell(outcome)
+    return 1 if outcome.broken else 0
+
+
+def tell(outcome: Outcome) -> None:
+    print(*outcome.plan.lines(), sep="\n")
+    print(f"{outcome.turns} turns, {outcome.seconds:.3f} s of virtual time, {outcome.callbacks} callbacks, "
+          f"{len(outcome.steps)} steps, {hashlib.sha256(outcome.trace().encode()).hexdigest()[:16]}")
+    print(*(f"broken: {one}" for one in outcome.broken), sep="\n" if outcome.broken else "")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.prove.simulation", description=__doc__)
+    parser.add_argument("--seeds", type=int, default=2000, help="how many worlds (default: 2000)")
+    parser.add_argument("--first", type=int, default=1, help="the first seed (default: 1)")
+    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="processes (default: one per core)")
+    parser.add_argument("--minutes", type=float, help="stop after so many minutes, however many seeds are left")
+    parser.add_argument("--digests", action="store_true", help="print a digest of the steps of every world")
+    parser.add_argument("--replay", type=int, metavar="SEED", help="run one world")
+    parser.add_argument("--trace", action="store_true", help="with --replay: print every step")
+    parser.add_argument("--shrink", type=int, metavar="SEED", help="find the shortest world that breaks a promise")
+    given = parser.parse_args()
+    if given.replay is not None:
+        return replay(plan_of(given.replay), given.trace)
+    if given.shrink is not None:
+        with simulation():
+            outcome = shrunk(plan_of(given.shrink), lambda line: print(line, flush=True))
+        if given.trace:
+            print(outcome.trace(), end="")
+        tell(outcome)
+        return 1 if outcome.broken else 0
+    return search(given)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

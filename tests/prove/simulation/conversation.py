@@ -1,0 +1,176 @@
+"""The clients of a world: they talk in all dialects, and what each was told is its history."""
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import suppress
+from random import Random
+from typing import Any
+
+import aiohttp
+
+import gateway.model as m
+from tests.prove.crash.client_base import BROKEN
+from tests.prove.crash.clients import CrashRun, DialectClient, Watcher, client_types, watchers
+from tests.prove.crash.expected_streams import expected_stream
+from tests.prove.crash.history import History, Kind, Violation, judge, times_settled, times_there
+from tests.prove.fleet.allowed_refusals import unexplained_refusals
+from tests.prove.simulation.loop import Process, WorldLoop
+from tests.prove.simulation.plan import Plan
+
+GONE = (*BROKEN, TimeoutError)
+"""What a client sees of a connection that is cut, or that has gone silent."""
+PATIENCE = 300.0
+"""Seconds that only a hang takes."""
+
+
+def session(process: Process) -> aiohttp.ClientSession:
+    """An HTTP client of this process: each request has a connection of its own, which may lead to any server."""
+    timeout = aiohttp.ClientTimeout(total=None, sock_connect=20, sock_read=40)
+    return aiohttp.ClientSession(
+        timeout=timeout, connector=aiohttp.TCPConnector(force_close=True, use_dns_cache=False))
+
+
+class Conversation:
+    """All clients of a world, each in a process of its own, and the judge who hears them afterwards."""
+
+    def __init__(self, loop: WorldLoop, plan: Plan, address: str) -> None:
+        self.loop = loop
+        self.plan = plan
+        self.address = address
+        self.history = History()
+        self.found: list[Violation] = []
+        self.tried_seconds = 2 * (2 * plan.lease + 2)
+        """Twice as long as a server tries to pass a command on: what has not come by then does not come any more."""
+        self.clients: list[DialectClient] = []
+        self.processes: list[Process] = []
+        self._runs: list[CrashRun] = []
+        self._tasks: list[asyncio.Task[Any]] = []
+        self._numbers = iter(range(1, 1_000_000))
+        self.auditor = self._process("judge", 250)
+        self._audit = CrashRun(
+            address, Random(f"{plan.seed} judge"), None, self.history, self.found,  # type: ignore[arg-type]
+            numbers=self._numbers)
+
+    def _process(self, name: str, number: int) -> Process:
+        return Process(self.loop, name, f"10.0.2.{number + 1}", f"{self.plan.seed} {name}")
+
+    async def begin(self) -> None:
+        kinds = client_types()
+        for number in self.plan.clients:
+            kind = kinds[number % len(kinds)]
+            process = self._process(f"{kind.dialect}-{number}", number)
+            self.processes.append(process)
+            self._tasks.append(process.spawn(self._live(process, kind, number), "client"))
+        if self.plan.watched:
+            process = self._process("watcher", 200)
+            self.processes.append(process)
+            self._tasks.append(process.spawn(self._watch(process), "watcher"))
+
+    def _run(self, process: Process, http: aiohttp.ClientSession) -> CrashRun:
+        run = CrashRun(
+            self.address, Random(f"{self.plan.seed} {process.name}"), http, self.history, self.found,
+            thinking=2 * self.plan.seconds * len(self.plan.clients) / self.plan.turns, patience=0.4,
+            numbers=self._numbers,
+        )
+        self._runs.append(run)
+        return run
+
+    async def _live(self, process: Process, kind: type[DialectClient], number: int) -> None:
+        async with session(process) as http:
+            client = kind(self._run(process, http), number)
+            self.clients.append(client)
+            client._quietly = _quietly  # type: ignore[method-assign]
+            while True:
+                with suppress(*GONE):
+                    await client.live()
+                await asyncio.sleep(process.random.uniform(0.02, 0.5))
+
+    async def _watch(self, process: Process) -> None:
+        async with session(process) as http:
+            ears = watchers(self._run(process, http))
+            while True:
+                sessions = [one.session for one in self.clients if one.session][:self.plan.watched]
+                with suppress(*GONE):
+                    await asyncio.gather(*(ear.live(sessions) for ear in ears))
+                await asyncio.sleep(0.5)
+
+    @property
+    def turns(self) -> int:
+        return sum(run.turns for run in self._runs)
+
+    async def stop(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        done, _ = await asyncio.wait(self._tasks)
+        for task in sorted(done, key=hash):
+            if not task.cancelled() and (error := task.exception()) is not None:
+                raise error
+
+    # -- the verdict ----------------------------------------------------------------------------------------------
+
+    async def verdict(self) -> list[Violation]:
+        """Every session is fit for use, and every promise was kept."""
+        await self.stop()
+        return await self.auditor.spawn(self._verdict(), "verdict")
+
+    async def _verdict(self) -> list[Violation]:
+        async with session(self.auditor) as http:
+            self._audit.http = http
+            clients = [client for client in self.clients if client.session]
+            for client in clients:
+                client.world = self._audit
+                if hasattr(client, "ear"):
+                    client.ear.world = self._audit
+            async with asyncio.timeout(PATIENCE):
+                for client in clients:
+                    while self._in_doubt(client.session, await self.records(client.session)):  # noqa: ASYNC110
+                        await asyncio.sleep(0.5)
+            refusals = list(self.found)
+            self.found.clear()
+            listening = [self.loop.create_task(_quietly(client.listen())) for client in clients]
+            try:
+                async with asyncio.timeout(PATIENCE):
+                    for client in clients:
+                        await client.resume()
+                        await client.finish()
+            except (*GONE, ExceptionGroup) as error:
+                self.found.append(Violation(Kind.STUCK, "", f"after all was mended: {type(error).__name__}: {error}"))
+            for task in listening:
+                task.cancel()
+            await asyncio.gather(*listening, return_exceptions=True)
+            judged = await self._judged(clients)
+        return [*unexplained_refusals(refusals, self.history), *self.found, *judged]
+
+    async def _judged(self, clients: Sequence[DialectClient]) -> list[Violation]:
+        history = self.history
+        for client in clients:
+            history.logs[client.session] = await self.records(client.session)
+        for told, stream in dict.fromkeys((hearing.session, hearing.stream) for hearing in history.hearings):
+            history.tellings[told, stream] = expected_stream(history.logs.get(told, ()), stream)
+        return judge(history)
+
+    def _in_doubt(self, session: str, records: Sequence[m.Record]) -> bool:
+        """Whether something that was said or answered may yet come."""
+        history, since = self.history, self.loop.time() - self.tried_seconds
+        taken = {said.words for said in history.said if said.taken}
+        told = {answered.request_id for answered in history.answered if answered.taken}
+        return any(
+            one.words not in taken and not times_there(one.words, records)
+            for one in history.said if one.session == session and one.at > since
+        ) or any(
+            one.request_id not in told and not times_settled(one.request_id, records)
+            for one in history.answered if one.session == session and one.at > since
+        )
+
+    async def records(self, session: str) -> list[m.Record]:
+        async with self._audit.http.get(self._audit.url(f"/replay/{session}")) as answer:
+            assert answer.status == 200, f"{answer.status} {await answer.text()}"
+            return [m.decode_record(line) for line in (await answer.read()).splitlines()]
+
+
+async def _quietly(work: Any) -> None:
+    with suppress(*GONE):
+        await work
+
+
+__all__ = ["Conversation", "Watcher"]

@@ -1,0 +1,155 @@
+"""What goes wrong in a world, at the times of its plan, and how everything is mended in the end."""
+
+import asyncio
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from tests.prove.simulation.plan import Fault
+
+if TYPE_CHECKING:
+    from tests.prove.simulation.world import World
+
+DRAIN_SECONDS = 0.5
+
+
+class Faults:
+    """Brings the faults of the plan about."""
+
+    def __init__(self, world: "World") -> None:
+        self._world = world
+        self._loop = world.loop
+        self._network = world.network
+        self._mends: dict[int, Callable[[], None]] = {}
+
+    async def run(self) -> None:
+        began = self._loop.time()
+        for number, fault in enumerate(self._world.plan.faults):
+            await asyncio.sleep(max(0.0, began + fault.at - self._loop.time()))
+            self._world.trace("world", "fault", str(fault))
+            getattr(self, f"_{fault.kind}")(number, fault)
+        await asyncio.sleep(max(0.0, began + self._world.plan.seconds - self._loop.time()))
+
+    def _later(self, number: int, fault: Fault, mend: Callable[[], None]) -> None:
+        self._mends[number] = mend
+        self._loop.call_later(abs(fault.seconds), self._mend, number)
+
+    def _mend(self, number: int) -> None:
+        mend = self._mends.pop(number, None)
+        if mend is not None:
+            self._world.trace("world", "mended", str(self._world.plan.faults[number]))
+            mend()
+
+    async def mend_all(self) -> None:
+        for number in list(self._mends):
+            self._mend(number)
+        for server in self._world.servers:
+            await server.is_ready.wait()
+
+    # -- gateways -------------------------------------------------------------------------------------------------
+
+    def _kill(self, number: int, fault: Fault) -> None:
+        server = self._world.servers[fault.target]
+        if server.is_alive:
+            server.kill()
+            self._later(number, fault, server.start)
+
+    def _stop(self, number: int, fault: Fault) -> None:
+        server = self._world.servers[fault.target]
+        if server.gateway is not None:
+            server.stop(DRAIN_SECONDS, server.start)
+
+    def _pause(self, number: int, fault: Fault) -> None:
+        process = self._world.servers[fault.target].process
+        if process is not None:
+            process.pause()
+            self._later(number, fault, process.resume)
+
+    def _clock(self, number: int, fault: Fault) -> None:
+        process = self._world.servers[fault.target].process
+        if process is not None:
+            process.clock_error += fault.seconds
+
+    def _slow_server(self, number: int, fault: Fault) -> None:
+        self._slow(number, fault, self._world.servers[fault.target].host)
+
+    def _slow_disk(self, number: int, fault: Fault) -> None:
+        process = self._world.servers[fault.target].process
+        if process is not None:
+            before, process.disk_seconds = process.disk_seconds, 0.3
+            self._later(number, fault, lambda: setattr(process, "disk_seconds", before))
+
+    def _disk_full(self, number: int, fault: Fault) -> None:
+        server = self._world.servers[fault.target]
+        server.fill_disk()
+        self._later(number, fault, server.free_disk)
+
+    # -- Redis ----------------------------------------------------------------------------------------------------
+
+    def _redis_restart(self, number: int, fault: Fault) -> None:
+        redis = self._world.redis
+        if redis is not None and redis.is_alive:
+            redis.crash("all")
+            self._later(number, fault, redis.start)
+
+    def _redis_refuses(self, number: int, fault: Fault) -> None:
+        redis = self._world.redis
+        if redis is not None:
+            redis.redis.write_refusal = b"OOM command not allowed when used memory > 'maxmemory'."
+            self._later(number, fault, lambda: setattr(redis.redis, "write_refusal", None))
+
+    def _slow_redis(self, number: int, fault: Fault) -> None:
+        self._slow(number, fault, "10.0.1.1")
+
+    def _cut_redis(self, number: int, fault: Fault) -> None:
+        host = self._world.servers[fault.target].host
+        for link in list(self._network.links.values()):
+            if {host, "10.0.1.1"} == {one.host for one in link.processes}:
+                link.cut()
+
+    def _sever_redis(self, number: int, fault: Fault) -> None:
+        host = self._world.servers[fault.target].host
+        for link in list(self._network.links.values()):
+            if {host, "10.0.1.1"} == {one.host for one in link.processes}:
+                link.sever()
+
+    def _part_redis(self, number: int, fault: Fault) -> None:
+        self._part(number, fault, self._world.servers[fault.target].host, "10.0.1.1")
+
+    # -- clients --------------------------------------------------------------------------------------------------
+
+    def _client_links(self, fault: Fault) -> list[object]:
+        host = self._world.servers[fault.target].host
+        return [link for link in list(self._network.links.values())
+                if link.processes[1].host == host and link.processes[0].host.startswith("10.0.2.")]
+
+    def _cut_client(self, number: int, fault: Fault) -> None:
+        for link in self._client_links(fault):
+            if self._network.random.random() < 0.7:
+                link.cut()  # type: ignore[attr-defined]
+
+    def _sever_client(self, number: int, fault: Fault) -> None:
+        for link in self._client_links(fault):
+            if self._network.random.random() < 0.5:
+                link.sever()  # type: ignore[attr-defined]
+
+    def _part_client(self, number: int, fault: Fault) -> None:
+        processes = self._world.conversation.processes
+        client = processes[int(fault.seconds * 1000) % len(processes)]
+        for server in self._world.servers:
+            self._network.close_way(client.host, server.host)
+
+        def mend() -> None:
+            for server in self._world.servers:
+                self._network.open_way(client.host, server.host)
+
+        self._later(number, fault, mend)
+
+    # -- ways -----------------------------------------------------------------------------------------------------
+
+    def _part(self, number: int, fault: Fault, one: str, other: str) -> None:
+        self._network.close_way(one, other)
+        self._later(number, fault, lambda: self._network.open_way(one, other))
+
+    def _slow(self, number: int, fault: Fault, host: str) -> None:
+        self._network.slow[host] = self._network.slow.get(host, 0.0) + 0.05
+        self._later(number, fault, lambda: self._network.slow.pop(host, None))

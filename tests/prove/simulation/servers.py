@@ -1,0 +1,169 @@
+"""The programs of a world that serve: gateways that start, die and come back with what was durable, and their Redis."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from aiohttp import web
+
+from gateway.app import Gateway
+from gateway.composition import load_components
+from gateway.config import load_config
+from gateway.errors import GatewayError
+from gateway.storage.log import SqliteLog
+from tests.prove.simulation.determinism import wall_clock
+from tests.prove.simulation.loop import Process, ProcessState, WorldLoop
+from tests.prove.simulation.network import Network, Trace
+from tests.support.dialect_tables import DIALECTS
+from tests.support.gateway_server import write_settings
+
+FRONT = "10.0.0.100"
+"""The address of the balancer in front of the gateways."""
+REDIS_HOST = "10.0.1.1"
+PORT, REDIS_PORT = 8080, 6379
+RESTART_SECONDS = 0.5
+"""How long a supervisor waits before it starts a program again that could not start."""
+
+
+class GatewayServer:
+    """One gateway of the world: a machine, and one process after the other on it."""
+
+    def __init__(
+        self, loop: WorldLoop, number: int, seed: str, folder: Path, trace: Trace, settings: dict[str, Any],
+    ) -> None:
+        self.loop = loop
+        self.number = number
+        self.host = f"10.0.0.{number + 1}"
+        self.lives = 0
+        self.is_wanted = True
+        """Whether the supervisor is to start it again."""
+        self.gateway: Gateway | None = None
+        self.process: Process | None = None
+        self.is_ready = asyncio.Event()
+        self._seed = seed
+        self._folder = folder
+        self._trace = trace
+        self._runner: web.AppRunner | None = None
+        folder.mkdir(exist_ok=True)
+        write_settings(
+            folder, **{"dialects": {name: {} for name in DIALECTS}, "hosts": [FRONT], "console": False, **settings})
+        self._config = load_config(folder / "config.yaml")
+
+    def start(self) -> None:
+        """A new process on the machine, with a new name for every life."""
+        self.lives += 1
+        name = f"server{self.number}"
+        self.process = Process(self.loop, name, self.host, f"{self._seed} {name} {self.lives}")
+        self._trace(self.process.name, "start", f"life {self.lives}")
+        self.process.spawn(self._serve(self.process), "serve")
+
+    async def _serve(self, process: Process) -> None:
+        gateway = Gateway(load_components(self._config), wall_clock)
+        process.exits["files"] = lambda: _close_files(gateway)
+        runner = gateway.runner(shutdown_timeout=1.0)
+        try:
+            await runner.setup()
+            await web.TCPSite(runner, self.host, PORT).start()
+        except GatewayError as error:
+            self._trace(process.name, "cannot start", error.message)
+            await runner.cleanup()
+            await gateway.close()
+            self.loop.call_soon(process.kill, context=self.loop.host.context)
+            self.loop.call_later(RESTART_SECONDS, self._again, process, context=self.loop.host.context)
+            return
+        self.gateway, self._runner = gateway, runner
+        gateway.readiness.mark_ready()
+        self._trace(process.name, "ready", "")
+        self.is_ready.set()
+
+    def _again(self, process: Process) -> None:
+        if self.process is process and self.is_wanted:
+            self.start()
+
+    @property
+    def is_alive(self) -> bool:
+        return self.process is not None and self.process.state is not ProcessState.DEAD
+
+    def kill(self) -> None:
+        """As `kill -9`: nothing more of it runs."""
+        if self.process is not None and self.is_alive:
+            self._trace(self.process.name, "killed", "")
+            self.is_ready.clear()
+            self.gateway = None
+            self.process.kill()
+
+    def stop(self, drain_seconds: float, done: Callable[[], None]) -> None:
+        """As SIGTERM: the gateway is told to stop, and ends when it has."""
+        process, gateway, runner = self.process, self.gateway, self._runner
+        if process is None or gateway is None or runner is None or process.state is ProcessState.DEAD:
+            done()
+            return
+        self._trace(process.name, "told to stop", "")
+        self.is_ready.clear()
+        self.gateway = None
+        process.spawn(self._stop(process, gateway, runner, drain_seconds, done), "stop")
+
+    async def _stop(
+        self, process: Process, gateway: Gateway, runner: web.AppRunner, seconds: float, done: Callable[[], None],
+    ) -> None:
+        gateway.readiness.mark_draining()
+        await gateway.sessions.drain(seconds, asyncio.Event())
+        await runner.cleanup()
+        await gateway.close()
+        self._trace(process.name, "stopped", "")
+        self.loop.call_soon(process.kill, context=self.loop.host.context)
+        self.loop.call_soon(done, context=self.loop.host.context)
+
+
+    def fill_disk(self) -> None:
+        """From now on the database cannot grow: SQLite itself says that the disk is full."""
+        self._limit_pages(lambda connection: connection.execute("PRAGMA page_count").fetchone()[0])
+
+    def free_disk(self) -> None:
+        self._limit_pages(lambda connection: 1_000_000_000)
+
+    def _limit_pages(self, most: Callable[[Any], int]) -> None:
+        log = self.gateway.runtime.log if self.gateway is not None else None
+        if isinstance(log, SqliteLog) and (connection := log._database._connections.get("write")) is not None:
+            connection.execute(f"PRAGMA max_page_count = {most(connection)}")
+
+
+def _close_files(gateway: Gateway) -> None:
+    """What the system does with the files of a process that is gone: locks are released, and what was written stays."""
+    log = gateway.runtime.log
+    if isinstance(log, SqliteLog):
+        database = log._database
+        for connection in database._connections.values():
+            connection.close()
+        if database._lock is not None:
+            database._lock.close()
+
+
+class RedisHost:
+    """The Redis of the world: its data, and one process after the other."""
+
+    def __init__(self, loop: WorldLoop, network: Network, redis: Any, seed: str, trace: Trace) -> None:
+        self.redis = redis
+        self._loop = loop
+        self._network = network
+        self._seed = seed
+        self._trace = trace
+        self._lives = 0
+        self.process: Process | None = None
+
+    def start(self) -> None:
+        self._lives += 1
+        self.process = Process(self._loop, "redis", REDIS_HOST, f"{self._seed} redis {self._lives}")
+        self._trace("redis", "start", f"life {self._lives}")
+        self._network.listen(self.redis.connection, self.process, REDIS_PORT)
+
+    @property
+    def is_alive(self) -> bool:
+        return self.process is not None and self.process.state is not ProcessState.DEAD
+
+    def crash(self, keep: str) -> None:
+        if self.process is not None and self.is_alive:
+            self._trace("redis", "crashed", keep)
+            self.process.kill()
+            self.redis.crash(keep)

@@ -1,0 +1,198 @@
+"""A world from its plan to its verdict: the same plan gives the same steps, byte for byte."""
+
+import asyncio
+import gc
+import shutil
+import sys
+import tempfile
+import traceback
+import warnings
+from collections.abc import Iterator, MutableMapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from typing import Any, NamedTuple
+from unittest.mock import patch
+
+import structlog
+from aiohttp import web_app
+from aiohttp.web_urldispatcher import UrlDispatcher
+
+from gateway import composition
+from tests.prove.simulation.conversation import Conversation
+from tests.prove.simulation.determinism import wall_clock, world_sources
+from tests.prove.simulation.faults import Faults
+from tests.prove.simulation.loop import PROCESS, WorldLoop, WorldStopped, current_process
+from tests.prove.simulation.network import Network
+from tests.prove.simulation.plan import Plan
+from tests.prove.simulation.redis_server import SimulatedRedis
+from tests.prove.simulation.servers import FRONT, PORT, REDIS_HOST, REDIS_PORT, GatewayServer, RedisHost
+from tests.support.dialect_tables import load_once
+from tests.support.route_copies import RouteCopies
+
+MOST_SECONDS = 1200.0
+"""The virtual time after which a world that is not over counts as hung."""
+
+
+class Step(NamedTuple):
+    """Something that happened in a world."""
+
+    at: float
+    process: str
+    kind: str
+    words: str
+
+    def __str__(self) -> str:
+        return f"{self.at:12.6f} {self.process:10} {self.kind:12} {self.words}"
+
+
+@dataclass
+class Outcome:
+    """What became of a world."""
+
+    plan: Plan
+    steps: list[Step] = field(default_factory=list)
+    broken: list[str] = field(default_factory=list)
+    """Every promise that was not kept."""
+    turns: int = 0
+    seconds: float = 0.0
+    callbacks: int = 0
+
+    def trace(self) -> str:
+        return "\n".join(map(str, self.steps)) + "\n"
+
+
+class World:
+    """Gateways, their store, their clients, and the network between them."""
+
+    def __init__(self, plan: Plan, folder: Path) -> None:
+        seed = str(plan.seed)
+        self.plan = plan
+        self.outcome = Outcome(plan)
+        self.loop = WorldLoop(seed, until=MOST_SECONDS)
+        self.network = Network(self.loop, seed, self.trace)
+        self.network.delay = plan.delay
+        self.redis = self._make_redis(seed) if plan.log == "redis" else None
+        self.servers = [
+            GatewayServer(
+                self.loop, number, seed, folder / f"server{number}", self.trace, self._settings(folder, number))
+            for number in range(plan.servers)
+        ]
+        self.network.balancers[FRONT] = self._next_servers
+        self.conversation = Conversation(self.loop, plan, f"http://{FRONT}:{PORT}")
+        self._turn = 0
+
+    def _settings(self, folder: Path, number: int) -> dict[str, Any]:
+        limits = {"lease_seconds": self.plan.lease, "drain_seconds": 0.5}
+        if self.plan.log == "redis":
+            log, data = f"redis://{REDIS_HOST}:{REDIS_PORT}/0", folder / "shared"
+        else:
+            log, data = "sqlite", folder / f"data{number}"
+        return {"log": log, "data": str(data), "limits": limits}
+
+    def _make_redis(self, seed: str) -> RedisHost:
+        redis = SimulatedRedis(wall_clock, random=Random(f"{seed} redis"))
+        return RedisHost(self.loop, self.network, redis, seed, self.trace)
+
+    def _next_servers(self) -> list[str]:
+        """The machines behind the balancer, the next one first."""
+        self._turn += 1
+        hosts = [server.host for server in self.servers]
+        start = self._turn % len(hosts)
+        return hosts[start:] + hosts[:start]
+
+    def trace(self, process: str, kind: str, words: str) -> None:
+        self.outcome.steps.append(Step(self.loop.now, process, kind, words))
+
+    def note(self, logger: object, method: str, entry: MutableMapping[str, Any]) -> Any:
+        """A line of a server's log is a step of the world; an error that nobody expected breaks a promise."""
+        process = current_process()
+        if process is None:
+            raise structlog.DropEvent  # the world is over, and tasks are taken away
+        name = process.name
+        entry = dict(entry)
+        error = entry.pop("exc_info", None)
+        event = entry.pop("event", "")
+        words = " ".join(f"{key}={value}" for key, value in sorted(entry.items(), key=lambda one: one[0]))
+        self.trace(name, f"log.{method}", f"{event} {words}"[:300])
+        if error is not None:
+            error = sys.exc_info()[1] if error is True else error
+            if isinstance(error, BaseException):
+                told = "".join(traceback.format_exception(error)[-4:])
+                self.outcome.broken.append(f"traceback in {name}: {event} {words}\n{told}")
+        raise structlog.DropEvent
+
+    def run(self) -> Outcome:
+        try:
+            self.loop.run_until_complete(self.loop.create_task(self._main(), context=self.loop.host.context.copy()))
+        except WorldStopped as error:
+            self.outcome.broken.append(f"hang: {error}")
+        except Exception as error:  # noqa: BLE001  # it is told with the seed
+            self.outcome.broken.append(f"the world broke: {''.join(traceback.format_exception(error)[-6:])}")
+        finally:
+            self.outcome.seconds, self.outcome.callbacks = self.loop.now, self.loop.steps
+            self.outcome.turns = self.conversation.turns
+            self.outcome.broken += self.loop.errors
+            for server in self.servers:
+                server.kill()
+            self.loop.end_world()
+            self.loop.close()
+        return self.outcome
+
+    async def _main(self) -> None:
+        if self.redis is not None:
+            self.redis.start()
+        for server in self.servers:
+            server.start()
+        async with asyncio.timeout(60):
+            for server in self.servers:
+                await server.is_ready.wait()
+        await self.conversation.begin()
+        faults = Faults(self)
+        await faults.run()
+        while self.conversation.turns < self.plan.turns:  # noqa: ASYNC110
+            await asyncio.sleep(0.5)
+        await faults.mend_all()
+        found = await self.conversation.verdict()
+        self.outcome.broken += map(str, found)
+        if self.redis is not None:
+            self.outcome.broken += [f"the simulated Redis does not know {one}" for one in self.redis.redis.unknown]
+
+
+ROUTES = RouteCopies(UrlDispatcher.add_routes)
+
+
+@contextmanager
+def simulation() -> Iterator[None]:
+    """While this holds, worlds can be run one after the other."""
+    collected = gc.isenabled()
+    logging = structlog.get_config()
+    gc.disable()  # what the collector finds, and when, would differ from run to run
+    try:
+        with (
+            warnings.catch_warnings(), world_sources(), patch.object(composition, "load_table", load_once),
+            patch.object(UrlDispatcher, "add_routes", lambda router, routes: ROUTES.add(router, routes)),
+        ):
+            warnings.filterwarnings("ignore", "coroutine .* was never awaited", RuntimeWarning)
+            yield
+    finally:
+        structlog.configure(**logging)
+        if collected:
+            gc.enable()
+
+
+def run_world(plan: Plan) -> Outcome:
+    """Run a world, within `simulation()`."""
+    folder = Path(tempfile.mkdtemp(prefix="world", dir="/dev/shm" if Path("/dev/shm").is_dir() else None))
+    try:
+        world = World(plan, folder)
+        structlog.configure(processors=[world.note], cache_logger_on_first_use=False)
+        return world.run()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        web_app._cached_build_middleware.cache_clear()  # it keeps the gateways of the world
+        gc.collect()
+
+
+__all__ = ["PROCESS", "Outcome", "Step", "World", "run_world", "simulation"]
