@@ -36,7 +36,7 @@ class HeldSessions:
         relay: StreamRelay,
     ) -> None:
         self.holds = log.holds
-        self.doubtful: set[str] = set()
+        self.doubtful: dict[str, None] = {}
         """Sessions that this server may have claimed without knowing it: no other server would close their turns."""
         self._runtime = runtime
         self._table = table
@@ -72,8 +72,12 @@ class HeldSessions:
             await self._redis.run_script("release", self._redis.replica, session_id, token)
 
     async def hand_over_all(self) -> None:
-        for session_id in self._log.held:
-            await self.hand_over(session_id)
+        """Release all idle sessions; if Redis does not answer, the other servers wait until the lease has run out."""
+        try:
+            for session_id in self._log.held:
+                await self.hand_over(session_id)
+        except GatewayError as error:
+            log.warning("handover_failed", error=error.message)
 
     def lose(self, session_id: str) -> None:
         """Another server writes the session: its turn here stops silently, and its subscribers follow that server."""
@@ -149,16 +153,16 @@ class Claims:
         if not self._log.is_settled(session_id):
             raise OwnerUnknown("the session has just moved to another server; try again")
         await self._lease.sure()
-        self._held.doubtful.discard(session_id)
+        self._held.doubtful.pop(session_id, None)
         try:
             claim = read_claim(await self._redis.run_script("claim", self._redis.replica, session_id))
             if claim.outcome == "yours":
                 await self._take(session_id, claim.token, claim.head)
         except RedisUnreachable:
-            self._held.doubtful.add(session_id)  # Redis may have carried the claim out all the same
+            self._held.doubtful[session_id] = None  # Redis may have carried the claim out all the same
             raise
         if claim.outcome == "lapsed":
-            self._held.doubtful.add(session_id)
+            self._held.doubtful[session_id] = None
             self._lease.doubt()
             raise OwnerUnknown("this server has just come back; try again")
         return claim.owner if claim.outcome == "held" else None

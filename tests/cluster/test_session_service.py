@@ -1,12 +1,14 @@
 """Any server of several takes any command: it is done by the session's writer, once, and seen everywhere."""
 
 import asyncio
+from unittest.mock import patch
 
 import pytest
 
 import gateway.model as m
 from gateway.cluster.messages import RpcRequest, SubmitCall
 from gateway.errors import Busy, Conflict, Invalid, NotFound
+from gateway.storage.redis import RedisUnreachable
 from tests.support.cluster.agents import HELLO, asking, ended, endless, made, quick
 from tests.support.cluster.replicas import LEASE, heard, replicas
 from tests.support.engine.engine_fixture import lawful
@@ -246,6 +248,16 @@ async def test_a_server_that_stops_hands_over_what_rests_and_leaves_what_waits()
         await first.sessions.rest()
         await until(lambda: second.log.holds(waiting))
         assert (await second.sessions.get("ann", waiting)).status is m.SessionStatus.SUSPENDED
+
+
+async def test_a_server_that_stops_while_redis_refuses_ends_its_turns_all_the_same() -> None:
+    async with replicas(2, endless) as (first, _):
+        await made(first)
+        running = await made(first)
+        await first.sessions.submit("ann", running, [HELLO])
+        with patch.object(first.log.redis, "run_script", side_effect=RedisUnreachable("Redis refuses: OOM")):
+            await first.sessions.drain(0.1, asyncio.Event())
+        assert first.watchman.ended == ["failed"]
 
 
 async def test_one_of_them_leads_and_another_when_it_has_gone() -> None:
