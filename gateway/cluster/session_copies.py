@@ -193,7 +193,7 @@ class ClusterCommits:
 
     def lease_lost(self, session_id: str) -> None:
         self._held.lose(session_id)
-        self._held.doubtful.add(session_id)
+        self._held.doubtful[session_id] = None
 
     def data_lost(self) -> None:
         self._copies.forget_all()

@@ -72,7 +72,7 @@ class RedisResources:
         record = self._written(made)
         outcome = await self._change(
             "shelve", kind, resource_id, owner, parent, self._most(), record, stored_size(made), limit_argument(most),
-            limit_argument(most_below), *self._bounds(owner), *index_terms(made),
+            limit_argument(most_below), *self._bounds(owner), *sorted(index_terms(made)),
         )
         if outcome == b"taken":
             raise Conflict(f"there is a {kind} '{resource_id}' already")
@@ -136,13 +136,13 @@ class RedisResources:
                 return new
 
     async def with_terms(self, kind: str, owner: str, terms: Collection[str]) -> Sequence[Resource]:
-        rows = await self._indexed("with_terms", kind, owner, *terms)
+        rows = await self._indexed("with_terms", kind, owner, *sorted(terms))
         return [self._read(ordinal, record) for ordinal, record in rows]
 
     async def ranked(
         self, kind: str, owner: str, terms: Collection[str], *, common: int, limit: int, offset: int = 0,
     ) -> Ranking:
-        number, rows = await self._indexed("ranked", kind, owner, common, offset, limit, *terms)
+        number, rows = await self._indexed("ranked", kind, owner, common, offset, limit, *sorted(terms))
         return Ranking(terms=number, found=[(self._read(ordinal, record), count) for ordinal, record, count in rows])
 
     async def _indexed(self, script: str, kind: str, owner: str, *given: str | int) -> Any:
@@ -151,7 +151,7 @@ class RedisResources:
         if reply != b"unindexed":
             return reply
         for one in await self.list(kind, owner, limit=DEFAULT_MAX_RESOURCES):
-            await self._change("index", kind, owner, one.resource_id, one.version, *index_terms(one))
+            await self._change("index", kind, owner, one.resource_id, one.version, *sorted(index_terms(one)))
         await self._change("index", kind, owner)
         return await self._redis.run_read_script(script, kind, owner, *given)
 
@@ -169,7 +169,8 @@ class RedisResources:
         has = index_terms(changed)
         outcome, *kept = await self._change(
             "revise", seen.kind, seen.resource_id, seen.version, changed.version, self._most(), self._written(changed),
-            stored_size(changed), *self._bounds(seen.owner), *(("terms", *has) if has != index_terms(seen) else ()),
+            stored_size(changed), *self._bounds(seen.owner),
+            *(("terms", *sorted(has)) if has != index_terms(seen) else ()),
         )
         self._must_have_room(outcome)
         if kept:

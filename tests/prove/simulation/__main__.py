@@ -75,8 +75,9 @@ def search(given: argparse.Namespace) -> int:
             print(f"the time is over after {count} of {given.seeds} seeds")
             break
     seconds = time.monotonic() - began
+    told = f"{len(bad)} broke a promise" + (f": {bad}" if bad else "")
     print(f"{count} seeds from {given.first} on, {turns} turns, {virtual / 3600:.1f} h of virtual time in "
-          f"{seconds:.0f} s: {count / seconds:.2f} seeds per second; {len(bad)} broke a promise" + (f": {bad}" if bad else ""))
+          f"{seconds:.0f} s: {count / seconds:.2f} seeds per second; {told}")
     return 1 if bad else 0
 
 

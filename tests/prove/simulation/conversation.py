@@ -10,7 +10,7 @@ import aiohttp
 
 import gateway.model as m
 from tests.prove.crash.client_base import BROKEN
-from tests.prove.crash.clients import CrashRun, DialectClient, Watcher, client_types, watchers
+from tests.prove.crash.clients import CrashRun, DialectClient, client_types, watchers
 from tests.prove.crash.expected_streams import expected_stream
 from tests.prove.crash.history import History, Kind, Violation, judge, times_settled, times_there
 from tests.prove.fleet.allowed_refusals import unexplained_refusals
@@ -79,11 +79,18 @@ class Conversation:
         async with session(process) as http:
             client = kind(self._run(process, http), number)
             self.clients.append(client)
-            client._quietly = _quietly  # type: ignore[method-assign]
-            while True:
+            while not client.session:
                 with suppress(*GONE):
-                    await client.live()
+                    client.session = await client.create()
                 await asyncio.sleep(process.random.uniform(0.02, 0.5))
+            listener = asyncio.create_task(_listen_on(client))
+            try:
+                while True:
+                    await _quietly(client._talk())
+                    await asyncio.sleep(process.random.uniform(0.02, 0.5))
+            finally:
+                listener.cancel()
+                await asyncio.wait([listener])
 
     async def _watch(self, process: Process) -> None:
         async with session(process) as http:
@@ -127,7 +134,7 @@ class Conversation:
                         await asyncio.sleep(0.5)
             refusals = list(self.found)
             self.found.clear()
-            listening = [self.loop.create_task(_quietly(client.listen())) for client in clients]
+            listening = [asyncio.create_task(_listen_on(client)) for client in clients]
             try:
                 async with asyncio.timeout(PATIENCE):
                     for client in clients:
@@ -168,9 +175,13 @@ class Conversation:
             return [m.decode_record(line) for line in (await answer.read()).splitlines()]
 
 
+async def _listen_on(client: DialectClient) -> None:
+    """Hear what happens in the session, over as many connections as it takes; some clients hear only what they ask."""
+    while type(client).listen is not DialectClient.listen:
+        await _quietly(client.listen())
+        await asyncio.sleep(0.2)
+
+
 async def _quietly(work: Any) -> None:
     with suppress(*GONE):
         await work
-
-
-__all__ = ["Conversation", "Watcher"]

@@ -266,7 +266,8 @@ class End(asyncio.Transport):
         self.deliver_soon()
 
     def deliver_soon(self) -> None:
-        if self._due is None and self.on_the_way and self._is_reading and not self._is_lost and self.protocol is not None:
+        can_read = self._is_reading and not self._is_lost and self.protocol is not None
+        if self._due is None and self.on_the_way and can_read:
             when = max(self.on_the_way[0][0], self._loop.now)
             self._due = self._loop.call_at(when, self._deliver, context=self.context)
 
