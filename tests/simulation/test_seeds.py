@@ -42,8 +42,9 @@ def test_the_same_seed_gives_the_same_steps(seed: int) -> None:
 
 
 def test_the_same_seed_gives_the_same_steps_in_another_process() -> None:
+    words = ["--first", "26", "--seeds", "1", "--workers", "1", "--digests"]
     told = subprocess.run(
-        [sys.executable, "-m", "tests.prove.simulation", "--first", "26", "--seeds", "1", "--workers", "1", "--digests"],
+        [sys.executable, "-m", "tests.prove.simulation", *words],
         env={"PYTHONHASHSEED": "7", "PATH": "/usr/bin:/bin"}, capture_output=True, text=True, check=True, cwd=ROOT)
     digest = hashlib.sha256(run_world(plan_of(26)).trace().encode()).hexdigest()[:16]
     assert f"seed 26 {digest}" in told.stdout

@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from tests.prove.simulation.world import World
 
 DRAIN_SECONDS = 0.5
+NOTICE_SECONDS = 5.0
+"""How long servers may take, beside two leases, to notice that a connection is dead and to make another one."""
 
 
 class Faults:
@@ -44,6 +46,7 @@ class Faults:
             self._mend(number)
         for server in self._world.servers:
             await server.is_ready.wait()
+        await asyncio.sleep(2 * self._world.plan.lease + NOTICE_SECONDS)
 
     # -- gateways -------------------------------------------------------------------------------------------------
 
