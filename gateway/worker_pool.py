@@ -142,7 +142,7 @@ class WorkerSlot:
             given = Assignment(self.number, self.door.fileno(), theirs.fileno(), self._folder)
             process = await asyncio.create_subprocess_exec(
                 *self._command, env={**os.environ, **given.environment()}, stdin=asyncio.subprocess.DEVNULL,
-                pass_fds=(given.door, given.link), start_new_session=True,  # Ctrl-C reaches the parent alone
+                pass_fds=(given.door, given.link), process_group=0,  # Ctrl-C reaches the parent alone
             )
         worker = WorkerProcess(self.number, process, *await asyncio.open_unix_connection(sock=ours))
         try:

@@ -11,6 +11,8 @@ from .runner import OURS, Scenario
 from .streaming import first_event, short_turns, stream_burst, stream_paced
 from .upstream import COLUMNS as UPSTREAM_COLUMNS
 from .upstream import measure_upstream
+from .workers import COLUMNS as WORKERS_COLUMNS
+from .workers import measure_workers
 
 SCENARIOS: dict[str, Scenario] = {
     "burst": stream_burst,
@@ -23,9 +25,10 @@ SCENARIOS: dict[str, Scenario] = {
     "growth": measure_growth,
     "replies": replies,
     "upstream": measure_upstream,
+    "workers": measure_workers,
 }
 COLUMNS = (OURS, BARE.name, DURABLE.name)
 PARTS: dict[str, Scenario] = GROWTH_PARTS
 """Parts of scenarios that can be asked for alone."""
-COLUMNS_OF = {"upstream": UPSTREAM_COLUMNS, "growth": GROWTH_COLUMNS}
+COLUMNS_OF = {"upstream": UPSTREAM_COLUMNS, "growth": GROWTH_COLUMNS, "workers": WORKERS_COLUMNS}
 """The columns of scenarios that have a table of their own."""
