@@ -31,58 +31,60 @@ is not testable. With --diff two JSON reports are compared: the exit code is 1 i
 With --watch the server is examined again each time it was gone and is back, until Ctrl-C."""
 
 
+DialectName = Annotated[str | None, typer.Argument(help="The dialect to examine, such as aap.")]
+ServerUrl = Annotated[
+    str | None, typer.Argument(help="Where the server is, as `dragoman serve` prints it: http://localhost:8080/aap.")
+]
+Key = Annotated[str | None, typer.Option(envvar="CONFORM_KEY", help="The bearer key; struck out of every report.")]
+ProfileFile = Annotated[Path | None, typer.Option(help="How to bring about situations (YAML).")]
+Patterns = Annotated[
+    list[str] | None, typer.Option(help="Only these: AAP-SSE-01, AAP-META-*; commas or repeated.")
+]
+LowestLevel = Annotated[str, typer.Option(help="must, should or may: how far down to ask.")]
+BaselineFile = Annotated[Path | None, typer.Option(help="Known failures, each with reason and expiry (YAML).")]
+ReportFormats = Annotated[
+    list[str] | None,
+    typer.Option(help="html, junit, json, markdown or badge; or FORMAT=PATH; or a path with its extension."),
+]
+TranscriptFolder = Annotated[Path | None, typer.Option(help="Write the wire traffic of every case here.")]
+Timeout = Annotated[float, typer.Option(min=0.1, help="Seconds to wait for any one answer.")]
+AllowDestructive = Annotated[
+    bool, typer.Option("--allow-destructive", help="Also ask what may change more than the suite has made.")
+]
+BudgetText = Annotated[
+    str | None, typer.Option(help="What may be spent: turns=200,seconds=600, or one of them; the rest is left out.")
+]
+FrozenSet = Annotated[str | None, typer.Option(help="The frozen set to judge by, such as 2026-11.")]
+PrintProfile = Annotated[
+    bool, typer.Option("--print-profile", help="Print the profile of the demo agent, to edit; examine nothing.")
+]
+Recording = Annotated[
+    Path | None, typer.Option(help="Judge this recording (JSON lines or HAR) instead of a server.")
+]
+SuiteFolder = Annotated[
+    Path | None, typer.Option(help="A folder with a suite of your own, as `dragoman new-dialect` writes it.")
+]
+Watch = Annotated[
+    bool, typer.Option("--watch", help="Examine again when the server was restarted; say what changed.")
+]
+TwoReports = Annotated[
+    tuple[Path, Path] | None,
+    typer.Option(metavar="OLD NEW", help="Compare two JSON reports of a dialect; examine nothing."),
+]
+
+
 def conform(
-    dialect: Annotated[str | None, typer.Argument(help="The dialect to examine, such as aap.")] = None,
-    url: Annotated[
-        str | None,
-        typer.Argument(help="Where the server is, as `dragoman serve` prints it: http://localhost:8080/aap."),
-    ] = None,
-    key: Annotated[
-        str | None, typer.Option(envvar="CONFORM_KEY", help="The bearer key; struck out of every report.")
-    ] = None,
-    profile: Annotated[Path | None, typer.Option(help="How to bring about situations (YAML).")] = None,
-    only: Annotated[
-        list[str] | None, typer.Option(help="Only these: AAP-SSE-01, AAP-META-*; commas or repeated.")
-    ] = None,
-    level: Annotated[str, typer.Option(help="must, should or may: how far down to ask.")] = "may",
-    baseline: Annotated[Path | None, typer.Option(help="Known failures, each with reason and expiry (YAML).")] = None,
-    report: Annotated[
-        list[str] | None,
-        typer.Option(help="html, junit, json, markdown or badge; or FORMAT=PATH; or a path with its extension."),
-    ] = None,
-    transcripts: Annotated[Path | None, typer.Option(help="Write the wire traffic of every case here.")] = None,
-    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds to wait for any one answer.")] = 10.0,
-    allow_destructive: Annotated[
-        bool, typer.Option("--allow-destructive", help="Also ask what may change more than the suite has made.")
-    ] = False,
-    budget: Annotated[
-        str | None, typer.Option(help="What may be spent: turns=200,seconds=600, or one of them; the rest is left out.")
-    ] = None,
-    requirements: Annotated[str | None, typer.Option(help="The frozen set to judge by, such as 2026-11.")] = None,
-    print_profile: Annotated[
-        bool, typer.Option("--print-profile", help="Print the profile of the demo agent, to edit; examine nothing.")
-    ] = False,
-    transcript: Annotated[
-        Path | None, typer.Option(help="Judge this recording (JSON lines or HAR) instead of a server.")
-    ] = None,
-    folder: Annotated[
-        Path | None, typer.Option(help="A folder with a suite of your own, as `dragoman new-dialect` writes it.")
-    ] = None,
-    watch: Annotated[
-        bool, typer.Option("--watch", help="Examine again when the server was restarted; say what changed.")
-    ] = False,
-    diff: Annotated[
-        tuple[Path, Path] | None,
-        typer.Option(metavar="OLD NEW", help="Compare two JSON reports of a dialect; examine nothing."),
-    ] = None,
+    dialect: DialectName = None, url: ServerUrl = None, key: Key = None, profile: ProfileFile = None,
+    only: Patterns = None, level: LowestLevel = "may", baseline: BaselineFile = None, report: ReportFormats = None,
+    transcripts: TranscriptFolder = None, timeout: Timeout = 10.0, allow_destructive: AllowDestructive = False,
+    budget: BudgetText = None, requirements: FrozenSet = None, print_profile: PrintProfile = False,
+    transcript: Recording = None, folder: SuiteFolder = None, watch: Watch = False, diff: TwoReports = None,
 ) -> None:
     """The function behind the command; see EXAMPLE for what it says of itself."""
     from conformance.kit.advice import advice
-    from conformance.kit.baseline import read_baseline
     from conformance.kit.budget import parse_budget
     from conformance.kit.documents import DocumentError
     from conformance.kit.freeze import chosen_set
-    from conformance.kit.reports import parse_destination
     from conformance.kit.suite import Target, add_folder, choose, find_suite
 
     if diff is not None:
@@ -101,12 +103,10 @@ def conform(
         settings = suite.read_profile(profile)
         frozen = chosen_set(requirements, suite.catalogue)
         wanted = choose(frozen.requirements(suite.catalogue), only or [], level)
-        known = read_baseline(baseline, suite) if baseline else None
-        destinations = [parse_destination(text, dialect) for text in report or []]
+        conclusion = _conclusion(dialect, suite, frozen.version, baseline, report or (), transcripts)
         purse = parse_budget(budget) if budget is not None else None
     except (DocumentError, ValueError) as error:
         raise _unusable(str(error)) from None
-    conclusion = Conclusion(frozen.version, known, destinations, transcripts)
     if transcript is not None:
         raise conclusion.leave(_judged(suite, wanted, transcript, url, key))
     if url is None:
@@ -119,6 +119,18 @@ def conform(
 
 
 conform.__doc__ = EXAMPLE
+
+
+def _conclusion(
+    dialect: str, suite: "Suite", frozen: str, baseline: Path | None, reports: "Sequence[str]",
+    transcripts: Path | None,
+) -> "Conclusion":
+    """What the end of the examination needs: the known failures, and where the reports go."""
+    from conformance.kit.baseline import read_baseline
+    from conformance.kit.reports import parse_destination
+
+    known = read_baseline(baseline, suite) if baseline else None
+    return Conclusion(frozen, known, [parse_destination(text, dialect) for text in reports], transcripts)
 
 
 def _examined(suite: "Suite", settings: "BaseModel", wanted: "Sequence[Requirement]", target: "Target") -> "Report":

@@ -52,7 +52,7 @@ from gateway.http import (
 )
 from gateway.ids import make_mint
 from gateway.logging import get_logger, mask_secrets
-from gateway.ports import Clock, OperatorOffers, Resources, SettingsReload
+from gateway.ports import Clock, EventLog, OperatorOffers, Resources, SettingsReload
 from gateway.quotas import LimitRefusals, Quotas
 from gateway.resources import (
     AgentService,
@@ -79,7 +79,7 @@ from gateway.yaml_positions import Problems
 from .audit import AuditLog
 from .composition import BackendRetirement, Components, load_components
 from .engine_parts import DeletedSessionCleanup, ServedDialects, StreamMetrics, TurnCounters
-from .storage_factory import make_session_service, make_storage
+from .storage_factory import Storage, make_session_service, make_storage
 
 if TYPE_CHECKING:
     from .oidc import OidcVerifier
@@ -114,39 +114,19 @@ class Gateway:
         kept = make_storage(config, clock, lambda: self.components.config.limits, self.quotas)
         self._recount = kept.recount
         self.mcp_tools = McpToolLists(lambda: self.components.backends, lambda: self.addresses, clock)
-        self.runtime = Runtime(
-            log=kept.log, clock=clock, mint=make_mint(), limits=config.limits, agents=components.cards,
-            backends=components.backends, observer=TurnCounters(self.metrics, self.usage), tally=self.quotas,
-            cancel_on_disconnect=config.on_disconnect == "cancel",
-            cleanup=DeletedSessionCleanup(
-                Workspaces(config.data / "workspaces"), Shares(kept.resources, clock),
-                lambda: self.components.backends.values(),
-            ),
-            defaults=self._session_defaults(kept.resources),
-            skills=self._skills(kept.resources), memories=SessionMemories(Memories(kept.resources, clock)),
-        )
+        self.runtime = self._runtime(kept)
         self.table = SessionTable()
         self._dialects = ServedDialects(components)
         self.console_columns = ConsoleColumns(self._dialects, lambda: self.components)
-        self.hub = Hub(
-            log=kept.log, sessions=self.table, streams=self.console_columns, clock=clock,
-            observer=StreamMetrics(self.metrics, self._dialects, self.table),
-            max_lag=lambda: self.components.config.limits.max_lag_events,
-        )
+        self.hub = self._hub(kept.log)
         self.sessions = make_session_service(self.runtime, self.table, self.hub)
         self.resources, self.answers = kept.resources, kept.answers
         self.files = FileStore(config.data / "files", clock, lambda: self.components.config.uploads)
         self.metrics.register(SessionMetrics(self.table, kept.log))
-        self.scheduler = Scheduler(
-            Schedules(self.resources, clock), self.sessions, lambda: self.components.cards, clock,
-            is_open=lambda: self.readiness.is_ready and self.sessions.leads,
-        )
+        self.scheduler = self._scheduler()
         self.audit = AuditLog(config.data / config.audit, clock)
         self._audited = AuditedSessions(self.sessions, self.audit.write, current_caller)
-        self._managed = RuledResources(
-            AuditedResources(self.resources, self.audit.write, current_caller),
-            lambda: self.components.config.management.changes, current_caller,
-        )
+        self._managed = self._managed_resources()
         self._agents = AgentService(self._managed, lambda: self.components.cards, clock())
         self.replays = SessionReplayer(self._audited)
         self.retirement = BackendRetirement(self.table.uses_backend)
@@ -164,6 +144,43 @@ class Gateway:
         self.contexts = {name: self._context(name) for name in components.dialects}
         self.console = Console(self._console_services()) if config.console else None
         self.web = self._web()
+
+    def _runtime(self, kept: Storage) -> Runtime:
+        """The parts that all sessions share."""
+        config, clock = self.components.config, self._clock
+        return Runtime(
+            log=kept.log, clock=clock, mint=make_mint(), limits=config.limits, agents=self.components.cards,
+            backends=self.components.backends, observer=TurnCounters(self.metrics, self.usage), tally=self.quotas,
+            cancel_on_disconnect=config.on_disconnect == "cancel",
+            cleanup=DeletedSessionCleanup(
+                Workspaces(config.data / "workspaces"), Shares(kept.resources, clock),
+                lambda: self.components.backends.values(),
+            ),
+            defaults=self._session_defaults(kept.resources),
+            skills=self._skills(kept.resources), memories=SessionMemories(Memories(kept.resources, clock)),
+        )
+
+    def _hub(self, log: EventLog) -> Hub:
+        """The hub of all streams; the console may open columns of a session as streams of their own."""
+        return Hub(
+            log=log, sessions=self.table, streams=self.console_columns, clock=self._clock,
+            observer=StreamMetrics(self.metrics, self._dialects, self.table),
+            max_lag=lambda: self.components.config.limits.max_lag_events,
+        )
+
+    def _scheduler(self) -> Scheduler:
+        """The scheduler, which starts tasks while this server is ready and leads."""
+        return Scheduler(
+            Schedules(self.resources, self._clock), self.sessions, lambda: self.components.cards, self._clock,
+            is_open=lambda: self.readiness.is_ready and self.sessions.leads,
+        )
+
+    def _managed_resources(self) -> RuledResources:
+        """The resources as clients may change them: within the rules of the settings, and with an audit log."""
+        return RuledResources(
+            AuditedResources(self.resources, self.audit.write, current_caller),
+            lambda: self.components.config.management.changes, current_caller,
+        )
 
     def replace_components(self, parts: Components) -> None:
         """Use new components from now on; running turns and open streams keep the old ones."""

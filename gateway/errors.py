@@ -3,9 +3,10 @@
 import errno
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import gateway.model as m
+from gateway.json_values import JsonObject
 
 
 class GatewayError(Exception):
@@ -17,7 +18,7 @@ class GatewayError(Exception):
     """The reason of this class of errors, if it is more exact than the code."""
 
     def __init__(
-        self, message: str, *, param: str | None = None, details: dict[str, Any] | None = None,
+        self, message: str, *, param: str | None = None, details: JsonObject | None = None,
         retry_after: float | None = None, reason: m.FaultReason | None = None,
     ) -> None:
         super().__init__(message)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import gateway.model as m
+from gateway.json_values import JsonObject, JsonValue
 from mappings.language import Body, rows_of
 
 
@@ -13,7 +14,7 @@ class ToolBody(Body, frozen=True, kw_only=True):
     name: str
     title: str | None = None
     description: str | None = None
-    parameters: dict[str, Any] | None = None
+    parameters: JsonObject | None = None
 
 
 class OptionBody(Body, frozen=True, kw_only=True):
@@ -133,7 +134,7 @@ class AskedRollback(Body, frozen=True, kw_only=True):
 # -- questions, as the input of a call --------------------------------------------------------------------------------
 class ChoiceBody(Body, frozen=True, kw_only=True):
     row: ClassVar[str] = "choice"
-    label: Any
+    label: JsonValue
     description: str | None
 
 

@@ -188,5 +188,5 @@ class NewTurn(AapModel):
 SECRET_MASK = "***"  # noqa: S105  # stands for a secret
 TRUST_CAPABILITY = "trust"
 VERSION = 3
-ANY_PARAMETERS: dict[str, Any] = {"type": "object"}
+ANY_PARAMETERS: JsonObject = {"type": "object"}
 """The parameters of a tool that does not say which it takes."""

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import gateway.model as m
+from gateway.json_values import JsonValue
 from mappings.language import Body, rows_of
 
 DELETED_KINDS = ("agent", "skill", "environment", "file", "vault", "credential", "memory_store", "memory")
@@ -56,7 +57,7 @@ class RepositoryResource(Body, frozen=True, kw_only=True):
     id: str
     url: str
     mount_path: str
-    checkout: Mapping[str, Any] | None
+    checkout: Mapping[str, JsonValue] | None
     created_at: float
     updated_at: float
 
@@ -291,7 +292,7 @@ class AgentSettingsBody(Body, frozen=True, kw_only=True):
     row: ClassVar[str] = "agent.settings"
     model: str | None = None
     system: str | None = None
-    mcp_servers: Sequence[Any] | None = None
+    mcp_servers: Sequence[JsonValue] | None = None
     tools: Sequence[Any] | None = None
 
 
@@ -337,13 +338,13 @@ class CustomToolBody(Body, frozen=True, kw_only=True):
     row: ClassVar[str] = "tool.custom"
     name: str
     description: str
-    parameters: Mapping[str, Any]
+    parameters: Mapping[str, JsonValue]
 
 
 # -- questions, as the input of a call --------------------------------------------------------------------------------
 class ChoiceBody(Body, frozen=True, kw_only=True):
     row: ClassVar[str] = "choice"
-    label: Any
+    label: JsonValue
     description: str | None
 
 

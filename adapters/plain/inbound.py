@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict
 import gateway.model as m
 from gateway.errors import Conflict, Invalid, Unsupported
 from gateway.field_errors import describe_struct_error
+from gateway.json_values import JsonValue
 from gateway.ports import DialectTable, ParsedFrame
 from mappings.language import Route, UnknownWord, UnreadableBody
 
@@ -33,7 +34,7 @@ def settings_of(said: Mapping[str, Any]) -> m.Settings:
     }, m.Settings)
 
 
-def _permission(tool: Mapping[str, Any]) -> Any:
+def _permission(tool: Mapping[str, JsonValue]) -> JsonValue:
     """A tool is permitted by a word or by trust; without either, a person is asked."""
     given = tool.get("permission")
     return given if given is not None else m.Permission.ALLOW if tool.get("trust") else m.Permission.ASK
@@ -45,7 +46,7 @@ def seed_of(said: Mapping[str, Any]) -> list[m.SeedMessage]:
             for message in said.get("history") or ()]
 
 
-def checked(value: Any, kind: type[StructT]) -> StructT:
+def checked(value: object, kind: type[StructT]) -> StructT:
     """The value as the struct that it should be, in every part of it: a table need not say all types."""
     try:
         return msgspec.convert(msgspec.to_builtins(value), kind)

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import gateway.model as m
-from gateway.json_values import JsonObject
+from gateway.json_values import JsonObject, JsonValue
 from gateway.ports import DialectTable
 from mappings.language import Body, rows_of
 
@@ -18,7 +18,7 @@ def spell(table: DialectTable, body: Body) -> JsonObject:
 class ReplyBody(Body, frozen=True, kw_only=True):
     row: ClassVar[str] = "reply"
     data: Any
-    flat: Any
+    flat: JsonValue
 
 
 class RefusalBody(Body, frozen=True, kw_only=True):
@@ -72,7 +72,7 @@ class ToolSchemaBody(Body, frozen=True, kw_only=True):
     row: ClassVar[str] = "tool.schema"
     name: str
     description: str
-    parameters: Mapping[str, Any]
+    parameters: Mapping[str, JsonValue]
 
 
 # -- frames of the chat socket ----------------------------------------------------------------------------------------
@@ -215,7 +215,7 @@ class QuestionBody(Body, frozen=True, kw_only=True):
     header: str | None
     type: str
     options: Sequence[Any]
-    descriptions: Sequence[Any]
+    descriptions: Sequence[JsonValue]
 
 
 class ChoiceBody(Body, frozen=True, kw_only=True):
@@ -409,13 +409,13 @@ class ToolBody(Body, frozen=True, kw_only=True):
     name: str
     description: str
     type: str
-    return_mode: Any
+    return_mode: JsonValue
     input_schema: JsonObject
     output_schema: Any
     mcp_config: JsonObject | None
-    keywords: Any
-    examples: Any
-    category: Any
+    keywords: JsonValue
+    examples: JsonValue
+    category: JsonValue
     asks: bool
     status: str
     agents: Sequence[str]

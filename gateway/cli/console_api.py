@@ -16,7 +16,7 @@ PAGE = 200
 """How many sessions are asked for at once."""
 
 
-def read_sessions(url: str, key: str | None, timeout: float, most: int) -> list[dict[str, Any]]:
+def read_sessions(url: str, key: str | None, timeout: float, most: int) -> list[dict[str, object]]:
     """The sessions that the key may see, those that changed last first, so many at most."""
     found = list[dict[str, Any]]()
     for page in _pages(url, key, timeout, min(most, PAGE)):
@@ -26,7 +26,7 @@ def read_sessions(url: str, key: str | None, timeout: float, most: int) -> list[
     return found[:most]
 
 
-def _pages(url: str, key: str | None, timeout: float, limit: int) -> Iterator[list[dict[str, Any]]]:
+def _pages(url: str, key: str | None, timeout: float, limit: int) -> Iterator[list[dict[str, object]]]:
     cursor: str | None = None
     while True:
         query = urlencode({"limit": limit, **({"cursor": cursor} if cursor else {})})
@@ -39,7 +39,7 @@ def _pages(url: str, key: str | None, timeout: float, limit: int) -> Iterator[li
             return
 
 
-def _get(address: str, url: str, key: str | None, timeout: float) -> Any:
+def _get(address: str, url: str, key: str | None, timeout: float) -> object:
     request = Request(address)  # noqa: S310  # the caller has looked at the scheme
     if key:
         request.add_header("Authorization", f"Bearer {key}")

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import gateway.model as m
 from gateway.errors import BackendFailed
-from gateway.json_values import Steps, run_steps
+from gateway.json_values import JsonObject, JsonValue, Steps, run_steps
 
 MOST_TOKENS = 2**53
 """A count that is larger than every JSON number is none."""
@@ -18,7 +18,7 @@ def text(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
-def optional_text(value: Any) -> str | None:
+def optional_text(value: object) -> str | None:
     """A text that is not empty; None for anything else."""
     return value if isinstance(value, str) and value else None
 
@@ -33,7 +33,7 @@ def objects(value: Any) -> list[dict[str, Any]]:
     return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
 
 
-def require_object(value: Any, what: str) -> dict[str, Any]:
+def require_object(value: object, what: str) -> JsonObject:
     """An object; `what` names it in the error if it is none."""
     if not isinstance(value, dict):
         raise BackendFailed(f"the server sent {what} that is no object")
@@ -63,12 +63,12 @@ def read_count(value: Any) -> int:
     return int(value) if is_number and 0 < value < MOST_TOKENS else 0
 
 
-def optional_count(value: Any) -> int | None:
+def optional_count(value: object) -> int | None:
     """A count; None for what is no number."""
     return read_count(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
-def read_usage(counts: Mapping[str, Any] | None) -> m.Usage:
+def read_usage(counts: Mapping[str, JsonValue] | None) -> m.Usage:
     """Usage by the names of the model."""
     return m.Usage(**{name: read_count(count) for name, count in (counts or {}).items()})
 
@@ -124,7 +124,7 @@ def read_questions(told: Iterable[Mapping[str, Any]]) -> tuple[m.Question, ...]:
     )
 
 
-def _label(told: Any) -> str:
+def _label(told: object) -> str:
     return str(told) if isinstance(told, str | int | float) else ""
 
 
@@ -139,7 +139,7 @@ def read_rollback(given: Mapping[str, Any], task_id: str = "") -> m.RollbackAsk 
     )
 
 
-def read_continuation(given: Mapping[str, Any]) -> m.ContinuationAsk | None:
+def read_continuation(given: Mapping[str, object]) -> m.ContinuationAsk | None:
     """The ask whether a long turn is to continue; None if there is no message for people."""
     message, turn = given.get("message"), given.get("turn")
     if not isinstance(message, str):

@@ -160,7 +160,7 @@ class SocketIOConnection:
         except TimeoutError:
             raise TimedOut(f"{self._upstream.name} does not read") from None
 
-    def _parsed(self, text: str) -> Any:
+    def _parsed(self, text: str) -> object:
         try:
             return read_exact_json(text)
         except orjson.JSONDecodeError:

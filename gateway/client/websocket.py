@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Mapping
-from typing import Any
 
 import aiohttp
 import orjson
@@ -80,7 +79,7 @@ class WebSocketConnection:
             async with asyncio.timeout(self._upstream.timeouts.first_byte):
                 await self._ws.send_str(orjson.dumps(frame).decode())
 
-    async def receive(self, seconds: float) -> Any:
+    async def receive(self, seconds: float) -> object:
         """The next frame, parsed. Raises `TimeoutError` if none comes in time, `ConnectionLost` if none will come."""
         message = await self._ws.receive(timeout=max(seconds, 0.001))
         if message.type in (WSMsgType.TEXT, WSMsgType.BINARY):
@@ -90,7 +89,7 @@ class WebSocketConnection:
         raise ConnectionLost(
             f"{self._upstream.name} closed the connection before the end of the turn (code {self._ws.close_code})")
 
-    def _parsed(self, frame: str | bytes) -> Any:
+    def _parsed(self, frame: str | bytes) -> object:
         text = frame if isinstance(frame, str) else frame.decode(errors="replace")
         try:
             return read_exact_json(self._upstream.redactor.body(text))

@@ -60,18 +60,18 @@ def openapi_document(operations: Sequence[Operation], version: str) -> dict[str,
     }
 
 
-def _structs(one: Operation) -> Iterator[Any]:
+def _structs(one: Operation) -> Iterator[object]:
     for kind in (one.answer, *one.events.values(), one.body):
         if kind is not None and not _is_pydantic(kind):
             yield kind
 
 
-def _is_pydantic(kind: Any) -> bool:
+def _is_pydantic(kind: object) -> bool:
     return isinstance(kind, type) and issubclass(kind, BaseModel)
 
 
-def _operation(one: Operation, answers: dict[int, Any], schemas: dict[str, Any]) -> dict[str, Any]:
-    described: dict[str, Any] = {
+def _operation(one: Operation, answers: dict[int, Any], schemas: dict[str, object]) -> dict[str, object]:
+    described: dict[str, object] = {
         "operationId": _operation_id(one), "summary": one.summary,
         "parameters": [*_path_parameters(one), *_query_parameters(one.query)],
         "responses": {str(one.status): _answer(one, answers), **{
@@ -91,14 +91,14 @@ def _operation_id(one: Operation) -> str:
     return "_".join((one.method.lower(), *words))
 
 
-def _path_parameters(one: Operation) -> Iterator[dict[str, Any]]:
+def _path_parameters(one: Operation) -> Iterator[dict[str, object]]:
     for name in _PLACE.findall(one.path):
         yield {"name": name, "in": "path", "required": True, "schema": {"type": "string"}}
     if one.media_type == SSE and "{id}" in one.path:
         yield LAST_EVENT_ID
 
 
-def _query_parameters(query: type[ConsoleQuery] | None) -> Iterator[dict[str, Any]]:
+def _query_parameters(query: type[ConsoleQuery] | None) -> Iterator[dict[str, object]]:
     if query is None:
         return
     described = query.model_json_schema()

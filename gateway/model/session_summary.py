@@ -6,6 +6,8 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from gateway.json_values import JsonValue
+
 from .enums import CloseReason, Outcome, SessionStatus
 from .events import (
     Event,
@@ -69,7 +71,7 @@ def field_label(dialect: str, field: str, value: str | None = None) -> str:
     return f"{dialect}.{field}" if value is None else f"{dialect}.{field}={value}"
 
 
-def _field_labels(metadata: Mapping[str, Any]) -> tuple[str, ...]:
+def _field_labels(metadata: Mapping[str, JsonValue]) -> tuple[str, ...]:
     """Two labels for each id that a dialect keeps: with its value, and without."""
     private = metadata.get(PRIVATE)
     kept = private if isinstance(private, dict) else {}

@@ -135,7 +135,7 @@ class DialectTable(Protocol):
         """What a client message says, by the names of its row."""
     def read_command(self, message: str, body: JsonValue, /, **given: Binding) -> m.AnyCommand:
         """The command of a client message as it came, with what the session gives to it."""
-    def find_message(self, body: Any, *among: str) -> str | None:
+    def find_message(self, body: JsonValue, *among: str) -> str | None:
         """The message that this body is, of these or of all."""
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import msgspec
 import structlog
 
+from gateway.json_values import JsonObject, JsonValue
 from gateway.private_files import make_private_folder
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ class Seal(Protocol):
 
     def seal(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """The values by their names, each of them sealed."""
-    def unseal(self, values: Mapping[str, Any]) -> dict[str, Any]:
+    def unseal(self, values: Mapping[str, JsonValue]) -> JsonObject:
         """The values as they were given, without those whose key is unknown; values that are not sealed stay."""
     def seal_bytes(self, content: bytes) -> bytes: ...
     def unseal_bytes(self, content: bytes) -> bytes | None:
@@ -78,7 +79,7 @@ class FernetSeal:
             self._has_warned = True
             log.warning("secret_key_unknown", advice=KEY_LOST)
 
-    def _opened(self, value: str) -> Any:
+    def _opened(self, value: str) -> object:
         content = self.unseal_bytes(value.encode())
         return _GONE if content is None else msgspec.json.decode(content)
 

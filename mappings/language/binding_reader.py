@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from gateway.json_values import JsonValue
+
 from .expressions import SPLICE, Array, Constant, Node, Object, Slot
 from .filters import UnknownWord
 from .reader_code import IS_OF_TYPE, Fetched
@@ -13,7 +15,7 @@ WirePath = tuple[str | int, ...]
 """The way to a member of a frame: keys and indexes from its top."""
 Invert = Callable[[Any], Any]
 """From a value of the wire to a value of the model; raises ValueError where it is none."""
-MISSING: Any = object()
+MISSING: object = object()
 NAME, DATA = "event", "data"
 """Where the transport's own name of a frame and its parsed body stand in an envelope of a named framing."""
 
@@ -65,7 +67,7 @@ def places(node: Node, path: WirePath = ()) -> Iterator[Place]:
                 yield Place(path, child, written)
 
 
-def is_placeholder(value: Any) -> bool:
+def is_placeholder(value: object) -> bool:
     """Whether a constant only fills its place: a frame may have anything there."""
     return value is None or value in ("", 0) or value is False
 
@@ -143,7 +145,7 @@ def member(value: Any, path: WirePath) -> Any:
     return value
 
 
-def misfit_above(root: Any, path: WirePath) -> UnreadableBody | None:
+def misfit_above(root: JsonValue, path: WirePath) -> UnreadableBody | None:
     """What is wrong with a member on the way, below the body, that has no members although it has a value."""
     for length in range(2, len(path)):
         found, noun = member(root, path[:length]), "list" if isinstance(path[length], int) else "object"

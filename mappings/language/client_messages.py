@@ -6,6 +6,7 @@ from typing import Any, cast, get_type_hints
 import msgspec
 
 import gateway.model as m
+from gateway.json_values import JsonValue
 
 from .binding_reader import DATA, UnreadableBody
 from .check import COMMANDS_BY_KIND
@@ -38,7 +39,7 @@ class MessageReader:
             raise self._wrong_constant(root)
         return self._row.read(root)
 
-    def fits(self, body: Any) -> bool:
+    def fits(self, body: object) -> bool:
         """Whether the body has all constants of the row."""
         return self._exact.fits({DATA: body})
 
@@ -46,7 +47,7 @@ class MessageReader:
     def exactness(self) -> int:
         return len(self._constants)
 
-    def _wrong_constant(self, root: Any) -> UnreadableBody:
+    def _wrong_constant(self, root: JsonValue) -> UnreadableBody:
         path, value = next(one for one in self._constants.items() if not has_constants(root, [one]))
         return UnreadableBody(path, f"should be '{value}'")
 
@@ -64,7 +65,7 @@ class ClientMessage:
     def read(self, body: Any) -> dict[str, Any]:
         return {} if self._reader is None else self._reader.read(body)
 
-    def fits(self, body: Any) -> bool:
+    def fits(self, body: object) -> bool:
         return self._reader is not None and self._reader.fits(body)
 
     @property

@@ -10,6 +10,7 @@ from typing import Any, cast, get_type_hints
 from msgspec import Struct
 
 import gateway.model as m
+from gateway.json_values import JsonValue
 
 from .binding_reader import DATA, UnreadableBody
 from .frame_decoder import Spelling, SpellingReader
@@ -34,7 +35,7 @@ class ContentDecoder:
             return (m.TextPart(text=value),)
         return tuple([part for block in value if (part := self.part(block)) is not None])
 
-    def content_sent(self, value: Any) -> m.Content:
+    def content_sent(self, value: JsonValue) -> m.Content:
         """Content that a client sends: no block is passed over. Raises `UnreadableBody`."""
         return value if isinstance(value, str) else self.parts_sent(value)
 
@@ -43,7 +44,7 @@ class ContentDecoder:
             return (m.TextPart(text=value),)
         return tuple([self._part_sent(number, block) for number, block in enumerate(value)])
 
-    def _part_sent(self, number: int, block: Any) -> m.AnyPart:
+    def _part_sent(self, number: int, block: JsonValue) -> m.AnyPart:
         part = self.part(block)
         if part is None:
             raise UnreadableBody((DATA, number), "should be a block of content that this protocol has")

@@ -8,7 +8,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 
 import orjson
 
@@ -208,6 +207,6 @@ def spell(node: Node) -> str:
     return f"[ {', '.join(map(spell, node.items))} ]" if node.items else "[]"
 
 
-def _constant(value: Any) -> str:
+def _constant(value: object) -> str:
     is_plain = isinstance(value, str) and _PLAIN_TEXT.fullmatch(value)
     return str(value) if is_plain else orjson.dumps(value).decode()

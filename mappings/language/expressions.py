@@ -61,7 +61,7 @@ class Array:
 Node = Constant | Slot | Object | Array
 
 
-def parse_expression(value: Any, path: NodePath, report: ReportProblem) -> Node:
+def parse_expression(value: object, path: NodePath, report: ReportProblem) -> Node:
     """Parse a YAML value; an invalid part is reported and replaced by null."""
     if isinstance(value, dict):
         return _object(value, path, report)

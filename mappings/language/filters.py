@@ -12,7 +12,7 @@ import msgspec
 import orjson
 
 import gateway.model as m
-from gateway.json_values import EncodedArray, read_exact_json
+from gateway.json_values import EncodedArray, JsonValue, read_exact_json
 
 from .expressions import AS, EACH, FITTING
 
@@ -23,7 +23,7 @@ ANY_OTHER = "*"
 class UnknownWord(ValueError):
     """A word that the table does not map."""
 
-    def __init__(self, word: Any, known: Mapping[str, Any]) -> None:
+    def __init__(self, word: object, known: Mapping[str, JsonValue]) -> None:
         super().__init__(f"{word!r} is not one of {', '.join(known)}")
         self.word = word
         self.known = tuple(known)
@@ -55,11 +55,11 @@ def ms(seconds: float | None) -> int | None:
     return None if seconds is None else round(seconds * 1000)
 
 
-def json_text(value: Any) -> str | None:
+def json_text(value: JsonValue) -> str | None:
     return None if value is None else to_json(value).decode()
 
 
-def written(value: Any) -> str | None:
+def written(value: JsonValue) -> str | None:
     """A text as it is; anything else as JSON in a string."""
     return value if isinstance(value, str) else json_text(value)
 
@@ -73,7 +73,7 @@ def text(value: Any) -> str | None:
     return json_text(value)
 
 
-def optional(value: Any) -> Any:
+def optional(value: JsonValue) -> object:
     """Marks a key that is left out if its value is null."""
     return value
 
@@ -98,12 +98,12 @@ def parse_time(value: Any) -> float:
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
-def parse_json_text(value: Any) -> Any:
+def parse_json_text(value: JsonValue) -> object:
     """The value that a text of JSON spells; what is no text stays as it is."""
     return read_exact_json(value) if isinstance(value, str) else value
 
 
-def parse_written(value: Any) -> Any:
+def parse_written(value: JsonValue) -> object:
     """An object or a list that is written as JSON in a string; anything else as it is."""
     if not isinstance(value, str) or value.lstrip()[:1] not in ("{", "["):
         return value
@@ -126,11 +126,11 @@ CONTENT_FILTER, PARTS_FILTER = "content", "parts"
 """Filters that use the table's `parts`: `content` keeps a string as it is, `parts` makes it a part."""
 
 
-def word_filter(words: Mapping[str, Any]) -> Filter:
+def word_filter(words: Mapping[str, JsonValue]) -> Filter:
     """A lookup; `*` is for words that are not listed."""
     plain = {key: value for key, value in words.items() if key != ANY_OTHER}
 
-    def look(value: Any) -> Any:
+    def look(value: object) -> JsonValue:
         if value is None:
             return None
         if isinstance(value, str) and value in plain:
@@ -161,13 +161,13 @@ def content_filters(spelled: Mapping[type[Any], Callable[[Any], Any] | None]) ->
         parts = (m.TextPart(text=value),) if isinstance(value, str) else value
         return [spell(part) for part in parts if (spell := look(type(part))) is not None]
 
-    def as_content(value: Any) -> Any:
+    def as_content(value: JsonValue) -> object:
         return str(value) if isinstance(value, str) else as_parts(value)
 
     return {CONTENT_FILTER: as_content, PARTS_FILTER: as_parts}
 
 
-def read_word(words: Mapping[str, Any]) -> Filter:
+def read_word(words: Mapping[str, JsonValue]) -> Filter:
     """The value that a word of a client stands for. Raises `UnknownWord`."""
 
     def read(word: Any) -> Any:
@@ -178,7 +178,7 @@ def read_word(words: Mapping[str, Any]) -> Filter:
     return read
 
 
-def write_word(words: Mapping[str, Any]) -> Filter:
+def write_word(words: Mapping[str, JsonValue]) -> Filter:
     """The first word that stands for a value. Raises `UnknownWord`."""
 
     def write(value: Any) -> Any:
@@ -196,7 +196,7 @@ def row_filters(rows: Mapping[str, Callable[[Any, Any, Any], Any]], names: Itera
     """`each row`, `fitting row` and `as row` for every row of `objects`; what is encoded already stays as it is."""
 
     def write(name: str) -> tuple[Filter, Filter]:
-        def as_row(value: Any) -> Any:
+        def as_row(value: JsonValue) -> object:
             return value if value is None or isinstance(value, ENCODED) else rows[name](None, None, bindings_of(value))
 
         def each_row(value: Any) -> Any:
@@ -232,13 +232,13 @@ def to_builtins(value: Any) -> Any:
     return msgspec.to_builtins(value, str_keys=True, builtin_types=ENCODED)
 
 
-def to_json(value: Any) -> bytes:
+def to_json(value: JsonValue) -> bytes:
     try:
         return orjson.dumps(value, to_builtins)
     except TypeError:
         return to_json_slowly(value)
 
 
-def to_json_slowly(value: Any) -> bytes:
+def to_json_slowly(value: JsonValue) -> bytes:
     """The slow path, for values that orjson rejects: enum members as keys, huge integers, lone surrogates."""
     return json.dumps(to_builtins(value), separators=(",", ":")).encode()

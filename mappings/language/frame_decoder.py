@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from gateway.json_values import JsonValue
+
 from .binding_reader import DATA, MISSING, NAME, BindingReader, UnreadableBody, WirePath, member
 from .reader_code import compile_finder, compile_getter, compile_reader, compile_test
 
@@ -39,7 +41,7 @@ class Mark(NamedTuple):
         """Whether one look tells it: a word that is there, or an object."""
         return self.is_object if self.words is None else None not in self.words
 
-    def is_in(self, root: Any) -> bool:
+    def is_in(self, root: JsonValue) -> bool:
         found = member(root, self.path)
         if self.words is not None:
             return (found is MISSING and None in self.words) or (
@@ -53,7 +55,7 @@ class BodyPlace(NamedTuple):
     path: WirePath
     may_be_missing: bool = False
 
-    def check(self, root: Any) -> None:
+    def check(self, root: JsonValue) -> None:
         """Raises `UnreadableBody`."""
         body = member(root, self.path)
         if isinstance(body, dict):
@@ -116,7 +118,7 @@ class SpellingReader:
             return None
         return tuple((mark.path, *mark.words) for mark in marks if mark.words)
 
-    def _fits_slowly(self, root: Any) -> bool:
+    def _fits_slowly(self, root: JsonValue) -> bool:
         for choice in self._marks:
             if not any(mark.is_in(root) for mark in choice):
                 return False
@@ -195,7 +197,7 @@ class FoundFrame(NamedTuple):
     cue: str
     wire: str
     read: Callable[[Any], dict[str, Any]]
-    root: Any
+    root: JsonValue
 
     def bindings(self) -> dict[str, Any]:
         """What stands in the frame. Raises `UnreadableBody`."""
@@ -211,7 +213,7 @@ def choose_row(rows: Sequence[SpellingReader]) -> Choose:
     if len(rows) == 1 and rows[0].is_sure:
         return lambda root: rows[0]
 
-    def try_each(root: Any) -> SpellingReader | None:
+    def try_each(root: object) -> SpellingReader | None:
         for row in rows:
             if row.is_sure or row.fits(root):
                 return row
@@ -227,7 +229,7 @@ def choose_row(rows: Sequence[SpellingReader]) -> Choose:
         known.setdefault(constants[0][1] if constants else MISSING, row)
     default = known.get(MISSING)
 
-    def choose(root: Any) -> SpellingReader | None:
+    def choose(root: object) -> SpellingReader | None:
         value = look(root)
         return known.get(value, default) if value is None or type(value) is str else try_each(root)
 
@@ -294,7 +296,7 @@ class FrameDecoder:
                 for (form, _), made in zip(ordered, self._forms, strict=True)
             ], self._row_slowly)
 
-    def decode(self, name: str, body: Any) -> DecodedFrame | None:
+    def decode(self, name: str, body: JsonValue) -> DecodedFrame | None:
         """What the frame says; None where the table has no such frame. Raises `UnreadableBody`."""
         found = self.read(name, body)
         return None if found is None else DecodedFrame(*found)
@@ -305,13 +307,13 @@ class FrameDecoder:
         row = self._row(name, root)
         return None if row is None else (row.cue, row.read(root))
 
-    def find(self, name: str, body: Any) -> FoundFrame | None:
+    def find(self, name: str, body: JsonValue) -> FoundFrame | None:
         """Which row of the table the frame is; None where the table has no such frame."""
         root = {NAME: name, DATA: body}
         row = self._row(name, root)
         return None if row is None else FoundFrame(row.cue, row.wire, row.read, root)
 
-    def _row_slowly(self, name: str, root: Any) -> SpellingReader | None:
+    def _row_slowly(self, name: str, root: JsonValue) -> SpellingReader | None:
         own = name if self._own_name is None else self._own_name(root)
         direct = self._direct.get(own) if type(own) is str else None
         if direct is not None and (row := direct(root)) is not None:
@@ -329,7 +331,7 @@ class FrameDecoder:
         return None
 
 
-def has_constants(root: Any, constants: Sequence[tuple[WirePath, Any]]) -> bool:
+def has_constants(root: JsonValue, constants: Sequence[tuple[WirePath, Any]]) -> bool:
     """Whether nothing else stands where a constant belongs; a constant may be missing."""
     for path, value in constants:
         found = member(root, path)

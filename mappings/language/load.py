@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import mappings
+from gateway.json_values import JsonValue
 from gateway.ports import Dialect
 from gateway.yaml_positions import NodePath, Problem, Problems, YamlDocument, read_yaml, suggest
 
@@ -75,7 +76,7 @@ def _behind(members: list[Member], place: int) -> int:
     return place + (2 if following and following.key == TYPE and not following.names else 1)
 
 
-def _names_in(value: Any) -> set[str]:
+def _names_in(value: object) -> set[str]:
     node = parse_expression(value, (), lambda path, message: None)
     return {slot.name for slot, _ in slots(node)}
 
@@ -191,7 +192,7 @@ class _OverrideMerge:
             ours.update({(*path, *at[depth:]): place for at, place in theirs.items() if at[:depth] == source})
         return self._without_drops(value, source)
 
-    def _without_drops(self, value: Any, source: NodePath) -> Any:
+    def _without_drops(self, value: JsonValue, source: NodePath) -> object:
         if isinstance(value, dict):
             for key in [key for key, item in value.items() if item == DROP]:
                 self._problem((*source, key), f"there is no '{key}' to drop")

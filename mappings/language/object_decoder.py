@@ -6,6 +6,8 @@ from typing import Any, ClassVar
 
 from msgspec import Struct
 
+from gateway.json_values import JsonValue
+
 from .binding_reader import DATA, UnreadableBody
 from .frame_decoder import DecodedFrame, Spelling, SpellingReader, choose_row, told_apart
 
@@ -31,7 +33,7 @@ class ObjectDecoder:
         self._choose = choose_row(list(readers.values()))
         self._first = readers[spellings[0].cue]
 
-    def decode(self, body: Any) -> DecodedFrame:
+    def decode(self, body: JsonValue) -> DecodedFrame:
         """The name of the row, and its bindings. Raises `UnreadableBody`."""
         root = {DATA: body}
         row = self._choose(root) or self._first
@@ -42,7 +44,7 @@ class ObjectDecoder:
         root = {DATA: body}
         return (self._choose(root) or self._first).read(root)
 
-    def fits(self, body: Any) -> bool:
+    def fits(self, body: object) -> bool:
         """Whether the body could be of one of the rows, by its constants."""
         return self._choose({DATA: body}) is not None
 

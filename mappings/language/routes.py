@@ -7,8 +7,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from gateway.json_values import JsonValue
 from gateway.yaml_positions import read_yaml, suggest
 
 from .expressions import Node, Object, Slot, nested_row, slots
@@ -119,7 +120,7 @@ def _object_names(draft: ParsedTable, routes: Iterable[Route]) -> dict[str, tupl
 
 # -- values of a query ------------------------------------------------------------------------------------------------
 
-def query_values(row: str, node: Node, types: Mapping[str, Any], query: Mapping[str, str]) -> dict[str, Any]:
+def query_values(row: str, node: Node, types: Mapping[str, object], query: Mapping[str, str]) -> dict[str, object]:
     """The texts of a query as values of the types that the row's names have; what does not fit stays a text."""
     own = types.get(row)
     declared = {**types, **(own if isinstance(own, dict) else {})}
@@ -128,7 +129,7 @@ def query_values(row: str, node: Node, types: Mapping[str, Any], query: Mapping[
     return {key: _converted(text, kinds.get(key)) for key, text in query.items()}
 
 
-def _converted(text: str, spelled: Any) -> Any:
+def _converted(text: str, spelled: object) -> JsonValue:
     kind = parse_type(spelled) if isinstance(spelled, str) else None
     name = kind.name if kind else ""
     if name == "bool":

@@ -179,7 +179,7 @@ def known_attributes(hint: TypeHint) -> dict[str, TypeHint] | None:
     return _common_attributes([_attributes(kind) for kind in kinds])
 
 
-def known_fields(hint: Any) -> set[str]:
+def known_fields(hint: object) -> set[str]:
     """Those of the known attributes that are fields, and not derived from fields."""
     kinds = [kind for kind in union_members(hint) if isinstance(kind, type) and issubclass(kind, Struct)]
     return set.intersection(*(set(kind.__struct_fields__) for kind in kinds)) if kinds else set()

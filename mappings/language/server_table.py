@@ -9,6 +9,7 @@ import msgspec
 
 from gateway.errors import BackendFailed
 from gateway.field_errors import describe_struct_error
+from gateway.json_values import JsonValue
 from gateway.ports import Framing
 
 from .binding_reader import UnreadableBody
@@ -56,7 +57,7 @@ class ServerTable:
         except UnreadableBody as error:
             raise BackendFailed(f"{what or row} of the server cannot be understood: {error}") from None
 
-    def read_fitting(self, row: str, body: Any) -> Bindings | None:
+    def read_fitting(self, row: str, body: JsonValue) -> Bindings | None:
         """The bindings of a body; None if it has another shape than the row."""
         try:
             return self.table.read_object(row, body)

@@ -15,6 +15,7 @@ from pydantic import (
     model_validator,
 )
 
+from gateway.json_values import JsonObject, JsonValue
 from gateway.yaml_positions import NodePath, Position, Problem, YamlDocument, suggest, validation_problems
 
 from .expressions import Node, Object, parse_expression
@@ -26,7 +27,7 @@ FRAME_KEYS = (ENVELOPE, WRITE_ONLY, READ_ONLY, KNOWN_BY, ALSO)
 members that tell it from other frames of its name; and further spellings of it that are read, with a note whose."""
 
 
-def _one_wire_name(frame: dict[str, Any]) -> dict[str, Any]:
+def _one_wire_name(frame: JsonObject) -> JsonObject:
     wires = [key for key in frame if key not in FRAME_KEYS]
     if len(wires) != 1:
         raise ValueError(f"a frame has one wire name (and may have {', '.join(FRAME_KEYS)}), not {len(wires)}")
@@ -43,12 +44,12 @@ def _one_wire_name(frame: dict[str, Any]) -> dict[str, Any]:
     return frame
 
 
-def _is_member_or_choice(path: Any) -> bool:
+def _is_member_or_choice(path: object) -> bool:
     return isinstance(path, str) or (
         isinstance(path, list) and path != [] and all(isinstance(one, str) for one in path))
 
 
-def _further_spellings(also: Any) -> None:
+def _further_spellings(also: object) -> None:
     if not isinstance(also, list) or not all(isinstance(one, dict) for one in also):
         raise ValueError(f"'{ALSO}' is a list of frames")
     for one in also:
@@ -63,7 +64,7 @@ def _part(value: Any) -> Any:
     return value
 
 
-def _word(value: Any) -> Any:
+def _word(value: JsonValue) -> object:
     if isinstance(value, dict | list):
         raise ValueError("a word maps to a word")
     return value
@@ -98,7 +99,7 @@ class ForeignWord(_StrictModel):
 class OtherSpelling(_StrictModel):
     """A further spelling of a message or a body, which is read and not written, with a note whose it is."""
 
-    wire: Any
+    wire: JsonValue
     of: str
 
 
@@ -110,7 +111,7 @@ class InputShape(_StrictModel):
     """
 
     command: str
-    wire: Any = None
+    wire: JsonValue = None
     given: dict[str, Any] | list[str] = {}
     fixed: dict[str, Any] = {}
     beside: list[str] = []
@@ -157,7 +158,7 @@ class TableShape(_StrictModel):
     reads: dict[str, dict[str, Word]] = {}
     types: dict[str, str | dict[str, str]] = {}
     names: list[str] = []
-    envelopes: dict[str, dict[str, Any]] = {}
+    envelopes: dict[str, JsonObject] = {}
     unread: list[str] = []
     parts: dict[str, Annotated[Any, AfterValidator(_part)]] = {}
     frames: dict[str, list[FrameShape]] = {}
@@ -172,7 +173,7 @@ class TableShape(_StrictModel):
 
 SECTIONS = tuple(TableShape.model_fields)
 # Placeholders for entries of the wrong shape, so that the rest of the table can still be checked.
-_STAND_INS: dict[str, Any] = {
+_STAND_INS: JsonObject = {
     "enums": {"*": ""}, "meanings": {}, "reads": {"*": ""}, "types": "any", "envelopes": {}, "frames": [], "events": [],
     "inputs": {"command": "interrupt"},
     "errors": {"body": None}, "routes": [], "support": "full", "heard": "full", "notes": "",
@@ -344,7 +345,7 @@ class ParsedTable:
 def parse_table(shaped: ShapedTable, findings: ProblemCollector) -> ParsedTable:
     table = shaped.table
 
-    def parsed(value: Any, *path: str | int) -> Node:
+    def parsed(value: object, *path: str | int) -> Node:
         return parse_expression(value, path, findings.add_message)
 
     made = ParsedTable(table, shaped.broken)
@@ -389,7 +390,7 @@ _OTHER_SPELLINGS = TypeAdapter(list[OtherSpelling])
 
 
 def _object_row(
-    name: str, body: Any, parsed: Callable[..., Node], findings: ProblemCollector
+    name: str, body: object, parsed: Callable[..., Node], findings: ProblemCollector
 ) -> tuple[Node, tuple[Node, ...]]:
     """The template of an object, and its further spellings."""
     if not isinstance(body, dict) or ALSO not in body:

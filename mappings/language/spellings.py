@@ -9,6 +9,7 @@ from msgspec import structs
 
 import gateway.model as m
 from gateway.field_errors import describe_struct_error
+from gateway.json_values import JsonValue
 from gateway.ports import Framing
 from gateway.yaml_positions import NodePath
 
@@ -212,7 +213,7 @@ def is_named(envelope: Node) -> bool:
     return isinstance(envelope, Object) and {key for key, _ in envelope.items} <= {NAME, DATA, "id", "retry"}
 
 
-def conversion(hint: Any) -> Filter | None:
+def conversion(hint: object) -> Filter | None:
     """What makes a value of JSON a field of a command, and refuses what is none; None where JSON has the same value."""
     kinds = set(union_members(hint))
     if kinds <= {str, int, float, bool, Any, dict[str, Any]}:
@@ -229,7 +230,7 @@ def conversion(hint: Any) -> Filter | None:
     return convert
 
 
-def _content_or_refuse(value: Any) -> Any:
+def _content_or_refuse(value: JsonValue) -> object:
     """Without a filter for its parts, content is a text."""
     if isinstance(value, str | tuple):
         return value
@@ -295,7 +296,7 @@ def _is_field(slot: Slot, scope: Scope) -> bool:
     return True
 
 
-def _hint(slot: Slot, scope: Scope) -> Any:
+def _hint(slot: Slot, scope: Scope) -> object:
     hint = _type_of(slot.name, scope)
     for step in slot.steps:
         known = known_attributes(hint)
@@ -305,7 +306,7 @@ def _hint(slot: Slot, scope: Scope) -> Any:
     return hint
 
 
-def _type_of(name: str, scope: Scope) -> Any:
+def _type_of(name: str, scope: Scope) -> object:
     """A name that only rows of other servers bind may have any type."""
     return scope[name].type if name in scope else Any
 
@@ -314,7 +315,7 @@ def _composed(steps: list[Filter]) -> Filter | None:
     if len(steps) < 2:
         return steps[0] if steps else None
 
-    def compose(value: Any) -> Any:
+    def compose(value: JsonValue) -> object:
         for step in steps:
             value = step(value)
         return value

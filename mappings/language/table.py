@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any, TypeVar, cast, get_type_hints
 
 import gateway.model as m
+from gateway.json_values import JsonValue
 from gateway.ports import NO_FRAMES, CueEncoder, FrameCursor, Frames, Framing
 from gateway.yaml_positions import Problem, Problems, YamlDocument
 
@@ -154,13 +155,13 @@ class Table:
         """What a client message says, by the names of its row. Raises `UnreadableBody`, which names the member."""
         return self._messages[message].read(body)
 
-    def read_command(self, message: str, body: Any, /, **given: Any) -> m.AnyCommand:
+    def read_command(self, message: str, body: JsonValue, /, **given: Any) -> m.AnyCommand:
         """The command of a client message as it came; `given` wins over what it says. Raises `UnreadableBody`."""
         row = self._messages[message]
         said = row.read(body)
         return row.command(said | given if given else said)
 
-    def find_message(self, body: Any, *among: str) -> str | None:
+    def find_message(self, body: JsonValue, *among: str) -> str | None:
         """The message that this body is, by the constants of the rows, all of which it must have."""
         rows = sorted(among or self._messages, key=lambda name: -self._messages[name].exactness)
         return next((name for name in rows if self._messages[name].fits(body)), None)
@@ -186,7 +187,7 @@ class Table:
         """Content as the dialect spells it: a text, or a list of blocks, of which unknown ones are passed over."""
         return self._content.content(value)
 
-    def read_part(self, block: Any) -> m.AnyPart | None:
+    def read_part(self, block: JsonValue) -> m.AnyPart | None:
         """A content block; None for one that the table does not have."""
         return self._content.part(block)
 
@@ -308,5 +309,5 @@ class Table:
             raise Problems(Problem(self._marked.position(path, key=True), message) for path, message in mistakes)
 
 
-def _say_nothing(record: Any, event: Any, extra: Any, cursor: FrameCursor = None, /) -> Frames:
+def _say_nothing(record: object, event: object, extra: object, cursor: FrameCursor = None, /) -> Frames:
     return NO_FRAMES

@@ -35,11 +35,11 @@ class ValueType(NamedTuple):
         return self.name + self.need
 
 
-def _is_blocks(value: Any) -> bool:
+def _is_blocks(value: object) -> bool:
     return isinstance(value, list) and all(isinstance(block, dict) for block in value)
 
 
-def _is_time(value: Any) -> bool:
+def _is_time(value: object) -> bool:
     return isinstance(value, str | float) or type(value) is int
 
 
@@ -70,7 +70,7 @@ def parse_type(spelled: str) -> ValueType | None:
     return ValueType(found[1], Need(found[2])) if found and found[1] in CHECKS else None
 
 
-def type_of_hint(hint: Any) -> str:
+def type_of_hint(hint: object) -> str:
     """What a field of the model is on the wire, where no filter changes it."""
     kinds = {get_origin(kind) or kind for kind in union_members(hint)}
     if len(kinds) != 1:

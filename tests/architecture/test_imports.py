@@ -19,7 +19,7 @@ EVERYBODY = (
 MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "gateway.old_imports": (),
     "gateway.model": ("gateway.json_values", "gateway.old_imports"),
-    "gateway.errors": ("gateway.model",),
+    "gateway.errors": ("gateway.model", "gateway.json_values"),
     "gateway.field_errors": (),
     "gateway.ids": (),
     "gateway.json_values": (),

@@ -10,6 +10,7 @@ from adapters.aap.bodies import AgentBody, MessageBody, MetaBody, OptionBody, Se
 from adapters.aap.wire import SECRET_MASK, TRUST_CAPABILITY, VERSION
 from gateway.client import read_continuation, read_questions, read_rollback
 from gateway.errors import BackendFailed
+from gateway.json_values import JsonValue
 from mappings.language import ServerTable
 
 AAP = ServerTable("adapters.aap", "sse")
@@ -42,7 +43,7 @@ STREAM_MODES = ("delta", "message", "none")
 """The stream modes, the best first."""
 
 
-def read_agent_card(body: Any, server: str, wanted: str | None) -> m.AgentCard:
+def read_agent_card(body: JsonValue, server: str, wanted: str | None) -> m.AgentCard:
     """The card of the agent wanted, or of the first there is."""
     meta = AAP.read_as(MetaBody, body, "the description")
     if meta.version != VERSION:

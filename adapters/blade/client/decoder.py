@@ -9,6 +9,7 @@ from adapters.blade.wire import FILES_CHANGED
 from gateway.client import cue_handlers, decodes, read_names
 from gateway.errors import BackendFailed
 from gateway.ids import Mint
+from gateway.json_values import JsonValue
 from gateway.ports import DecodedItem, ParsedFrame, RemoteTurnEnd, ScopedEvent
 from gateway.ports import Decoder as DecoderPort
 from mappings.language import Bindings, FrameDecoder, UnreadableBody
@@ -73,13 +74,13 @@ class Decoder(DecoderPort):
         return []
 
     @decodes("turn.opened")
-    def _turn_start(self, turn: Any) -> list[DecodedItem]:
+    def _turn_start(self, turn: JsonValue) -> list[DecodedItem]:
         """A server may leave out the start of a chat."""
         self._is_over = False
         return self._reopen_loops(self._turns.start(turn))
 
     @decodes("turn.closed")
-    def _turn_end(self, turn: Any) -> list[DecodedItem]:
+    def _turn_end(self, turn: JsonValue) -> list[DecodedItem]:
         return [] if self._is_over else self._reopen_loops(self._turns.end(turn))
 
     def _reopen_loops(self, decoded: list[DecodedItem]) -> list[DecodedItem]:
@@ -100,7 +101,7 @@ class Decoder(DecoderPort):
 
     @decodes("chat.paused")
     def _chat_paused(
-        self, pause: Bindings | None, tool: str | None, result: Any, stop_reason: m.StopReason | None,
+        self, pause: Bindings | None, tool: str | None, result: JsonValue, stop_reason: m.StopReason | None,
     ) -> list[DecodedItem]:
         """The chat waits for the call that its end names, if no turn has it, or for those that are open."""
         if self._is_over:
@@ -121,7 +122,7 @@ class Decoder(DecoderPort):
 
     @decodes("chat.ended")
     def _chat_ended(
-        self, outcome: m.Outcome | str | None, result: Any, stop_reason: m.StopReason | None,
+        self, outcome: m.Outcome | str | None, result: JsonValue, stop_reason: m.StopReason | None,
     ) -> list[DecodedItem]:
         """The chat is over; so is the canonical turn, unless an ask is open."""
         outcome = outcome or m.Outcome.COMPLETED
@@ -137,7 +138,7 @@ class Decoder(DecoderPort):
         self._is_resting = True
         return self._end_messages()
 
-    def _finish(self, result: Any, stop_reason: m.StopReason | None, outcome: m.Outcome) -> list[DecodedItem]:
+    def _finish(self, result: JsonValue, stop_reason: m.StopReason | None, outcome: m.Outcome) -> list[DecodedItem]:
         ended = self._ended(result, stop_reason or m.StopReason.END_TURN, outcome)
         items = self._end_messages(ended.stop_reason, outcome)
         items += self._calls.give_up()
@@ -160,7 +161,7 @@ class Decoder(DecoderPort):
         call = {"id": told["call"]["id"], "status": m.ToolStatus.AWAITING_INPUT}
         return [*items, *self._calls.decode(turn, {"call": call, "name": name, "arguments": told["arguments"]})]
 
-    def _ended(self, result: Any, stop: m.StopReason, outcome: m.Outcome) -> RemoteTurnEnd:
+    def _ended(self, result: JsonValue, stop: m.StopReason, outcome: m.Outcome) -> RemoteTurnEnd:
         fault = self.fault
         if outcome is m.Outcome.INTERRUPTED:
             stop, fault = m.StopReason.INTERRUPTED, None
@@ -201,7 +202,7 @@ class Decoder(DecoderPort):
 
     @decodes("notice")
     def _notice(
-        self, topic: str | None, title: str | None, detail: Any, level: m.NoticeLevel | None,
+        self, topic: str | None, title: str | None, detail: JsonValue, level: m.NoticeLevel | None,
     ) -> list[DecodedItem]:
         level = level or m.NoticeLevel.INFO
         return [m.NoticePosted(topic=topic or "notice", title=title or "", detail=detail, level=level)]
@@ -211,7 +212,7 @@ class Decoder(DecoderPort):
         return [m.SessionUpdated(title=intent)] if intent is not None else []
 
     @decodes("files.changed")
-    def _files(self, file_path: Any) -> list[DecodedItem]:
+    def _files(self, file_path: JsonValue) -> list[DecodedItem]:
         return [m.CustomEvent(topic=FILES_CHANGED, payload={"file_path": file_path})]
 
 

@@ -10,6 +10,7 @@ import gateway.model as m
 from adapters.blade import asks
 from adapters.blade.wire import BlockType
 from gateway.client import read_questions
+from gateway.json_values import JsonValue
 from mappings.language import Bindings, ObjectDecoder, ServerTable
 
 BLADE = ServerTable("adapters.blade", "socketio")
@@ -69,7 +70,7 @@ def _read_wrapped(rest: dict[str, Any]) -> Any:
     return inner["content"] if BLADE.table.object("result.content", **inner) == rest else rest
 
 
-def _read_content(value: Any) -> m.Content:
+def _read_content(value: JsonValue) -> m.Content:
     if value is None or isinstance(value, str):
         return value or ""
     if isinstance(value, list):

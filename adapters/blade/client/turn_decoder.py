@@ -7,6 +7,7 @@ import gateway.model as m
 from adapters.blade.wire import BlockType
 from gateway.client import cue_handlers, decodes, read_count, read_usage
 from gateway.errors import BackendFailed
+from gateway.json_values import JsonValue
 from gateway.ports import BackendEvent, DecodedItem
 from mappings.language import Bindings
 
@@ -33,7 +34,7 @@ class TurnDecoder:
 
     # -- beginnings and ends --------------------------------------------------------------------------------------
 
-    def start(self, body: Any) -> list[DecodedItem]:
+    def start(self, body: JsonValue) -> list[DecodedItem]:
         return self._started(*turn_reader().decode(body))
 
     def _started(self, row: str, told: Bindings) -> list[DecodedItem]:
@@ -56,7 +57,7 @@ class TurnDecoder:
         turn = self._loops.turns[turn_id] = DecodedTurn(turn_id, loop)
         return turn, [*opened, *self._loops.begin_message(turn, told)]
 
-    def end(self, body: Any) -> list[DecodedItem]:
+    def end(self, body: JsonValue) -> list[DecodedItem]:
         """Decode what is missing of a turn from its end, and its outcome."""
         row, told = turn_reader().decode(body)
         if row == COMPACTION:
@@ -118,7 +119,7 @@ class TurnDecoder:
 
     @decodes("patch.thinking")
     def thinking(
-        self, turn: DecodedTurn, body: Any, /, content: str | None, delta: str | None, index: Any,
+        self, turn: DecodedTurn, body: JsonValue, /, content: str | None, delta: str | None, index: JsonValue,
     ) -> list[DecodedItem]:
         return [] if turn.is_over else self._grow(turn, m.BlockKind.THINKING, content, delta, index)
 
@@ -161,7 +162,7 @@ class TurnDecoder:
         return self.catch_up(turn, turn_reader().read(body)) if body else []
 
     def _grow(
-        self, turn: DecodedTurn, kind: m.BlockKind, content: str | None, delta: str | None, place: Any,
+        self, turn: DecodedTurn, kind: m.BlockKind, content: str | None, delta: str | None, place: object,
     ) -> list[DecodedItem]:
         """Text by its delta; by the whole block if that shows that a delta was missed."""
         before = len(content) - len(delta) if content is not None and delta is not None else 0
@@ -173,7 +174,7 @@ class TurnDecoder:
         return self._text(turn, kind, content[turn.progress(kind).length:], is_new=False, place=place)
 
     def _text(
-        self, turn: DecodedTurn, kind: m.BlockKind, delta: str, *, is_new: bool, place: Any = None
+        self, turn: DecodedTurn, kind: m.BlockKind, delta: str, *, is_new: bool, place: object = None
     ) -> list[DecodedItem]:
         if not delta:
             return []

@@ -14,6 +14,7 @@ from adapters.blade import wire
 from adapters.blade.asks import answer_bindings, picks_from_words, questions_of
 from adapters.blade.wire import ChatSend, FilePartIn
 from gateway.errors import Invalid, NotPending, Unsupported
+from gateway.json_values import JsonObject
 from gateway.ports import DialectTable, ParsedFrame
 
 from .turn_state import wire_call_id
@@ -136,7 +137,7 @@ def recorded_commands(frame: ParsedFrame, view: m.SessionView, table: DialectTab
     return _recorded_turn(body, table) if frame.name == "turn:start" and body.get("role") == "user" else ()
 
 
-def _recorded_message(body: dict[str, Any], view: m.SessionView, table: DialectTable) -> Sequence[m.AnyCommand]:
+def _recorded_message(body: JsonObject, view: m.SessionView, table: DialectTable) -> Sequence[m.AnyCommand]:
     try:
         sent = ChatSend.model_validate(body)
     except ValidationError:

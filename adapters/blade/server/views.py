@@ -10,7 +10,7 @@ import orjson
 import gateway.model as m
 from adapters.blade.asks import ASK_TOOL
 from adapters.blade.wire import BlockType
-from gateway.json_values import JsonLimitExceeded, JsonObject, read_json
+from gateway.json_values import JsonLimitExceeded, JsonObject, JsonValue, read_json
 from gateway.ports import DialectTable, IssuedKey
 from gateway.resources import SessionArchive, StoredMemory, StoredRun, StoredSkill, StoredTask, WorkspaceItem
 
@@ -18,7 +18,7 @@ from .turn_state import TurnBlock, TurnCall, TurnEntry, with_prefix
 
 # -- turns ------------------------------------------------------------------------------------------------------------
 
-def turn_body(table: DialectTable, turn: TurnEntry) -> Any:
+def turn_body(table: DialectTable, turn: TurnEntry) -> JsonValue:
     """A turn in its current state."""
     fields = {
         "id": turn.id,
@@ -52,18 +52,18 @@ def turn_status(table: DialectTable, turn: TurnEntry) -> str:
     return table.word("outcome" if isinstance(turn.state, m.Outcome) else "session_status@turn", turn.state)
 
 
-def block_fields(table: DialectTable, one: TurnBlock) -> dict[str, Any]:
+def block_fields(table: DialectTable, one: TurnBlock) -> JsonObject:
     content = one.content
     if isinstance(content, TurnCall):
         content = result(table, content) if one.type == BlockType.TOOL_RESULT else _declaration(table, content)
     return {"type": one.type, "content": content, "call": None if one.call is None else _call_names(one.call)}
 
 
-def _declaration(table: DialectTable, call: TurnCall) -> Any:
+def _declaration(table: DialectTable, call: TurnCall) -> JsonValue:
     return table.object("declaration", call=_call_names(call), input=arguments(table, call))
 
 
-def _call_names(call: TurnCall) -> dict[str, Any]:
+def _call_names(call: TurnCall) -> JsonObject:
     return {"id": call.id, "name": call.name, "title": call.title or call.name}
 
 
@@ -71,7 +71,7 @@ PREVIEW_LENGTH = 100
 """How many characters of a memory a reference to it shows."""
 
 
-def memory_refs(refs: Any) -> list[dict[str, Any]] | None:
+def memory_refs(refs: object) -> list[JsonObject] | None:
     """Blade's memories have numbers; a memory with another id gets a stable number."""
     if not isinstance(refs, list):
         return None
@@ -79,18 +79,18 @@ def memory_refs(refs: Any) -> list[dict[str, Any]] | None:
             for ref in refs if isinstance(ref, dict)]
 
 
-def _number(memory_id: Any) -> int:
+def _number(memory_id: object) -> int:
     return memory_id if isinstance(memory_id, int) else crc32(str(memory_id).encode())
 
 
-def _preview(ref: dict[str, Any]) -> str:
+def _preview(ref: JsonObject) -> str:
     text = str(ref.get("content_preview") or ref.get("content") or ref.get("title") or "")
     return text if len(text) <= PREVIEW_LENGTH else f"{text[:PREVIEW_LENGTH]}…"
 
 
 # -- tool calls -------------------------------------------------------------------------------------------------------
 
-def call_fields(table: DialectTable, call: TurnCall) -> dict[str, Any]:
+def call_fields(table: DialectTable, call: TurnCall) -> dict[str, object]:
     return {
         "call": call, "name": call.name, "title": call.title or call.name, "result": result(table, call),
         "reference": call.reference,
@@ -98,7 +98,7 @@ def call_fields(table: DialectTable, call: TurnCall) -> dict[str, Any]:
     }
 
 
-def arguments(table: DialectTable, call: TurnCall) -> Any:
+def arguments(table: DialectTable, call: TurnCall) -> object:
     """The input of a call; a call that asks a person names its loop."""
     if call.questions is not None:
         return table.object("arguments.asked", questions=call.questions, source=call.loop or None)
@@ -116,7 +116,7 @@ def result(table: DialectTable, call: TurnCall) -> Any:
     return table.object("result.meta", result=_as_object(table, spelled), meta=call.meta)
 
 
-def _as_object(table: DialectTable, said: Any) -> Any:
+def _as_object(table: DialectTable, said: object) -> JsonValue:
     if isinstance(said, str):
         try:
             found = read_json(said)
@@ -132,7 +132,7 @@ def user_id_of(owner: str) -> str:
     return f"user_{owner or 'local'}"
 
 
-def session_body(table: DialectTable, view: m.SessionView, model: str | None = None) -> Any:
+def session_body(table: DialectTable, view: m.SessionView, model: str | None = None) -> JsonValue:
     kept = view.private(table.dialect)
     return table.object(
         "session", id=view.session_id, intent=view.title or "", status=session_status(table, view),
@@ -150,7 +150,7 @@ def session_status(table: DialectTable, view: m.SessionView) -> str:
     return table.word("session_status", view.status)
 
 
-def full_session_body(table: DialectTable, view: m.SessionView, model: str | None = None) -> Any:
+def full_session_body(table: DialectTable, view: m.SessionView, model: str | None = None) -> JsonValue:
     kept = view.private(table.dialect)
     setup = {key: kept.get(key) for key in ("template_id", "primary_skill_id", "software_factory_id", "workspace_id")}
     return table.object(

@@ -10,6 +10,7 @@ import gateway.model as m
 from gateway.client import NO_USAGE, cue_handlers, decodes, read_names, read_usage
 from gateway.errors import BackendFailed
 from gateway.ids import Mint
+from gateway.json_values import JsonObject, JsonValue
 from gateway.ports import BackendEvent, DecodedItem, ParsedFrame, RemoteTurnEnd
 from gateway.ports import Decoder as DecoderPort
 from mappings.language import FrameDecoder, UnreadableBody
@@ -192,7 +193,7 @@ class TurnDecoder:
 
     @decodes(*UPDATES)
     def _updated(
-        self, event: ReceivedEvent, /, title: str | None, shown: dict[str, Any] | None,
+        self, event: ReceivedEvent, /, title: str | None, shown: JsonObject | None,
     ) -> list[DecodedItem]:
         return [] if title is None and shown is None else [m.SessionUpdated(title=title, metadata=shown)]
 
@@ -250,6 +251,6 @@ def read_event(frame: ParsedFrame) -> ReceivedEvent:
     return ReceivedEvent(*(read or ("", {})), frame.id)
 
 
-def listed_event(body: Any) -> ReceivedEvent:
+def listed_event(body: JsonValue) -> ReceivedEvent:
     """An event of a list."""
     return read_event(ParsedFrame("", body))

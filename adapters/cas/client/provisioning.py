@@ -27,6 +27,7 @@ from adapters.cas.bodies import (
 from adapters.cas.wire import POLICIES, POLICY_WORDS
 from gateway.client import HttpClient, SessionMemory, read_pages, upstream_status
 from gateway.errors import BackendFailed
+from gateway.json_values import JsonObject, JsonValue
 
 from .readers import CAS, read_page, require_id
 
@@ -93,7 +94,7 @@ class AgentProvisioner:
         self._made.put(digest, agent)
         return agent
 
-    async def _agent_of(self, digest: str, own: Mapping[str, Any], model: str | None) -> str:
+    async def _agent_of(self, digest: str, own: Mapping[str, JsonValue], model: str | None) -> str:
         agents = await self._agents()
         for agent in agents:
             if agent.mark == digest and not agent.is_archived:
@@ -115,7 +116,7 @@ class AgentProvisioner:
             raise BackendFailed(f"{self._upstream.name} has neither an agent nor a model to make one of")
         return require_id(chosen[0]["id"], "a model")
 
-    async def own_tools(self) -> list[Any]:
+    async def own_tools(self) -> list[JsonValue]:
         """The tools of the server's agent with their policies, as the server spells them."""
         agent = _default_agent(await self._agents()) if self._named is None else await self._named_agent()
         return [tool for tool in (agent.tools if agent else ()) if kind_of_tool(tool) != CustomToolBody.row]
@@ -166,7 +167,7 @@ ANY_PARAMETERS = {"type": "object"}
 """The schema of a tool that does not say what it takes."""
 
 
-def agent_settings(settings: m.Settings, own_tools: Sequence[Any] = ()) -> AgentSettingsBody:
+def agent_settings(settings: m.Settings, own_tools: Sequence[JsonValue] = ()) -> AgentSettingsBody:
     """The settings of an agent that CAS has; it has no options.
 
     Tools of clients and of the agent are in one list. If the settings name none of the agent's, they are sent as they
@@ -182,7 +183,7 @@ def agent_settings(settings: m.Settings, own_tools: Sequence[Any] = ()) -> Agent
         model=settings.model, system=settings.system, mcp_servers=[*settings.mcp_servers] or None, tools=tools)
 
 
-def changeable_settings(settings: m.Settings, own_tools: Sequence[Any] = ()) -> AgentSettingsBody:
+def changeable_settings(settings: m.Settings, own_tools: Sequence[JsonValue] = ()) -> AgentSettingsBody:
     """The settings of an agent that can still be changed in an existing session."""
     wanted = agent_settings(settings, own_tools)
     return AgentSettingsBody(
@@ -194,7 +195,7 @@ def _needs_own_tools(settings: m.Settings) -> bool:
     return settings.tools is None and bool(settings.client_tools)
 
 
-def _toolset(tools: Mapping[str, m.Permission]) -> Any:
+def _toolset(tools: Mapping[str, m.Permission]) -> object:
     configs = [ToolConfigBody(name=name, enabled=True, policy=POLICY_WORDS[permission])
                for name, permission in tools.items()]
     return CAS.spell(ToolsetBody(names=[*tools], configs=configs))
@@ -222,13 +223,13 @@ def agent_card(agent: ServerAgent) -> m.AgentCard:
     )
 
 
-def kind_of_tool(tool: Any) -> str | None:
+def kind_of_tool(tool: JsonValue) -> str | None:
     """The row of the table that a server's tool is spelled by; None for a kind that the table does not have."""
     reader = CAS.table.reader(ToolsetBody.row, CustomToolBody.row)
     return reader.decode(tool).cue if reader.fits(tool) else None
 
 
-def _tools(toolset: dict[str, Any]) -> list[m.AgentTool]:
+def _tools(toolset: JsonObject) -> list[m.AgentTool]:
     """The tools that a toolset enables by name; others that it may have are unknown here."""
     if kind_of_tool(toolset) != ToolsetBody.row:
         return []
@@ -260,7 +261,7 @@ DEFAULT_SETTINGS = changeable_settings(m.Settings())
 class SyncedSettings:
     """The settings that each session's agent was given; only changes are sent again."""
 
-    def __init__(self, post: PostJson, own_tools: Callable[[], Awaitable[list[Any]]]) -> None:
+    def __init__(self, post: PostJson, own_tools: Callable[[], Awaitable[list[JsonValue]]]) -> None:
         self._post, self._own_tools = post, own_tools
         self._sent = SessionMemory[AgentSettingsBody]()
         """By session; a session that was forgotten gets all of its settings again."""

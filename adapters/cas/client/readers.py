@@ -9,6 +9,7 @@ from adapters.cas.bodies import PageBody
 from adapters.cas.content import with_named_files
 from gateway.client import PAGE, HttpClient, read_continuation, read_questions, read_rollback
 from gateway.errors import BackendFailed
+from gateway.json_values import JsonObject
 from gateway.ports import RemoteAsk
 from mappings.language import ServerTable
 
@@ -62,7 +63,7 @@ def require_id(found: str | None, noun: str) -> str:
 
 async def read_page(
     upstream: HttpClient, path: str, name: str | None, *, order: str = "asc", after: str = "",
-) -> tuple[list[dict[str, Any]], str | None]:
+) -> tuple[list[JsonObject], str | None]:
     """The bodies of a page of a list, oldest first or newest first, and the name of the next page."""
     place = {"page": name} if name is not None else {"after_id": after} if after else {}
     told = await upstream.json("GET", path, query={"limit": str(PAGE), "order": order, **place})
@@ -91,7 +92,7 @@ class OpenAsks:
     def settled(self, event_id: str) -> None:
         self._open.pop(event_id, None)
 
-    def waiting(self, event_ids: Sequence[Any] | None) -> list[RemoteAsk]:
+    def waiting(self, event_ids: Sequence[object] | None) -> list[RemoteAsk]:
         """The asks that the server waits for; if it names none, all that it may wait for."""
         if not event_ids:
             found = [asked for asked in self._open.values() if _may_wait(asked.ask)]
@@ -101,7 +102,7 @@ class OpenAsks:
             raise BackendFailed("the upstream waits for people, and does not tell for what")
         return found
 
-    def _named(self, event_id: Any) -> RemoteAsk:
+    def _named(self, event_id: object) -> RemoteAsk:
         found = self._open.get(event_id) if isinstance(event_id, str) else None
         if found is None:
             raise BackendFailed(f"the upstream waits for an answer to '{str(event_id)[:64]}', which it never told")

@@ -54,12 +54,12 @@ def _result(asked: RemoteAsk, given: m.Answer) -> tuple[m.Content, bool]:
 
 # -- content ----------------------------------------------------------------------------------------------------------
 
-def _blocks(said: m.Content) -> list[Any]:
+def _blocks(said: m.Content) -> list[object]:
     """Text, images and files; CAS has no other parts."""
     return [_block(part) for part in m.parts_of(said) if isinstance(part, m.TextPart | m.ImagePart | m.FilePart)]
 
 
-def _block(part: m.TextPart | m.ImagePart | m.FilePart) -> Any:
+def _block(part: m.TextPart | m.ImagePart | m.FilePart) -> object:
     if isinstance(part, m.TextPart):
         return part
     if isinstance(part, m.ImagePart):
@@ -69,7 +69,7 @@ def _block(part: m.TextPart | m.ImagePart | m.FilePart) -> Any:
     return CAS.spell(DocumentBlockBody(title=part.name, source=_source(part.url, part.media_type)))
 
 
-def _source(url: str, media_type: str | None) -> Any:
+def _source(url: str, media_type: str | None) -> object:
     """A `data:` address is taken apart: servers that fetch addresses do not fetch those."""
     if (held := m.base64_of(url)) is None:
         return CAS.spell(UrlSourceBody(url=url))

@@ -7,6 +7,7 @@ import gateway.model as m
 from gateway.client import NO_USAGE, StreamAssembler, decodes
 from gateway.errors import BackendFailed
 from gateway.ids import Mint
+from gateway.json_values import JsonValue
 from gateway.ports import BackendEvent
 
 from .readers import CAS, ReceivedEvent, read_parts, simplified_content
@@ -19,7 +20,7 @@ class BlockPreview:
 
     __slots__ = ("key", "kind", "muted", "text")
 
-    def __init__(self, key: Any, kind: m.BlockKind) -> None:
+    def __init__(self, key: object, kind: m.BlockKind) -> None:
         self.key, self.kind = key, kind
         self.text = ""
         self.muted = False
@@ -127,7 +128,7 @@ class ThreadDecoder:
         return []
 
     @decodes("preview.delta")
-    def grown(self, event: ReceivedEvent, /, final_id: str, index: Any, delta: str | None) -> list[BackendEvent]:
+    def grown(self, event: ReceivedEvent, /, final_id: str, index: JsonValue, delta: str | None) -> list[BackendEvent]:
         """A delta of an event that was not announced is ignored: the event itself follows."""
         kind, index = self._kinds.get(final_id), index or 0
         if kind is None or not isinstance(index, int) or delta is None:
@@ -163,7 +164,7 @@ class ThreadDecoder:
         return events
 
     @decodes(*RAW_KINDS, "raw.start.tool_use")
-    def raw_block(self, event: ReceivedEvent, /, index: Any) -> list[BackendEvent]:
+    def raw_block(self, event: ReceivedEvent, /, index: JsonValue) -> list[BackendEvent]:
         """A block after one that the raw stream leaves out waits for its event, which comes in its place."""
         kind = RAW_KINDS.get(event.cue)
         if not isinstance(index, int) or self._raw_blocks is None or index < self._raw_blocks:
@@ -174,24 +175,24 @@ class ThreadDecoder:
         return []
 
     @decodes("raw.delta.text", "raw.delta.thinking")
-    def raw_delta(self, event: ReceivedEvent, /, index: Any, delta: str | None) -> list[BackendEvent]:
+    def raw_delta(self, event: ReceivedEvent, /, index: JsonValue, delta: str | None) -> list[BackendEvent]:
         preview = self._raw.get(index) if isinstance(index, int) else None
         return [] if preview is None or delta is None else self._grow(preview, delta)
 
     @decodes("raw.delta.signature")
-    def raw_signature(self, event: ReceivedEvent, /, index: Any, signature: str | None) -> list[BackendEvent]:
+    def raw_signature(self, event: ReceivedEvent, /, index: JsonValue, signature: str | None) -> list[BackendEvent]:
         preview = self._raw_preview(index)
         return [] if preview is None or signature is None else self.assembler.sign(preview.key, signature)
 
     @decodes("raw.stop")
-    def raw_block_ended(self, event: ReceivedEvent, /, index: Any) -> list[BackendEvent]:
+    def raw_block_ended(self, event: ReceivedEvent, /, index: JsonValue) -> list[BackendEvent]:
         preview = self._raw_preview(index)
         if preview is None:
             return []
         preview.muted = True
         return self.assembler.end(preview.key)
 
-    def _raw_preview(self, index: Any) -> BlockPreview | None:
+    def _raw_preview(self, index: object) -> BlockPreview | None:
         """The block of a raw event, if it takes more."""
         preview = self._raw.get(index) if isinstance(index, int) else None
         return None if preview is None or preview.muted else preview

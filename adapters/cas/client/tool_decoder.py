@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 import gateway.model as m
 from gateway.client import decodes
+from gateway.json_values import JsonObject
 from gateway.ports import BackendEvent
 
 from .readers import OpenAsks, ReceivedEvent, read_ask, read_parts, simplified_content
@@ -94,5 +95,5 @@ class ToolDecoder:
         ]
 
 
-def _artifact_payload(file: m.FilePart) -> dict[str, Any]:
+def _artifact_payload(file: m.FilePart) -> JsonObject:
     return {"file_id": file.file_id, "name": file.name, "media_type": file.media_type, "size": file.size}

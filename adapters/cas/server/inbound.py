@@ -56,7 +56,7 @@ def _system_text(events: Sequence[Any]) -> str | None:
     return "".join(block.text for block in events[-1].content)
 
 
-def check_initial_events(events: Sequence[Any], card: m.AgentCard, table: DialectTable) -> None:
+def check_initial_events(events: Sequence[object], card: m.AgentCard, table: DialectTable) -> None:
     """Refuse events that a session cannot begin with, before it is made."""
     commands_of(events, m.SessionView(session_id=""), card, table)
     if sum(isinstance(event, sessions.UserMessage) for event in events) > 1:
@@ -118,7 +118,7 @@ def _result(
     return table.command(f"answer.{ask.ask.kind}", request_id=ask.request_id, **meant)
 
 
-def blocks_of(events: Sequence[Any]) -> Iterator[tuple[str, Any]]:
+def blocks_of(events: Sequence[object]) -> Iterator[tuple[str, Any]]:
     """Every content block of these events, with its place."""
     for number, event in enumerate(events):
         content = getattr(event, "content", None)
@@ -202,7 +202,7 @@ def client_tools(tools: Iterable[Tool] | None) -> tuple[m.ToolSpec, ...]:
     )
 
 
-def toolset_of_card(card: m.AgentCard) -> list[dict[str, Any]]:
+def toolset_of_card(card: m.AgentCard) -> list[dict[str, object]]:
     """The tools of a configured agent, as a client would ask for them."""
     configs = [
         {"name": tool.spec.name, "enabled": True, "permission_policy": {"type": POLICY_WORDS[tool.permission]}}

@@ -106,7 +106,7 @@ def _stop(table: DialectTable, why: m.StopReason | None) -> JsonValue:
     return table.object(TurnStop.row, TurnStop(why=why or m.StopReason.END_TURN))
 
 
-def _child(table: DialectTable, view: m.SessionView, scope: m.ScopeView) -> dict[str, Any]:
+def _child(table: DialectTable, view: m.SessionView, scope: m.ScopeView) -> dict[str, object]:
     own = {} if scope.agent in (None, view.agent) else {
         "agent_id": f"agent_{scope.agent}", "agent_name": scope.agent, "agent_version": 1,
     }

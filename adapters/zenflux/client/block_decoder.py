@@ -68,7 +68,7 @@ class BlockDecoder:
     def start_unknown(self, index: int, block_type: str) -> list[BackendEvent]:
         return self._start(index, StartedBlock())
 
-    def start_result(self, index: int, call_id: str, content: Any, *, is_error: bool) -> list[BackendEvent]:
+    def start_result(self, index: int, call_id: str, content: object, *, is_error: bool) -> list[BackendEvent]:
         return self._start(index, StartedBlock(result=(call_id, content, is_error)))
 
     def _start(self, index: int, block: StartedBlock) -> list[BackendEvent]:

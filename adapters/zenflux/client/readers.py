@@ -11,7 +11,7 @@ from adapters.zenflux.asks import APPROVE, REJECT, AskRef
 from adapters.zenflux.bodies import ConfirmationBody, OpenConfirmation, QuestionBody, ReplyBody
 from gateway.client import members
 from gateway.errors import BackendFailed
-from gateway.json_values import JsonObject
+from gateway.json_values import JsonObject, JsonValue
 from mappings.language import Bindings, ServerTable
 
 ZENFLUX = ServerTable("adapters.zenflux", "json", "sse")
@@ -104,7 +104,7 @@ def _call_of(asked: Bindings, calls: Calls) -> m.ToolCall | None:
     return named[-1] if named else None
 
 
-def _questions(body: Any, forms: list[Bindings] | None) -> tuple[tuple[m.Question, ...], tuple[str, ...]]:
+def _questions(body: JsonValue, forms: list[Bindings] | None) -> tuple[tuple[m.Question, ...], tuple[str, ...]]:
     """A request without a list of questions is a question itself."""
     told = forms or [read_body(QuestionBody.row, body)]
     ids = tuple(one["id"] or str(number) for number, one in enumerate(told)) if forms else ()
@@ -120,7 +120,7 @@ def _question(form: Bindings) -> m.Question:
     )
 
 
-def _choice(option: Any, told: Bindings, about: Any) -> m.Choice:
+def _choice(option: object, told: Bindings, about: object) -> m.Choice:
     """An option that has no label is shown as it is."""
     label = option if isinstance(option, str) else told["label"] or msgspec.json.encode(option).decode()
     return m.Choice(label=label, description=about if isinstance(about, str) and about else told["description"])
@@ -133,7 +133,7 @@ def read_continuation(told: Bindings, run: str, seq: int) -> tuple[m.AnyAsk, Ask
     return ask, AskRef(run=run, kind=ask.kind, seq=seq)
 
 
-def read_rollback(told: Bindings, options: list[Any] | None, run: str, seq: int) -> tuple[m.AnyAsk, AskRef]:
+def read_rollback(told: Bindings, options: list[object] | None, run: str, seq: int) -> tuple[m.AnyAsk, AskRef]:
     """An option that is a text has the text as its id."""
     ask = m.RollbackAsk(
         task_id=told["task_id"] or "",

@@ -119,13 +119,13 @@ def _picked(ask: m.QuestionAsk, answer: m.AnswerQuestion, number: int) -> list[s
     return [*labels, *([free] if free else [])]
 
 
-def _value(said: Sequence[str], *, several: bool) -> Any:
+def _value(said: Sequence[str], *, several: bool) -> object:
     return said[0] if len(said) == 1 and not several else list(said)
 
 
 # -- messages ---------------------------------------------------------------------------------------------------------
 
-def message_body(session_id: str, command: m.SendMessage, agent: str | None) -> Any:
+def message_body(session_id: str, command: m.SendMessage, agent: str | None) -> object:
     return ZENFLUX.table.message(
         "chat.send", text=m.text_of(command.content), user_id=CLIENT_USER, session_id=session_id, stream=True,
         message_id=None, files=_files(command.content) or None, variables=command.variables or None,

@@ -7,6 +7,7 @@ import gateway.model as m
 from adapters.zenflux import asks as asks_module
 from gateway.client import NO_USAGE, StreamAssembler, cue_handlers, decodes, read_count, read_usage
 from gateway.ids import Mint
+from gateway.json_values import JsonObject, JsonValue
 from gateway.ports import BackendEvent, DecodedItem, RemoteAsk, RemoteTurnEnd
 from mappings.language import Bindings
 
@@ -98,7 +99,7 @@ class RunDecoder:
 
     @decodes("result.opened")
     def _result_start(
-        self, index: int, call_id: str | None, content: Any, is_error: bool | None,
+        self, index: int, call_id: str | None, content: JsonValue, is_error: bool | None,
     ) -> list[DecodedItem]:
         call = self.assembler.open_calls.get(call_id or "")
         inside = self.assembler.writer.in_message and call is not None and call.origin is not m.ToolOrigin.PROVIDER
@@ -122,15 +123,15 @@ class RunDecoder:
     # -- what is said about a message -----------------------------------------------------------------------------
 
     @decodes("message.annotated")
-    def _annotated(self, topic: str | None, content: Any) -> list[DecodedItem]:
+    def _annotated(self, topic: str | None, content: JsonValue) -> list[DecodedItem]:
         known = TOPICS.get(topic or "")
         return [] if known is None else self._annotate(known, content)
 
     @decodes("message.annotated.recommended")
-    def _recommended(self, content: Any) -> list[DecodedItem]:
+    def _recommended(self, content: JsonValue) -> list[DecodedItem]:
         return self._annotate(m.AnnotationTopic.RECOMMENDED, content)
 
-    def _annotate(self, topic: m.AnnotationTopic, content: Any) -> list[DecodedItem]:
+    def _annotate(self, topic: m.AnnotationTopic, content: object) -> list[DecodedItem]:
         self._remarks.append((topic, content))
         return [*self._remark()]
 
@@ -189,7 +190,7 @@ class RunDecoder:
 
     @decodes("conversation.titled")
     def _conversation(
-        self, title: str | None, metadata: dict[str, Any] | None, summary: str | None, count: int | None,
+        self, title: str | None, metadata: JsonObject | None, summary: str | None, count: int | None,
     ) -> list[DecodedItem]:
         said: list[DecodedItem] = []
         if title is not None or metadata is not None:
@@ -201,7 +202,7 @@ class RunDecoder:
 
     @decodes(NOTICE)
     def _notification(
-        self, notice_type: str | None, notice_title: str | None, detail: dict[str, Any] | None,
+        self, notice_type: str | None, notice_title: str | None, detail: JsonObject | None,
     ) -> list[DecodedItem]:
         """One of no kind is called as its frame is."""
         topic = notice_type or ZENFLUX.table.frame_name(NOTICE)

@@ -31,7 +31,7 @@ PREVIEW_LENGTH = 50
 RUNNING = "running"
 
 
-def reply_body(table: DialectTable, data: object) -> Any:
+def reply_body(table: DialectTable, data: object) -> object:
     """The wrapper; it has the keys of an object as well, for clients that expect no wrapper."""
     return spell(table, ReplyBody(data=data, flat=data if isinstance(data, dict) else None))
 

@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, field_validator
 
 from gateway.http import WireModel, dumps
+from gateway.json_values import JsonObject, JsonValue
 
 AgentName = Annotated[str, Field(min_length=1, max_length=100)]
 Prompt = Annotated[str, Field(min_length=1, max_length=100_000)]
@@ -33,7 +34,7 @@ class AgentFields(WireModel):
     description: str | None = Field(None, max_length=10_000)
     model: str | None = None
     plan_manager_enabled: bool | None = None
-    llm: dict[str, Any] | None = None
+    llm: JsonObject | None = None
     enabled_capabilities: dict[str, bool] | None = None
     apis: list[ApiReference] | None = Field(None, max_length=100)
     memory: dict[str, Any] | None = None
@@ -66,14 +67,14 @@ class ToolDefinitionBody(WireModel):
 
     name: str
     description: str = Field(min_length=1, max_length=10_000)
-    input_schema: dict[str, Any]
+    input_schema: JsonObject
     tool_type: Literal["user_defined", "mcp"] = "user_defined"
     return_mode: Literal["direct", "streaming"] = "direct"
     output_schema: dict[str, Any] | None = None
     mcp_config: McpConfig | None = None
-    implementation: Any = None
+    implementation: JsonValue = None
     keywords: Words | None = None
-    examples: Annotated[list[Any], Field(max_length=100)] | None = None
+    examples: Annotated[list[JsonValue], Field(max_length=100)] | None = None
     category: str | None = Field(None, max_length=200)
 
 
@@ -176,7 +177,7 @@ class MemoryMetadata(WireModel):
 
     @field_validator("metadata")
     @classmethod
-    def _small(cls, metadata: dict[str, Any] | None) -> dict[str, Any] | None:
+    def _small(cls, metadata: JsonObject | None) -> JsonObject | None:
         if metadata is not None and len(dumps(metadata)) > MAX_METADATA_BYTES:
             raise ValueError(f"must have at most {MAX_METADATA_BYTES} bytes")
         return metadata

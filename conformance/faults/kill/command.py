@@ -28,28 +28,34 @@ MUTANTS_TRIED = 120
 """To how many flaws of a dialect a whole run puts the whole suite."""
 
 
+DialectNames = Annotated[list[str] | None, typer.Argument(help=f"Of {', '.join(SETUPS)}; all if none is named.")]
+FlawNames = Annotated[
+    list[str] | None, typer.Option("--flaw", "--only", help="Only flaws of this name or glob; may be repeated.")
+]
+SampleSize = Annotated[int | None, typer.Option(min=1, help="A fixed sample of so many flaws per dialect.")]
+WithFree = Annotated[bool, typer.Option("--free", help="Also try the flaws that nothing is expected of.")]
+OnlyList = Annotated[bool, typer.Option("--list", help="Only list the flaws and what is expected of each.")]
+OnlyAttribution = Annotated[
+    bool,
+    typer.Option("--attribution", help="Instead: count the requirements that fail for each fault of faults.yaml."),
+]
+MutantCount = Annotated[
+    int, typer.Option(min=0, help="With --attribution: count them for so many flaws, too, or for those of --flaw.")
+]
+Hold = Annotated[
+    bool, typer.Option("--hold", help="With --attribution: the exit code is 1 if the figures exceed their bounds.")
+]
+OutputFolder = Annotated[Path | None, typer.Option(help="A folder for kill.md and JSON files.")]
+ProcessCount = Annotated[int, typer.Option(min=1, help="How many processes share the work.")]
+FlawsAtOnce = Annotated[int, typer.Option(min=1, help="How many flaws a process examines at once.")]
+CaseTimeout = Annotated[float, typer.Option(min=0.1, help="Seconds a case waits for an answer.")]
+
+
 def kill(
-    dialects: Annotated[list[str] | None, typer.Argument(help=f"Of {', '.join(SETUPS)}; all if none is named.")] = None,
-    flaw: Annotated[
-        list[str] | None, typer.Option("--flaw", "--only", help="Only flaws of this name or glob; may be repeated.")
-    ] = None,
-    sample: Annotated[int | None, typer.Option(min=1, help="A fixed sample of so many flaws per dialect.")] = None,
-    free: Annotated[bool, typer.Option("--free", help="Also try the flaws that nothing is expected of.")] = False,
-    list_: Annotated[bool, typer.Option("--list", help="Only list the flaws and what is expected of each.")] = False,
-    attribution: Annotated[
-        bool,
-        typer.Option("--attribution", help="Instead: count the requirements that fail for each fault of faults.yaml."),
-    ] = False,
-    mutants: Annotated[
-        int, typer.Option(min=0, help="With --attribution: count them for so many flaws, too, or for those of --flaw.")
-    ] = 0,
-    hold: Annotated[
-        bool, typer.Option("--hold", help="With --attribution: the exit code is 1 if the figures exceed their bounds.")
-    ] = False,
-    out: Annotated[Path | None, typer.Option(help="A folder for kill.md and JSON files.")] = None,
-    processes: Annotated[int, typer.Option(min=1, help="How many processes share the work.")] = 2,
-    at_once: Annotated[int, typer.Option(min=1, help="How many flaws a process examines at once.")] = AT_ONCE,
-    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds a case waits for an answer.")] = FOR_KILLING,
+    dialects: DialectNames = None, flaw: FlawNames = None, sample: SampleSize = None, free: WithFree = False,
+    list_: OnlyList = False, attribution: OnlyAttribution = False, mutants: MutantCount = 0, hold: Hold = False,
+    out: OutputFolder = None, processes: ProcessCount = 2, at_once: FlawsAtOnce = AT_ONCE,
+    timeout: CaseTimeout = FOR_KILLING,
 ) -> None:
     """Damage a correct server of each dialect in every way its schemas and orders give, one way at a time, and see
     whether the examiners notice.
@@ -65,11 +71,7 @@ def kill(
     done for N flaws. The bounds of --hold are in conformance/faults/attribution.yaml. A whole run without --attribution
     ends with these figures, and holds their bounds.
     """
-    chosen = tuple(dialects or SETUPS)
-    for name in unexamined_dialects() if not dialects else ():
-        typer.echo(f"{name} is left out: there is no conformance/faults/{name}/setup.py", err=True)
-    if unknown := [name for name in chosen if name not in SETUPS]:
-        raise _unusable(f"there is no dialect {unknown[0]!r}; there are: {', '.join(SETUPS)}")
+    chosen = _chosen_dialects(dialects)
     console = Console()
     try:
         for name in chosen:
@@ -95,6 +97,16 @@ def kill(
     if options.is_whole:
         is_wrong |= _exceeded(console, _attributed(console, chosen, Choice(within=timeout), MUTANTS_TRIED, out))
     raise typer.Exit(1 if is_wrong else 0)
+
+
+def _chosen_dialects(named: Sequence[str] | None) -> tuple[str, ...]:
+    """The named dialects, or all that can be examined; those that cannot are reported."""
+    for name in unexamined_dialects() if not named else ():
+        typer.echo(f"{name} is left out: there is no conformance/faults/{name}/setup.py", err=True)
+    chosen = tuple(named or SETUPS)
+    if unknown := [name for name in chosen if name not in SETUPS]:
+        raise _unusable(f"there is no dialect {unknown[0]!r}; there are: {', '.join(SETUPS)}")
+    return chosen
 
 
 def _listed(names: Sequence[str] | None) -> tuple[str, ...]:

@@ -1,7 +1,6 @@
 """The `acp` kind: an agent of the Agent Client Protocol, as a child process."""
 
 from collections.abc import Mapping
-from typing import Any
 
 import gateway.model as m
 from gateway.backends.kinds import BackendContext, BackendKind, FeatureSupport, MadeBackend
@@ -11,7 +10,7 @@ from .agent import AcpSettings
 from .backend import AcpBackend
 
 
-def _make(settings: Mapping[str, Any], context: BackendContext) -> MadeBackend:
+def _make(settings: Mapping[str, object], context: BackendContext) -> MadeBackend:
     home = context.folder.resolve()
     return MadeBackend(AcpBackend(
         AcpSettings.model_validate(settings, context=settings_context(home)), home, addresses=context.addresses,

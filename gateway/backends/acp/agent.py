@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Coroutine, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import msgspec
 import structlog
@@ -14,6 +14,7 @@ import gateway.model as m
 from gateway.backends.setting_types import Executable, SecretSetting
 from gateway.client import SessionMemory
 from gateway.errors import BackendFailed, GatewayError, Interrupted
+from gateway.json_values import JsonObject
 
 from .json_rpc import JsonRpcPeer, RequestRefused, result_or_raise
 from .process import ChildProcess
@@ -147,7 +148,7 @@ class AcpAgent:
         return self._sessions.get(session_id)
 
     async def new_session(
-        self, gateway_session_id: str, folder: SessionFolder, mcp_servers: Sequence[dict[str, Any]]
+        self, gateway_session_id: str, folder: SessionFolder, mcp_servers: Sequence[dict[str, object]]
     ) -> AcpSession:
         wanted = {"cwd": str(folder.path), "mcpServers": list(mcp_servers)}
         result = await self._peer.request("session/new", wanted, self._settings.answer_seconds)
@@ -155,7 +156,7 @@ class AcpAgent:
         return self._remember(AcpSession(made.session_id, gateway_session_id, folder, config_choices(result)))
 
     async def load_session(
-        self, session_id: str, gateway_session_id: str, folder: SessionFolder, mcp_servers: Sequence[dict[str, Any]],
+        self, session_id: str, gateway_session_id: str, folder: SessionFolder, mcp_servers: Sequence[dict[str, object]],
     ) -> AcpSession:
         """Load a session of an earlier process; the history that the agent repeats is ignored."""
         wanted = {"sessionId": session_id, "cwd": str(folder.path), "mcpServers": list(mcp_servers)}
@@ -193,7 +194,7 @@ class AcpAgent:
         self._sessions.put(session.session_id, session)
         return session
 
-    async def prompt(self, session: AcpSession, blocks: Sequence[dict[str, Any]]) -> UpdateQueue:
+    async def prompt(self, session: AcpSession, blocks: Sequence[JsonObject]) -> UpdateQueue:
         """Start a turn of the agent; its updates and its result arrive in the queue."""
         updates = session.updates = UpdateQueue()
         self._remember(session)
@@ -263,7 +264,7 @@ class AcpAgent:
         except GatewayError as error:
             await self._peer.refuse(id, INTERNAL, error.message)
 
-    async def _file_result(self, message: RpcMessage) -> dict[str, Any]:
+    async def _file_result(self, message: RpcMessage) -> JsonObject:
         if message.method == "fs/read_text_file":
             wanted = decode_as(message.method, message.params, ReadFileParams)
             folder = self._folder(wanted.session_id)

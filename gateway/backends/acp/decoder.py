@@ -35,7 +35,7 @@ class ToolCallState:
         self.status = ""
         self.input: dict[str, Any] = {}
         self.content: Any = None
-        self.raw_output: Any = None
+        self.raw_output: object = None
         self.call: m.ToolCall | None = None
         """The call that was emitted, once it was."""
         self.printed = ""
@@ -260,7 +260,7 @@ MAX_DIFF_CHARS = 200_000
 """Longer texts are not compared line by line."""
 
 
-def tool_call_content(content: Any, raw_output: Any) -> m.Content:
+def tool_call_content(content: object, raw_output: object) -> m.Content:
     """The content of a call, or else its raw output."""
     parts = [part for piece in content or () if (part := _part(piece)) is not None] if isinstance(content, list) else []
     if any(isinstance(part, m.ImagePart) for part in parts):
@@ -269,7 +269,7 @@ def tool_call_content(content: Any, raw_output: Any) -> m.Content:
     return words or _raw_as_text(raw_output)
 
 
-def block_text(block: Any) -> str | None:
+def block_text(block: object) -> str | None:
     """The text of a content block; None if it has none."""
     if not isinstance(block, dict):
         return None
@@ -283,7 +283,7 @@ def block_text(block: Any) -> str | None:
     return None
 
 
-def block_image(block: Any) -> m.ImagePart | None:
+def block_image(block: object) -> m.ImagePart | None:
     """The image of a content block, if it is one."""
     if not isinstance(block, dict) or block.get("type") != "image":
         return None
@@ -314,7 +314,7 @@ def _diff(path: str, old: str, new: str) -> str:
     return "\n".join(lines) or f"{path} was not changed"
 
 
-def _raw_as_text(raw: Any) -> str:
+def _raw_as_text(raw: object) -> str:
     if raw is None:
         return ""
     return raw if isinstance(raw, str) else msgspec.json.encode(raw).decode()

@@ -69,12 +69,12 @@ class JsonRpcPeer:
         finally:
             self._waiting.pop(number, None)
 
-    async def begin(self, method: str, params: Any, answered: ResponseCallback) -> None:
+    async def begin(self, method: str, params: object, answered: ResponseCallback) -> None:
         """Send a request; its response is passed on in order with the other messages."""
         number = self._register(answered)
         await self._write(encode_line(id=number, method=method, params=params))
 
-    async def notify(self, method: str, params: Any) -> None:
+    async def notify(self, method: str, params: object) -> None:
         await self._write(encode_line(method=method, params=params))
 
     async def answer(self, id: RpcId, result: Any) -> None:

@@ -7,6 +7,8 @@ from typing import Any
 import msgspec
 from msgspec import Raw, Struct
 
+from gateway.json_values import JsonValue
+
 PROTOCOL_VERSION = 1
 NOT_FOUND, INVALID, INTERNAL = -32601, -32602, -32603
 NO_JSON = Raw()
@@ -150,7 +152,7 @@ class ConfigOption(_CamelStruct, frozen=True, kw_only=True):
     id: str
     current_value: str
     options: tuple[ConfigChoice, ...]
-    category: Any = None
+    category: JsonValue = None
 
     def offers(self, value: str) -> bool:
         return any(value in (choice.value, *(inner.value for inner in choice.options)) for choice in self.options)
@@ -159,7 +161,7 @@ class ConfigOption(_CamelStruct, frozen=True, kw_only=True):
 class ConfigResult(_CamelStruct, frozen=True, kw_only=True):
     """The part of the result of `session/new`, `session/load` and `session/set_config_option` that has the options."""
 
-    config_options: Any = None
+    config_options: JsonValue = None
 
     @property
     def choices(self) -> tuple[ConfigOption, ...]:

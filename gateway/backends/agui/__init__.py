@@ -1,7 +1,6 @@
 """The `agui` kind: an agent behind an AG-UI URL."""
 
 from collections.abc import Mapping
-from typing import Any
 
 import gateway.model as m
 from gateway.backends.kinds import BackendContext, BackendKind, FeatureSupport, MadeBackend
@@ -9,7 +8,7 @@ from gateway.backends.kinds import BackendContext, BackendKind, FeatureSupport, 
 from .backend import AguiBackend, AguiSettings
 
 
-def _make(settings: Mapping[str, Any], context: BackendContext) -> MadeBackend:
+def _make(settings: Mapping[str, object], context: BackendContext) -> MadeBackend:
     return MadeBackend(AguiBackend(AguiSettings.model_validate(settings), context.addresses))
 
 

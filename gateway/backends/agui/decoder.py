@@ -9,6 +9,7 @@ import gateway.model as m
 from gateway.backends.tool_executor import CALL_DENIED
 from gateway.errors import BackendFailed
 from gateway.ids import Mint
+from gateway.json_values import JsonObject
 from gateway.ports import BackendEvent, DecodedItem, ParsedFrame, RemoteAsk, RemoteTurnEnd
 
 from .interrupts import asks_for
@@ -196,7 +197,7 @@ class AguiDecoder:
         return RunOutcome(type="interrupt", interrupts=tuple(interrupts)) if interrupts else RunOutcome()
 
     def _run_failed(self, scope: ScopeWriter, event: AguiEvent) -> list[BackendEvent]:
-        details = {"upstream_code": event.code} if event.code else None
+        details: JsonObject | None = {"upstream_code": event.code} if event.code else None
         why = (event.message or "it does not say why")[:MAX_QUOTED_CHARS]
         raise BackendFailed(f"the agent's run failed: {why}", details=details)
 

@@ -9,6 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 import gateway.model as m
+from gateway.json_values import JsonValue
 
 from .langgraph import ReviewedCall, actions_of, choices_of, question_text, value_of
 from .wire import RunInterrupt
@@ -85,7 +86,7 @@ def _is_langgraphs(interrupts: Sequence[RunInterrupt]) -> bool:
     return len(interrupts) > 1 and all(value_of(one) is not None for one in interrupts)
 
 
-def _returned(entry: JsonObject) -> Any:
+def _returned(entry: JsonObject) -> object:
     """The value that `interrupt()` returns in the graph: the answer, or the mark that there is none."""
     if entry["status"] == "cancelled":
         return {CANCELLED_FIELD: True, "interrupt_id": entry["interruptId"]}
@@ -160,7 +161,7 @@ def _labels(shape: Schema) -> list[str]:
     return [str(choice) for choice in choices] if isinstance(choices, list) else []
 
 
-def _as_schema_value(shape: Schema, words: str) -> Any:
+def _as_schema_value(shape: Schema, words: str) -> JsonValue:
     """The text as a value of the schema, if it can be one."""
     match shape.get("type"):
         case "boolean":

@@ -65,7 +65,7 @@ def _named(event: AguiEvent) -> RawInterrupt:
         return RawInterrupt()
 
 
-def value_of(interrupt: RunInterrupt) -> Any:
+def value_of(interrupt: RunInterrupt) -> object:
     """The argument of the graph's `interrupt()`, if it is known."""
     if interrupt.announced is not None:
         return interrupt.announced
@@ -88,7 +88,7 @@ def _words(value: Any) -> str:
     return "\n".join([*([value[said]] if said is not None else []), *rest])
 
 
-def _is_shown(name: str, value: Any, hidden: Container[str | None]) -> bool:
+def _is_shown(name: str, value: object, hidden: Container[str | None]) -> bool:
     return name not in hidden and value not in (None, "", [], {}) and not (name in CHOICE_FIELDS and _labels(value))
 
 
@@ -103,7 +103,7 @@ def choices_of(interrupt: RunInterrupt) -> list[str]:
     return next((labels for one in offered if (labels := _labels(one))), [])
 
 
-def _labels(offered: Any) -> list[str]:
+def _labels(offered: object) -> list[str]:
     labels = offered if isinstance(offered, list) else []
     return list(labels) if all(isinstance(one, str) and one for one in labels) else []
 

@@ -2,7 +2,6 @@
 
 import base64
 from collections.abc import Iterable, Mapping
-from typing import Any
 from urllib.parse import unquote_to_bytes
 
 import msgspec
@@ -10,14 +9,15 @@ import orjson
 
 import gateway.model as m
 from gateway.backends.system_text import MEMORIES_HEADING
+from gateway.json_values import JsonValue
 from gateway.ports import Turn
 
 from .interrupts import JsonObject, RunResume
 
 
 def run_input(
-    turn: Turn, entries: Iterable[m.HistoryEntry], settings: m.Settings, *, thread_id: str, state: Any,
-    ids: Mapping[str, str], forward: Mapping[str, Any], resume: RunResume = RunResume(),  # noqa: B008  # it is frozen
+    turn: Turn, entries: Iterable[m.HistoryEntry], settings: m.Settings, *, thread_id: str, state: object,
+    ids: Mapping[str, str], forward: Mapping[str, JsonValue], resume: RunResume = RunResume(),  # noqa: B008  # it is frozen
 ) -> JsonObject:
     """The body of a request; `settings` name the tools that the agent may call, `ids` the agent's ids of messages."""
     system = settings.system
@@ -129,7 +129,7 @@ def _source(url: str, media_type: str | None) -> JsonObject:
     return {"type": "data", "value": value, "mimeType": kind}
 
 
-def tool_content(content: Any) -> m.Content:
+def tool_content(content: object) -> m.Content:
     """The content of a tool result."""
     if isinstance(content, str):
         return content
@@ -151,7 +151,7 @@ def _read(piece: JsonObject) -> m.AnyPart | None:
     return None
 
 
-def _json(value: Any) -> str:
+def _json(value: object) -> str:
     try:
         return orjson.dumps(value).decode()
     except TypeError:  # numbers beyond 64 bits

@@ -6,6 +6,7 @@ from typing import Any
 
 import gateway.model as m
 from gateway.errors import BackendFailed
+from gateway.json_values import JsonValue
 from gateway.ports import BackendEvent
 
 from .messages import tool_content
@@ -17,7 +18,7 @@ class PatchError(Exception):
     """An operation that does not fit the document."""
 
 
-def apply_patch(document: Any, operations: Iterable[Mapping[str, Any]]) -> Any:
+def apply_patch(document: JsonValue, operations: Iterable[Mapping[str, object]]) -> object:
     """Raises `PatchError` if an operation fails; then none was applied."""
     holder = {"": deepcopy(document)}
     for operation in operations:
@@ -87,7 +88,7 @@ def _index(step: str, most: int) -> int:
 class SharedState:
     """The state and the activities, which the agent changes step by step."""
 
-    def __init__(self, state: Any) -> None:
+    def __init__(self, state: object) -> None:
         self.state = state
         self._activities: dict[str, Any] = {}
 

@@ -147,7 +147,7 @@ class FunctionRun:
             self._pipe.put_from_thread(self._reply_with(made), MAX_AHEAD)
         return None
 
-    def _iterate_in_thread(self, made: Iterator[Any]) -> None:
+    def _iterate_in_thread(self, made: Iterator[object]) -> None:
         closed: AbstractContextManager[Any] = closing(made) if inspect.isgenerator(made) else nullcontext()
         with closed:
             for item in made:

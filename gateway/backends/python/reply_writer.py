@@ -1,6 +1,5 @@
 """Turns the output of a function into valid events: strings become the text of a message."""
 
-from typing import Any
 
 import gateway.model as m
 from gateway.client import EventWriter
@@ -26,7 +25,7 @@ class ReplyWriter:
         self._held: list[str] = []
         self.has_begun = False
 
-    def take(self, item: Any) -> list[BackendEvent]:
+    def take(self, item: object) -> list[BackendEvent]:
         """The events for one item of output."""
         if isinstance(item, str):
             return self._write(str.__str__(item))

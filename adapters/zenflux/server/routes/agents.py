@@ -1,6 +1,5 @@
 """Agents over HTTP: those of the settings, and those that users make; and the socket that tells when one is made."""
 
-from typing import Any
 
 from aiohttp import web
 from pydantic import ValidationError
@@ -143,7 +142,7 @@ class AgentRoutes:
             return []
         return [("agent_id", f"agent '{said.agent_id}' exists already", "ALREADY_EXISTS")]
 
-    async def _reloaded(self, *named: str) -> Any:
+    async def _reloaded(self, *named: str) -> object:
         """Read config.yaml again, and tell of these agents or of all; if it is wrong, what was in force stays.
 
         A server that was started without a file has nothing to read, and nothing that could be wrong with it.

@@ -3,7 +3,6 @@
 import asyncio
 from importlib.metadata import version
 from itertools import groupby
-from typing import Any
 
 from aiohttp import web
 
@@ -20,6 +19,7 @@ from adapters.zenflux.server import views
 from adapters.zenflux.server.chat_service import UPLOAD_LINK
 from adapters.zenflux.wire import ZenfluxSettings
 from gateway.http import OWNER, Context, absolute_url, admins_only, attachment, json_response, public, receive_form
+from gateway.json_values import JsonValue
 from gateway.resources import DocumentFolder, create_file_resource
 
 ROOT_CATEGORY = "root"
@@ -33,7 +33,7 @@ class DocumentRoutes:
 
     async def structure(self, request: web.Request) -> web.Response:
         found = await asyncio.to_thread(self._folder().entries)
-        categories: list[Any] = [
+        categories: list[JsonValue] = [
             spell(self.context.table, CategoryBody(id=category or ROOT_CATEGORY, files=[
                 DocumentEntryBody(name=one.name, path=one.path, title=one.title) for one in entries
             ]))

@@ -1,6 +1,5 @@
 """Tasks over HTTP: background jobs by name, and the scheduled tasks that every dialect has."""
 
-from typing import Any
 
 from aiohttp import web
 
@@ -91,7 +90,7 @@ class BackgroundTaskRoutes:
 
     # -- background jobs ------------------------------------------------------------------------------------------
 
-    async def _job_run(self, owner: str, name: str, said: TaskStart) -> Any:
+    async def _job_run(self, owner: str, name: str, said: TaskStart) -> object:
         if name == MEMORIES:
             return self._done(name, "manual", {"memories_added": 0, "message": NO_EXTRACTOR})
         if not said.conversation_id:
@@ -103,7 +102,7 @@ class BackgroundTaskRoutes:
                 await self.context.sessions.update(owner, view.session_id, title=title)
         return self._done(name, "manual", {"conversation_id": view.session_id, "title": title})
 
-    def _done(self, name: str, trigger: str, result: object) -> Any:
+    def _done(self, name: str, trigger: str, result: object) -> object:
         now = self.context.clock()
         return spell(self.context.table, TaskRunBody(
             name=name, status="completed", trigger=trigger, started_at=now, finished_at=now, error=None,
@@ -111,7 +110,7 @@ class BackgroundTaskRoutes:
 
     # -- scheduled tasks ------------------------------------------------------------------------------------------
 
-    async def _run(self, owner: str, task: StoredTask, *, wait: bool) -> Any:
+    async def _run(self, owner: str, task: StoredTask, *, wait: bool) -> JsonValue:
         """Start a task; the run as it has begun or, if the client waits, as it has ended."""
         if self.context.tasks is None:
             raise Unsupported("this server starts no tasks")

@@ -23,7 +23,7 @@ from adapters.zenflux.wire import (
 from gateway.errors import Forbidden, Invalid
 from gateway.http import OWNER, Context, dumps, read_json, read_json_object, stream_sse, validate
 from gateway.ids import random_id
-from gateway.json_values import JsonObject
+from gateway.json_values import JsonObject, JsonValue
 from gateway.ports import Chunk, Frame
 from gateway.resources import MAX_TOOL_SECONDS, Invocation, KnownTool, ToolDefinition
 
@@ -162,7 +162,7 @@ class ToolRoutes:
             agents=list(tool.agents),
         ))
 
-    def _outcome(self, done: Invocation) -> Any:
+    def _outcome(self, done: Invocation) -> JsonValue:
         code = None if done.error is None else "TIMEOUT" if done.timed_out else "EXECUTION_ERROR"
         status = "success" if done.error is None else "timeout" if done.timed_out else "failed"
         return spell(self.context.table, ToolRunBody(

@@ -58,7 +58,7 @@ class MessagesDecoder:
         self.stop, self.usage = m.StopReason.END_TURN, m.Usage()
         self.has_calls = self.wants_continuation = self.is_complete = self.is_closed = False
         self._assembler, self._toolbox, self._call_ids, self._upstream = assembler, toolbox, call_ids, upstream
-        self._inputs: dict[int, dict[str, Any]] = {}
+        self._inputs: dict[int, JsonObject] = {}
         """The open calls, each with the input that it began with."""
 
     def feed(self, events: Sequence[SseEvent], output: list[BackendEvent]) -> None:

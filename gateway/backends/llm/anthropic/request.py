@@ -11,6 +11,7 @@ import gateway.model as m
 from gateway.backends.llm.conversation import InputMessage, OutputMessage, content_as_text, missing_result
 from gateway.backends.llm.service import ModelRequest
 from gateway.backends.toolbox import Toolbox
+from gateway.json_values import JsonObject
 
 Block = dict[str, Any]
 REDACTED_PREFIX = "redacted_thinking:"
@@ -41,11 +42,11 @@ def _system(asking: ModelRequest) -> Iterator[str]:
         yield f"Answer with JSON only, without a code fence, that fits this JSON Schema:\n{schema}"
 
 
-def _tool(spec: m.ToolSpec) -> dict[str, Any]:
+def _tool(spec: m.ToolSpec) -> JsonObject:
     return {"name": spec.name, "description": spec.description, "input_schema": {"type": "object", **spec.parameters}}
 
 
-def _messages(asking: ModelRequest) -> list[dict[str, Any]]:
+def _messages(asking: ModelRequest) -> list[dict[str, object]]:
     """Merge messages of the same role that follow each other: roles must alternate."""
     messages: list[dict[str, Any]] = []
     last = len(asking.exchanges) - 1

@@ -1,7 +1,6 @@
 """Decodes the chunks of a chat-completions response; lenient with what local servers leave out."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import msgspec
 import structlog
@@ -139,7 +138,7 @@ class ChatCompletionsDecoder:
             events += self._call(piece)
         return events
 
-    def _content(self, content: str | list[Any]) -> list[BackendEvent]:
+    def _content(self, content: str | list[object]) -> list[BackendEvent]:
         """The content: a string, or parts, at services that put thinking between texts."""
         if isinstance(content, str):
             return self._words("text", content)

@@ -15,11 +15,12 @@ from gateway.backends.llm.conversation import (
 )
 from gateway.backends.llm.service import ModelRequest
 from gateway.backends.toolbox import Toolbox
+from gateway.json_values import JsonObject
 
 Message = dict[str, Any]
 
 
-def chat_request(asking: ModelRequest, reasoning_field: str | None = None) -> dict[str, Any]:
+def chat_request(asking: ModelRequest, reasoning_field: str | None = None) -> JsonObject:
     """The body of a streaming request; the sender removes fields that are None."""
     return {
         "model": asking.model,
@@ -37,13 +38,13 @@ def _system(text: str) -> list[Message]:
     return [{"role": "system", "content": text}] if text else []
 
 
-def _tool(spec: m.ToolSpec) -> dict[str, Any]:
+def _tool(spec: m.ToolSpec) -> JsonObject:
     return {"type": "function", "function": {
         "name": spec.name, "description": spec.description, "parameters": spec.parameters,
     }}
 
 
-def _format(schema: dict[str, Any] | None) -> dict[str, Any] | None:
+def _format(schema: JsonObject | None) -> JsonObject | None:
     if schema is None:
         return None
     return {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema}}
@@ -74,7 +75,7 @@ def _reasoning(spoken: OutputMessage, field: str | None, called: bool) -> dict[s
     return {field: thoughts} if field and (thoughts or called) else {}
 
 
-def _call(call: m.ToolCall, toolbox: Toolbox) -> dict[str, Any]:
+def _call(call: m.ToolCall, toolbox: Toolbox) -> JsonObject:
     return {"id": call.call_id, "type": "function", "function": {
         "name": toolbox.service_name(call.name), "arguments": encode(call.input).decode(),
     }}
@@ -92,7 +93,7 @@ def _content(parts: tuple[m.AnyPart, ...]) -> str | list[dict[str, Any]]:
     return [piece for part in parts if (piece := _piece(part)) is not None]
 
 
-def _piece(part: m.AnyPart) -> dict[str, Any] | None:
+def _piece(part: m.AnyPart) -> JsonObject | None:
     if isinstance(part, m.ImagePart):
         return {"type": "image_url", "image_url": {"url": part.url}}
     words = content_as_text((part,))
