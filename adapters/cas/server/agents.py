@@ -18,6 +18,10 @@ from .resource_routes import updated_metadata
 from .skills import install_named, named_skills, session_skills, shown_skills
 
 AGENT_KIND = "agent"
+CONFIGURED_PREFIX = "agent_"
+"""What the ids of agents of the settings begin with."""
+HASHED_ID = re.compile(CONFIGURED_PREFIX + "[0-9a-f]{24}")
+"""The id of an agent whose name is no plain word; the name cannot be read from it."""
 PLAIN_ID = re.compile(r"[A-Za-z0-9._-]{1,100}")
 COMMON_FIELDS = ("name", "description", "system")
 DIALECT_FIELDS = ("model", "tools", "mcp_servers", "skills")
@@ -29,7 +33,7 @@ def model_id(model: str | ModelChoice) -> str:
 
 def configured_id(name: str) -> str:
     """The id of an agent of the settings: the same after every start."""
-    return f"agent_{name if PLAIN_ID.fullmatch(name) else sha256(name.encode()).hexdigest()[:24]}"
+    return f"{CONFIGURED_PREFIX}{name if PLAIN_ID.fullmatch(name) else sha256(name.encode()).hexdigest()[:24]}"
 
 
 def agent_id_of(view: m.SessionView, kept: Mapping[str, JsonValue]) -> str:

@@ -1,7 +1,9 @@
 """CAS's HTTP handlers for sessions, their mounts, and changes of their agent."""
 
-from collections.abc import Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
 from contextlib import nullcontext, suppress
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from aiohttp import web
@@ -9,12 +11,14 @@ from msgspec.structs import replace
 
 import gateway.model as m
 from adapters.cas.server import inbound
+from adapters.cas.server.agents import CONFIGURED_PREFIX, HASHED_ID, configured_id
 from adapters.cas.server.environments import find_environment
 from adapters.cas.server.handler_context import BUSY_MESSAGE, HandlerContext, session_errors
 from adapters.cas.server.inbound import client_tools, server_tools
 from adapters.cas.server.mounts import Mount, check_paths, checked_mount, mount_body
 from adapters.cas.server.notes_store import NOTES_STORE
 from adapters.cas.server.paging import (
+    MAX_SCANNED,
     ListPage,
     bool_param,
     created_within,
@@ -44,11 +48,22 @@ from adapters.cas.wire import (
 from gateway.errors import Conflict, Invalid, NotFound
 from gateway.http import OWNER, json_response, read_json, validate
 from gateway.json_values import JsonObject
+from gateway.ports import ListedSession, SessionFilter
 
 SELF_HOSTED = "self_hosted"
+ORDINAL = attrgetter("ordinal")
 CHANGEABLE = "title, metadata, agent, environment_variables and vault_ids can change, and resources under …/resources"
 SessionRow = tuple[int, m.SessionView]
 """A session and its place in the list."""
+
+
+def _within(
+    rows: Sequence[ListedSession], *, after: int | None, before: int | None, limit: int, oldest_first: bool,
+) -> Sequence[ListedSession]:
+    """So many rows between two places, in either order."""
+    low = 0 if after is None else bisect_right(rows, after, key=ORDINAL)
+    high = len(rows) if before is None else bisect_left(rows, before, key=ORDINAL)
+    return rows[low:high][:limit] if oldest_first else rows[low:high][::-1][:limit]
 
 
 def _session_routes(cas: "SessionRoutes", at: str) -> list[web.RouteDef]:
@@ -171,9 +186,10 @@ class SessionRoutes:
             created_within(query),
         )
         archived = bool_param(query, "include_archived")
+        few = await self._candidates(owner, statuses, agents)
 
         async def fetch(**window: Any) -> Sequence[SessionRow]:
-            heads = await sessions.heads(owner, **window)
+            heads = await sessions.heads(owner, **window) if few is None else _within(few, **window)
             return [(head.ordinal, await self._view(owner, head.session_id)) for head in heads]
 
         async def find(session_id: str) -> SessionRow:
@@ -188,6 +204,39 @@ class SessionRoutes:
             )
 
         return await fetch_page(page_request(query), fetch, place_of=lambda row: row[0], find=find, keep=keep)
+
+    async def _candidates(
+        self, owner: str, statuses: frozenset[str], agents: frozenset[str],
+    ) -> Sequence[ListedSession] | None:
+        """The sessions among which all are that fit the filters, oldest first; None if they are too many to say."""
+        if statuses and not statuses & {self.context.table.word("session_status", one) for one in m.SessionStatus}:
+            return ()
+        if not agents:
+            return None
+        found: dict[int, ListedSession] = {}
+        for agent in agents:
+            rows = await self._rows_of_agent(owner, agent)
+            if rows is None or (not rows and HASHED_ID.fullmatch(agent)):  # it may be an agent that was configured once
+                return None
+            found |= {row.ordinal: row for row in rows}
+        return [found[ordinal] for ordinal in sorted(found)]
+
+    async def _rows_of_agent(self, owner: str, agent_id: str) -> Sequence[ListedSession] | None:
+        """The sessions that an agent may have; None if one is in nearly every page of all sessions."""
+        found: list[ListedSession] = []
+        for label in set(self._agent_labels(agent_id)):
+            rows, total = await self.context.sessions.find(owner, SessionFilter(labels=(label,)), limit=MAX_SCANNED)
+            if total > MAX_SCANNED:
+                return None
+            found += rows
+        return found
+
+    def _agent_labels(self, agent_id: str) -> Iterator[str]:
+        """The lists in which the sessions of an agent stand, whether CAS, another dialect or nobody has chosen it."""
+        yield m.field_label(self.context.dialect, "agent_id", agent_id)
+        yield m.agent_label(agent_id)
+        names = {name for name in self.context.agents if configured_id(name) == agent_id}
+        yield from map(m.agent_label, names | {agent_id.removeprefix(CONFIGURED_PREFIX)})
 
     # -- changing -------------------------------------------------------------------------------------------------
 

@@ -136,6 +136,33 @@ async def test_the_list_is_newest_first_and_can_be_narrowed(cas: Client) -> None
     assert len(await ids("created_at[gte]=2000-01-01T00:00:00Z")) == 5
 
 
+@pytest.mark.parametrize("most", [0, 2000])
+async def test_a_filter_finds_the_same_by_the_lists_of_agents_and_by_a_look_at_all(
+    cas: Client, monkeypatch: pytest.MonkeyPatch, most: int,
+) -> None:
+    """With no sessions that may be found by lists, all are looked at."""
+    monkeypatch.setattr("adapters.cas.server.routes.sessions.MAX_SCANNED", most)
+    mine, others = await cas.agent(MINE), await cas.agent(MINE)
+    made = [str((await cas.new(agent=agent))["id"]) for agent in (mine, others, mine, others, mine)]
+    plain = await cas.session()
+
+    async def ids(query: str) -> list[str]:
+        return [one["id"] for one in (await cas.ok("GET", f"/sessions?{query}"))["data"]]
+
+    assert await ids(f"agent_id={mine}") == made[::-2]
+    assert await ids(f"agent_id={mine}&order=asc&limit=2") == [made[0], made[2]]
+    assert await ids(f"agent_id={mine}&after_id={made[3]}") == [made[2], made[0]], "the cursor is another agent's"
+    assert await ids(f"agent_id={mine}&before_id={made[1]}&limit=1") == [made[2]]
+    assert await ids(f"agent_id={mine}&before_id={made[2]}") == [made[4]]
+    assert await ids(f"agent_id={mine}&after_id={made[2]}") == [made[0]]
+    assert await ids(f"agent_id={mine}&agent_id={others}") == made[::-1]
+    shown = await cas.ok("GET", f"/sessions/{plain}")
+    assert plain in await ids(f"agent_id={shown['agent']['id']}")
+    assert await ids("agent_id=nobodys") == await ids(f"agent_id={mine}&statuses=running") == []
+    assert await ids("statuses=nothing_like_it") == []
+    assert await ids(f"statuses=nothing_like_it,idle&agent_id={others}") == [made[3], made[1]]
+
+
 async def test_pages_of_sessions_follow_each_other_in_both_directions(cas: Client) -> None:
     made = [await cas.session() for _ in range(5)][::-1]
     page = await cas.ok("GET", "/sessions?limit=2")
