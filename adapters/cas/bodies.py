@@ -73,7 +73,7 @@ class MemoryStoreResource(Body, frozen=True, kw_only=True):
 
 
 class DeletedBody(Body, frozen=True, kw_only=True):
-    """What was deleted, by its id; there is a row for each kind."""
+    """The id of a deleted resource; there is a row for each kind of resource."""
 
     rows: ClassVar[tuple[str, ...]] = ("resource.deleted", *(f"deleted.{kind}" for kind in DELETED_KINDS))
     id: str

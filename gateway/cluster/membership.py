@@ -105,7 +105,7 @@ class Lease:
 
 
 class Heartbeat:
-    """Renews the lease while the server lives; `beaten` is awaited after each renewal, `missed` is told of failures."""
+    """Renews the lease while the server lives; `beaten` is awaited after each renewal, `missed` gets each failure."""
 
     def __init__(self, lease: Lease, beaten: Callable[[], Awaitable[None]], missed: Callable[[], None]) -> None:
         self._lease = lease

@@ -67,7 +67,7 @@ class ExaminationEnd(Struct, frozen=True):
 
 @dataclass(kw_only=True, eq=False)
 class Examination:
-    """One run of the suite; `events` has everything that was told so far, for readers who come later."""
+    """One run of the suite; `events` has all events so far, for readers who come later."""
 
     id: str
     dialect: str

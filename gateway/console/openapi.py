@@ -25,7 +25,7 @@ FAILURES = {
 
 
 class ApiFault(Struct, kw_only=True):
-    """What was wrong, in words, and the parameter that it was about."""
+    """The error in words, and the name of the wrong parameter."""
 
     code: str
     message: str

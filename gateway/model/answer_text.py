@@ -78,7 +78,7 @@ def is_question_call(call: ToolCall | None) -> bool:
 
 
 def format_answer(ask: QuestionAsk, answer: AnswerQuestion) -> str:
-    """`Colour: Red; Fruits: Apple, Cherry`; the same words for every question are told once."""
+    """`Colour: Red; Fruits: Apple, Cherry`; if all questions have the same answer, it is written once."""
     texts = [_chosen_text(ask, answer, number) for number in range(len(ask.questions))]
     if len(set(texts)) > 1:
         texts = [f"{head}: {words}" for head, words in zip(_headers(ask), texts, strict=True)]

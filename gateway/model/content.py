@@ -18,7 +18,7 @@ HOW_TO_ANSWER = (
     "several questions as a JSON object that has an answer under each question's header (or its text), or as a JSON "
     "array of answers in the order of the questions."
 )
-"""The description of a question that is told as the call of a tool."""
+"""The description of a question that is shown as the call of a tool."""
 
 
 class ToolCall(Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -55,11 +55,6 @@ class RowNotes:
         keys = self._document.keys
         return keys.get((EVENTS, f"{name}.{variant}")) or keys.get((EVENTS, name))
 
-    def cues_of_event(self, name: str, variant: str) -> tuple[str, ...]:
-        """The cues by which the dialect's code says an event, if the table names any."""
-        by_cue = self._draft.shape.events
-        return tuple(by_cue.get(f"{name}.{variant}", by_cue.get(name, ())))
-
     def note(self, cue: str, section: str = FRAMES) -> str:
         """The comment beside the row or above it, else the note of the feature that it is an instance of."""
         features = [name for name, feature in FEATURES.items()

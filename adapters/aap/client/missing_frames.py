@@ -22,7 +22,7 @@ class ReceivedPieces:
     """The texts, calls and results that were received of one POST, in order, as histories have them."""
 
     def __init__(self) -> None:
-        self._heard: list[Piece] = []
+        self._received: list[Piece] = []
 
     def add(self, frame: TurnFrame) -> TurnFrame:
         """Note the frame; return it decoded, so that nobody decodes it twice, or as it is if it cannot be decoded."""
@@ -34,18 +34,18 @@ class ReceivedPieces:
             return frame
         kind, said = KINDS.get(found.cue), found.bindings
         if kind == TEXT:
-            self._heard.append((TEXT, said.get("delta", said.get("text", "")), None))
+            self._received.append((TEXT, said.get("delta", said.get("text", "")), None))
         elif kind is not None:
-            self._heard.append((kind, said["call_id"] if kind == RESULT else said["call"]["call_id"], found))
+            self._received.append((kind, said["call_id"] if kind == RESULT else said["call"]["call_id"], found))
         return found
 
     @property
     def pieces(self) -> list[Piece]:
-        return _joined_texts(self._heard)
+        return _joined_texts(self._received)
 
 
 def missing_frames(
-    messages: Sequence[MessageBody], heard: ReceivedPieces, answered: Sequence[str]
+    messages: Sequence[MessageBody], received: ReceivedPieces, answered: Sequence[str]
 ) -> list[DecodedFrame] | None:
     """The frames that a stream lacks, up to its `turn_stop`; None if the history has no finished turn.
 
@@ -56,7 +56,7 @@ def missing_frames(
     if not said or said[-1].role != m.Role.ASSISTANT:
         return None
     known = _joined_texts(piece for message in said for piece in _pieces_of_message(message))
-    told = [piece for piece in heard.pieces if piece[0] != RESULT or piece[1] not in answered]
+    told = [piece for piece in received.pieces if piece[0] != RESULT or piece[1] not in answered]
     if (missing := _missing_pieces(known, told)) is None:
         return None
     back = {piece[1] for piece in known if piece[0] == RESULT}
@@ -79,14 +79,15 @@ def _messages_of_turn(messages: Sequence[MessageBody], answered: Sequence[str]) 
     return messages[people[-1] + 1:] if people else ()
 
 
-def _missing_pieces(known: Sequence[Piece], heard: Sequence[Piece]) -> list[Piece] | None:
-    """What the history has beyond what was received; None if something else was received."""
-    if len(heard) > len(known) or any(mine[:2] != theirs[:2] for mine, theirs in zip(heard[:-1], known, strict=False)):
+def _missing_pieces(known: Sequence[Piece], received: Sequence[Piece]) -> list[Piece] | None:
+    """The part of the history that follows the received frames; None if the frames do not fit the history."""
+    is_other = any(mine[:2] != theirs[:2] for mine, theirs in zip(received[:-1], known, strict=False))
+    if len(received) > len(known) or is_other:
         return None
-    if not heard:
+    if not received:
         return list(known)
-    (kind, value, _), (known_kind, known_value, _) = heard[-1], known[len(heard) - 1]
-    rest = list(known[len(heard):])
+    (kind, value, _), (known_kind, known_value, _) = received[-1], known[len(received) - 1]
+    rest = list(known[len(received):])
     if (kind, value) == (known_kind, known_value):
         return rest
     is_begun = kind == known_kind == TEXT and known_value.startswith(value)

@@ -32,7 +32,7 @@ class CallDecoder:
         self.pending = {}
 
     def decode(self, turn: DecodedTurn, given: Bindings, *, final: bool = False) -> list[DecodedItem]:
-        """Decode what is told of a call, alone or within a turn; a fact that is known already changes nothing."""
+        """Decode a frame about a call, alone or within a turn; a fact that is known already changes nothing."""
         told = given["call"]
         wire_id = told["id"]
         call = turn.calls.get(wire_id)

@@ -44,7 +44,7 @@ PostJson = Callable[[str, Any], Awaitable[Any]]
 
 @dataclass(frozen=True)
 class ServerAgent:
-    """An agent of a server, as far as it is told."""
+    """An agent of a server, as far as the server shows it."""
 
     known_id: str | None
     name: str | None

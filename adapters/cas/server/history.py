@@ -22,7 +22,7 @@ from .stream_options import StreamOptions
 PLACES_PER_RECORD = 256
 """More events than one record can make."""
 PREVIEWED_EVENTS = (m.MessageStarted, m.BlockStarted, m.BlockDelta, m.BlockEnded, m.MessageEnded)
-"""What may be told of while it happens."""
+"""The events of a message in progress, of which clients may see previews."""
 
 
 class ListedEvent(NamedTuple):
@@ -125,7 +125,7 @@ class EventHistory:
         return starts[place] if place < len(starts) else self.view.head
 
     def _in_progress(self, record: m.Record) -> bool:
-        """Whether the event that this block will be has not been told yet."""
+        """Whether the turn of the record still runs, so that the event of its block may not be sent yet."""
         runs = record.turn_id is not None and record.turn_id == self.view.turn_id
         return runs and record.scope_id == self._own_scope
 
@@ -174,7 +174,7 @@ ThreadKey = tuple[str, str | None]
 
 
 class StreamStart:
-    """Remembers how far the streams of each session have come; what was told before the server started is carried."""
+    """Remembers how far the streams of each session have come; events from before the server started count as sent."""
 
     def __init__(self, context: Context[CasSettings]) -> None:
         self._context = context

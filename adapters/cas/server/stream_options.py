@@ -49,7 +49,7 @@ def usual_stream_options(settings: CasSettings, view: m.SessionView) -> StreamOp
 
 
 def preview_id(event_id: str, number: int) -> str:
-    """The id of what is told and not kept: it stands before whatever else the record has to tell."""
+    """The id of a preview, which is sent and not stored: a preview stands before all other events of its record."""
     return f"{event_id}-p{number}"
 
 

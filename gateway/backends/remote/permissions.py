@@ -1,4 +1,4 @@
-"""Permissions at a remote server: what it is told of its tools, which calls it asks about, and what it may not do."""
+"""Permissions at a remote server: those of its tools, which calls it asks about, and what it may not do."""
 
 from collections.abc import Mapping, Sequence
 

@@ -52,7 +52,7 @@ def export_sessions(
 
 @dataclass
 class ImportReport:
-    """What was imported."""
+    """The numbers of imported sessions and records."""
 
     sessions: int = 0
     records: int = 0

@@ -87,7 +87,7 @@ class LogFile:
 
 @contextmanager
 def open_log_file(path: Path) -> Iterator[LogFile]:
-    """The file, to be read; what is wrong with it is told in words."""
+    """The file, open for reading; an error says in words why the file cannot be read."""
     connection = open_read_only(path)
     try:
         yield LogFile(connection)
@@ -106,7 +106,7 @@ SESSIONS_PER_COMMIT = 100
 
 @dataclass
 class CompactionReport:
-    """What was done to the file."""
+    """How compaction has changed the file."""
 
     bytes_before: int
     bytes_after: int = 0

@@ -37,7 +37,7 @@ class RedisPubSub:
         self._task: asyncio.Task[None] | None = None
         self._catching_up: set[str] = set()
         self._is_first = True
-        self._heard_at = self._clock()
+        self._received_at = self._clock()
 
     def is_subscribed(self, channel: str) -> bool:
         return channel in self._channels
@@ -70,7 +70,7 @@ class RedisPubSub:
 
     def poke(self) -> None:
         """Ask whether the connection lives; a connection that was silent for too long is replaced."""
-        if self._clock() - self._heard_at > 2 * self._seconds:
+        if self._clock() - self._received_at > 2 * self._seconds:
             self._drop()
         else:
             self._send("PING")
@@ -95,7 +95,7 @@ class RedisPubSub:
         connection = self._address.connection(self._seconds)
         async with asyncio.timeout(self._seconds):
             await connection.connect()  # type: ignore[no-untyped-call]
-        self._connection, self._heard_at = connection, self._clock()
+        self._connection, self._received_at = connection, self._clock()
         waiting = {channel: known for channel, known in self._channels.items() if not known.done()}
         fresh = asyncio.get_running_loop().create_future
         self._channels = {channel: waiting.get(channel) or fresh() for channel in self._channels}
@@ -106,7 +106,7 @@ class RedisPubSub:
             self._take(await connection.read_response(disconnect_on_error=False), receiver)
 
     def _take(self, message: Any, receiver: PubSubReceiver) -> None:
-        self._heard_at = self._clock()
+        self._received_at = self._clock()
         kind, channel = message[0], message[1].decode()
         if kind == b"message":
             receiver.received(channel, message[2])

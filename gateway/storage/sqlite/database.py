@@ -47,9 +47,9 @@ class WriteSource(Protocol):
     def gather(self) -> Work[None] | None:
         """What there is to write now, as one piece of work; None if there is nothing."""
     def committed(self) -> None:
-        """What was gathered last is stored."""
+        """The last group of writes is stored."""
     def failed(self, error: GatewayError) -> None:
-        """What was gathered last is not stored; gather it again."""
+        """The last group of writes is not stored; gather it again."""
 
 
 @dataclass(slots=True)

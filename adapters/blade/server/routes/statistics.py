@@ -30,7 +30,7 @@ def estimate_tokens(text: str) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ContextStatistics:
-    """How full the context of a session is; `is_estimated` if the agent has told no tokens."""
+    """How full the context of a session is; `is_estimated` if the agent has reported no tokens."""
 
     window: int
     used: int
@@ -65,7 +65,7 @@ def context_statistics(turns: Sequence[TurnEntry]) -> ContextStatistics:
 
 
 def plan_steps(turns: Iterable[TurnEntry]) -> list[Mapping[str, object]]:
-    """The steps of the newest plan that the agent has told."""
+    """The steps of the newest plan of the agent."""
     steps: list[Mapping[str, object]] = []
     for turn in turns:
         for block in turn.blocks:
