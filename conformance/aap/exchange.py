@@ -36,6 +36,15 @@ class Exchange:
         return Exchange(said, {names.get(name, name): content for name, content in self.results.items()})
 
     @property
+    def calls(self) -> list[Item]:
+        return [item for item in self.said if item[0] == "call"]
+
+    @property
+    def words(self) -> str:
+        """All texts and thoughts in one string."""
+        return "".join(item[1] for item in self.said if item[0] in ("text", "thinking"))
+
+    @property
     def shown(self) -> dict[str, Any]:
         return {"said": [list(item) for item in self.said], "results": dict(self.results)}
 

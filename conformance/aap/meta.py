@@ -5,6 +5,7 @@ from typing import Any
 
 from conformance.aap.conversation import user
 from conformance.aap.examination import AapExamination
+from conformance.aap.turn import ENDS, STREAMED, WHOLE
 from conformance.kit import expect
 from conformance.kit.case import requirement
 from conformance.kit.expect import NotTestable
@@ -80,7 +81,10 @@ async def what_is_declared_is_supported(exam: AapExamination) -> None:
     """A turn in a declared stream mode is taken, and a declared history type can be read."""
     for mode in (await exam.agent()).modes:
         body = {"messages": [user(exam.profile.prompt("text"))], "stream": mode}
-        expect.status(await (await exam.open()).attempt(body), 200)
+        talk = await exam.open()
+        with expect.owned(ENDS if mode in STREAMED else WHOLE):
+            reply = await talk.attempt(body)
+        expect.status(reply, 200)
     for agent in await exam.agents():
         talk = await exam.open(agent=agent)
         for kind in agent.history_types:

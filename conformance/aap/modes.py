@@ -6,12 +6,10 @@ from conformance.aap import scenes
 from conformance.aap.examination import AapExamination
 from conformance.aap.exchange import Exchange, of_messages, plain, results_too_late
 from conformance.aap.scenes import FOUND
-from conformance.aap.turn import DECIDED_BY, STREAMED, WHOLE
+from conformance.aap.turn import TELLS, WHOLE, told_by
 from conformance.kit import expect
 from conformance.kit.case import requirement
 from conformance.kit.expect import NotTestable
-
-TELLS = "AAP-SSE-08"
 
 
 @requirement(TELLS)
@@ -21,19 +19,11 @@ async def a_stream_tells_what_the_history_keeps(exam: AapExamination) -> None:
         for place, scene in enumerate(await scenes.told(exam, mode)):
             told, kept = scene.turn.exchange.renamed(), of_messages(scene.kept).renamed()
             if told.said != kept.said:
-                who = _of_kind(mode, told, kept) or await scenes.culprit(exam, place, mode)
+                who = await scenes.culprit(exam, place, mode)
                 expect.fail(f"the turn as the history has it ({mode}): {expect.show(kept.shown)}", told.shown, who)
             late = results_too_late(scene.turn.told, scene.kept)
             expect.equal(f"results that come after what the history has after them ({mode})", [], late)
             _expect_same_results(told, kept, mode)
-
-
-def _of_kind(mode: str, told: Exchange, kept: Exchange) -> str | None:
-    """The requirement of a streaming mode that is broken if the words are the same, and only their kind is not."""
-    words = ["".join(item[1] for item in one.said if item[0] in ("text", "thinking")) for one in (told, kept)]
-    if mode not in STREAMED or words[0] != words[1]:
-        return None
-    return DECIDED_BY["text_delta" if mode == "delta" else "text"]
 
 
 def _expect_same_results(told: Exchange, kept: Exchange, mode: str) -> None:
@@ -54,15 +44,19 @@ async def every_mode_tells_the_same(exam: AapExamination) -> None:
     modes = (await exam.agent()).modes
     if len(modes) < 2:
         raise NotTestable("the agent declares one mode only")
-    told = {mode: [scene.turn.exchange.renamed() for scene in await scenes.told(exam, mode)] for mode in modes}
-    for replies in zip(*told.values(), strict=True):
+    shown = [await scenes.told(exam, mode) for mode in modes]
+    told = [[scene.turn.exchange.renamed() for scene in found] for found in shown]
+    for place, replies in enumerate(zip(*told, strict=True)):
+        for mode, found in zip(modes, shown, strict=True):
+            if isinstance(found[place].found, list) and not scenes.agrees(found[place]):
+                who = await scenes.culprit(exam, place, mode)
+                expect.fail(f"the turn as the history has it ({mode})", found[place].turn.shown, who)
         said = [reply.said for reply in replies]
         wanted = max(replies, key=lambda reply: said.count(reply.said))
         for mode, reply in zip(modes, replies, strict=True):
             if reply.said != wanted.said:
-                who = WHOLE if mode == "none" else _of_kind(mode, reply, wanted) or TELLS
                 expected = f"the mode {mode} to tell what the others tell: {expect.show(wanted.shown)}"
-                expect.fail(expected, reply.shown, who)
+                expect.fail(expected, reply.shown, told_by(mode, reply, wanted))
 
 
 @requirement(TELLS)
@@ -75,7 +69,8 @@ async def a_resumed_turn_tells_what_the_history_keeps(exam: AapExamination) -> N
         told = Exchange(pause.turn.exchange.said + pause.after.exchange.said, results).renamed()
         kept = of_messages(pause.history).renamed()
         if told.said != kept.said:
-            who = _of_kind(mode, told, kept) or await scenes.culprit(exam, -1, mode)
+            is_kept = await scenes.culprit(exam, -1, mode) != "AAP-HIST-03"
+            who = told_by(mode, told, kept) if is_kept else "AAP-HIST-03"
             expect.fail(f"both turns as the history has them ({mode}): {expect.show(kept.shown)}", told.shown, who)
         _expect_same_results(told, kept, mode)
 
@@ -85,6 +80,7 @@ async def none_is_one_json_body(exam: AapExamination) -> None:
     """In the mode none the answer is application/json with the stop reason and the whole exchange, results included."""
     (await exam.agent()).needs_mode("none")
     for place, scene in enumerate(await scenes.told(exam, "none")):
+        scene.turn.expect_readable()
         if not scenes.agrees(scene):
             who = await scenes.culprit(exam, place, "none")
             expect.fail("the whole exchange of the turn, as the history has it", scene.turn.shown, who)

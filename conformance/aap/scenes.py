@@ -6,7 +6,7 @@ from typing import Any
 from conformance.aap.conversation import Conversation, permission, result
 from conformance.aap.examination import AapExamination
 from conformance.aap.exchange import of_messages, plain
-from conformance.aap.turn import ENDS, STREAMED, Turn
+from conformance.aap.turn import ENDS, STREAMED, Turn, told_by
 from conformance.kit import expect
 from conformance.kit.expect import Failed, NotTestable
 
@@ -42,6 +42,13 @@ class Pause:
     @property
     def history(self) -> list[Any]:
         return _there(self.found)
+
+    @property
+    def kept(self) -> list[Any]:
+        """The messages that the history has after the last tool message; none if there is no history."""
+        found = self.found if isinstance(self.found, list) else []
+        last = max((place for place, item in enumerate(found) if item["role"] == "tool"), default=-1)
+        return found[last + 1 :]
 
     def has_run(self, name: str, real: Any) -> bool:
         """Whether the history says that this tool was run, and gave what it really gives."""
@@ -103,7 +110,10 @@ async def culprit(exam: AapExamination, place: int, mode: str) -> str:
     """Who is to blame where a mode and the history differ in a reply: the history, if no mode agrees with it."""
     for other in (await exam.agent()).modes:
         if agrees((await told(exam, other))[place]):
-            return "AAP-NONE-01" if mode == "none" else "AAP-SSE-08"
+            own = (await told(exam, mode))[place]
+            if own.turn.is_overrun:
+                return ENDS
+            return told_by(mode, own.turn.exchange.renamed(), of_messages(own.kept).renamed())
     return "AAP-HIST-03"
 
 

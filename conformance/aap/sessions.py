@@ -262,7 +262,8 @@ async def secrets_stay_secret(exam: AapExamination) -> None:
 
 
 async def _expect_hidden(exam: AapExamination, path: str, secret: str) -> None:
-    one = expect.status(await exam.http.ask("GET", path), 200)
+    with expect.owned("AAP-SESS-07"):
+        one = expect.status(await exam.http.ask("GET", path), 200)
     expect.that(secret not in one.text, f"{one.asked} not to show the value of a secret option", one.told)
     for session in await all_sessions(exam):
         expect.that(secret not in str(session), "GET /sessions not to show the value of a secret option", session)

@@ -18,7 +18,7 @@ async def a_client_tool_is_answered_by_the_client(exam: AapExamination) -> None:
     """The call stops the turn; the client's result is taken, kept, and the agent goes on from it."""
     for mode in (await exam.agent()).modes:
         pause = await scenes.returned(exam, mode)
-        pause.after.spoke()
+        pause.after.spoke(pause.kept)
         kept = pause.result_of(exam.profile.client_spec["name"])
         expect.equal("the result in the history", plain(FOUND), plain(kept if kept is not None else []))
 
@@ -33,7 +33,7 @@ async def a_granted_tool_is_run_by_the_server(exam: AapExamination) -> None:
         if pause.calls[tool.name]["toolCallId"] not in pause.after.exchange.results:
             is_run = pause.has_run(tool.name, await scenes.real_result(exam))
             expect.fail("the result of the granted call", pause.after.shown, _tells(mode) if is_run else None)
-        pause.after.spoke()
+        pause.after.spoke(pause.kept)
 
 
 def _tells(mode: str) -> str:
@@ -47,7 +47,7 @@ async def a_denied_tool_is_not_run(exam: AapExamination) -> None:
     tool, agent = exam.profile.server_tool("second_tool"), await exam.agent()
     for mode in agent.modes:
         pause = await scenes.decided(exam, mode, granted=False)
-        pause.after.spoke()
+        pause.after.spoke(pause.kept)
         kept = pause.result_of(tool.name)
         is_run = pause.has_run(tool.name, await scenes.real_result(exam))
         expect.that(bool(kept) and not is_run, "a tool message that says the call was denied", kept)

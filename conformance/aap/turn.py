@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from conformance.aap.exchange import Exchange, of_events, of_messages
+from conformance.aap.exchange import Exchange, Message, of_events, of_messages
 from conformance.kit import expect
 from conformance.kit.departures import Departure, Departures
 from conformance.kit.expect import Failed, NotTestable
@@ -37,7 +37,8 @@ DECIDED_BY = {
     "turn_stop": "AAP-SSE-06",
 }
 """The requirement that the data of an event are held to."""
-RUNS, ENDS, REASON, WHOLE = "AAP-TURN-01", "AAP-SSE-01", "AAP-SSE-06", "AAP-NONE-01"
+RUNS, ENDS, REASON, TELLS, WHOLE = "AAP-TURN-01", "AAP-SSE-01", "AAP-SSE-06", "AAP-SSE-08", "AAP-NONE-01"
+WORDS = ("text", "thinking")
 BLOCKS = (re.compile(r"/content/\d+"), "AAP-TOOL-05")
 PARTS_OF_BODY = ((re.compile("/stopReason"), REASON), (re.compile(r"/messages/\d+/content/\d+"), BLOCKS[1]))
 
@@ -61,8 +62,15 @@ class Turn:
     """What keeps what was said in it from being read."""
 
     @property
+    def is_overrun(self) -> bool:
+        """Whether its stream goes on after turn_stop: then it may lack what comes there."""
+        return len(self.told) < len(self.events)
+
+    @property
     def stop(self) -> str:
         """The stop reason."""
+        if self.damage is not None and self.damage.owner == ENDS:
+            self.expect_readable()
         told = [self.body] if self.body is not None else self.named("turn_stop")
         expect.that(bool(told), f"the stream of {self.asked} to end with turn_stop", self.names, self.ends)
         with expect.owned(REASON):
@@ -87,8 +95,7 @@ class Turn:
         if self.body is not None:
             return of_messages(self.body["messages"])
         strange = sorted(set(self.names).intersection(OF_ONE_MODE) - VOCABULARY[self.mode])
-        spoken_in = DECIDED_BY["text_delta" if self.mode == "delta" else "text"]
-        expect.that(not strange, f"no events of another mode in the mode {self.mode}", strange, spoken_in)
+        expect.that(not strange, f"no events of another mode in the mode {self.mode}", strange, spoken_in(self.mode))
         return of_events(self.told)
 
     def expect_readable(self) -> None:
@@ -98,9 +105,13 @@ class Turn:
 
     @property
     def calls(self) -> list[dict[str, Any]]:
-        """The tool calls made, in order."""
-        found = [item for item in self.exchange.said if item[0] == "call"]
-        return [{"toolCallId": item[1], "name": item[2], "input": item[3]} for item in found]
+        """The tool calls made, in order; a call that is told twice is one call."""
+        found: list[dict[str, Any]] = []
+        for kind, *told in self.exchange.said:
+            call = dict(zip(("toolCallId", "name", "input"), told, strict=False))
+            if kind == "call" and call not in found:
+                found.append(call)
+        return found
 
     @property
     def open_calls(self) -> list[dict[str, Any]]:
@@ -136,9 +147,11 @@ class Turn:
         expect.that(seen in reasons, expected, self.shown, owner or _who_names(reasons, seen))
         return self
 
-    def spoke(self) -> "Turn":
-        """Expect that the agent said something."""
-        expect.that(bool(self.exchange.said), f"{self.asked} to let the agent say something", self.shown, self.due)
+    def spoke(self, kept: Iterable[Message] = ()) -> "Turn":
+        """Expect that the agent said something; if the messages kept of the turn have words, the mode lacks them."""
+        is_kept = any(item[0] in WORDS for item in of_messages(kept).said)
+        owner = spoken_in(self.mode) if is_kept else self.due
+        expect.that(bool(self.exchange.said), f"{self.asked} to let the agent say something", self.shown, owner)
         return self
 
     @property
@@ -146,6 +159,21 @@ class Turn:
         if self.body is not None:
             return dict(self.body)
         return {"events": self.names, "stopReason": [body.get("stopReason") for body in self.named("turn_stop")]}
+
+
+def spoken_in(mode: str) -> str:
+    """The requirement that says how text and thinking come in a mode."""
+    return {"delta": DECIDED_BY["text_delta"], "message": DECIDED_BY["text"]}.get(mode, WHOLE)
+
+
+def told_by(mode: str, told: Exchange, kept: Exchange) -> str:
+    """The requirement that a mode breaks if it tells a turn otherwise than the history keeps it."""
+    if mode not in STREAMED:
+        return WHOLE
+    if told.calls != kept.calls:
+        return DECIDED_BY["tool_call"]
+    lacking = {item[0] for item in kept.said}.difference(item[0] for item in told.said).intersection(WORDS)
+    return spoken_in(mode) if lacking or told.words == kept.words else TELLS
 
 
 def _who_names(wanted: Collection[str], seen: str) -> str:
@@ -177,19 +205,23 @@ class TurnReader:
     async def streamed(self, stream: Stream, mode: str, due: str = RUNS, ends: str = ENDS) -> Turn:
         """The turn in an event stream, read to its end; `ends` is the requirement that it ends in good order."""
         await self.opened(stream, due)
-        events: list[Event] = []
-        turn = Turn(mode, f"{stream.asked} ({mode})", due=due, ends=ends)
-        with self._departures.noting(ends):
-            with stream.waits.goal("turn_stop"):
-                while not (events and events[-1][0] == "turn_stop"):
-                    event, turn = self._read(await stream.next(), turn)
-                    expect.that(event is not None, f"the stream of {turn.asked} to end with turn_stop", _last(events))
-                    events += [event] if event is not None else []
-            late = await self._afterwards(stream)
-            if late:
-                self._departures.note(ENDS, f"turn_stop to be the last event of {turn.asked}", _last(late))
-            events += late
-        return replace(turn, events=tuple(events))
+        asked, read = f"{stream.asked} ({mode})", EventReader(self._schemas)
+        late: list[str] = []
+        try:
+            with self._departures.noting(ends):
+                with stream.waits.goal("turn_stop"):
+                    while read.last != "turn_stop":
+                        is_there = read.take(await stream.next())
+                        expect.that(is_there, f"the stream of {asked} to end with turn_stop", read.names[-3:])
+                late = await self._afterwards(stream, read)
+        finally:
+            self._departures.adopt(read.departures)
+        if late:
+            self._departures.note(ENDS, f"turn_stop to be the last event of {asked}", late[-3:])
+        damage = read.damage
+        if not read.events:
+            damage = Departure(ENDS, f"events in the stream of {asked}", "none")
+        return Turn(mode, asked, tuple(read.events), due=due, ends=ends, damage=damage)
 
     async def opened(self, stream: Stream, due: str = RUNS) -> Stream:
         """Expect an answer that can be read as an event stream."""
@@ -202,48 +234,90 @@ class TurnReader:
 
     async def next(self, stream: Stream) -> Event | None:
         """The next event; None at the end."""
+        read = EventReader(self._schemas)
         with expect.owned(ENDS):
-            return self._read(await stream.next(), Turn("", ""))[0]
+            read.take(await stream.next())
+        self._departures.adopt(read.departures)
+        return read.events[0] if read.events else None
 
     def recorded(self, told: Iterable[ServerEvent], mode: str, asked: str) -> Turn:
         """The turn in the events of a finished stream."""
-        turn, events = Turn(mode, asked), []
+        read = EventReader(self._schemas)
         for item in told:
-            event, turn = self._read(item, turn)
-            events.append(event)
-        return replace(turn, events=tuple(event for event in events if event is not None))
+            read.take(item)
+        self._departures.adopt(read.departures)
+        return Turn(mode, asked, tuple(read.events), damage=read.damage)
 
-    async def _afterwards(self, stream: Stream) -> list[Event]:
-        """Whatever still follows a turn_stop; a server may leave the connection open for a while."""
-        events: list[Event] = []
+    async def _afterwards(self, stream: Stream, read: "EventReader") -> list[str]:
+        """The names of what still follows a turn_stop; a server may leave the connection open for a while."""
+        before = len(read.events)
         try:
-            while (event := self._read(await stream.next(within=GRACE), Turn("", ""))[0]) is not None:
-                events.append(event)
+            while read.take(await stream.next(within=GRACE)):
+                pass
         except Failed as failure:
             if "nothing more came" not in failure.seen:
                 raise
-        return events
+        return read.names[before:]
 
-    def _read(self, event: ServerEvent | None, turn: Turn) -> tuple[Event | None, Turn]:
-        """The event with its data, and the turn, damaged if the data are not what they should be."""
+
+class EventReader:
+    """Reads the events of one stream with their data, and keeps what is wrong with the data.
+
+    If no event at all can be read, it is not the data of each but the stream that is wrong.
+    """
+
+    def __init__(self, schemas: Schemas) -> None:
+        self._schemas = schemas
+        self.events: list[Event] = []
+        self._found: list[tuple[str, Departure]] = []
+        self._unparsed = 0
+
+    @property
+    def names(self) -> list[str]:
+        return [name for name, _ in self.events]
+
+    @property
+    def last(self) -> str | None:
+        """The name of the latest event."""
+        return self.events[-1][0] if self.events else None
+
+    def take(self, event: ServerEvent | None) -> bool:
+        """Read an event; whether there is one."""
         if event is None:
-            return None, turn
+            return False
         owner, what = DECIDED_BY.get(event.event, ENDS), f"the data of the event `{event.event}`"
         body: dict[str, Any] = {}
         try:
+            self._unparsed += 1
             body = expect.keyed(what, expect.parsed(event.data, what))
+            self._unparsed -= 1
             if f"event.{event.event}" in self._schemas.names:
                 self._schemas.fit(f"event.{event.event}", body, what)
         except Failed as failure:
-            found = Departure(owner, failure.expected, failure.seen)
-            self._departures.adopt([found])
-            is_said = event.event not in ("turn_start", "turn_stop")
-            turn = replace(turn, damage=turn.damage or found) if is_said else turn
-        return (event.event, body), turn
+            self._found.append((event.event, Departure(owner, failure.expected, failure.seen)))
+        self.events.append((event.event, body))
+        return True
 
+    @property
+    def _misframed(self) -> Departure | None:
+        """What is wrong with the stream as a whole, if no event that the protocol knows can be read."""
+        if self._found and self._unparsed == len(self.events):
+            return replace(self._found[0][1], owner=ENDS)
+        if self.events and not set(self.names).intersection(DECIDED_BY):
+            return Departure(ENDS, "events of a turn in an event stream", expect.show(self.names))
+        return None
 
-def _last(events: list[Event]) -> list[str]:
-    return [name for name, _ in events[-3:]]
+    @property
+    def departures(self) -> list[Departure]:
+        """What is wrong with the events."""
+        whole = self._misframed
+        return [whole] if whole is not None else [found for _, found in self._found]
+
+    @property
+    def damage(self) -> Departure | None:
+        """What keeps what was said from being read."""
+        said = [found for name, found in self._found if name not in ("turn_start", "turn_stop")]
+        return self._misframed or next(iter(said), None)
 
 
 def expect_taken(reply: Reply, due: str) -> None:
@@ -252,9 +326,7 @@ def expect_taken(reply: Reply, due: str) -> None:
         expect.status(reply, 200)
 
 
-def misfits(
-    schemas: Schemas, name: str, value: Any, what: str, owner: str, parts: Parts = ()
-) -> list[Departure]:
+def misfits(schemas: Schemas, name: str, value: Any, what: str, owner: str, parts: Parts = ()) -> list[Departure]:
     """What keeps the value from fitting the schema, by who is to blame: the owner, or that of the part at fault."""
     try:
         schemas.fit(name, value, what)

@@ -13,7 +13,7 @@ from conformance.aap.conversation import Conversation, permission, result, user
 from conformance.aap.examination import AapExamination, enabled
 from conformance.aap.exchange import of_messages
 from conformance.aap.scenes import FOUND, expect_asked
-from conformance.aap.turn import Event, Turn, expect_taken
+from conformance.aap.turn import ENDS, Event, Turn, expect_taken
 from conformance.kit import expect
 from conformance.kit.case import requirement
 from conformance.kit.expect import Failed, NotTestable
@@ -24,7 +24,8 @@ from conformance.kit.http import Stream
 async def a_turn_runs_in_every_declared_mode(exam: AapExamination) -> None:
     """In each declared mode the agent answers."""
     for mode in (await exam.agent()).modes:
-        (await scenes.told(exam, mode))[0].turn.spoke()
+        scene = (await scenes.told(exam, mode))[0]
+        scene.turn.spoke(scene.found if isinstance(scene.found, list) else ())
 
 
 @requirement("AAP-TURN-01")
@@ -43,9 +44,11 @@ async def a_turn_needs_a_known_mode(exam: AapExamination) -> None:
     body = {"messages": [user(exam.profile.prompt("text"))]}
     for agent in await exam.every_agent():
         talk = await exam.open(agent=agent)
+        is_declared = not exam.schemas.problems("capabilities", agent.told.get("capabilities", {}))
         for mode in ("firehose", 7, *(set(MODES) - set(agent.modes))):
             why = f"{agent.name} does not declare the mode {mode}"
-            expect.refused(await talk.attempt({**body, "stream": mode}), why)
+            with expect.owned("AAP-TURN-05" if is_declared else "AAP-META-04"):
+                expect.refused(await talk.attempt({**body, "stream": mode}), why)
 
 
 @requirement("AAP-TURN-02")
@@ -206,6 +209,7 @@ async def one_turn_at_a_time(exam: AapExamination) -> None:
     mode = agent.streamed_modes[-1]
     async with talk.stream([user(prompt)], mode) as stream:
         first = await exam.reader.next(await exam.reader.opened(stream))
+        expect.that(first is not None, f"events in the stream of {stream.asked}", "none", ENDS)
         async with expect.while_it_runs(partial(_was_over, talk, stream, mode, first, intruder)):
             for other in agent.modes:
                 refusal = await talk.attempt({"messages": [user(intruder)], "stream": other})

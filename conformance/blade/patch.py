@@ -22,9 +22,10 @@ def _patches(chat: Chat) -> list[Body]:
 @requirement("BL-PATCH-01")
 async def envelopes_are_complete(exam: BladeExamination) -> None:
     """Every patch names its session, its turn and that turn's loop, and has a number."""
-    for situation in ("fork", *exam.profile.having(("plan", "annotate", "fork_ask"))):
+    for situation in ("fork", *exam.profile.having(("plan", "annotate", "ask", "fork_ask"))):
         seen = await scene(exam, situation)
-        has_envelopes(seen.chat(), seen.session)
+        for chat in seen.chats:
+            has_envelopes(chat, seen.session)
 
 
 def has_envelopes(chat: Chat, session: str) -> None:

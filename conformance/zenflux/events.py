@@ -135,6 +135,15 @@ async def done_ends_a_stream(exam: ZenfluxExamination) -> None:
         expect.equal("the last event, and how often", ["done", 1], [*names[-1:], names.count("done")])
         ends = [name for name in names if name in ("message_stop", "done")]
         expect.equal("done after message_stop", ["message_stop", "done"], ends[-2:])
+    if exam.profile.prompts.fail is not None:
+        _expect_nothing_after_done(await told(exam, "fail", STREAM))
+
+
+def _expect_nothing_after_done(run: Run) -> None:
+    """Where a stream that broke has a done, it is the end of that stream too."""
+    names = ["done" if event.event == "done" else _type(event) for event in run.told]
+    after = names[names.index("done") + 1 :] if "done" in names else []
+    expect.equal(f"what comes after the done of {run.asked}", [], after)
 
 
 def _type(found: ServerEvent) -> str:

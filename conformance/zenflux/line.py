@@ -87,8 +87,14 @@ class Line:
         return dict(frame)
 
     def _answered(self, frame: Frame) -> None:
-        """Keep a response; one whose id nobody has given answers the request that has waited longest."""
+        """Keep a response; one whose id nobody has given answers the request that has waited longest.
+
+        A second response to the same request is noted, and nobody waits for it.
+        """
         name = frame.get("id")
+        if name not in self._open and str(name) in self._answered_ids:
+            self.departures.note(ANSWERED, f"one response to the request {name}", frame)
+            return
         if self._open and name not in self._open and str(name) not in self._answered_ids:
             self.departures.note(ANSWERED, f"a response with the id of its request, {self._open[0]}", frame)
             name = self._open[0]

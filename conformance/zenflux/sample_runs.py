@@ -293,7 +293,7 @@ async def _cancelled(exam: ZenfluxExamination) -> Asked:
         if taken_back.is_done and run.request["request_id"] not in after.reply.text:
             with expect.owned("ZF-HTTP-3.3-04"):
                 await run.next()
-            await to_its_end(run)
+            await _over(line, run)
         return Asked(run, [], {"cancelled": taken_back, "after": after})
 
 
@@ -327,7 +327,7 @@ async def _rolled_back(exam: ZenfluxExamination) -> Asked:
         await run.until("rollback_options")
         posted = await exam.ask("POST", f"/session/{run.session_id}/rollback", {"file_paths": ["a.txt"]})
         if posted.is_done:
-            await to_its_end(run)
+            await _over(line, run)
         return Asked(run, [], {"posted": posted})
 
 

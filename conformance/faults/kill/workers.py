@@ -1,6 +1,5 @@
 """Runs the plans of the kill matrix: in this process, or in several, a few flaws at a time in each."""
 
-import asyncio
 import logging
 import multiprocessing
 import sys
@@ -12,6 +11,7 @@ from typing import Any
 
 from conformance.faults.kill.case_runner import case_runner_of
 from conformance.faults.kill.clean_run import run_cleanly
+from conformance.faults.kill.clock import run_jumping
 from conformance.faults.kill.examiner import AT_ONCE, FOR_KILLING, PATIENT, FlawExaminer, FlawResult, several
 from conformance.faults.kill.matrix import Matrix
 from conformance.faults.kill.orders import read_orders
@@ -127,11 +127,11 @@ def _be_quiet() -> None:
 
 
 def _run_cleanly(dialect: str, at_once: int) -> Traffic:
-    return asyncio.run(clean_traffic(dialect, at_once))
+    return run_jumping(clean_traffic(dialect, at_once))
 
 
 def _do(piece: Piece, within: float, at_once: int) -> tuple[list[FlawResult], list[FlawResult]]:
-    return asyncio.run(done(piece, within, at_once))
+    return run_jumping(done(piece, within, at_once))
 
 
 def listed(dialects: Sequence[str], only: Sequence[str]) -> list[Plan]:
