@@ -4,14 +4,16 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
+from aiohttp import web
 
-from conformance.faults.steps import Step, replace_steps
+from conformance.faults.steps import AsyncStep, Step, replace_steps
 from conformance.faults.zenflux.player import RunEvent, RunEvents
 from conformance.faults.zenflux.server import ZenfluxServer
 from conformance.faults.zenflux.state import Session
 from conformance.faults.zenflux.variations import changed
 from conformance.kit.case import Case
 from conformance.kit.expect import Failed
+from conformance.kit.requirement import Level
 from conformance.kit.suite import Suite
 from conformance.kit.verdict import Outcome, Report
 from conformance.zenflux.calls import owner_of
@@ -62,6 +64,59 @@ async def test_one_departure_is_one_finding(
     assert {item.requirement.id for item in report.of(Outcome.FAILED)} == {finding}
     assert {cause.finding.requirement.id for cause in report.causes} == {finding}
     assert all(item.because == (finding,) for item in report.of(Outcome.NOT_TESTABLE) if item.because)
+    assert report.seconds < LONGEST
+
+
+class MutedRuns:
+    """A server whose socket and streams tell a run no further than its last message_stop, as the published one does."""
+
+    async def play(self, step: Step[RunEvents], session: Session) -> RunEvents:
+        waiting: list[RunEvent] = []
+        async for event in step(session):
+            waiting.append(event)
+            if event.type not in ("session_end", "session_stopped"):
+                for told in waiting:
+                    yield told
+                waiting = []
+
+
+class LostMessages:
+    """message_start lacks its message."""
+
+    def opened(self, step: Step[RunEvent], session: Session) -> RunEvent:
+        event = step(session)
+        return RunEvent(event.type, {}, None)
+
+
+class UnlistedSessions:
+    """GET /sessions never lists a session."""
+
+    async def get_sessions(self, step: AsyncStep[web.Response], request: web.Request) -> web.Response:
+        await step(request)
+        return web.json_response({"code": 200, "message": "success", "data": {"total": 0, "sessions": []}})
+
+
+PUBLISHED = {
+    NeverUpdated: {"ZF-EV-05"},
+    MutedRuns: {"ZF-SEQ-08", "ZF-EV-02"},
+    LostMessages: {"ZF-EV-11"},
+    UnlistedSessions: {"ZF-HTTP-3.1-07"},
+}
+"""The departures of the published server, each with the requirements whose sentences it breaks."""
+
+
+async def test_the_departures_of_the_published_server_are_its_only_findings(
+    examine_zenflux: Examine, zenflux: Suite
+) -> None:
+    sections = ("frames", "responses", "connection", "envelope", "lifecycle", "events", "messages", "blocks", "types")
+    asked = [item for item in zenflux.catalogue.requirements if item.section in (*sections, "chat", "sessions")]
+    server = ZenfluxServer()
+    for flaw in PUBLISHED:
+        replace_steps(server, flaw())
+    musts = [item.id for item in asked if item.level is Level.MUST]
+    report = await examine_zenflux(server, *musts, within=PATIENCE, clears=False)
+    assert {item.requirement.id for item in report.of(Outcome.FAILED)} == set().union(*PUBLISHED.values())
+    assert {cause.finding.requirement.id for cause in report.causes} == set().union(*PUBLISHED.values())
     assert report.seconds < LONGEST
 
 
