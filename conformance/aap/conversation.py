@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from conformance.aap.agent import Agent
-from conformance.aap.exchange import of_messages
+from conformance.aap.exchange import holds_blocks, of_messages
 from conformance.aap.turn import BLOCKS, ENDS, RUNS, STREAMED, Turn, TurnReader, fitting
 from conformance.kit import expect
 from conformance.kit.http import Reply, Stream
@@ -89,6 +89,9 @@ class Conversation:
         fitting(self._exam.schemas, "history", body, f"the answer to {reply.asked}", "AAP-HIST-01", parts)
         expect.that(kind in body["history"], f"{reply.asked} to hold the history `{kind}`", body, "AAP-HIST-01")
         found: list[Any] = body["history"][kind]
+        if any(holds_blocks(item.get("content")) for item in found):
+            words = "a content that is a string which holds a JSON list of blocks is read as these blocks"
+            self._exam.http.departures.read_as("AAP-HIST-03", words)
         return found
 
     async def called(self, turn: Turn, tool: str, owner: str) -> dict[str, Any]:

@@ -59,6 +59,11 @@ def blocks(content: Any) -> list[Block]:
     return [block for block in listed if block.get("text") != "" or block.get("type") != "text"]
 
 
+def holds_blocks(content: Any) -> bool:
+    """Whether content is a string that can be read as a list of blocks, too."""
+    return isinstance(content, str) and _held(content) is not None
+
+
 def _held(content: str) -> list[Block] | None:
     """The blocks in a string that holds a JSON list of them."""
     if not content.startswith("["):

@@ -18,12 +18,22 @@ class Departure:
     seen: str
 
 
+@dataclass(frozen=True)
+class Reading:
+    """Which of several readings of a sentence the server keeps, where the sentence allows more than one."""
+
+    owner: str
+    """The id of the requirement whose sentence it is."""
+    words: str
+
+
 @dataclass
 class Departures:
     """The departures of one case, in the order they were seen; of each requirement the first is kept."""
 
     transcript: Transcript = field(default_factory=Transcript)
     noted: list[Departure] = field(default_factory=list)
+    readings: list[Reading] = field(default_factory=list)
 
     def note(self, owner: str, expected: str, seen: object) -> None:
         """Record a departure from a requirement, and go on."""
@@ -32,6 +42,14 @@ class Departures:
         found = Departure(owner, expected, show(seen) or "nothing")
         self.noted.append(found)
         self.transcript.remark(f"departs from {owner}: expected {found.expected}; seen: {found.seen}")
+
+    def read_as(self, owner: str, words: str) -> None:
+        """Record which reading of an ambiguous sentence the server keeps; either is right."""
+        self.adopt_readings([Reading(owner, words)])
+
+    def adopt_readings(self, readings: Iterable[Reading]) -> None:
+        """Keep readings that were seen in an exchange that this case judges, too."""
+        self.readings += [item for item in dict.fromkeys(readings) if item not in self.readings]
 
     def adopt(self, noted: Iterable[Departure]) -> None:
         """Count what was noted in an exchange that this case judges, too."""

@@ -120,3 +120,4 @@ class Observations:
             self._shown.add(key)
             self.transcript.show_shared(str(key), list(seen.transcript.entries))
             self.departures.adopt(seen.departures.noted)
+            self.departures.adopt_readings(seen.departures.readings)

@@ -134,7 +134,8 @@ class Runner:
         self._patience.note(error, transcript)
         ending = attributed(case.requirements, error, departures.noted, limit)
         result = _result(case, ending, transcript, clock() - start)
-        return replace(result, is_unanswered=_is_unanswered(error, transcript))
+        readings = tuple(departures.readings)
+        return replace(result, is_unanswered=_is_unanswered(error, transcript), readings=readings)
 
     def _checked(self, error: BaseException | None, departures: Departures) -> BaseException | None:
         """The error, or the examiner's own if it blames a requirement that there is not."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 
-from conformance.kit.departures import Departure
+from conformance.kit.departures import Departure, Reading
 from conformance.kit.requirement import Level, Requirement
 
 
@@ -58,6 +58,8 @@ class CaseResult:
     """What came of its requirements that no departure names, where that is another outcome."""
     is_unanswered: bool = False
     """Whether the server left it without any answer."""
+    readings: tuple[Reading, ...] = ()
+    """Which readings of ambiguous sentences the server keeps, as it has seen."""
 
     @property
     def failed(self) -> tuple[str, ...]:
@@ -109,6 +111,8 @@ class Finding:
     results: tuple[CaseResult, ...]
     not_offered: str | None = None
     """Why the server is not held to it, if it belongs to a part of the protocol that the server does without."""
+    readings: tuple[str, ...] = ()
+    """Which readings of its sentence the server keeps, where the sentence allows several."""
 
     @property
     def because(self) -> tuple[str, ...]:
@@ -245,6 +249,11 @@ class Report:
     def of(self, outcome: Outcome) -> tuple[Finding, ...]:
         return tuple(item for item in self.findings if item.outcome is outcome)
 
+    @property
+    def readings(self) -> tuple[Finding, ...]:
+        """The requirements whose sentences allow several readings, where the server was seen to keep one of them."""
+        return tuple(item for item in self.findings if item.readings)
+
     def by_level(self) -> dict[str, dict[str, int]]:
         """How many of each outcome, per level; what is blocked is counted apart."""
         return _counts((item.requirement.level.value, item.count) for item in self.findings)
@@ -260,12 +269,22 @@ def find(
     """What the results say of each of these requirements; `unoffered` are those the server is not held to, and why."""
     unoffered = unoffered or {}
     about: dict[str, list[CaseResult]] = {}
-    for result in results:
+    everything = tuple(results)
+    for result in everything:
         for name in dict.fromkeys([*result.requirements, *(item.owner for item in result.departures)]):
             about.setdefault(name, []).append(result)
+    readings: dict[str, dict[str, None]] = {}
+    for reading in (item for result in everything for item in result.readings):
+        readings.setdefault(reading.owner, {})[reading.words] = None
     told = ((item, [result.toward(item.id) for result in about.get(item.id, ())]) for item in requirements)
     return tuple(
-        Finding(item, tuple(view for view in views if view is not None), unoffered.get(item.id)) for item, views in told
+        Finding(
+            item,
+            tuple(view for view in views if view is not None),
+            unoffered.get(item.id),
+            tuple(readings.get(item.id, ())),
+        )
+        for item, views in told
     )
 
 

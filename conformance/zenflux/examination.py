@@ -154,7 +154,9 @@ class ZenfluxExamination:
             content = item.get("content")
             blocks = as_blocks(content) if isinstance(content, str) else None
             if blocks is not None:
-                self.http.transcript.remark("the content of a message is a JSON array in a string, which is right too")
+                self.departures.read_as("ZF-TYPE-06", "the content of a message is a string that holds a JSON array")
+            elif item.get("role") == "assistant" and isinstance(content, list):
+                self.departures.read_as("ZF-TYPE-06", "the content of a message is a list of blocks")
             kept = item if blocks is None else item | {"content": blocks}
             self.described("message", kept, "a message of the conversation")
         return sorted(found or [], key=lambda item: str(item["created_at"]))

@@ -3,7 +3,7 @@
 import pytest
 
 from conformance.kit import expect
-from conformance.kit.departures import Departure, Departures
+from conformance.kit.departures import Departure, Departures, Reading
 from conformance.kit.expect import Unanswered
 
 
@@ -32,3 +32,13 @@ def test_silence_is_a_failure_of_the_owner() -> None:
     with pytest.raises(Unanswered) as caught, departures.noting("D-A-01"):
         raise Unanswered("a", "b")
     assert (caught.value.owner, departures.noted) == ("D-A-01", [])
+
+
+def test_a_reading_is_kept_once_and_is_no_departure() -> None:
+    shared, own = Departures(), Departures()
+    shared.read_as("M-01", "as a list")
+    shared.read_as("M-01", "as a list")
+    own.adopt_readings(shared.readings)
+    own.read_as("M-01", "as a string")
+    assert own.readings == [Reading("M-01", "as a list"), Reading("M-01", "as a string")]
+    assert own.noted == []

@@ -237,6 +237,18 @@ def test_every_report_counts_what_could_not_be_deleted(report: Report) -> None:
     assert "be deleted" not in printed(report, terminal=False)
 
 
+def test_every_report_tells_which_reading_of_a_sentence_was_seen(report: Report) -> None:
+    first, *others = report.findings
+    told = replace(report, findings=(replace(first, readings=("cheese is a string", "<cream>")), *others))
+    assert json.loads(jsonfile.text(told))["requirements"][0]["readings"] == ["cheese is a string", "<cream>"]
+    assert problems(told) == []
+    assert "reading of M-A-01: cheese is a string; <cream>" in printed(told, terminal=False)
+    assert "## Readings\n\n- M-A-01: cheese is a string; \\<cream\\>" in markdown.text(told)
+    assert "this server: cheese is a string; &lt;cream&gt;." in html.text(told)
+    for words in (printed(report, terminal=False), markdown.text(report), html.text(report)):
+        assert "reading" not in words.lower()
+
+
 def test_a_quote_that_is_no_chinese_needs_no_translation(report: Report) -> None:
     failed = report.findings[1]
     code = Finding(failed.requirement.model_copy(update={"seed": "version: 3", "english": None}), failed.results)

@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
+import orjson
 import pytest
 from aiohttp import web
 
@@ -87,3 +88,32 @@ async def test_a_server_without_management_fails_its_rows_and_is_not_asked_for_m
     assert {asked[name] for name in failed} == {Level.MUST}
     assert {"ZF-HTTP-3.5-01", "ZF-HTTP-3.5-02", "ZF-HTTP-3.7-01", "ZF-HTTP-3.7-08", "ZF-HTTP-3.12-01"} <= failed
     assert report.of(Outcome.PASSED) == ()
+
+
+class ContentsInStrings:
+    """Keeps the content of a message as a string that holds the JSON of its blocks, as the published server does."""
+
+    async def get_messages(self, step: AsyncStep[web.Response], request: web.Request) -> web.Response:
+        body = orjson.loads((await step(request)).body)  # type: ignore[arg-type]
+        for message in body["data"]["messages"]:
+            if isinstance(message["content"], list):
+                message["content"] = orjson.dumps(message["content"]).decode()
+        return web.json_response(body)
+
+
+@pytest.mark.parametrize(
+    ("variations", "words"),
+    [
+        ([], "the content of a message is a list of blocks"),
+        ([ContentsInStrings], "the content of a message is a string that holds a JSON array"),
+    ],
+)
+async def test_the_report_says_which_reading_of_content_the_server_keeps(
+    examine_zenflux: Examine, variations: list[Callable[[], object]], words: str
+) -> None:
+    server = ZenfluxServer()
+    for variation in variations:
+        replace_steps(server, variation())
+    report = await examine_zenflux(server, "ZF-TYPE-06")
+    assert report.verdict is Verdict.CONFORMS
+    assert {item.requirement.id: item.readings for item in report.readings} == {"ZF-TYPE-06": (words,)}

@@ -77,6 +77,8 @@ def conclude(console: Console, report: Report) -> None:
     console.print(_counts(report))
     console.print()
     _tell_baseline(console, report)
+    for finding in report.readings:
+        _line(console, f"reading of {finding.requirement.id}: {'; '.join(finding.readings)}")
     for why, names in unoffered(report).items():
         _line(console, f"not offered: {len(names)} ({', '.join(names)}): {why}")
     if report.left:

@@ -87,6 +87,7 @@ def _requirement(finding: Finding) -> dict[str, Any]:
         "outcome": finding.outcome.value,
         "notOffered": finding.not_offered,
         "because": list(finding.because),
+        "readings": list(finding.readings),
         "cases": [result.name for result in finding.results],
         "remarks": [result.remark for result in finding.grave],
     }

@@ -11,6 +11,7 @@ def text(report: Report) -> str:
     """Verdict, counts, and what did not pass."""
     untested = [item for item in report.of(Outcome.NOT_TESTABLE) if not item.because]
     parts = [_heading(report), _causes(report), _counts(report), _baseline(report), _left(report)]
+    parts += [_readings(report)]
     parts += [_cause(item, report) for item in report.causes]
     parts += [_unoffered(why, ids) for why, ids in unoffered(report).items()]
     parts += [_finding(item, report) for item in untested]
@@ -62,6 +63,12 @@ def _left(report: Report) -> str:
         return ""
     listed = "\n".join(f"- {_plain(path)}" for path in report.left)
     return f"## Could not be deleted: {len(report.left)}\n\n{listed}"
+
+
+def _readings(report: Report) -> str:
+    """Which readings the server keeps where a sentence allows several."""
+    lines = [f"- {item.requirement.id}: {_plain('; '.join(item.readings))}" for item in report.readings]
+    return "\n".join(["## Readings", "", *lines]) if lines else ""
 
 
 def _finding(finding: Finding, report: Report) -> str:

@@ -210,8 +210,15 @@ def _row(finding: Finding) -> str:
     words = f"<details><summary>{requirement.origin}</summary>{_origin(requirement)}</details>"
     return (
         f'<tr {_findable(finding)}><td class="{_class(finding.count)}">{sign}</td>'
-        f"<td>{name}</td><td>{_chip(requirement)}</td><td>{escape(requirement.sentence)}{words}</td></tr>"
+        f"<td>{name}</td><td>{_chip(requirement)}</td>"
+        f"<td>{escape(requirement.sentence)}{_readings(finding)}{words}</td></tr>"
     )
+
+
+def _readings(finding: Finding) -> str:
+    """Which readings of the sentence the server keeps, where it allows several."""
+    told = escape("; ".join(finding.readings))
+    return f'<p class="soft">The sentence allows several readings; this server: {told}.</p>' if told else ""
 
 
 def _class(outcome: str) -> str:
