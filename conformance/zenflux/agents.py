@@ -13,6 +13,8 @@ from conformance.zenflux.examination import ZenfluxExamination
 from conformance.zenflux.managed import (
     FORBIDDEN,
     call,
+    deleted,
+    expect_deleted_once,
     granted,
     make,
     manage,
@@ -291,8 +293,7 @@ async def a_change_of_an_agent_that_makes_no_sense_is_refused(exam: ZenfluxExami
 async def a_deleted_agent_is_told(exam: ZenfluxExamination) -> None:
     """data is {agent_id}."""
     agent = await own_agent(exam)
-    data = (await call(exam, "DELETE", agent.path)).done()
-    exam.schemas.fit("agent_named", data, f"the data of DELETE {agent.path}")
+    data = await deleted(exam, agent.path, "agent_named")
     expect.equal("agent_id", agent.id, data["agent_id"])
 
 
@@ -300,8 +301,7 @@ async def a_deleted_agent_is_told(exam: ZenfluxExamination) -> None:
 async def an_agent_is_deleted_once(exam: ZenfluxExamination) -> None:
     """Deleting an agent twice is a 404."""
     agent = await own_agent(exam)
-    (await call(exam, "DELETE", agent.path)).done()
-    refused(await call(exam, "DELETE", agent.path), 404)
+    await expect_deleted_once(exam, agent.path)
 
 
 @requirement("ZF-AG-05.does")

@@ -54,6 +54,26 @@ async def make(exam: ZenfluxExamination, path: str, json: Any, at: str) -> Answe
     return answer
 
 
+def made(answer: Answer, what: str) -> None:
+    """Expect something to be made for a case; NotTestable if nobody may."""
+    if answer.code in FORBIDDEN:
+        raise NotTestable(f"the server lets nobody {what}")
+    answer.done()
+
+
+async def deleted(exam: ZenfluxExamination, path: str, schema: str) -> dict[str, Any]:
+    """The data of a deletion that must succeed, and fit the schema."""
+    data: dict[str, Any] = (await call(exam, "DELETE", path)).done()
+    exam.schemas.fit(schema, data, f"the data of DELETE {path}")
+    return data
+
+
+async def expect_deleted_once(exam: ZenfluxExamination, path: str) -> None:
+    """Expect what can be deleted to be unknown when it is deleted again."""
+    (await call(exam, "DELETE", path)).done()
+    refused(await call(exam, "DELETE", path), UNKNOWN)
+
+
 def granted(answer: Answer) -> bool:
     """Whether a call was carried out; a server may forbid it, and must do it otherwise."""
     if answer.code in FORBIDDEN:
