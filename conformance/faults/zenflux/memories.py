@@ -116,6 +116,9 @@ class Memories:
     def forget_memory(self, name: str) -> None:
         if name not in self.state.memories:
             raise Refusal(404, "MEMORY_NOT_FOUND", "There is no such memory.")
+        self.drop_memory(name)
+
+    def drop_memory(self, name: str) -> None:
         del self.state.memories[name]
 
     async def reset_memories(self, request: web.Request) -> web.StreamResponse:
