@@ -4,8 +4,10 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from conformance.clients.moves import Asked
-from conformance.clients.tape import Tape
+from conformance.clients.judgement import DoesNotApply
+from conformance.clients.moves import Asked, Say
+from conformance.clients.situations import PATIENCE
+from conformance.clients.tape import Request, Tape
 from conformance.kit.expect import NotTestable, fail, show, that
 
 MOST_TRIES = 8
@@ -71,6 +73,35 @@ def echoed(messages: Sequence[Message], text: str) -> None:
     """The second message is the answer to the first, word for word."""
     came_through(messages)
     that(messages[1].text.strip() == text.strip(), f"the answer {text!r} as the second message", messages[1].text)
+
+
+def echoed_reply(tape: Tape, messages: Sequence[Message]) -> None:
+    """The second message is the first reply that was played, word for word."""
+    echoed(messages, "".join(move.text for move in tape.meta["replies"][0] if isinstance(move, Say)))
+
+
+def waited(messages: Sequence[Message], what: str) -> None:
+    """The client has waited for the end of a slow turn before it went on."""
+    came_through(messages)
+    is_patient = messages[1].turns_before >= 1
+    that(is_patient, f"the client to wait {PATIENCE:g} s", f"a further message before the {what} ended")
+
+
+def carries_key(tape: Tape, requests: Iterable[Request]) -> None:
+    """Each of the requests carries the key of the examination as a bearer token."""
+    key = needed_key(tape)
+    for request in requests:
+        given = request.headers.get("Authorization")
+        place = f"{request.method} {request.path}"
+        that(given == f"Bearer {key}", f"Authorization: Bearer with the key at {place}", given or "no such header")
+
+
+def needed_key(tape: Tape) -> str:
+    """The key that the client was given; what is said of keys does not apply without one."""
+    key = tape.meta["key"]
+    if key is None:
+        raise DoesNotApply("no key was given to the examination; --key gives one")
+    return str(key)
 
 
 def kept_session(messages: Sequence[Message]) -> None:

@@ -30,6 +30,8 @@ PATIENCE = 3.0
 WATCH = 6.0
 """Seconds for which a client is watched whose requests fail."""
 RETRY_AFTER = 2
+CUTS = ("cut_within_event", "cut_between_events", "cut_before_end")
+"""The situations in which a connection breaks in the middle of a turn."""
 DECLARE = f"Declare a client tool named {TOOL['name']}."
 ENABLE = f"Let the agent use the server's tool {SERVER_TOOL}, and have it ask first."
 

@@ -8,10 +8,10 @@ from pydantic import BaseModel, ValidationError
 from conformance.clients import evidence
 from conformance.clients.aap.stage import MODES
 from conformance.clients.evidence import Answer, Message
-from conformance.clients.judgement import DoesNotApply, judges
-from conformance.clients.moves import Asked, Say
+from conformance.clients.judgement import judges
+from conformance.clients.moves import Asked
 from conformance.clients.situation import SERVER_TOOL, TOOL
-from conformance.clients.situations import PATIENCE, RETRY_AFTER
+from conformance.clients.situations import CUTS, PATIENCE, RETRY_AFTER
 from conformance.clients.tape import Request, Tape
 from conformance.faults.aap.requests import NewSession, NewTurn
 from conformance.faults.content import text_of
@@ -19,7 +19,6 @@ from conformance.kit.expect import NotTestable, equal, that
 
 AGENT = "examiner"
 KINDS = {"tool": Asked.CLIENT, "tool_permission": Asked.PERMISSION}
-CUTS = ("cut_within_event", "cut_between_events", "cut_before_end")
 
 
 def bodies(tape: Tape, *paths: str) -> list[Request]:
@@ -153,34 +152,22 @@ def stays_in_the_session(tape: Tape) -> None:
 @judges("AAP-CL-AUTH-01")
 def key_is_sent(tape: Tape) -> None:
     """Every request but GET /meta carries the key as a bearer token."""
-    key = tape.meta["key"]
-    if key is None:
-        raise DoesNotApply("no key was given to the examination; --key gives one")
-    for request in tape.requests:
-        if request.path != "/meta":
-            given = request.headers.get("Authorization")
-            that(given == f"Bearer {key}", f"Authorization: Bearer with the key at {request.method} {request.path}",
-                 given or "no header Authorization")  # fmt: skip
+    evidence.carries_key(tape, [request for request in tape.requests if request.path != "/meta"])
 
 
 # -- the stream -------------------------------------------------------------------------------------------------------
 
 
-def _echo(tape: Tape) -> None:
-    said = [move.text for move in tape.meta["replies"][0] if isinstance(move, Say)]
-    evidence.echoed(messages(tape), "".join(said))
-
-
 @judges("AAP-CL-SSE-01", "echo")
 def joins_deltas(tape: Tape) -> None:
     """The pieces of an answer are joined as they come."""
-    _echo(tape)
+    evidence.echoed_reply(tape, messages(tape))
 
 
 @judges("AAP-CL-SSE-02", "only_messages", "only_whole")
 def takes_whole_messages(tape: Tape) -> None:
     """A whole text is the answer, where the agent does not send deltas."""
-    _echo(tape)
+    evidence.echoed_reply(tape, messages(tape))
 
 
 @judges("AAP-CL-SSE-03", "every_event")
@@ -198,7 +185,7 @@ def takes_every_ending(tape: Tape) -> None:
 @judges("AAP-CL-SSE-05", "odd_framing")
 def reads_the_format(tape: Tape) -> None:
     """The stream is read as the standard of server-sent events has it."""
-    _echo(tape)
+    evidence.echoed_reply(tape, messages(tape))
 
 
 # -- tolerance --------------------------------------------------------------------------------------------------------

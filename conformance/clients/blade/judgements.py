@@ -6,13 +6,12 @@ from conformance.clients import evidence
 from conformance.clients.blade.player import QUESTIONS
 from conformance.clients.blade.stage import SOCKET
 from conformance.clients.evidence import Answer, Message
-from conformance.clients.judgement import DoesNotApply, judges
-from conformance.clients.moves import Asked, Say
-from conformance.clients.situations import PATIENCE
+from conformance.clients.judgement import judges
+from conformance.clients.moves import Asked
+from conformance.clients.situations import CUTS
 from conformance.clients.tape import Frame, Tape
 from conformance.kit.expect import NotTestable, that
 
-CUTS = ("cut_within_event", "cut_between_events", "cut_before_end")
 ASKS = ("question", "two_questions", "child_question")
 MOST_SOCKETS = 8
 
@@ -85,36 +84,27 @@ def makes_a_session(tape: Tape) -> None:
 @judges("BL-CL-AUTH-01")
 def key_is_sent(tape: Tape) -> None:
     """The key is the token of the connection, and the bearer token of requests."""
-    key = tape.meta["key"]
-    if key is None:
-        raise DoesNotApply("no key was given to the examination; --key gives one")
+    key = evidence.needed_key(tape)
     for frame in events(tape, "connect"):
         token = frame.body.get("token") if isinstance(frame.body, dict) else None
         that(token == key, "auth: {token} with the key at the connection", token or "no token")
-    for request in tape.requests:
-        if request.path.startswith("/api/") and request.path != "/api/version":
-            given = request.headers.get("Authorization")
-            that(given == f"Bearer {key}", f"Authorization: Bearer with the key at {request.path}", given or "nothing")
+    ours = [it for it in tape.requests if it.path.startswith("/api/") and it.path != "/api/version"]
+    evidence.carries_key(tape, ours)
 
 
 # -- events -----------------------------------------------------------------------------------------------------------
 
 
-def _echo(tape: Tape) -> None:
-    said = [move.text for move in tape.meta["replies"][0] if isinstance(move, Say)]
-    evidence.echoed(messages(tape), "".join(said))
-
-
 @judges("BL-CL-EV-01", "echo")
 def joins_deltas(tape: Tape) -> None:
     """The text of a turn is the answer, whether it is joined from text_delta or read whole."""
-    _echo(tape)
+    evidence.echoed_reply(tape, messages(tape))
 
 
 @judges("BL-CL-EV-02", "child_words")
 def keeps_children_apart(tape: Tape) -> None:
     """What a sub-agent says is no part of the answer."""
-    _echo(tape)
+    evidence.echoed_reply(tape, messages(tape))
 
 
 @judges("BL-CL-EV-03", "every_event")
@@ -176,22 +166,16 @@ def answers_every_question(tape: Tape) -> None:
 # -- waits, connections, errors, stops --------------------------------------------------------------------------------
 
 
-def _patient(tape: Tape) -> None:
-    found = messages(tape)
-    evidence.came_through(found)
-    that(found[1].turns_before >= 1, f"the client to wait {PATIENCE:g} s", "a further message before the chat ended")
-
-
 @judges("BL-CL-WAIT-01", "slow")
 def waits_for_pieces(tape: Tape) -> None:
     """A pause within a chat is waited out."""
-    _patient(tape)
+    evidence.waited(messages(tape), "chat")
 
 
 @judges("BL-CL-WAIT-02", "late")
 def waits_for_the_beginning(tape: Tape) -> None:
     """An answer that begins late is waited for."""
-    _patient(tape)
+    evidence.waited(messages(tape), "chat")
 
 
 @judges("BL-CL-CUT-01", *CUTS)

@@ -4,9 +4,9 @@ from typing import Any
 
 from conformance.clients import evidence
 from conformance.clients.evidence import Answer, Message
-from conformance.clients.judgement import DoesNotApply, judges
-from conformance.clients.moves import Asked, Say
-from conformance.clients.situations import PATIENCE, RETRY_AFTER
+from conformance.clients.judgement import judges
+from conformance.clients.moves import Asked
+from conformance.clients.situations import CUTS, PATIENCE, RETRY_AFTER
 from conformance.clients.tape import Request, Tape
 from conformance.faults.content import text_of
 from conformance.kit.expect import NotTestable, that
@@ -22,7 +22,6 @@ NEEDED = {
     "user.custom_tool_result": ("custom_tool_use_id",),
     "user.define_outcome": (),
 }
-CUTS = ("cut_within_event", "cut_between_events", "cut_before_end")
 KEY_HEADERS = ("Idempotency-Key", "X-Idempotency-Key")
 
 
@@ -138,33 +137,22 @@ def stays_in_the_session(tape: Tape) -> None:
 @judges("CAS-CL-AUTH-01")
 def key_is_sent(tape: Tape) -> None:
     """Every request carries the key as a bearer token."""
-    key = tape.meta["key"]
-    if key is None:
-        raise DoesNotApply("no key was given to the examination; --key gives one")
-    for request in tape.requests:
-        given = request.headers.get("Authorization")
-        that(given == f"Bearer {key}", f"Authorization: Bearer with the key at {request.method} {request.path}",
-             given or "no header Authorization")  # fmt: skip
+    evidence.carries_key(tape, tape.requests)
 
 
 # -- the stream -------------------------------------------------------------------------------------------------------
 
 
-def _echo(tape: Tape) -> None:
-    said = [move.text for move in tape.meta["replies"][0] if isinstance(move, Say)]
-    evidence.echoed(messages(tape), "".join(said))
-
-
 @judges("CAS-CL-SSE-01", "echo")
 def reads_messages(tape: Tape) -> None:
     """The text of agent.message is the answer, whether or not its pieces came before."""
-    _echo(tape)
+    evidence.echoed_reply(tape, messages(tape))
 
 
 @judges("CAS-CL-SSE-02", "odd_framing")
 def reads_the_format(tape: Tape) -> None:
     """The stream is read as the standard of server-sent events has it."""
-    _echo(tape)
+    evidence.echoed_reply(tape, messages(tape))
 
 
 @judges("CAS-CL-SSE-03", "every_event")
@@ -245,13 +233,13 @@ def answers_what_was_asked(tape: Tape) -> None:
 @judges("CAS-CL-WAIT-01", "slow")
 def waits_for_pieces(tape: Tape) -> None:
     """A pause within a turn is waited out."""
-    _patient(tape)
+    evidence.waited(messages(tape), "turn")
 
 
 @judges("CAS-CL-WAIT-02", "late")
 def waits_for_the_beginning(tape: Tape) -> None:
     """An answer that begins late is waited for."""
-    _patient(tape)
+    evidence.waited(messages(tape), "turn")
 
 
 @judges("CAS-CL-WAIT-03", "late_acceptance")
@@ -260,12 +248,6 @@ def waits_for_the_acceptance(tape: Tape) -> None:
     evidence.came_through(messages(tape))
     first = [item for item in messages(tape) if item.text == messages(tape)[0].text]
     that(len(first) == 1, f"the message once, though it is accepted after {PATIENCE:g} s", f"{len(first)} times")
-
-
-def _patient(tape: Tape) -> None:
-    found = messages(tape)
-    evidence.came_through(found)
-    that(found[1].turns_before >= 1, f"the client to wait {PATIENCE:g} s", "a further message before the turn ended")
 
 
 @judges("CAS-CL-CUT-01", *CUTS)

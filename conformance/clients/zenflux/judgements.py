@@ -6,8 +6,8 @@ from uuid import UUID
 from conformance.clients import evidence
 from conformance.clients.evidence import Answer, Message
 from conformance.clients.judgement import DoesNotApply, judges
-from conformance.clients.moves import Asked, Say
-from conformance.clients.situations import PATIENCE
+from conformance.clients.moves import Asked
+from conformance.clients.situations import CUTS
 from conformance.clients.tape import Frame, Request, Tape
 from conformance.clients.zenflux.player import OPTIONS
 from conformance.faults.zenflux.streams import SPELLINGS
@@ -18,7 +18,6 @@ TYPES: dict[str, Any] = {
     "conversation_id": str, "agent_id": str, "stream": bool, "background_tasks": list, "files": list,
     "variables": dict,
 }  # fmt: skip
-CUTS = ("cut_within_event", "cut_between_events", "cut_before_end")
 SOCKET = "/ws/chat"
 MOST_SOCKETS = 8
 
@@ -142,8 +141,7 @@ def waits_for_the_end(tape: Tape) -> None:
 @judges("ZF-CL-EV-01", "echo")
 def joins_deltas(tape: Tape) -> None:
     """The deltas of a block are joined as they come."""
-    said = [move.text for move in tape.meta["replies"][0] if isinstance(move, Say)]
-    evidence.echoed(messages(tape), "".join(said))
+    evidence.echoed_reply(tape, messages(tape))
 
 
 @judges("ZF-CL-EV-02", "every_event")
@@ -253,22 +251,16 @@ def backs_off(tape: Tape) -> None:
     evidence.is_calm(tries, MOST_SOCKETS)
 
 
-def _patient(tape: Tape) -> None:
-    found = messages(tape)
-    evidence.came_through(found)
-    that(found[1].turns_before >= 1, f"the client to wait {PATIENCE:g} s", "a further message before the run ended")
-
-
 @judges("ZF-CL-WAIT-01", "slow")
 def waits_for_pieces(tape: Tape) -> None:
     """A pause within a run is waited out."""
-    _patient(tape)
+    evidence.waited(messages(tape), "run")
 
 
 @judges("ZF-CL-WAIT-02", "late")
 def waits_for_the_beginning(tape: Tape) -> None:
     """An answer that begins late is waited for."""
-    _patient(tape)
+    evidence.waited(messages(tape), "run")
 
 
 @judges("ZF-CL-CUT-01", *CUTS)

@@ -80,7 +80,12 @@ async def attribute_mutants(dialect: str, choice: Choice, advance: Advance) -> A
     traffic = await run_cleanly(case_runner_of(dialect), orders.walk, PATIENT, AT_ONCE)
     plan = make_plan(dialect, traffic, choice.only)
     flaws = spread(plan.expecting(Expectation.BREAKS), choice.sample or len(plan.flaws))
-    found = await _each(dialect, flaws, lambda flaw: effect_of_mutant(dialect, flaw, choice.within), advance)
+    return await attribute_flaws(dialect, flaws, choice.within, advance)
+
+
+async def attribute_flaws(dialect: str, flaws: Sequence[Flaw], within: float, advance: Advance) -> Attribution:
+    """Put the whole suite to these flaws."""
+    found = await _each(dialect, flaws, lambda flaw: effect_of_mutant(dialect, flaw, within), advance)
     return Attribution(dialect, tuple(found), MUTANTS)
 
 
