@@ -31,6 +31,15 @@ class Replay(NamedTuple):
     from_zero_only: bool = False
 
 
+class Addition(NamedTuple):
+    """A resource of which a client creates many: where, with which body, and how many there may be before the last."""
+
+    name: str
+    path: str
+    body: "Callable[[int], dict[str, object]]"
+    most: int
+
+
 def find_visits() -> dict[str, Visit]:
     """All visits, by name: the `VISITS` of every module of this package."""
     return {name: visit for module in _modules() for name, visit in module.VISITS.items()}
@@ -49,6 +58,11 @@ def find_replays() -> list[Replay]:
 def find_pages() -> "dict[str, Callable[[ReplayClient, StoredSession, str], Awaitable[int]]]":
     """Lists of events of which a page can be read anywhere, by name: the `PAGES` of the modules that have some."""
     return {name: read for module in _modules() for name, read in getattr(module, "PAGES", {}).items()}
+
+
+def find_additions() -> list[Addition]:
+    """The resources that are created in great number: the `ADDITIONS` of the modules that have some."""
+    return [addition for module in _modules() for addition in getattr(module, "ADDITIONS", ())]
 
 
 def find_filters() -> dict[str, str]:

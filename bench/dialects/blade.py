@@ -7,7 +7,7 @@ from typing import Any
 import socketio  # type: ignore[import-untyped]
 
 from bench import soak_clients
-from bench.dialects import Replay, Visit
+from bench.dialects import Addition, Replay, Visit
 from bench.replay_client import ReplayClient
 from bench.soak_clients import MESSAGES, SoakClients
 from bench.stored_sessions import StoredSession
@@ -79,3 +79,6 @@ async def _messages(client: ReplayClient, session: StoredSession, place: str) ->
 
 
 REPLAYS = (Replay("blade Socket.IO", _stream), Replay("blade messages", _messages, from_zero_only=True))
+ADDITIONS = (
+    Addition("memories", "/api/memories", lambda number: {"content": f"The user likes tea number {number}"}, 10_000),
+)

@@ -4,7 +4,7 @@ import asyncio
 import json
 import socket
 
-from bench.dialects import Replay, Visit
+from bench.dialects import Addition, Replay, Visit
 from bench.replay_client import ReplayClient
 from bench.soak_clients import MESSAGES, TURNS_PER_SESSION, SoakClients
 from bench.stored_sessions import StoredSession
@@ -111,3 +111,6 @@ def _event_id(session: StoredSession, seq: int) -> str:
 
 REPLAYS = (Replay("cas SSE", _stream), Replay("cas pages", _pages))
 PAGES = {"cas events": _page}
+ADDITIONS = (
+    Addition("agents", "/api/v1/cloud/agents", lambda number: {"name": f"Agent {number}", "model": "demo"}, 800),
+)

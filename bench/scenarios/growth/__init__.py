@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from bench.report import Row
 from bench.scenarios.runner import Bench, Scenario
 
+from .additions import measure_additions
 from .costs import COLUMNS
 from .replays import measure_replays
 from .session_lists import measure_lists
@@ -13,6 +14,7 @@ from .turns import measure_turns
 GROWTH_PARTS: dict[str, Scenario] = {
     "growth.replays": measure_replays,
     "growth.lists": measure_lists,
+    "growth.additions": measure_additions,
     "growth.turns": measure_turns,
 }
 

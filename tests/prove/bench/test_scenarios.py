@@ -6,9 +6,10 @@ from pathlib import Path
 import pytest
 
 from bench.contenders import nginx_path
-from bench.dialects import find_filters, find_lists, find_replays
+from bench.dialects import find_additions, find_filters, find_lists, find_replays
 from bench.measure import BenchFailure, choose_cores
 from bench.scenarios.durable import measure_durable
+from bench.scenarios.growth.additions import measure_additions
 from bench.scenarios.growth.replays import measure_replays
 from bench.scenarios.growth.session_lists import measure_lists
 from bench.scenarios.runner import TINY, Bench
@@ -63,3 +64,8 @@ def test_every_replay_is_measured_from_where_it_can_begin(bench: Bench) -> None:
     assert len(rows) == sum(1 if replay.from_zero_only else 3 for replay in find_replays()) + 2
     assert all(row.aim is not None for row in rows)
     assert {row.aim.of for row in rows if row.aim is not None} == {"exponent", "ratio"}
+
+
+def test_one_more_of_everything_is_measured(bench: Bench) -> None:
+    rows = list(measure_additions(bench))
+    assert len(rows) == 1 + len(find_additions()) and all(row.aim is not None for row in rows)

@@ -1,0 +1,79 @@
+"""One more of many: a session with its first turn, a resource; and lists of resources that grow."""
+
+import asyncio
+import json
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from functools import partial
+from http.client import HTTPConnection
+
+from bench.dialects import Addition, find_additions
+from bench.load import create_sessions, turns_in_a_row
+from bench.measure import BenchFailure
+from bench.protocols import burst
+from bench.report import Row
+from bench.scenarios.runner import Bench
+from bench.servers import EVERY_DIALECT, Server, prefilled
+from bench.stored_sessions import many_sessions, store_in_file
+
+from .costs import PLACES, cpu_ms, flat, sizes_of
+
+ROUNDS = 5
+
+
+def measure_additions(bench: Bench) -> Iterator[Row]:
+    """What one more costs, by how many there are already."""
+    yield from _sessions(bench)
+    for addition in find_additions():
+        yield from _resources(bench, addition)
+
+
+def _sessions(bench: Bench) -> Iterator[Row]:
+    """A new session and its first turn, with few sessions on SQLite and with many."""
+    sizes, block = bench.effort.added
+    with ExitStack() as stack:
+        servers = list[Server]()
+        for size in sizes:
+            bench.tell(f"growth: one more session than {size:,}")
+            path = bench.folder / f"added-{size}.db"
+            asyncio.run(store_in_file(path, many_sessions(size)))
+            servers.append(stack.enter_context(bench.start(prefilled(path))))
+        costs = _costs(servers, _send, block)
+        yield flat()(f"a new session and its first turn, after {sizes_of(sizes)}", "ms CPU", costs)
+
+
+def _send(server: Server) -> None:
+    turns_in_a_row(server, create_sessions(server, 1), burst(10))
+
+
+def _resources(bench: Bench, addition: Addition) -> Iterator[Row]:
+    asked, block = bench.effort.added
+    sizes = [min(size, addition.most) for size in asked]
+    servers_of_three = (EVERY_DIALECT,) * len(sizes)
+    with bench.running(*servers_of_three) as servers:
+        for server, size in zip(servers, sizes, strict=True):
+            bench.tell(f"growth: {size:,} {addition.name}")
+            for number in range(size):
+                _post(addition, number, server)
+        costs = _costs(servers, partial(_post, addition, sizes[-1]), block)
+        yield flat()(f"one more of {sizes_of(sizes)} {addition.name}", "ms CPU", costs)
+
+
+def _costs(servers: Sequence[Server], work: Callable[[Server], None], block: int) -> dict[str, list[float]]:
+    costs: dict[str, list[float]] = {column: [] for column in PLACES}
+    for turn in range(ROUNDS + 1):
+        for column, server in zip(PLACES, servers, strict=True):
+            took = cpu_ms(server, partial(work, server), block)
+            costs[column] += [took] if turn else []
+    return costs
+
+
+def _post(addition: Addition, number: int, server: Server) -> None:
+    connection = HTTPConnection("127.0.0.1", server.port, timeout=600)
+    body = json.dumps(addition.body(number))
+    connection.request("POST", addition.path, body, {"Content-Type": "application/json"})
+    response = connection.getresponse()
+    answer = response.read()
+    connection.close()
+    if response.status not in (200, 201):
+        raise BenchFailure(f"POST {addition.path} was answered with {response.status}: {answer[:200]!r}")
