@@ -55,30 +55,33 @@ def check(
             for line in explanation_lines(chosen, explain, event):
                 typer.echo(line)
             return
-
         if resources:
             for line in markdown_table(resource_rows(chosen)):
                 typer.echo(line)
             return
+        _report(chosen, matrix=matrix, pairs=pairs)
 
-        from gateway import app, loss_matrix
 
-        for line in app.describe_components(chosen):
-            typer.echo(line)
-        for warning in chosen.warnings:
-            typer.echo(f"warning: {warning}", err=True)
-        if matrix:
-            typer.echo()
-            grid = loss_matrix.support_grid(chosen)
-            _show_grid(grid)
-            typer.echo()
-            _show_grid(loss_matrix.agent_grid(chosen))
-            _explain(grid.rows)
-        if pairs:
-            typer.echo()
-            rows = loss_matrix.pair_losses(chosen)
-            _show(rows)
-            _explain(rows)
+def _report(config: "Config", *, matrix: bool, pairs: bool) -> None:
+    """Print what the settings name and their warnings; and, if wanted, what dialects and pairs of them lose."""
+    from gateway import app, loss_matrix
+
+    for line in app.describe_components(config):
+        typer.echo(line)
+    for warning in config.warnings:
+        typer.echo(f"warning: {warning}", err=True)
+    if matrix:
+        typer.echo()
+        grid = loss_matrix.support_grid(config)
+        _show_grid(grid)
+        typer.echo()
+        _show_grid(loss_matrix.agent_grid(config))
+        _explain(grid.rows)
+    if pairs:
+        typer.echo()
+        rows = loss_matrix.pair_losses(config)
+        _show(rows)
+        _explain(rows)
 
 
 def _show_grid(grid: "SupportGrid") -> None:
