@@ -14,9 +14,12 @@ from typing import Any, TextIO
 
 import msgspec
 import orjson
-import structlog
 
 import gateway.model as m
+from gateway.hidden_modules import hidden_modules
+
+with hidden_modules("rich"):
+    import structlog
 
 
 class SampledLogger:

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
-import jsonschema_rs
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
@@ -142,6 +141,8 @@ ApplicationMessage = Annotated[UserMessage | ToolMessage | ToolPermissionMessage
 # -- requests ---------------------------------------------------------------------------------------------------------
 def _check_json_schema(parameters: JsonObject) -> JsonObject:
     """Refuse what is not a JSON Schema."""
+    import jsonschema_rs  # 3 MB, which a server whose clients declare no tools spares
+
     try:
         jsonschema_rs.validator_for(parameters, offline=True)
     except (jsonschema_rs.ValidationError, ValueError, TypeError) as error:

@@ -7,7 +7,6 @@ from .demo import DEMO_CARD, DemoBackend, DemoSettings
 from .kinds import KINDS, BackendContext, BackendFactory, BackendKind, FeatureSupport, MadeBackend, kind_of, known_kinds
 from .mcp import McpToolLists
 from .replay import SessionReplayer
-from .scripted import Scenario, ScriptedBackend, ScriptedSettings, load_scenario
 from .tool_executor import ToolExecutor
 from .tools import BuiltinToolRunner, Tool, ToolCallResult, ToolFailed, builtin_tools, enabled_tools
 
@@ -24,9 +23,6 @@ __all__ = [
     "FeatureSupport",
     "MadeBackend",
     "McpToolLists",
-    "Scenario",
-    "ScriptedBackend",
-    "ScriptedSettings",
     "SessionReplayer",
     "Tool",
     "ToolCallResult",
@@ -36,11 +32,12 @@ __all__ = [
     "enabled_tools",
     "kind_of",
     "known_kinds",
-    "load_scenario",
 ]
 
 __getattr__ = renamed(__name__, {
     "Pen": "EventWriter", "Round": "ToolExecutor", "Result": "ToolCallResult", "enabled": "enabled_tools",
     "builtin": "builtin_tools", "Replays": "SessionReplayer", "Kind": "BackendKind",
     "Factory": "BackendFactory",
+    **{name: f"gateway.backends.scripted:{name}"
+       for name in ("Scenario", "ScriptedBackend", "ScriptedSettings", "load_scenario")},
 })

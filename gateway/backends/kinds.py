@@ -16,7 +16,6 @@ from gateway.ports import Addresses, Backend, ConfinableBackend
 from gateway.yaml_positions import Problems
 
 from .demo import DEMO_CARD, DemoBackend, DemoSettings
-from .scripted import ScriptedBackend, ScriptedSettings, load_scenario
 from .user_modules import UserModule, load_user_module
 
 
@@ -99,20 +98,11 @@ def _demo(settings: Mapping[str, object], context: BackendContext) -> MadeBacken
     return MadeBackend(DemoBackend(delay=DemoSettings.model_validate(settings).delay))
 
 
-def _scripted(settings: Mapping[str, object], context: BackendContext) -> MadeBackend:
-    scenario = ScriptedSettings.model_validate(settings).scenario
-    return MadeBackend(ScriptedBackend(load_scenario(context.folder / scenario)))
-
-
 NOTHING = dict.fromkeys(m.SESSION_FEATURES, FeatureSupport(m.SupportLevel.DROPPED))
 KINDS: dict[str, BackendKind] = {
     "demo": BackendKind(
         make=_demo, card=DEMO_CARD, settings=DemoSettings,
         support={**NOTHING, "user_settings": FeatureSupport(m.SupportLevel.FULL)},
-    ),
-    "scripted": BackendKind(
-        make=_scripted, card=m.AgentCard(name="scripted", title="Scripted agent"), settings=ScriptedSettings,
-        support=NOTHING,
     ),
 }
 """The kinds that are imported at start, by their word in config.yaml."""

@@ -9,7 +9,6 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
 
-import jsonschema_rs
 from msgspec import Struct
 
 import gateway.model as m
@@ -58,6 +57,8 @@ class Tool:
 
     @cached_property
     def _validator(self) -> Any:
+        import jsonschema_rs  # 3 MB, which an agent without tools spares
+
         return jsonschema_rs.validator_for(self.spec.parameters or True, offline=True)
 
 

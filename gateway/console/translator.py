@@ -12,7 +12,6 @@ from gateway.field_errors import describe_struct_error
 from gateway.ids import make_mint
 from gateway.json_values import JsonObject
 from gateway.ports import Clock
-from gateway.translate import Translation, UnreadableRecording
 
 from .columns import COLUMN_PREFIX, ConsoleColumns, RecordItem, ServedParts, record_item
 
@@ -160,6 +159,8 @@ class ConsoleTranslator:
                           param="dialect")
         if frame is None:
             raise Invalid("frame: is missing", param="frame")
+        from gateway.translate import Translation, UnreadableRecording  # 2 MB, which few servers need
+
         text = frame if isinstance(frame, str) else orjson.dumps(frame).decode()
         collected, problems = RecordCollector(), list[str]()
         translation = Translation(dialect, self._parts.tables[name], collected, clock=self._clock, mint=make_mint())

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 
-import jsonschema_rs
 import orjson
 from msgspec.structs import replace
 
@@ -62,6 +61,8 @@ def _quoted_list(words: Iterable[str]) -> str:
 
 def check_schema(schema: dict[str, object]) -> None:
     """Refuse a schema that is not a JSON Schema."""
+    import jsonschema_rs  # 3 MB, which few servers need
+
     try:
         jsonschema_rs.validator_for(schema, offline=True)
     except (jsonschema_rs.ValidationError, ValueError, TypeError) as error:
@@ -70,6 +71,8 @@ def check_schema(schema: dict[str, object]) -> None:
 
 def parse_structured_output(schema: dict[str, object], entries: Sequence[m.HistoryEntry], turn_id: str) -> object:
     """The last text of the agent in the turn, as a value that fits the schema; raises `Unsupported`."""
+    import jsonschema_rs
+
     text = _strip_code_fence(_last_text(entries, turn_id))
     try:
         value = read_json(text)

@@ -56,7 +56,6 @@ from .security import (
     public,
 )
 from .socket_relay import SOCKET_RELAY, SocketRelay
-from .socketio import DeferredAck, SocketIOClient, SocketIOServer
 from .sse import stream_sse
 from .websocket import OPEN_SOCKETS, WebSocketWriter, send_and_close, serve_websocket, track_open_sockets
 
@@ -71,7 +70,6 @@ __all__ = [
     "AllowList",
     "Authenticator",
     "Context",
-    "DeferredAck",
     "ErrorMiddleware",
     "FailFast",
     "HttpStatusError",
@@ -87,8 +85,6 @@ __all__ = [
     "Readiness",
     "ResumedSubscription",
     "SessionMetrics",
-    "SocketIOClient",
-    "SocketIOServer",
     "SocketRelay",
     "TrustedProxies",
     "UploadForm",

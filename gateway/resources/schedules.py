@@ -10,7 +10,6 @@ from typing import Literal
 from zoneinfo import ZoneInfo
 
 import msgspec
-from croniter import CroniterError, croniter  # type: ignore[import-untyped]
 from msgspec.structs import replace
 
 from gateway.errors import Conflict, GatewayError, Invalid, NotFound, OutcomeUnknown
@@ -40,6 +39,8 @@ class Timetable:
 
     def check(self) -> None:
         """Refuse what is no cron expression, or no time zone, or never comes."""
+        from croniter import croniter  # type: ignore[import-untyped]  # 2 MB, which a server without schedules spares
+
         _zone(self.timezone)
         words = self.cron.split()
         if len(words) != FIELDS or not croniter.is_valid(self.cron) or any(word[0] in RANDOM_FIELDS for word in words):
@@ -53,6 +54,8 @@ class Timetable:
 
     def times_after(self, at: float) -> Iterator[float]:
         """Every time after that, up to the year 9999; none if it never comes."""
+        from croniter import CroniterError, croniter
+
         try:
             start = datetime.fromtimestamp(at, _zone(self.timezone))
         except (ValueError, OverflowError):

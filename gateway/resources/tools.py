@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-import jsonschema_rs
 import msgspec
 import structlog
 from msgspec.structs import replace
@@ -35,7 +34,7 @@ MAX_SECONDS = 30.0
 MAX_CONCURRENT_RUNS = 4
 """How many tools a user may run at a time."""
 RETRY_SECONDS = 5.0
-REGEX_LIMITS = jsonschema_rs.FancyRegexOptions(backtrack_limit=10_000)
+BACKTRACK_LIMIT = 10_000
 """Patterns of schemas are written by users and by their MCP servers: no pattern may take long."""
 
 
@@ -334,7 +333,7 @@ def _check_input(spec: m.ToolSpec, input: JsonObject) -> None:
     """Refuse an input that does not fit; a schema of an MCP server that is none refuses nothing."""
     try:
         validator = _validator(spec.parameters or True)
-    except (jsonschema_rs.ValidationError, ValueError, TypeError):
+    except (ValueError, TypeError):  # the library's own error is a ValueError
         return
     for error in validator.iter_errors(input):
         at = ".".join(("input", *map(str, error.instance_path)))
@@ -342,7 +341,10 @@ def _check_input(spec: m.ToolSpec, input: JsonObject) -> None:
 
 
 def _validator(schema: JsonObject | bool) -> Any:
-    return jsonschema_rs.validator_for(schema, offline=True, pattern_options=REGEX_LIMITS)
+    import jsonschema_rs  # 3 MB, which few servers need
+
+    limits = jsonschema_rs.FancyRegexOptions(backtrack_limit=BACKTRACK_LIMIT)
+    return jsonschema_rs.validator_for(schema, offline=True, pattern_options=limits)
 
 
 def check_schema(schema: JsonObject) -> None:
@@ -353,7 +355,7 @@ def check_schema(schema: JsonObject) -> None:
         raise Invalid("input_schema: must describe an object", param="input_schema")
     try:
         _validator(schema)
-    except (jsonschema_rs.ValidationError, ValueError, TypeError) as error:
+    except (ValueError, TypeError) as error:
         raise Invalid(f"input_schema: is no JSON schema: {str(error)[:200]}", param="input_schema") from None
 
 

@@ -1,7 +1,6 @@
 """Checks a table: every event and enum member is mapped, and every name is known. Reports all problems."""
 
 from collections.abc import Collection, Iterable
-from typing import get_type_hints
 
 import msgspec
 
@@ -29,6 +28,7 @@ from .scopes import (
     further_part_scope,
     object_scope,
     part_scope,
+    type_hints,
 )
 from .shape import DEFAULT_ENVELOPE, FrameTemplate, InputTemplate, ParsedTable, ProblemCollector
 from .slot_checker import InSection, SlotChecker
@@ -306,7 +306,7 @@ class _TableCheck:
 
     def _constants_of(self, kind: str, given: Object) -> None:
         command = COMMANDS_BY_KIND[kind]
-        hints = get_type_hints(command)
+        hints = type_hints(command)
         for key, node in given.items:
             if key == SPLICE or key not in command.__struct_fields__:
                 hint = suggest(key, command.__struct_fields__)

@@ -1,7 +1,7 @@
 """Rows of `inputs`: what a client sends, read as a command and written from one."""
 
 from collections.abc import Callable, Mapping
-from typing import Any, cast, get_type_hints
+from typing import Any, cast
 
 import msgspec
 
@@ -16,7 +16,7 @@ from .expressions import Constant, slots
 from .filters import Filter
 from .frame_decoder import Spelling, SpellingReader, has_constants
 from .reader_code import compile_check
-from .scopes import command_scope
+from .scopes import command_scope, type_hints
 from .shape import InputTemplate
 from .spellings import SpellingCompiler
 
@@ -83,7 +83,7 @@ def spelled_message(
 ) -> ClientMessage:
     """A message whose row says how it is sent."""
     command = COMMANDS_BY_KIND[row.command]
-    hints = get_type_hints(command)
+    hints = type_hints(command)
     constants = [(key, node.value) for key, node in row.fixed.items if isinstance(node, Constant)]
     fixed = {key: msgspec.convert(value, hints[key]) for key, value in constants}
     fields = frozenset(command.__struct_fields__)

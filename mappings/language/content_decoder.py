@@ -5,7 +5,7 @@ A file that has an address and no name in its block has an empty one.
 
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Any, cast, get_type_hints
+from typing import Any, cast
 
 from msgspec import Struct
 
@@ -14,7 +14,7 @@ from gateway.json_values import JsonValue
 
 from .binding_reader import DATA, UnreadableBody
 from .frame_decoder import Spelling, SpellingReader
-from .scopes import BASE64, PART_TYPES, union_members
+from .scopes import BASE64, PART_TYPES, type_hints, union_members
 
 FILE = m.FilePart.__struct_config__.tag
 
@@ -117,6 +117,6 @@ def make_struct(kind: type[Struct], bindings: Mapping[str, Any]) -> Any:
 def _nested_structs(kind: type[Struct]) -> dict[str, type[Struct]]:
     """The fields that are structs themselves."""
     return {
-        name: kinds[0] for name, hint in get_type_hints(kind).items()
+        name: kinds[0] for name, hint in type_hints(kind).items()
         if (kinds := [one for one in union_members(hint) if isinstance(one, type) and issubclass(one, Struct)])
     }

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from enum import Enum, StrEnum, auto
+from functools import cache
 from types import NoneType, UnionType
 from typing import Any, TypeAlias, Union, get_args, get_origin, get_type_hints
 
@@ -21,7 +22,13 @@ EVERYWHERE = "*"
 BASE64 = "base64"
 """The name in a further spelling of a part that binds, beside `media_type`, the content of a `data:` address."""
 TypeHint: TypeAlias = object
-"""What `get_type_hints` returns: a class, a union, or `Any` if nothing is known."""
+"""What `type_hints` returns: a class, a union, or `Any` if nothing is known."""
+
+
+@cache
+def type_hints(declared: Any) -> Mapping[str, Any]:
+    """The types of a class's fields or of a function; a table asks a thousand times about a few classes."""
+    return get_type_hints(declared)
 
 
 @dataclass(frozen=True)
@@ -101,13 +108,13 @@ ERROR_NAMES = ("code", "details", "message", "param", "reason", "request_id", "r
 
 _RECORD: Scope = {
     name: ScopedName(NameSource.RECORD, hint)
-    for name, hint in {**get_type_hints(m.Record), "event_id": str}.items() if name != "event"
+    for name, hint in {**type_hints(m.Record), "event_id": str}.items() if name != "event"
 }
 
 
 def event_scope(event: type[m.Event], variant: str, vocabulary: Vocabulary) -> Scope:
     """The names of the record, of the event's fields, and of the dialect; later ones win."""
-    hints = get_type_hints(event)
+    hints = type_hints(event)
     fields = {
         name: ScopedName(NameSource.SUBJECT, _narrow_to_variant(hints[name], variant))
         for name in event.__struct_fields__
@@ -129,7 +136,7 @@ def object_scope(declared: ObjectNames) -> Scope:
     """The names of an object, with the types of its fields where it is a struct or a dataclass."""
     if isinstance(declared, tuple):
         return extra_scope(declared)
-    hints = get_type_hints(declared)
+    hints = type_hints(declared)
     return {name: ScopedName(NameSource.EXTRA, hints[name]) for name in object_names(declared)}
 
 
@@ -143,13 +150,13 @@ def object_names(declared: ObjectNames) -> tuple[str, ...]:
 
 def command_scope(command: type[m.Command], beside: Iterable[str]) -> Scope:
     """The names of a client message: the fields of its command, and what its row has beside them."""
-    hints = get_type_hints(command)
+    hints = type_hints(command)
     own = {name: ScopedName(NameSource.EXTRA, hints[name]) for name in command.__struct_fields__}
     return {**extra_scope(beside), **own}
 
 
 def part_scope(part: type[Struct]) -> Scope:
-    hints = get_type_hints(part)
+    hints = type_hints(part)
     return {name: ScopedName(NameSource.SUBJECT, hints[name]) for name in part.__struct_fields__}
 
 
@@ -188,8 +195,8 @@ def known_fields(hint: object) -> set[str]:
 def _attributes(kind: TypeHint) -> dict[str, TypeHint]:
     if not (isinstance(kind, type) and issubclass(kind, Struct)):
         return {}
-    hints = get_type_hints(kind)
-    derived = {name: get_type_hints(value.fget).get("return", Any)
+    hints = type_hints(kind)
+    derived = {name: type_hints(value.fget).get("return", Any)
                for name, value in vars(kind).items() if isinstance(value, property)}
     found = derived | {name: hints[name] for name in kind.__struct_fields__}
     return {**found, **({"kind": str} if "kind" in hints and "kind" not in found else {})}

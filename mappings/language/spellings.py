@@ -2,7 +2,7 @@
 
 from collections.abc import Container, Iterable, Iterator, Mapping
 from enum import Enum
-from typing import Any, get_type_hints
+from typing import Any
 
 import msgspec
 from msgspec import structs
@@ -36,6 +36,7 @@ from .scopes import (
     further_part_scope,
     known_attributes,
     known_fields,
+    type_hints,
     union_members,
 )
 from .shape import FrameTemplate, InputTemplate, ParsedTable, ProblemCollector
@@ -97,7 +98,7 @@ class SpellingCompiler:
         command = COMMANDS_BY_KIND[row.command]
         found = [*_body_places(wire), *_slots_among(row.also)]
         needed = {one.name for one in structs.fields(command) if one.required}
-        converted = {one: convert for one, hint in get_type_hints(command).items() if (convert := conversion(hint))}
+        converted = {one: convert for one, hint in type_hints(command).items() if (convert := conversion(hint))}
         scope = command_scope(command, row.beside)
         readers = self._readers(name, found, scope, needed, converted, is_frame=False)
         return Spelling(name, "", _constants(found), None, readers, _object_at(wire))

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from functools import partial
-from typing import Any, TypeVar, cast, get_type_hints
+from typing import Any, TypeVar, cast
 
 import gateway.model as m
 from gateway.json_values import JsonValue
@@ -47,6 +47,7 @@ from .scopes import (
     extra_scope,
     object_scope,
     part_scope,
+    type_hints,
     union_members,
 )
 from .shape import FrameTemplate, InputTemplate, ParsedTable
@@ -265,7 +266,7 @@ class Table:
         command = COMMANDS_BY_KIND[row.command]
         reads = {name: word_filter(words) for name, words in self._draft.shape.reads.items()}
         build = ExpressionCompiler(extra_scope(self._vocabulary.bound_for(name)), {**FILTERS, **reads}).value(row.given)
-        enums = {field: enum_reader(kind) for field, hint in get_type_hints(command).items()
+        enums = {field: enum_reader(kind) for field, hint in type_hints(command).items()
                  for kind in union_members(hint) if isinstance(kind, type) and issubclass(kind, StrEnum)}
 
         def make(bindings: Mapping[str, Any]) -> m.AnyCommand:

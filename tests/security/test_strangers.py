@@ -13,7 +13,8 @@ import pytest
 from aiohttp import WSMsgType, http_parser
 from structlog.testing import capture_logs
 
-from gateway.http import SocketIOServer, request
+from gateway.http import request
+from gateway.http.socketio import SocketIOServer
 from gateway.http.socketio.client import MAX_HANDSHAKE_PACKETS
 from tests.support.dialect_tables import ALL_DIALECTS
 from tests.support.gateway_server import Served, serving, until

@@ -9,7 +9,8 @@ import gateway.model as m
 from adapters.blade.wire import BladeSettings, ChatSend, Subscribe
 from gateway.client import replace_lone_surrogates_in_steps
 from gateway.errors import Busy, Conflict, GatewayError, Invalid, NotFound, OutcomeUnknown, TooLarge
-from gateway.http import Context, DeferredAck, SocketIOClient, dumps, validate
+from gateway.http import Context, dumps, validate
+from gateway.http.socketio import DeferredAck, SocketIOClient
 from gateway.json_values import JsonObject, Steps, read_json_in_steps
 from gateway.ports import Receipt, StreamSlot
 from gateway.resources import create_file_resource

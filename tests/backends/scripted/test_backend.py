@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 import gateway.model as m
-from gateway.backends import ScriptedBackend, load_scenario
-from gateway.backends.kinds import KINDS, BackendContext
+from gateway.backends.kinds import BackendContext, kind_of
+from gateway.backends.scripted import ScriptedBackend, load_scenario
 from gateway.backends.scripted.backend import ERROR_CLASSES, answer_as_text, split_text
 from gateway.errors import BackendFailed, GatewayError, Overloaded
 from tests.support.backends.turn_driver import FakeTurn, play, tell
@@ -142,6 +142,6 @@ def test_pieces() -> None:
 
 
 async def test_the_registry_makes_one_from_its_file() -> None:
-    backend = KINDS["scripted"].make({"scenario": "talk.yaml"}, BackendContext(FILE.parent)).backend
+    backend = kind_of("scripted", FILE.parent).make({"scenario": "talk.yaml"}, BackendContext(FILE.parent)).backend
     assert (await play(backend, FakeTurn(m.SendMessage(content="x")))).text == "First"
     await backend.close()

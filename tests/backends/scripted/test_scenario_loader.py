@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.backends import load_scenario
+from gateway.backends.scripted import load_scenario
 from gateway.backends.scripted.scenario_schema import STEPS
 from gateway.yaml_positions import Problems
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gateway.http import SocketIOClient
+from gateway.http.socketio import SocketIOClient
 from gateway.ports import NO_OPTIONS, Caller, Chunk, Frame
 
 

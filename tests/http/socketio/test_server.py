@@ -19,13 +19,11 @@ from gateway.http import (
     CONNECTION_LIMITS,
     WRONG_KEY_LIMITER,
     Authenticator,
-    DeferredAck,
     ErrorMiddleware,
-    SocketIOClient,
-    SocketIOServer,
     WrongKeyLimiter,
     track_open_sockets,
 )
+from gateway.http.socketio import DeferredAck, SocketIOClient, SocketIOServer
 from gateway.json_values import Steps, read_json_in_steps
 from gateway.ports import NO_OPTIONS, Chunk, Frame
 from gateway.ports.keys import Key

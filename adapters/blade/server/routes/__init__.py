@@ -7,7 +7,8 @@ from aiohttp import web
 import gateway.model as m
 from adapters.blade.server.socket import ChatSocket, decode_packet
 from adapters.blade.wire import BladeSettings
-from gateway.http import Context, SocketIOServer, json_response
+from gateway.http import Context, json_response
+from gateway.http.socketio import SocketIOServer
 from gateway.ports import SharedKind, ShownResource
 
 from .checkpoints import checkpoint_routes, replay_routes
