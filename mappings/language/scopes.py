@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from enum import Enum, StrEnum, auto
-from functools import cache
 from types import NoneType, UnionType
 from typing import Any, TypeAlias, Union, get_args, get_origin, get_type_hints
 
@@ -25,10 +24,15 @@ TypeHint: TypeAlias = object
 """What `type_hints` returns: a class, a union, or `Any` if nothing is known."""
 
 
-@cache
+_TYPE_HINTS: dict[object, Mapping[str, Any]] = {}
+
+
 def type_hints(declared: Any) -> Mapping[str, Any]:
     """The types of a class's fields or of a function; a table asks a thousand times about a few classes."""
-    return get_type_hints(declared)
+    found = _TYPE_HINTS.get(declared)
+    if found is None:
+        found = _TYPE_HINTS[declared] = get_type_hints(declared)
+    return found
 
 
 @dataclass(frozen=True)
