@@ -59,8 +59,8 @@ async def consume_backend(run: OpenTurn, stream: AsyncGenerator[BackendOutput, N
             raise BackendFailed(f"The agent sent more than {most} events in one turn.")
         if run.recorded is not None:
             pass  # the event was appended before the server stopped
-        elif type(telling) is m.BlockDelta and is_valid_text(telling.delta):
-            append_delta(telling, turn_id)
+        elif type(telling) is m.BlockDelta and type(telling.delta) is str and telling.delta.isascii():
+            append_delta(telling, turn_id)  # five of ten events; `_append_all` looks closer at other texts
         else:
             _append_all(run, telling if isinstance(telling, list) else [telling])
         if spoken >= breath:
@@ -79,7 +79,9 @@ def _append_all(run: OpenTurn, outputs: Sequence[BackendEvent]) -> None:
     """Append events that came together; deltas that follow each other are appended in one step."""
     session, turn_id, deltas = run.session, run.turn_id, list[m.BlockDelta]()
     for output in outputs:
-        if type(output) is m.BlockDelta and is_valid_text(output.delta):
+        if type(output) is m.BlockDelta and type(words := output.delta) is str and (
+            words.isascii() or is_valid_text(words)
+        ):
             deltas.append(output)
             continue
         if deltas:

@@ -107,13 +107,15 @@ class SessionCommits:
 
     def __init__(self, table: SessionTable, hub: Hub) -> None:
         self._table = table
-        self._hub = hub
+        self._feeds = hub.feeds
 
     def committed(self, records: Sequence[m.Record]) -> None:
         session = self._table.get(records[0].session_id)
         if session is not None:
             session.stored_seq = records[-1].seq
-        self._hub.publish(records)
+        feed = self._feeds.get(records[0].session_id)
+        if feed is not None:
+            feed.publish(records)
 
     def failed(self, error: GatewayError) -> None:
         """End all running turns; their clients see the end as soon as it can be stored."""

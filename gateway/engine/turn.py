@@ -121,21 +121,20 @@ class TurnRun:
     async def _run(self) -> None:
         is_done = False
         with self._border():
-            await self._consume()
+            if self._recalls and self.session.view.settings.memory and isinstance(self.command, m.SendMessage):
+                await self._recall(self.command)
+            self._stream = self._backend_stream()
+            await consume_backend(self, self._stream)
             is_done = True
         if not is_done and self._stream is not None:
             with self._border():
                 await close_backend(self._stream)
 
-    async def _consume(self) -> None:
+    def _backend_stream(self) -> AsyncGenerator[BackendOutput, None]:
         past = self.recorded
-        if self._recalls and self.session.view.settings.memory and isinstance(self.command, m.SendMessage):
-            await self._recall(self.command)
         if past is not None and isinstance(self.backend, ResumableBackend):
-            self._stream = self._resumed(self.backend, past)
-        else:
-            self._stream = self.backend.run(self)
-        await consume_backend(self, self._stream)
+            return self._resumed(self.backend, past)
+        return self.backend.run(self)
 
     async def _recall(self, command: m.SendMessage) -> None:
         """Find the memories that fit the message; if the store fails, the turn goes on without memories."""

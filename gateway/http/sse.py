@@ -97,7 +97,10 @@ async def stream_sse(
                     if (until_yield and chunk.yields) or (until_end and chunk.ends):
                         await _write_frames(response, bodies, last=True)
                         return response
-                await _write_frames(response, bodies)
+                if len(bodies) > BATCH_FRAMES:
+                    await _write_frames(response, bodies)
+                else:
+                    await response.write_frames(bodies[0] if len(bodies) == 1 else b"".join(bodies))
                 if on_write is not None:
                     on_write(chunks[-1].seq)
             if words := sse_farewell(subscription):

@@ -142,8 +142,11 @@ class HttpClient:
 
     def redact_events(self, events: list[SseEvent]) -> list[SseEvent]:
         """The events without our long secrets."""
-        for secret in self.redactor.long_secrets:
-            if any(secret in event.data for event in events):
+        if not (secrets := self.redactor.long_secrets):
+            return events
+        whole = events[0].data if len(events) == 1 else "\0".join([event.data for event in events])
+        for secret in secrets:
+            if secret in whole:
                 events = [SseEvent(event.name, self.redactor.body(event.data), event.id) for event in events]
         return events
 

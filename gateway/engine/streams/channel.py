@@ -99,7 +99,7 @@ class Channel:
 
     def take(self) -> list[Chunk]:
         """Hand over all chunks to the only reader."""
-        ready, self.chunks = self.chunks, []
+        ready, self.chunks, self.bytes = self.chunks, [], 0
         self.base += len(ready)
         return ready
 
@@ -108,15 +108,10 @@ class Channel:
         if len(self.readers) == 2:
             self.bytes = size_of(self.chunks)  # from now on chunks are kept, and counted
 
-    def since(self, place: int) -> Sequence[Chunk]:
-        """The chunks from that place on; a lone reader gets the list itself, without a copy."""
-        return self.chunks if place <= self.base and len(self.readers) == 1 else self.chunks[place - self.base:]
-
     def drop_delivered(self) -> None:
         """Drop all chunks of a lone reader; of several readers keep, within bounds, what the slower have not had."""
         if len(self.readers) == 1:
-            self.base += len(self.chunks)
-            self.chunks, self.bytes = [], 0
+            self.take()
         elif len(self.chunks) > self._look_at or self.bytes > KEPT_BYTES:
             self._drop(min(reader.place for reader in self.readers) - self.base)
             if self.bytes > KEPT_BYTES:

@@ -104,7 +104,6 @@ class Live:
         """Whether the feed has more records than were projected last."""
         channel.add_reader(self)
 
-    @property
     def is_up_to_date(self) -> bool:
         """Whether this subscriber has had all records of the feed, and no frames are held back."""
         channel = self.channel
@@ -112,24 +111,33 @@ class Live:
         return has_all and channel.projector.deadline is None
 
     def read(self, hub: "Hub") -> Sequence[Chunk] | None:
-        """The chunks that are ready; None if the channel or the feed has dropped what this subscriber has not had."""
+        """The chunks that are ready; None if the channel or the feed has dropped what this subscriber has not had.
+
+        This runs once per write to a client, so it calls no more functions than it must.
+        """
         channel, feed = self.channel, self._feed
-        records = feed.since(channel.seq)
-        if records is None or self.place < channel.base:
+        start = len(feed.records) - (feed.head - channel.seq)
+        if start < 0 or self.place < channel.base:
             self.leave()
             return None
+        records = feed.records[start:]
         taken = len(records)
         if taken > GROUP:
             taken = channel.take_some(records, PAGE)
-        else:
+        elif taken:
             channel.feed(records)
         self.has_more = taken < len(records)
-        if hub.is_time(feed, channel.projector.deadline):
+        due = channel.projector.deadline
+        if due is not None and hub.is_time(feed, due):
             channel.flush(hub.clock())
         if len(feed.channels) == 1 and not self.has_more:
             feed.records.clear()
-        ready, self.place = channel.since(self.place), channel.base + len(channel.chunks)
-        channel.drop_delivered()
+        if self.place == channel.base and len(channel.readers) == 1:
+            ready = channel.take()
+            self.place = channel.base
+        else:
+            ready, self.place = channel.chunks[self.place - channel.base:], channel.base + len(channel.chunks)
+            channel.drop_delivered()
         return ready
 
     def leave(self) -> None:
@@ -175,33 +183,46 @@ class Cursor:
         self.is_draining = False
 
     async def chunks(self) -> Sequence[Chunk]:
-        while self.open and not self._cut_if_too_slow():
+        hub, feed, is_woken = self._hub, self._feed, False
+        while self.open:
+            if feed.is_cut or (self._projected is not None and feed.head > self._projected and self._is_too_slow()):
+                self.cut()
+                break
             mode = self._mode = self._mode or self._start()
+            ready: Sequence[Chunk] = ()
             if isinstance(mode, CatchUp):
                 ready = await self._catch_up(mode)
-            elif mode.is_up_to_date:
-                ready = ()
-            else:
+            elif is_woken or not mode.is_up_to_date():
                 if mode.has_more:
                     await next_slice()  # many records came at once: others are served between two slices of them
                     if not self.open:
                         return ()
-                found = mode.read(self._hub)
+                found = mode.read(hub)
                 if found is None:
-                    self._mode = CatchUp(self._hub, self._feed, self._key, self._position)
+                    self._mode = CatchUp(hub, feed, self._key, self._position)
                     continue
                 ready, self._projected = found, mode.channel.seq
             if ready:
                 self._position.after, self._position.due = ready[-1].seq, ready[-1].due
-                self._hub.observer.events(self._key.dialect, len(ready))
+                hub.observer.events(self._key.dialect, len(ready))
                 return ready
-            if isinstance(mode, Live) and mode.channel.seq >= self._feed.head:  # the log may be ahead of the feed
-                self.is_draining = self._hub.draining and self._hub.rests(self._feed.session_id)
-                if self._feed.over or self.is_draining:
+            if isinstance(mode, Live) and mode.channel.seq >= feed.head:  # the log may be ahead of the feed
+                self.is_draining = hub.draining and hub.rests(feed.session_id)
+                if feed.over or self.is_draining:
                     self.close()
-                else:
-                    await self._wait(self._hub.time_of(self._feed, mode.channel.projector.deadline))
-                    self._projected = self._feed.head  # a subscriber that waits is not slow, however much comes at once
+                    break
+                due = mode.channel.projector.deadline
+                if due is not None:
+                    await self._wait(hub.time_of(feed, due))
+                else:  # as `_wait` does, in place: a stream waits once per write
+                    waiter = self._waiter = asyncio.get_running_loop().create_future()
+                    feed.waiters[waiter] = None
+                    try:
+                        await waiter
+                    finally:
+                        feed.waiters.pop(waiter, None)
+                self._projected = feed.head  # a subscriber that waits is not slow, however much comes at once
+                is_woken = True
         return ()
 
     def cut(self) -> None:
@@ -219,13 +240,9 @@ class Cursor:
             if self._waiter is not None:
                 wake(self._waiter)
 
-    def _cut_if_too_slow(self) -> bool:
-        """Cut a subscriber that was live once and is too far behind, or whose session cannot be followed any more."""
-        if self._feed.is_cut or (
-            self._projected is not None and self._feed.head - self._projected > self._hub.max_lag()
-        ):
-            self.cut()
-        return not self.open
+    def _is_too_slow(self) -> bool:
+        """Whether a subscriber that was live once is too far behind."""
+        return self._projected is not None and self._feed.head - self._projected > self._hub.max_lag()
 
     # -- from one mode to the other -------------------------------------------------------------------------------
 

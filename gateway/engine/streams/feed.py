@@ -45,7 +45,8 @@ class Feed:
     def wake(self) -> None:
         waiters, self.waiters = self.waiters, {}
         for waiter in waiters:
-            wake(waiter)
+            if not waiter.done():
+                waiter.set_result(None)
 
     def since(self, seq: int) -> Sequence[m.Record] | None:
         """The records after that one; None if the window does not have all of them any more."""

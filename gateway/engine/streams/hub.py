@@ -65,7 +65,8 @@ class Hub:
         """How many subscribers there are, or are about to be."""
         self.draining = False
         """Whether the server is about to stop: streams of idle sessions end."""
-        self._feeds: dict[str, Feed] = {}
+        self.feeds: dict[str, Feed] = {}
+        """By session: what its subscribers share."""
         self._deserted = asyncio.Event()
 
     def reserve_slot(self, owner: str, tally: Quotas) -> QuotaSlot:
@@ -82,9 +83,9 @@ class Hub:
     def subscribe(
         self, session_id: str, head: int, dialect: str, options: StreamOptions, after: int, place: ports.StreamSlot
     ) -> Cursor:
-        feed = self._feeds.get(session_id)
+        feed = self.feeds.get(session_id)
         if feed is None:
-            feed = self._feeds[session_id] = Feed(session_id, head)
+            feed = self.feeds[session_id] = Feed(session_id, head)
         feed.subscribers += 1
         feed.watchers[dialect] += 1
         self.subscribers += 1
@@ -125,31 +126,31 @@ class Hub:
         feed.watchers[dialect] -= 1
         self.subscribers -= 1
         self.observer.subscribed(-1)
-        if not feed.subscribers and self._feeds.get(feed.session_id) is feed:
-            del self._feeds[feed.session_id]
+        if not feed.subscribers and self.feeds.get(feed.session_id) is feed:
+            del self.feeds[feed.session_id]
         if not self.subscribers:
             self._deserted.set()
 
     def watchers(self, session_id: str) -> set[str]:
         """The streams of clients that watch a session on this server, by the names of their dialects."""
-        feed = self._feeds.get(session_id)
+        feed = self.feeds.get(session_id)
         return set() if feed is None else {dialect for dialect, count in feed.watchers.items() if count}
 
     def is_watched(self, session_id: str) -> bool:
-        return session_id in self._feeds
+        return session_id in self.feeds
 
     @property
     def watched(self) -> Sequence[str]:
-        return tuple(self._feeds)
+        return tuple(self.feeds)
 
     def head_of(self, session_id: str) -> int | None:
         """The last record that was published to the subscribers of a session; None if it has none."""
-        feed = self._feeds.get(session_id)
+        feed = self.feeds.get(session_id)
         return None if feed is None else feed.head
 
     def cut_session(self, session_id: str) -> None:
         """Cut the subscribers of a session whose next records cannot be published here."""
-        feed = self._feeds.pop(session_id, None)
+        feed = self.feeds.pop(session_id, None)
         if feed is not None:
             feed.is_cut = True
             feed.wake()
@@ -160,14 +161,14 @@ class Hub:
 
     def publish(self, records: Sequence[m.Record]) -> None:
         """Publish records that are stored."""
-        feed = self._feeds.get(records[0].session_id)
+        feed = self.feeds.get(records[0].session_id)
         if feed is not None:
             feed.publish(records)
 
     def drain(self) -> None:
         """End the streams of idle sessions; the others end when their session is idle."""
         self.draining = True
-        for feed in self._feeds.values():
+        for feed in self.feeds.values():
             feed.wake()
 
     async def wait_until_unwatched(self) -> None:

@@ -43,7 +43,7 @@ async def test_a_lone_reader_leaves_no_frames_behind() -> None:
     for _ in range(100):
         post(session, 50)
         await read(cursor)
-    feed = stage.hub._feeds[session.view.session_id]
+    feed = stage.hub.feeds[session.view.session_id]
     assert len(feed.records) == 0
     assert [len(channel.chunks) for channel in feed.channels.values()] == [0]
 
@@ -87,7 +87,7 @@ async def test_what_the_slowest_reader_has_had_is_not_kept() -> None:
             await read(quick)
             if number % 30 == 0:
                 seen += await read(slow)
-        [channel] = stage.hub._feeds[session.view.session_id].channels.values()
+        [channel] = stage.hub.feeds[session.view.session_id].channels.values()
         assert len(channel.chunks) <= 80
         assert seen == list(range(2, seen[-1] + 1))
         assert channel.bytes == channel_module.size_of(channel.chunks)

@@ -236,7 +236,7 @@ async def test_a_reader_that_goes_leaves_nothing_waiting() -> None:
         waiting.cancel()
         await asyncio.wait([waiting])
         cursor.close()
-    assert len(stage.hub._feeds[session.view.session_id].waiters) == 1
+    assert len(stage.hub.feeds[session.view.session_id].waiters) == 1
     first.cancel()
 
 
@@ -302,7 +302,7 @@ async def test_who_is_gone_when_the_log_answers_does_not_read_along() -> None:
     going.close()
     log.may_read.set()
     assert await reading == ()
-    [channel] = stage.hub._feeds[session.view.session_id].channels.values()
+    [channel] = stage.hub.feeds[session.view.session_id].channels.values()
     assert channel.readers == {staying._mode}
 
 

@@ -29,7 +29,7 @@ async def test_the_last_one_to_leave_leaves_nothing_behind() -> None:
         await read(cursor)
         cursor.close()
         cursor.close()
-    assert stage.hub._feeds == {}
+    assert stage.hub.feeds == {}
     assert stage.watchman.watching == 0
 
 

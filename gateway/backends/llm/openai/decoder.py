@@ -60,7 +60,12 @@ class ChatCompletionsDecoder:
                 if event.data == DONE:
                     self._end()
                     continue
-                chunk = self._chunk(event.data)
+                try:
+                    chunk = decode_chunk(event.data)
+                except (msgspec.DecodeError, RecursionError):
+                    chunk = self._chunk(event.data)
+                if chunk.error:
+                    raise service_error(chunk.error, self._upstream)
                 if self._block_key and (more := text_only_delta(chunk, self._block_key)) is not None:
                     words.append(more)  # nine chunks of ten
                     continue
