@@ -11,7 +11,10 @@ GIVEN = {"system": "Be brief.", "description": "For the examiners.", "metadata":
 
 async def _agent(exam: CasExamination, **more: object) -> Body:
     body = {"name": "Examinee", "model": await exam.model(), "tools": exam.profile.custom_tools, **more}
-    return await exam.make("agent", "/agents", body)
+    agent = await exam.make("agent", "/agents", body)
+    if "system" in more:
+        expect.that(agent.get("system") == more["system"], "the system prompt that was given", agent, "CAS-RES-01")
+    return agent
 
 
 def _model(agent: Body) -> object:

@@ -133,7 +133,11 @@ async def an_answer_names_the_event(exam: CasExamination) -> None:
 
 def _waiting(exam: CasExamination, run: Run) -> Run:
     """The run, in which a call waits for permission and another for the client's result."""
-    names = sorted([exam.profile.server_tool("asked_tool").name, _custom(exam).name])
+    asking = exam.profile.server_tool("asked_tool").name
+    ran = {event["tool_use_id"] for event in run.of("agent.tool_result")}
+    early = [event["id"] for event in run.of("agent.tool_use") if event["name"] == asking and event["id"] in ran]
+    expect.that(not early, f"no result of {asking} before it is allowed", run.kinds, "CAS-RES-04")
+    names = sorted([asking, _custom(exam).name])
     with expect.owned("CAS-EV-16"):
         expect.equal("the pending calls", names, sorted(str(event.get("name")) for event in run.pending))
     return run
@@ -216,12 +220,13 @@ async def _went_on_last(talk: Talk, run: Run, last: Body) -> None:
     expect.that(not early, "the turn to wait for the last answer", kinds)
 
 
-@requirement("CAS-EV-16")
+@requirement("CAS-EV-16", "CAS-RES-04")
 async def whatever_asks_can_be_answered(exam: CasExamination) -> None:
     """With every tool set to ask, any call waits and goes on when it is allowed."""
     policies = dict.fromkeys(exam.profile.policies, "always_ask")
     talk = await exam.open(agent=(await exam.new_agent(policies))["id"])
-    run = (await talk.say(exam.profile.prompt("permit"))).stopped("requires_action", owner="CAS-EV-16")
+    run = (await talk.say(exam.profile.prompt("permit"))).stopped("requires_action")
     with expect.owned("CAS-EV-14"):
         expect.equal("evaluated_permission", ["ask"], [event.get("evaluated_permission") for event in run.pending])
-    (await talk.send(*map(answer, run.pending))).stopped("end_turn").spoke()
+    with expect.owned("CAS-EV-16"):
+        (await talk.send(*map(answer, run.pending))).stopped("end_turn").spoke()

@@ -133,6 +133,9 @@ async def _resumed(talk: Talk, first: Follower) -> list[Body]:
         tried.add(name)
         async with talk.follow([*MESSAGES, ("after_id", name)]) as second:
             rest = await second.until(partial(_is_news, name), "the event in progress, whole")
+        known = {told.get("id") for told in first.events if not is_piece(told)}
+        old = [told["id"] for told in rest[:-1] if not is_piece(told) and told["id"] in known]
+        expect.that(not old, "a stream that was resumed to tell nothing again", old, "CAS-SSE-03")
         if _is_whole(rest[-1], name):
             return rest
     expect.that(bool(tried), "an event_delta in this turn", [told["type"] for told in first.events])

@@ -6,7 +6,7 @@ from conformance.cas import scenes
 from conformance.cas.agreement import told_as_listed
 from conformance.cas.examination import Body, CasExamination
 from conformance.cas.run import confirmation, message, texts, tool_result
-from conformance.cas.talk import Talk, is_idle
+from conformance.cas.talk import Talk, is_event, is_idle
 from conformance.kit import expect
 from conformance.kit.carried import CARRIED, HUGE, came_back, written
 from conformance.kit.case import requirement
@@ -27,7 +27,7 @@ async def _unchanged(talk: Talk, before: list[Body]) -> None:
 async def every_event_has_its_fields(exam: CasExamination) -> None:
     """Accepted, streamed and listed events have the common fields of this session, and are the same events."""
     scene = await scenes.replies(exam)
-    for event in (*scene.accepted, *scene.told, *scene.listed):
+    for event in (*scene.accepted, *filter(is_event, scene.told), *scene.listed):
         expect.equal(f"session_id of {event['type']}", scene.session["id"], event["session_id"])
     names = [event["id"] for event in scene.listed]
     expect.that(len(set(names)) == len(names), "every event to have an id of its own", names)
@@ -154,7 +154,7 @@ async def an_outcome_keeps_what_it_is_given(exam: CasExamination) -> None:
         (accepted,) = await talk.post({"type": "user.define_outcome", **extra})
         streamed = await follower.arrival(accepted["id"])
     told_as_listed(await talk.events(), before, follower.events)
-    stored = await talk.stored(accepted["id"])
+    stored = await talk.stored(accepted)
     for event in (accepted, streamed, stored):
         expect.equal("the fields of the outcome", extra, {name: event.get(name) for name in extra})
 
@@ -167,12 +167,12 @@ async def an_outcome_carries_any_json(exam: CasExamination) -> None:
     async with talk.follow() as follower:
         (accepted,) = await talk.post({"type": "user.define_outcome", **extra})
         streamed = await follower.arrival(accepted["id"])
-    for event in (accepted, streamed, await talk.stored(accepted["id"])):
+    for event in (accepted, streamed, await talk.stored(accepted)):
         came_back("the fields of the outcome", extra, {name: event.get(name) for name in extra})
     huge = {"events": [{"type": "user.define_outcome", "examiners_own": HUGE}]}
     reply = await talk.attempt(..., body=written(huge))
     if reply.status == 202:
-        kept = await talk.stored(exam.fitting("accepted", reply)["data"][0]["id"])
+        kept = await talk.stored(exam.fitting("accepted", reply)["data"][0])
         came_back("the fields of the outcome", HUGE, kept.get("examiners_own"))
     else:
         exam.refused(reply, 400)

@@ -1,7 +1,7 @@
 """What a CAS case is given: an agent, an environment, sessions to talk in, and everything cleared away afterwards."""
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -83,7 +83,9 @@ class CasExamination:
 
     def refused(self, reply: Reply, *statuses: int) -> Body:
         """Expect a refusal with one of these statuses; what is not in the form of CAS is noted."""
-        expect.status(reply, *statuses)
+        is_other = statuses == (404,) and 400 <= reply.status < 500
+        with expect.owned("CAS-GEN-02") if is_other else nullcontext():
+            expect.status(reply, *statuses)
         with self.http.departures.noting(BODIES["error"]):
             return error_in(reply)
         with expect.owned(BODIES["error"]):
@@ -171,7 +173,11 @@ class CasExamination:
         owner = "CAS-SESS-04" if not body.keys() - {"agent", "environment_id"} else None
         reply = await self.attempt(**body)
         expect.that(reply.status == 201, f"{reply.asked} to be answered with 201", reply.told, owner)
-        return Talk(self, reply.json())
+        talk = Talk(self, reply.json())
+        given = {name: body[name] for name in ("title", "metadata") if name in body}
+        with expect.owned("CAS-SESS-01"):
+            expect.equal("title and metadata", given, {name: talk.session.get(name) for name in given})
+        return talk
 
     async def open(self, **body: Any) -> Talk:
         """A session to talk in; if it cannot be had, the case cannot be put."""

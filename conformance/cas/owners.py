@@ -71,6 +71,12 @@ OF_EVERY_EVENT = re.compile(r"/(id|session_id|turn_id|created_at|processed_at|sc
 LACKS = re.compile(r"/: \"(id|session_id|created_at|processed_at|schema_version|type)\" is a required property")
 NO_OBJECT = re.compile(r"/data/\d+: (?!.* is a required property)")
 """An item of a list is wrong as a whole, so that no other look at it says how."""
+SESSION_PARTS = {"state": "CAS-SESS-03", "file": "CAS-SESS-07", "repository": "CAS-SESS-08"}
+"""Who speaks of the values of which part of a session."""
+OF_SESSIONS = re.compile(
+    r"(/data/\d+)?((?P<state>/(turn_)?status: .* is not one of )|(?P<file>/resources/\d+/path: )"
+    r"|(?P<repository>/resources/\d+/(url|mount_path|authorization_token): ))"
+)
 FORMS = re.compile(r"\S*(id|_ids/\d+|_at): .* does not match ")
 
 
@@ -93,6 +99,8 @@ def of_problem(schema: str, problem: str) -> str | None:
         return COMMON if is_common else of_event(schema.removeprefix("event."))
     if schema in ("events", "accepted") and problem.startswith("/data/"):
         return COMMON if NO_OBJECT.match(problem) else None
+    if schema in ("session", "sessions") and (found := OF_SESSIONS.match(problem)):
+        return next(owner for name, owner in SESSION_PARTS.items() if found[name])
     if schema == "sessions" and problem.startswith("/data/"):
         return "CAS-SESS-02"
     if schema in ("thread", "threads") and re.match(r"(/data/\d+)?/stop_reason", problem):
@@ -108,5 +116,8 @@ def note_misfits(departures: Departures, schemas: Schemas, schema: str, value: A
         schemas.fit(schema, value, what)
     except Failed as failure:
         for problem in schemas.problems(schema, value):
-            if (owner := of_problem(schema, problem)) is not None:
+            owner = of_problem(schema, problem)
+            if owner == "CAS-SESS-02" and any(item.owner == "CAS-SESS-01" for item in departures.noted):
+                continue  # a list shows what the session itself lacks
+            if owner is not None:
                 departures.note(owner, failure.expected, f"{problem}\nin {expect.show(value)}")

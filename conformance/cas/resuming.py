@@ -103,4 +103,6 @@ async def _complete(talk: Talk, streams: list[tuple[str, list[str]]]) -> None:
     for cursor, seen in streams:
         expect.subset("the listed events", seen[-1:], names)
         wanted = names[names.index(cursor) + 1 : names.index(seen[-1]) + 1]
+        early = set(seen).intersection(names[: names.index(cursor) + 1])
+        expect.that(not early, f"nothing before or at the cursor {cursor}", seen, "CAS-SSE-03")
         expect.equal(f"the events after {cursor}, number {names.index(cursor) + 1} of {len(names)}", wanted, seen)

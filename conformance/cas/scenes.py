@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from conformance.cas.examination import Body, CasExamination
 from conformance.cas.run import Run, answer, confirmation, message, tool_result
-from conformance.cas.talk import Follower, Talk, is_idle
+from conformance.cas.talk import Follower, Talk, is_event, is_idle
 from conformance.kit import expect
 from conformance.kit.expect import Failed, NotTestable
 from conformance.kit.http import Query
@@ -69,10 +69,26 @@ class Scene:
         return Talk(exam, self.session)
 
     def run(self, name: str) -> Run:
-        """What came of one POST; if the scene did not get so far, the failure that kept it."""
+        """What came of one POST; if the scene did not get so far, or the list has it otherwise, that failure."""
+        found = self._done(name)
+        self._told_as_listed(found)
+        return found
+
+    def _done(self, name: str) -> Run:
         if (found := self._runs.get(name) or self._ending) is None:
             raise NotTestable(f"the profile does not say how to bring about `{name}`")
         return had(found)
+
+    def _told_as_listed(self, run: Run) -> None:
+        """Expect the stream to have told what is listed between the ends of the run, each event once."""
+        if not isinstance(self._listed, list):
+            return
+        told = [event["id"] for event in run.events if is_event(event)]
+        names = [event["id"] for event in self._listed]
+        if told[0] in names and told[-1] in names:
+            listed = names[names.index(told[0]) : names.index(told[-1]) + 1]
+            is_listed = set(told) <= set(names)
+            expect.that(told == listed or not is_listed, f"the listed events {listed}", told, "CAS-SSE-05")
 
     @property
     def runs(self) -> list[Run]:
@@ -83,8 +99,12 @@ class Scene:
 
     @property
     def listed(self) -> list[Body]:
-        """The events as they are listed in the end."""
-        return had(self._listed)
+        """The events as they are listed in the end; they must go by the ids by which they were told."""
+        listed, told = had(self._listed), [event["id"] for event in self.told if is_event(event)]
+        names = [event["id"] for event in listed]
+        is_renamed = len(names) >= len(told) > 0 and not set(told).intersection(names)
+        expect.that(not is_renamed, f"events to be listed by the ids {expect.show(told)}", names, "CAS-EV-01")
+        return listed
 
     def kept(self, run: Run) -> list[Body]:
         """The first event of a POST, as it was accepted, as it was told, and as it is listed."""
@@ -96,7 +116,7 @@ class Scene:
 
     def look(self, name: str) -> Body:
         """The session, as it was shown after this POST."""
-        self.run(name)
+        self._done(name)
         return had(self._looks[name])
 
     async def was_over(self, name: str) -> bool:
@@ -105,7 +125,7 @@ class Scene:
 
     def threads(self, name: str) -> list[Body]:
         """The threads, as they were listed after this POST."""
-        self.run(name)
+        self._done(name)
         return had(self._threads[name])
 
     def coordinator(self, name: str) -> Body:

@@ -31,6 +31,16 @@ def is_piece(event: Body) -> bool:
     return str(event["type"]) in PIECES | BLOCK_PIECES
 
 
+def is_event(event: Body) -> bool:
+    return not is_piece(event)
+
+
+def unlisted(listed: list[Body], event: Body) -> str:
+    """Who is to blame for an event that is not in the list: its id, if it is there by another one, or the list."""
+    alike = (item for item in listed if item["type"] == event["type"] and item["created_at"] == event["created_at"])
+    return "CAS-EV-01" if any(alike) else "CAS-EV-11"
+
+
 class Follower:
     """A stream, read event by event; every event is checked against its schema.
 
@@ -244,11 +254,12 @@ class Talk:
                 return found
             query = [("limit", MOST_EVENTS), ("after_id", page["last_id"]), *pairs]
 
-    async def stored(self, name: str) -> Body:
-        """The event of this id, as the server lists it."""
+    async def stored(self, event: Body) -> Body:
+        """The event, as the server lists it."""
         listed = await self.events()
-        with expect.owned("CAS-EV-11"):
-            return expect.first(f"the event {name} in the list", (it for it in listed if it["id"] == name), listed)
+        with expect.owned(unlisted(listed, event)):
+            found = (item for item in listed if item["id"] == event["id"])
+            return expect.first(f"the event {event['id']} in the list", found, listed)
 
     async def is_over(self, accepted: Body, other: Body | None = None) -> bool:
         """Whether the turn of this event ended by itself before anything else was said; the other must be listed."""

@@ -56,7 +56,8 @@ async def a_message_in_place_of_an_answer_has_a_turn_of_its_own(exam: CasExamina
             return
         accepted = exam.fitting("accepted", expect.status(reply, 202))["data"]
         rest = await follower.run("a message in place of the answer", accepted)
-    expect.that(run.idle.get("turn_id") != accepted[0].get("turn_id"), "another turn_id for the message", accepted)
+    is_other = run.idle.get("turn_id") != accepted[0].get("turn_id")
+    expect.that(is_other, "another turn_id for the message", accepted, "CAS-EV-10")
     carries(rest, str(accepted[0].get("turn_id")))
 
 
@@ -102,8 +103,9 @@ async def an_end_before_its_time_says_so(exam: CasExamination) -> None:
         if getattr(exam.profile.prompts, situation) is not None:
             (await scenes.cut(exam)).run(situation).stopped(reason, owner="CAS-EV-20")
     scene = await scenes.interrupted(exam)
-    run = scene.run("slow")
+    run, whole = scene.run("slow"), (await scenes.running(exam)).run("slow").text
     async with expect.while_it_runs(partial(scene.talk(exam).is_over, *run.accepted)):
+        expect.that(run.text != whole, "the turn to end before its time", run.text, "CAS-EV-05")
         expect.equal("the stop reason of an interrupted turn", "cancelled", run.stop)
 
 
@@ -172,6 +174,7 @@ async def a_deleted_session_closes_its_streams(exam: CasExamination) -> None:
     async with talk.follow() as follower:
         with expect.owned("CAS-SESS-12"):
             await exam.have("deleted", "DELETE", talk.path)
+            exam.refused(await exam.ask("GET", talk.path), 404)
         await follower.until(lambda event: event["type"] == "session.deleted", "session.deleted")
         after = await follower.next()
         expect.that(after is None, "the stream to end after session.deleted", after)
