@@ -23,6 +23,13 @@ dialects: {{aap: {{mount: /aap}}}}
 agents:
   bench: {{backend: openai, settings: {{url: "http://127.0.0.1:{upstream}/v1", key: {key}, model: bench}}}}
 """
+REMOTE = """\
+log: memory
+data: data-{port}
+dialects: {{aap: {{mount: /aap}}}}
+agents:
+  bench: {{backend: remote, settings: {{dialect: aap, url: "http://127.0.0.1:{gateway}/aap", agent: bench}}}}
+"""
 NGINX = """\
 daemon off;
 worker_processes 1;
@@ -71,6 +78,11 @@ def ours_durable(upstream: int) -> Contender:
     return Contender("durable", partial(_gateway_command, upstream, "sqlite"), AapProtocol("bench"))
 
 
+def ours_remote(gateway: int) -> Contender:
+    """A second gateway, whose agent is the gateway at that port."""
+    return Contender("remote", partial(_remote_command, gateway), AapProtocol("bench"))
+
+
 def nginx(upstream: int) -> Contender:
     return Contender("nginx", partial(_nginx_command, upstream), ChatProtocol(), has_family=True)
 
@@ -88,8 +100,16 @@ def litellm(upstream: int) -> Contender:
 
 
 def _gateway_command(upstream: int, log: str, folder: Path, port: int) -> Sequence[str]:
+    return _serve(folder, port, GATEWAY.format(log=log, port=port, upstream=upstream, key=KEY))
+
+
+def _remote_command(gateway: int, folder: Path, port: int) -> Sequence[str]:
+    return _serve(folder, port, REMOTE.format(port=port, gateway=gateway))
+
+
+def _serve(folder: Path, port: int, text: str) -> Sequence[str]:
     settings = folder / f"bench-{port}.yaml"
-    settings.write_text(GATEWAY.format(log=log, port=port, upstream=upstream, key=KEY))
+    settings.write_text(text)
     start = "from gateway.cli import main; main()"
     return [sys.executable, "-c", start, "serve", "--config", str(settings), "--port", str(port)]
 

@@ -82,6 +82,9 @@ DURABLE = Contender("durable", durable_command, AapProtocol())
 EVERY_DIALECT = Contender("every dialect", every_dialect_command, AapProtocol())
 """The gateway with the default log and all dialects."""
 
+ALL_IN_MEMORY = Contender("dragoman", partial(every_dialect_command, log="memory"), AapProtocol())
+"""The gateway with the log in memory and all dialects."""
+
 
 def prefilled(path: Path) -> Contender:
     """The gateway with all dialects on a log that has sessions already."""
@@ -170,8 +173,9 @@ class Server:
 
 
 def _environment() -> dict[str, str]:
-    """The environment without settings for another server."""
-    return {name: value for name, value in os.environ.items() if not name.startswith("DRAGOMAN_")}
+    """The environment without settings for another server; what was compiled once is kept for the next start."""
+    return {name: value for name, value in os.environ.items()
+            if not name.startswith("DRAGOMAN_") and name != "PYTHONDONTWRITEBYTECODE"}
 
 
 def free_port() -> int:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from adapters import known_dialects
 
 if TYPE_CHECKING:
+    import aiohttp
+
     from bench.replay_client import ReplayClient
     from bench.soak_clients import SoakClients
     from bench.stored_sessions import StoredSession
@@ -40,6 +42,30 @@ class Addition(NamedTuple):
     most: int
 
 
+class Stream(NamedTuple):
+    """One client that sends a message in a session of its own and reads the reply; it returns how many deltas came."""
+
+    name: str
+    read: "Callable[[aiohttp.ClientSession, str, str], Awaitable[int]]"
+    """(client, address, message) → deltas."""
+    aim: float | None = None
+    """How many times the CPU of a delta of AAP a delta may cost at most."""
+
+
+Watch = Callable[[str, str], list[bytes]]
+"""(session, turn) → what a client that watches the session sends, one after the other."""
+
+
+def find_streams() -> dict[str, Stream]:
+    """The clients of all dialects, by dialect: the `STREAM` of the modules that have one."""
+    return {_name(module): module.STREAM for module in _modules() if hasattr(module, "STREAM")}
+
+
+def find_watches() -> dict[str, Watch]:
+    """What clients that watch a session send, by dialect: the `watch` of the modules that have one."""
+    return {_name(module): module.watch for module in _modules() if hasattr(module, "watch")}
+
+
 def find_visits() -> dict[str, Visit]:
     """All visits, by name: the `VISITS` of every module of this package."""
     return {name: visit for module in _modules() for name, visit in module.VISITS.items()}
@@ -68,6 +94,10 @@ def find_additions() -> list[Addition]:
 def find_filters() -> dict[str, str]:
     """The paths of filtered lists and of searches, by name: the `FILTERS` of the modules that have some."""
     return {name: path for module in _modules() for name, path in getattr(module, "FILTERS", {}).items()}
+
+
+def _name(module: ModuleType) -> str:
+    return module.__name__.rpartition(".")[2]
 
 
 def _modules() -> list[ModuleType]:

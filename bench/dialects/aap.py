@@ -1,6 +1,8 @@
 """AAP clients that work a server all day, and those that read a session again."""
 
-from bench.dialects import Replay, Visit
+import aiohttp
+
+from bench.dialects import Replay, Stream, Visit
 from bench.replay_client import ReplayClient
 from bench.soak_clients import MESSAGES, TURNS_PER_SESSION, SoakClients
 from bench.stored_sessions import StoredSession
@@ -56,3 +58,19 @@ REPLAYS = (
     Replay("aap SSE", _stream, one_turn=True),
     Replay("aap history", _history, from_zero_only=True),
 )
+
+
+async def _read(http: aiohttp.ClientSession, address: str, message: str) -> int:
+    """A turn in stream mode `delta`."""
+    async with http.post(f"{address}/aap/sessions", json={"agent": {"name": "demo"}}) as made:
+        session = (await made.json())["sessionId"]
+    body = {"stream": "delta", "messages": [{"role": "user", "content": message}]}
+    async with http.post(f"{address}/aap/sessions/{session}/turns", json=body) as turn:
+        return (await turn.read()).count(b"event: text_delta")
+
+
+STREAM = Stream("AAP", _read)
+
+
+def watch(session: str, turn: str) -> list[bytes]:
+    return [f"GET /aap/sessions/{session}/turns/current?after=0 HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()]

@@ -4,13 +4,15 @@ import asyncio
 import json
 from typing import Any
 
+import aiohttp
 import socketio  # type: ignore[import-untyped]
 
 from bench import soak_clients
-from bench.dialects import Addition, Replay, Visit
+from bench.dialects import Addition, Replay, Stream, Visit
 from bench.replay_client import ReplayClient
 from bench.soak_clients import MESSAGES, SoakClients
 from bench.stored_sessions import StoredSession
+from bench.websocket_bytes import text_frame, upgrade
 
 
 async def _talk(clients: SoakClients) -> None:
@@ -82,3 +84,35 @@ REPLAYS = (Replay("blade Socket.IO", _stream), Replay("blade messages", _message
 ADDITIONS = (
     Addition("memories", "/api/memories", lambda number: {"content": f"The user likes tea number {number}"}, 10_000),
 )
+
+
+SOCKET = "/socket.io/?EIO=4&transport=websocket"
+PATCH = '42["turn:patch"'
+
+
+def _subscribe(session: str) -> str:
+    return "420" + json.dumps(["session:subscribe", {"session_id": session, "resume": True, "after_sequence": 0}])
+
+
+async def _read(http: aiohttp.ClientSession, address: str, message: str) -> int:
+    """A chat over Socket.IO on a WebSocket."""
+    async with http.post(f"{address}/api/sessions", json={"intent": "bench"}) as made:
+        session, deltas = (await made.json())["session_id"], 0
+    async with http.ws_connect(f"{address}{SOCKET}") as ws:
+        await ws.receive_str()
+        await ws.send_str("40")
+        await ws.receive_str()
+        await ws.send_str(_subscribe(session))
+        await ws.send_str("421" + json.dumps(["chat:send", {"session_id": session, "message": message}]))
+        while not (packet := await ws.receive_str()).startswith('42["chat:end"'):
+            deltas += packet.startswith(PATCH)
+            if packet == "2":
+                await ws.send_str("3")
+    return deltas
+
+
+STREAM = Stream("Blade Socket.IO", _read, aim=2.5)
+
+
+def watch(session: str, turn: str) -> list[bytes]:
+    return [upgrade(SOCKET), text_frame("40"), text_frame(_subscribe(session))]

@@ -114,3 +114,8 @@ PAGES = {"cas events": _page}
 ADDITIONS = (
     Addition("agents", "/api/v1/cloud/agents", lambda number: {"name": f"Agent {number}", "model": "demo"}, 800),
 )
+
+
+def watch(session: str, turn: str) -> list[bytes]:
+    path = f"{SESSIONS}/{session}/events/stream?event_deltas[]=agent.message&stream_start=replay"
+    return [f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()]

@@ -6,11 +6,12 @@ from typing import Any
 import aiohttp
 
 from bench import soak_clients
-from bench.dialects import Replay, Visit
+from bench.dialects import Replay, Stream, Visit
 from bench.measure import BenchFailure
 from bench.replay_client import ReplayClient
 from bench.soak_clients import MESSAGES, TURNS_PER_SESSION, SoakClients
 from bench.stored_sessions import RARE, StoredSession
+from bench.websocket_bytes import json_frame, upgrade
 
 
 async def _talk(clients: SoakClients) -> None:
@@ -84,3 +85,23 @@ async def _messages(client: ReplayClient, session: StoredSession, place: str) ->
 
 
 REPLAYS = (Replay("zenflux WebSocket", _stream, one_turn=True), Replay("zenflux message pages", _messages))
+
+
+async def _read(http: aiohttp.ClientSession, address: str, message: str) -> int:
+    """A run over a WebSocket."""
+    deltas = 0
+    async with http.ws_connect(f"{address}/api/v1/ws/chat") as ws:
+        await ws.send_json({"type": "req", "id": "1", "method": "chat.send",
+                            "params": {"message": message, "user_id": "local"}})
+        while '"session_end"' not in (frame := await ws.receive_str()):
+            deltas += '"content_delta"' in frame
+    return deltas
+
+
+STREAM = Stream("ZenFlux WebSocket", _read, aim=1.5)
+
+
+def watch(session: str, turn: str) -> list[bytes]:
+    params = {"session_id": turn, "after_seq": 0}
+    return [upgrade("/api/v1/ws/chat"),
+            json_frame({"type": "req", "id": "1", "method": "session.resume", "params": params})]

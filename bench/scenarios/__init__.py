@@ -5,10 +5,13 @@ from bench.servers import BARE, DURABLE
 from .durable import measure_durable
 from .growth import COLUMNS as GROWTH_COLUMNS
 from .growth import GROWTH_PARTS, measure_growth
+from .http_clients import COLUMNS as CLIENT_COLUMNS
+from .http_clients import measure_http_clients
 from .long_replies import replies
 from .memory import measure_memory, start_up
 from .runner import OURS, Scenario
 from .streaming import first_event, short_turns, stream_burst, stream_paced
+from .transports import measure_transports
 from .upstream import COLUMNS as UPSTREAM_COLUMNS
 from .upstream import measure_upstream
 from .workers import COLUMNS as WORKERS_COLUMNS
@@ -26,9 +29,13 @@ SCENARIOS: dict[str, Scenario] = {
     "replies": replies,
     "upstream": measure_upstream,
     "workers": measure_workers,
+    "transports": measure_transports,
+    "client": measure_http_clients,
 }
 COLUMNS = (OURS, BARE.name, DURABLE.name)
 PARTS: dict[str, Scenario] = GROWTH_PARTS
 """Parts of scenarios that can be asked for alone."""
-COLUMNS_OF = {"upstream": UPSTREAM_COLUMNS, "growth": GROWTH_COLUMNS, "workers": WORKERS_COLUMNS}
+COLUMNS_OF = {
+    "upstream": UPSTREAM_COLUMNS, "growth": GROWTH_COLUMNS, "workers": WORKERS_COLUMNS, "client": CLIENT_COLUMNS,
+}
 """The columns of scenarios that have a table of their own."""

@@ -18,7 +18,7 @@ def measure_memory(bench: Bench) -> Iterator[Row]:
     bench.tell(f"memory: {effort.idle_sessions} sessions, {effort.open_streams} open streams")
     with bench.running(*CONTENDERS) as servers:
         idle = {server.contender.name: [server.rss() / 2**20] for server in servers}
-        yield compared("memory", "idle", "MB", idle, at_most(80, "80 MB", OURS))
+        yield compared("memory", "idle", "MB", idle, at_most(60, "60 MB", OURS))
         per_event = _per_event(servers[0], effort.logged_events)
         yield Row("memory", "per event in the memory log", "bytes", {OURS: figure([per_event])})
     with bench.start(DRAGOMAN) as server:
@@ -77,4 +77,4 @@ def start_up(bench: Bench) -> Iterator[Row]:
         for contender in CONTENDERS:
             with bench.start(contender) as server:
                 found[contender.name].append(server.seconds_to_ready)
-    yield compared("start", "process start to ready", "s", found, at_most(0.8, "0.8 s", OURS))
+    yield compared("start", "process start to ready", "s", found, at_most(0.6, "0.6 s", OURS))

@@ -51,6 +51,14 @@ class Effort:
     """Streams, deltas of each, rounds."""
     translated: tuple[int, int]
     """Deltas, rounds."""
+    http_clients: tuple[int, int, int]
+    """Responses at once, deltas of each, rounds."""
+    transports: tuple[int, int, int]
+    """Clients of each dialect, deltas of each, rounds."""
+    watchers: tuple[int, int]
+    """Clients that watch one session, deltas."""
+    crowd: tuple[int, int]
+    """Turns at once, how often, for the wait for the first delta."""
 
 
 FULL = Effort(
@@ -60,7 +68,7 @@ FULL = Effort(
     replayed=((1_000, 10_000, 200_000), 3),
     listed=((100, 1_000, 10_000), 15), added=((100, 1_000, 10_000), 20),
     upstream={1: (200, 20, 5), 32: (200, 3, 5), 100: (200, 1, 5)}, upstream_paced=(500, 100, 1),
-    translated=(20_000, 5),
+    translated=(20_000, 5), http_clients=(64, 100, 5), transports=(40, 60, 3), watchers=(1_000, 40), crowd=(16, 60),
 )
 QUICK = Effort(
     name="quick", burst={1: (10_000, 3), 100: (200, 3), 1_000: (50, 1)}, turns=(1_000, 3), paced=(500, 80, 1),
@@ -68,7 +76,7 @@ QUICK = Effort(
     history=(100, 997), growth=(10, 5), replayed=((500, 2_000, 20_000), 3),
     listed=((100, 500, 5_000), 10), added=((20, 200, 2_000), 20),
     upstream={1: (200, 10, 3), 32: (200, 1, 3), 100: (200, 1, 3)}, upstream_paced=(500, 80, 1),
-    translated=(10_000, 3),
+    translated=(10_000, 3), http_clients=(32, 60, 3), transports=(20, 40, 2), watchers=(300, 30), crowd=(16, 20),
 )
 TINY = Effort(
     name="tiny", burst={2: (20, 1)}, turns=(2, 1), paced=(2, 3, 1), first_events=(2, 1), open_streams=2,
@@ -76,6 +84,7 @@ TINY = Effort(
     replayed=((200, 300, 400), 1),
     listed=((1, 2, 3), 1), added=((1, 2, 3), 1),
     upstream={1: (5, 2, 1), 2: (20, 1, 1)}, upstream_paced=(2, 40, 1), translated=(20, 1),
+    http_clients=(2, 5, 1), transports=(2, 5, 1), watchers=(4, 10), crowd=(2, 1),
 )
 
 
