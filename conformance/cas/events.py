@@ -204,6 +204,7 @@ async def answers_nobody_waits_for_are_refused(exam: CasExamination) -> None:
 async def events_are_listed_in_order(exam: CasExamination) -> None:
     """Ascending by default, descending on demand, and only the asked types."""
     scene = await scenes.replies(exam)
+    scene.run("text")
     names, talk = [event["id"] for event in scene.listed], scene.talk(exam)
     said = [event["id"] for event in scene.listed if event["type"] == "user.message"]
     expect.equal("the messages in the order they were accepted", [event["id"] for event in scene.accepted], said)

@@ -99,6 +99,7 @@ async def an_empty_list_is_a_list(exam: CasExamination) -> None:
 async def events_come_in_pages(exam: CasExamination) -> None:
     """The events of a session, three by three, by after_id and by page, forwards and backwards."""
     scene = await replies(exam)
+    scene.run("text")
     talk, names = scene.talk(exam), [event["id"] for event in scene.listed]
     for order, wanted in (("asc", names), ("desc", names[::-1])):
         for cursor, field in (("after_id", "last_id"), ("page", "next_page")):
