@@ -9,16 +9,15 @@ from typing import Any
 import aiohttp
 
 import gateway.model as m
-from tests.prove.crash.client_base import BROKEN
 from tests.prove.crash.clients import CrashRun, DialectClient, client_types, watchers
 from tests.prove.crash.expected_streams import expected_stream
 from tests.prove.crash.history import History, Kind, Violation, judge, times_settled, times_there
 from tests.prove.fleet.allowed_refusals import unexplained_refusals
 from tests.prove.simulation.loop import Process, WorldLoop
 from tests.prove.simulation.plan import Plan
+from tests.prove.simulation.servers import TENANTS, token_of
+from tests.prove.simulation.users import GONE, Registry, RestUser
 
-GONE = (*BROKEN, TimeoutError)
-"""What a client sees of a connection that is cut, or that has gone silent."""
 PATIENCE = 300.0
 """Seconds that only a hang takes."""
 
@@ -46,25 +45,41 @@ class Conversation:
         self._runs: list[CrashRun] = []
         self._tasks: list[asyncio.Task[Any]] = []
         self._numbers = iter(range(1, 1_000_000))
-        self.auditor = self._process("judge", 250)
-        self._audit = CrashRun(
-            address, Random(f"{plan.seed} judge"), None, self.history, self.found,  # type: ignore[arg-type]
+        self.registry = Registry()
+        self.users: list[RestUser] = []
+        self._audits = {tenant: self._auditor(tenant, number) for number, tenant in enumerate(TENANTS)}
+
+    def _process(self, name: str, number: int, tenant: str) -> Process:
+        process = Process(self.loop, name, f"10.0.2.{number + 1}", f"{self.plan.seed} {name}")
+        process.token = token_of(tenant)
+        return process
+
+    def _auditor(self, tenant: str, number: int) -> tuple[Process, CrashRun]:
+        """Reads everything of a tenant in the end."""
+        return self._process(f"judge-{tenant}", 250 + number, tenant), CrashRun(
+            self.address, Random(f"{self.plan.seed} judge"), None, self.history, self.found,  # type: ignore[arg-type]
             numbers=self._numbers)
 
-    def _process(self, name: str, number: int) -> Process:
-        return Process(self.loop, name, f"10.0.2.{number + 1}", f"{self.plan.seed} {name}")
+    @staticmethod
+    def tenant_of(number: int) -> str:
+        """Of every dialect, clients of both."""
+        return TENANTS[number // 4 % len(TENANTS)]
 
     async def begin(self) -> None:
         kinds = client_types()
         for number in self.plan.clients:
             kind = kinds[number % len(kinds)]
-            process = self._process(f"{kind.dialect}-{number}", number)
+            process = self._process(f"{kind.dialect}-{number}", number, self.tenant_of(number))
             self.processes.append(process)
             self._tasks.append(process.spawn(self._live(process, kind, number), "client"))
         if self.plan.watched:
-            process = self._process("watcher", 200)
+            process = self._process("watcher", 200, TENANTS[0])
             self.processes.append(process)
             self._tasks.append(process.spawn(self._watch(process), "watcher"))
+        for number, tenant in enumerate(TENANTS[:self.plan.users]):
+            process = self._process(f"user-{tenant}", 210 + number, tenant)
+            self.processes.append(process)
+            self._tasks.append(process.spawn(self._use(process, tenant), "user"))
 
     def _run(self, process: Process, http: aiohttp.ClientSession) -> CrashRun:
         run = CrashRun(
@@ -83,6 +98,7 @@ class Conversation:
                 with suppress(*GONE):
                     client.session = await client.create()
                 await asyncio.sleep(process.random.uniform(0.02, 0.5))
+            self.registry.owners[client.session] = self.tenant_of(number)
             listener = asyncio.create_task(_listen_on(client))
             try:
                 while True:
@@ -92,11 +108,19 @@ class Conversation:
                 listener.cancel()
                 await asyncio.wait([listener])
 
+    async def _use(self, process: Process, tenant: str) -> None:
+        async with session(process) as http:
+            user = RestUser(self._run(process, http), tenant, self.registry, process.random)
+            self.users.append(user)
+            await user.live()
+
     async def _watch(self, process: Process) -> None:
         async with session(process) as http:
             ears = watchers(self._run(process, http))
             while True:
-                sessions = [one.session for one in self.clients if one.session][:self.plan.watched]
+                owners = self.registry.owners
+                mine = (one.session for one in self.clients if owners.get(one.session) == TENANTS[0])
+                sessions = list(mine)[:self.plan.watched]
                 with suppress(*GONE):
                     await asyncio.gather(*(ear.live(sessions) for ear in ears))
                 await asyncio.sleep(0.5)
@@ -118,43 +142,54 @@ class Conversation:
     async def verdict(self) -> list[Violation]:
         """Every session is fit for use, and every promise was kept."""
         await self.stop()
-        return await self.auditor.spawn(self._verdict(), "verdict")
-
-    async def _verdict(self) -> list[Violation]:
-        async with session(self.auditor) as http:
-            self._audit.http = http
-            clients = [client for client in self.clients if client.session]
-            for client in clients:
-                client.world = self._audit
-                if hasattr(client, "ear"):
-                    client.ear.world = self._audit
-            async with asyncio.timeout(PATIENCE):
-                for client in clients:
-                    while self._in_doubt(client.session, await self.records(client.session)):  # noqa: ASYNC110
-                        await asyncio.sleep(0.5)
-            refusals = list(self.found)
-            self.found.clear()
-            listening = [asyncio.create_task(_listen_on(client)) for client in clients]
-            try:
-                async with asyncio.timeout(PATIENCE):
-                    for client in clients:
-                        await client.resume()
-                        await client.finish()
-            except (*GONE, ExceptionGroup) as error:
-                self.found.append(Violation(Kind.STUCK, "", f"after all was mended: {type(error).__name__}: {error}"))
-            for task in listening:
-                task.cancel()
-            await asyncio.gather(*listening, return_exceptions=True)
-            judged = await self._judged(clients)
-        return [*unexplained_refusals(refusals, self.history), *self.found, *judged]
-
-    async def _judged(self, clients: Sequence[DialectClient]) -> list[Violation]:
+        refusals = list(self.found)
+        self.found.clear()
+        for tenant, (process, _) in self._audits.items():
+            await process.spawn(self._audit(tenant), "verdict")
         history = self.history
-        for client in clients:
-            history.logs[client.session] = await self.records(client.session)
+        history.said = [said for said in history.said if said.session in history.logs]
         for told, stream in dict.fromkeys((hearing.session, hearing.stream) for hearing in history.hearings):
             history.tellings[told, stream] = expected_stream(history.logs.get(told, ()), stream)
-        return judge(history)
+        return [*unexplained_refusals(refusals, history), *self.found, *judge(history)]
+
+    async def _audit(self, tenant: str) -> None:
+        """See that every session of a tenant works, and read its log."""
+        process, run = self._audits[tenant]
+        async with session(process) as http:
+            run.http = http
+            clients = [one for one in self.clients if self.registry.owners.get(one.session) == tenant]
+            sessions = [one.session for one in clients]
+            for user in self.users:
+                sessions += user.there if user.tenant == tenant else ()
+            for client in clients:
+                client.world = run
+                if hasattr(client, "ear"):
+                    client.ear.world = run
+            async with asyncio.timeout(PATIENCE):
+                for one in sessions:
+                    while not self._is_settled(one, await _records(run, one)):  # noqa: ASYNC110
+                        await asyncio.sleep(0.5)
+            await self._finish(clients)
+            for one in sessions:
+                self.history.logs[one] = await _records(run, one)
+
+    async def _finish(self, clients: Sequence[DialectClient]) -> None:
+        listening = [asyncio.create_task(_listen_on(client)) for client in clients]
+        try:
+            async with asyncio.timeout(PATIENCE):
+                for client in clients:
+                    await client.resume()
+                    await client.finish()
+        except (*GONE, ExceptionGroup) as error:
+            self.found.append(Violation(Kind.STUCK, "", f"after all was mended: {type(error).__name__}: {error}"))
+        for task in listening:
+            task.cancel()
+        await asyncio.gather(*listening, return_exceptions=True)
+
+    def _is_settled(self, session: str, records: Sequence[m.Record]) -> bool:
+        """Whether nothing of this session runs or may yet come."""
+        is_running = m.fold(session, records).status is m.SessionStatus.RUNNING
+        return not is_running and not self._in_doubt(session, records)
 
     def _in_doubt(self, session: str, records: Sequence[m.Record]) -> bool:
         """Whether something that was said or answered may yet come."""
@@ -169,10 +204,11 @@ class Conversation:
             for one in history.answered if one.session == session and one.at > since
         )
 
-    async def records(self, session: str) -> list[m.Record]:
-        async with self._audit.http.get(self._audit.url(f"/replay/{session}")) as answer:
-            assert answer.status == 200, f"{answer.status} {await answer.text()}"
-            return [m.decode_record(line) for line in (await answer.read()).splitlines()]
+
+async def _records(run: CrashRun, session: str) -> list[m.Record]:
+    async with run.http.get(run.url(f"/replay/{session}")) as answer:
+        assert answer.status == 200, f"{session} {answer.status} {await answer.text()}"
+        return [m.decode_record(line) for line in (await answer.read()).splitlines()]
 
 
 async def _listen_on(client: DialectClient) -> None:

@@ -19,6 +19,7 @@ from typing import Any
 from unittest.mock import patch
 
 import aiohappyeyeballs
+import aiohttp
 from aiohttp._websocket.writer import WebSocketWriter
 
 from gateway import time_slices
@@ -110,6 +111,7 @@ def world_sources() -> Iterator[None]:
         patch.object(uuid, "uuid4", uuid4), patch.object(ThreadPoolExecutor, "submit", submit),
         patch.object(aiohappyeyeballs, "start_connection", _start_connection),
         patch.object(time_slices, "_slice_queue", slice_queue),
+        patch.object(aiohttp.ClientSession, "__init__", _client_session),
         patch.dict(WebSocketWriter.__init__.__kwdefaults__, random=RANDOM),
         *(patch.object(random, name, getattr(RANDOM, name)) for name in NAMES),
         *(patch.object(module, "uuid4", uuid4) for module in _modules()
@@ -127,6 +129,17 @@ def world_sources() -> Iterator[None]:
             function.__defaults__, function.__kwdefaults__ = defaults, keywords
         for one in reversed(patches):
             one.stop()
+
+
+MAKE_SESSION = aiohttp.ClientSession.__init__
+
+
+def _client_session(self: aiohttp.ClientSession, *given: Any, **named: Any) -> None:
+    """An HTTP client sends the key of its process, whoever makes it."""
+    process = current_process()
+    if process is not None and process.token:
+        named["headers"] = {"Authorization": f"Bearer {process.token}", **(named.get("headers") or {})}
+    MAKE_SESSION(self, *given, **named)
 
 
 async def _start_connection(addr_infos: Any, **given: Any) -> Any:

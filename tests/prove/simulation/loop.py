@@ -62,6 +62,8 @@ class Process:
         self.is_listed = False
         self.exits: dict[object, Callable[[], None]] = {}
         """What the system does when the process ends: it closes sockets and files."""
+        self.token = ""
+        """The key that its HTTP client sends."""
         self.slices: Any = None
         """Its queue of long work, which is a global of the program."""
         self._threads: dict[int, float] = {}

@@ -27,6 +27,8 @@ from tests.simulation.network import HIGH, IN_FLIGHT, LOW, READ, FakeSocket
 Factory = Callable[[], asyncio.BaseProtocol]
 Trace = Callable[[str, str, str], None]
 """(process, what happened, more about it)."""
+UNACKNOWLEDGED_SECONDS = 30.0
+"""How long the system repeats what is not acknowledged: what gateways ask of it (`limits.send_seconds`)."""
 CONNECT_SECONDS = 3.0
 """How long the system waits before it tries to connect again."""
 
@@ -243,6 +245,7 @@ class End(asyncio.Transport):
         """How many of them."""
         self._last = 0.0
         self._due: asyncio.TimerHandle | None = None
+        self._timeout: asyncio.TimerHandle | None = None
         self._is_reading, self._is_writing_paused = True, False
         self._is_closing = self._has_sent_eof = self._is_lost = self._has_read_eof = False
         self._loop = link.network.loop
@@ -316,10 +319,19 @@ class End(asyncio.Transport):
         if self.peer._is_lost and self.peer.process.state is not ProcessState.DEAD and not self.link.is_severed:
             self.reset_later("the other end is closed")
             return
+        if self.link.is_severed:
+            self._give_up_later()
+            return
         self.peer.arrive(bytes(data))
         if self.get_write_buffer_size() > self._high and not self._is_writing_paused:
             self._is_writing_paused = True
             self.protocol.pause_writing()
+
+    def _give_up_later(self) -> None:
+        """The system repeats what nobody acknowledges, and then tells the process that the connection is dead."""
+        if self._timeout is None:
+            error = TimeoutError(110, "nobody acknowledges what was sent")
+            self._timeout = self._loop.call_later(UNACKNOWLEDGED_SECONDS, self.lose, error, context=self.context)
 
     def get_write_buffer_size(self) -> int:
         return max(0, self.peer._bytes - IN_FLIGHT)

@@ -44,6 +44,8 @@ class Plan:
     watched: int
     """How many sessions are watched by others, too."""
     faults: tuple[Fault, ...]
+    users: int = 2
+    """How many tenants have a program that makes, lists, interrupts and deletes sessions."""
 
     def without_fault(self, place: int) -> "Plan":
         return replace(self, faults=self.faults[:place] + self.faults[place + 1:])

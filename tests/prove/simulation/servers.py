@@ -1,19 +1,24 @@
 """The programs of a world that serve: gateways that start, die and come back with what was durable, and their Redis."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from aiohttp import web
 
 from gateway.app import Gateway
 from gateway.composition import load_components
 from gateway.config import load_config
 from gateway.errors import GatewayError
+from gateway.ports import Key
+from gateway.resources.keys import FILE, KeyFile, hash_token
 from gateway.storage.log import SqliteLog
 from tests.prove.simulation.determinism import wall_clock
-from tests.prove.simulation.loop import Process, ProcessState, WorldLoop
+from tests.prove.simulation.loop import EPOCH, Process, ProcessState, WorldLoop
 from tests.prove.simulation.network import Network, Trace
 from tests.support.dialect_tables import DIALECTS
 from tests.support.gateway_server import write_settings
@@ -21,9 +26,24 @@ from tests.support.gateway_server import write_settings
 FRONT = "10.0.0.100"
 """The address of the balancer in front of the gateways."""
 REDIS_HOST = "10.0.1.1"
+TENANTS = ("ann", "bob")
 PORT, REDIS_PORT = 8080, 6379
+LASTING_TASKS = Counter({"AsyncServer._service_task": 1, "Event.wait": 1})
+"""Tasks that a gateway starts with its first client and keeps: the one in which Socket.IO looks after its sockets."""
 RESTART_SECONDS = 0.5
 """How long a supervisor waits before it starts a program again that could not start."""
+
+
+def token_of(tenant: str) -> str:
+    return f"drg_{tenant}_0123456789abcdef0123456789abcdef"
+
+
+def write_keys(folder: Path) -> None:
+    """A key for each tenant, in a file that gateways carry over into their store when they start."""
+    folder.mkdir(parents=True, exist_ok=True)
+    made = datetime.fromtimestamp(EPOCH, UTC)
+    keys = tuple(Key(name=name, user=name, hash=hash_token(token_of(name)), created=made) for name in TENANTS)
+    (folder / FILE).write_bytes(msgspec.json.encode(KeyFile(keys=keys)))
 
 
 class GatewayServer:
@@ -45,9 +65,10 @@ class GatewayServer:
         self._folder = folder
         self._trace = trace
         self._runner: web.AppRunner | None = None
+        self._first_tasks: Counter[str] = Counter()
         folder.mkdir(exist_ok=True)
-        write_settings(
-            folder, **{"dialects": {name: {} for name in DIALECTS}, "hosts": [FRONT], "console": False, **settings})
+        served: dict[str, dict[str, object]] = {name: {} for name in DIALECTS}
+        write_settings(folder, dialects=served, hosts=[FRONT], console=False, auth="keys", **settings)
         self._config = load_config(folder / "config.yaml")
 
     def start(self) -> None:
@@ -76,6 +97,14 @@ class GatewayServer:
         gateway.readiness.mark_ready()
         self._trace(process.name, "ready", "")
         self.is_ready.set()
+        self._first_tasks = Counter(_kind(task) for task in process.tasks)
+
+    def leaked_tasks(self) -> list[str]:
+        """Tasks that the gateway has, and did not have when it was ready."""
+        if self.process is None or self.gateway is None:
+            return []
+        more = Counter(_kind(task) for task in self.process.tasks) - self._first_tasks - LASTING_TASKS
+        return [f"server{self.number} has {count} more tasks of {kind}" for kind, count in sorted(more.items())]
 
     def _again(self, process: Process) -> None:
         if self.process is process and self.is_wanted:
@@ -127,6 +156,11 @@ class GatewayServer:
         log = self.gateway.runtime.log if self.gateway is not None else None
         if isinstance(log, SqliteLog) and (connection := log._database._connections.get("write")) is not None:
             connection.execute(f"PRAGMA max_page_count = {most(connection)}")
+
+
+def _kind(task: asyncio.Task[Any]) -> str:
+    """What a task does: the name of its coroutine."""
+    return getattr(task.get_coro(), "__qualname__", "?")
 
 
 def _close_files(gateway: Gateway) -> None:

@@ -34,6 +34,8 @@ def smaller_plans(plan: Plan) -> Iterator[Plan]:
         yield plan.without_fault(place)
     if plan.watched:
         yield replace(plan, watched=0)
+    if plan.users:
+        yield replace(plan, users=plan.users - 1)
     if plan.turns > 1:
         yield replace(plan, turns=plan.turns // 2)
     if len(plan.clients) > 1:

@@ -2,6 +2,8 @@
 
 import asyncio
 import gc
+import logging
+import os
 import shutil
 import sys
 import tempfile
@@ -27,11 +29,14 @@ from tests.prove.simulation.loop import PROCESS, WorldLoop, WorldStopped, curren
 from tests.prove.simulation.network import Network
 from tests.prove.simulation.plan import Plan
 from tests.prove.simulation.redis_server import SimulatedRedis
-from tests.prove.simulation.servers import FRONT, PORT, REDIS_HOST, REDIS_PORT, GatewayServer, RedisHost
+from tests.prove.simulation.servers import FRONT, PORT, REDIS_HOST, REDIS_PORT, GatewayServer, RedisHost, write_keys
+from tests.prove.simulation.witness import Witness
 from tests.support.dialect_tables import load_once
 from tests.support.route_copies import RouteCopies
 
-MOST_SECONDS = 1200.0
+QUIET_SECONDS = 45.0
+"""After so long without a client, a server has no more tasks than when it began."""
+MOST_SECONDS = 1800.0
 """The virtual time after which a world that is not over counts as hung."""
 
 
@@ -81,6 +86,7 @@ class World:
         ]
         self.network.balancers[FRONT] = self._next_servers
         self.conversation = Conversation(self.loop, plan, f"http://{FRONT}:{PORT}")
+        self.witness = Witness()
         self._turn = 0
 
     def _settings(self, folder: Path, number: int) -> dict[str, Any]:
@@ -89,6 +95,8 @@ class World:
             log, data = f"redis://{REDIS_HOST}:{REDIS_PORT}/0", folder / "shared"
         else:
             log, data = "sqlite", folder / f"data{number}"
+        if not data.exists():
+            write_keys(data)
         return {"log": log, "data": str(data), "limits": limits}
 
     def _make_redis(self, seed: str) -> RedisHost:
@@ -156,10 +164,17 @@ class World:
         await faults.mend_all()
         found = await self.conversation.verdict()
         self.outcome.broken += map(str, found)
+        self.outcome.broken += self.witness.verdict(self.conversation.history.logs)
+        await asyncio.sleep(QUIET_SECONDS)
+        for server in self.servers:
+            self.outcome.broken += server.leaked_tasks()
         if self.redis is not None:
             self.outcome.broken += [f"the simulated Redis does not know {one}" for one in self.redis.redis.unknown]
 
 
+MEMORY = Path("/dev/shm")
+HERE = Path("/proc/self/cwd")
+"""The folder of a world by a name that is the same for every world: errors tell it to clients."""
 ROUTES = RouteCopies(UrlDispatcher.add_routes)
 
 
@@ -167,7 +182,10 @@ ROUTES = RouteCopies(UrlDispatcher.add_routes)
 def simulation() -> Iterator[None]:
     """While this holds, worlds can be run one after the other."""
     collected = gc.isenabled()
-    logging = structlog.get_config()
+    log_settings = structlog.get_config()
+    logging.disable(logging.CRITICAL)  # of libraries; the gateway's own log is part of the steps
+    gc.collect()
+    gc.freeze()  # what is there now stays: nobody need look through it again after every world
     gc.disable()  # what the collector finds, and when, would differ from run to run
     try:
         with (
@@ -177,19 +195,25 @@ def simulation() -> Iterator[None]:
             warnings.filterwarnings("ignore", "coroutine .* was never awaited", RuntimeWarning)
             yield
     finally:
-        structlog.configure(**logging)
+        structlog.configure(**log_settings)
+        logging.disable(logging.NOTSET)
+        gc.unfreeze()
         if collected:
             gc.enable()
 
 
 def run_world(plan: Plan) -> Outcome:
     """Run a world, within `simulation()`."""
-    folder = Path(tempfile.mkdtemp(prefix="world", dir="/dev/shm" if Path("/dev/shm").is_dir() else None))
+    folder = tempfile.mkdtemp(prefix="world", dir=MEMORY if MEMORY.is_dir() else None)
+    before = Path.cwd()
+    os.chdir(folder)
     try:
-        world = World(plan, folder)
+        world = World(plan, HERE)
         structlog.configure(processors=[world.note], cache_logger_on_first_use=False)
-        return world.run()
+        with world.witness.watching():
+            return world.run()
     finally:
+        os.chdir(before)
         shutil.rmtree(folder, ignore_errors=True)
         web_app._cached_build_middleware.cache_clear()  # it keeps the gateways of the world
         gc.collect()
