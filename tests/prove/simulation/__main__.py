@@ -7,13 +7,20 @@ import os
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from typing import NamedTuple
 
 from tests.prove.simulation.plan import Plan, plan_of
+from tests.prove.simulation.planted import PLANTED
+from tests.prove.simulation.planted_runs import Found, find
 from tests.prove.simulation.shrink import shrunk
 from tests.prove.simulation.world import Outcome, run_world, simulation
 
 AGAIN = "python -m tests.prove.simulation --replay {seed} --trace"
+SEEDS, MOST_PLANTED = 2000, 300
+"""How many worlds are run, and how many at most to find a planted bug."""
+WORKER = ExitStack()
+"""What holds for as long as a process lives that runs worlds."""
 SHOWN = 12
 """How many broken promises of a world are shown."""
 
@@ -39,7 +46,7 @@ def result_of(plan: Plan) -> Result:
 
 def begin_worker() -> None:
     """A process that runs worlds does nothing else."""
-    simulation().__enter__()
+    WORKER.enter_context(simulation())
 
 
 def run_seed(seed: int) -> Result:
@@ -81,6 +88,21 @@ def search(given: argparse.Namespace) -> int:
     return 1 if bad else 0
 
 
+def find_planted(given: tuple[str, range]) -> Found:
+    return find(*given)
+
+
+def tell_planted(names: list[str], seeds: range, workers: int) -> int:
+    """Tell for each planted bug how many worlds it takes to find it."""
+    missed = 0
+    with multiprocessing.get_context("fork").Pool(workers, begin_worker) as pool:
+        for found in pool.imap_unordered(find_planted, [(name, seeds) for name in names], chunksize=1):
+            missed += found.seed is None
+            print(found, flush=True)
+    print(f"{len(names)} bugs planted, {missed} of them not found")
+    return 1 if missed else 0
+
+
 def replay(plan: Plan, with_trace: bool) -> int:
     """Run one world, and tell its steps."""
     with simulation():
@@ -100,7 +122,7 @@ def tell(outcome: Outcome) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.prove.simulation", description=__doc__)
-    parser.add_argument("--seeds", type=int, default=2000, help="how many worlds (default: 2000)")
+    parser.add_argument("--seeds", type=int, help="how many worlds (default: 2000; with --planted 300)")
     parser.add_argument("--first", type=int, default=1, help="the first seed (default: 1)")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="processes (default: one per core)")
     parser.add_argument("--minutes", type=float, help="stop after so many minutes, however many seeds are left")
@@ -108,7 +130,13 @@ def main() -> int:
     parser.add_argument("--replay", type=int, metavar="SEED", help="run one world")
     parser.add_argument("--trace", action="store_true", help="with --replay: print every step")
     parser.add_argument("--shrink", type=int, metavar="SEED", help="find the shortest world that breaks a promise")
+    parser.add_argument("--planted", nargs="?", const="", metavar="NAME", choices=["", *PLANTED],
+                        help="plant bugs, or one of them, and tell how many worlds it takes to find each")
     given = parser.parse_args()
+    if given.planted is not None:
+        names = [given.planted] if given.planted else list(PLANTED)
+        return tell_planted(names, range(given.first, given.first + (given.seeds or MOST_PLANTED)), given.workers)
+    given.seeds = given.seeds or SEEDS
     if given.replay is not None:
         return replay(plan_of(given.replay), given.trace)
     if given.shrink is not None:

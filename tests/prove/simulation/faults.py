@@ -10,6 +10,12 @@ if TYPE_CHECKING:
     from tests.prove.simulation.world import World
 
 DRAIN_SECONDS = 0.5
+AIMED = (
+    "kill", "pause", "stop", "cut_redis", "sever_redis", "part_redis", "redis_restart", "redis_refuses", "disk_full",
+)
+"""Faults that show more while a turn runs."""
+AIMED_OF, AIM_SECONDS = 4, 2.0
+"""Of so many of them one comes at its time; the others wait for a turn, so long at most."""
 NOTICE_SECONDS = 5.0
 """How long servers may take, beside two leases, to notice that a connection is dead and to make another one."""
 
@@ -27,9 +33,21 @@ class Faults:
         began = self._loop.time()
         for number, fault in enumerate(self._world.plan.faults):
             await asyncio.sleep(max(0.0, began + fault.at - self._loop.time()))
+            if fault.kind in AIMED and number % AIMED_OF:
+                fault = await self._aimed(fault)
             self._world.trace("world", "fault", str(fault))
             getattr(self, f"_{fault.kind}")(number, fault)
         await asyncio.sleep(max(0.0, began + self._world.plan.seconds - self._loop.time()))
+
+    async def _aimed(self, fault: Fault) -> Fault:
+        """The fault of a server in which a turn runs, as soon as there is one."""
+        end = self._loop.time() + AIM_SECONDS
+        while self._loop.time() < end:
+            for server in self._world.servers:
+                if server.gateway is not None and any(server.gateway.table.running_turns()):
+                    return fault._replace(target=server.number)
+            await asyncio.sleep(0.01)
+        return fault
 
     def _later(self, number: int, fault: Fault, mend: Callable[[], None]) -> None:
         self._mends[number] = mend

@@ -1,0 +1,321 @@
+"""Bugs that are planted on purpose, one for each kind of promise: a judge that does not find them is blind there."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from hashlib import sha1
+from typing import Any, NamedTuple
+from unittest.mock import patch
+
+import gateway.model as m
+from gateway.cluster.leases import Claims, HeldSessions
+from gateway.cluster.membership import Lease
+from gateway.cluster.rpc import Inbox, RpcChannel
+from gateway.cluster.session_service import ClusterSessionService
+from gateway.cluster.stream_relay import StreamRelay
+from gateway.engine import recovery, session_cache, session_queries
+from gateway.engine.session import Session
+from gateway.engine.streams import Hub
+from gateway.errors import NotFound, OutcomeUnknown
+from gateway.storage.log import SqliteLog
+from gateway.storage.log.redis import RedisLog
+from gateway.storage.redis import client, read_renewal
+from gateway.storage.redis.scripts import scripts
+from gateway.storage.resources.redis import RedisResponses
+from gateway.storage.resources.responses import SqliteResponses
+
+Plant = AbstractContextManager[Any]
+
+
+class PlantedBug(NamedTuple):
+    """A bug, and the promise that it breaks; worlds that cannot show it are left out."""
+
+    promise: str
+    plant: Callable[[], Plant]
+    log: str | None = "redis"
+    """The kind of log that a world must have to show it; None if any world may."""
+
+
+# -- scripts ----------------------------------------------------------------------------------------------------------
+
+def changed_script(name: str, old: str, new: str) -> Plant:
+    """A script of Redis in which these words are others."""
+    found = dict(scripts())
+    text = found[name][1]
+    assert text.count(old) == 1, f"{name}.lua has changed: {old!r} is there {text.count(old)} times"
+    found[name] = sha1(text.replace(old, new).encode()).hexdigest(), text.replace(old, new)
+    return patch.object(client, "scripts", lambda: found)
+
+
+
+
+# -- the log ----------------------------------------------------------------------------------------------------------
+
+@contextmanager
+def announced_before_stored() -> Iterator[None]:
+    """Subscribers are told of records when they leave for Redis."""
+    write, attach = RedisLog._write, RedisLog.attach
+
+    def attach_early(log: RedisLog, listener: Any, leases: Any = None) -> None:
+        early = EarlyListener(listener)
+        log.early = early  # type: ignore[attr-defined]
+        attach(log, early, leases)
+
+    async def write_late(log: RedisLog) -> None:
+        for records in log._leaving.values():
+            log.early.announce(records)  # type: ignore[attr-defined]
+        await write(log)
+
+    with patch.object(RedisLog, "attach", attach_early), patch.object(RedisLog, "_write", write_late):
+        yield
+
+
+@contextmanager
+def announced_before_committed() -> Iterator[None]:
+    """Subscribers are told of records when they leave for the file."""
+    gather, attach = SqliteLog.gather, SqliteLog.attach
+
+    def attach_early(log: SqliteLog, listener: Any) -> None:
+        early = EarlyListener(listener)
+        log.early = early  # type: ignore[attr-defined]
+        attach(log, early)
+
+    def gather_late(log: SqliteLog) -> Any:
+        gathered = gather(log)
+        for records in log._leaving.values():
+            log.early.announce(records)  # type: ignore[attr-defined]
+        return gathered
+
+    with patch.object(SqliteLog, "attach", attach_early), patch.object(SqliteLog, "gather", gather_late):
+        yield
+
+
+class EarlyListener:
+    """Passes records on once, when they are announced; what is committed later was passed on before."""
+
+    def __init__(self, listener: Any) -> None:
+        self._listener = listener
+        self._told: dict[str, int] = {}
+        self.failed = listener.failed
+
+    def announce(self, records: Sequence[m.Record]) -> None:
+        session_id = records[0].session_id
+        news = [record for record in records if record.seq > self._told.get(session_id, 0)]
+        if news:
+            self._told[session_id] = news[-1].seq
+            self._listener.committed(news)
+
+    committed = announce
+
+
+async def not_waited_for(*given: Any) -> None:
+    """In place of a wait."""
+
+
+@contextmanager
+def accepted_before_stored() -> Iterator[None]:
+    with patch.object(RedisLog, "wait_stored", not_waited_for), patch.object(SqliteLog, "wait_stored", not_waited_for):
+        yield
+
+
+# -- leases -----------------------------------------------------------------------------------------------------------
+
+async def renew_without_look(lease: Lease) -> None:
+    """As `Lease._renew`, without a look at the sessions that others may have claimed."""
+    redis = lease._redis
+    sent = redis.clock()
+    renewal = read_renewal(await redis.run_script("beat", redis.replica, round(redis.lease * 1000)))
+    lease.session_count, lease._missing_since = renewal.session_count, None
+    redis.worked()
+    lease._renewed_at, lease._good_until, lease._leads = sent, sent + redis.lease, renewal.leads
+
+
+@contextmanager
+def lease_trusted_after_expiry() -> Iterator[None]:
+    with (
+        patch.object(Lease, "_renew", renew_without_look),
+        patch.object(HeldSessions, "lose_if_overtaken", lambda held, session_id, token: None),
+    ):
+        yield
+
+
+async def take_nothing_over(claims: Claims) -> int:
+    return 0
+
+
+@contextmanager
+def turn_never_ended_after_takeover() -> Iterator[None]:
+    with patch.object(Claims, "take_over", take_nothing_over), patch.object(
+        session_cache.Session, "revive", lambda session, records: None,
+    ):
+        yield
+
+
+# -- streams ----------------------------------------------------------------------------------------------------------
+
+def shifted_cursor(by: int) -> Plant:
+    """Streams that are resumed begin so many records late."""
+    subscribe = Hub.subscribe
+
+    def shifted(hub: Hub, session_id: str, head: int, dialect: str, options: Any, after: int, place: Any) -> Any:
+        moved = max(0, min(head, after + by)) if after else after
+        return subscribe(hub, session_id, head, dialect, options, moved, place)
+
+    return patch.object(Hub, "subscribe", shifted)
+
+
+def relay_with_gaps(relay: StreamRelay, session_id: str, records: Sequence[m.Record]) -> None:
+    """As `StreamRelay.relay`, whether or not records are missing before these."""
+    shown = relay._hub.head_of(session_id)
+    news = [record for record in records if shown is not None and record.seq > shown]
+    if news:
+        relay._hub.publish(news)
+
+
+# -- turns and asks ---------------------------------------------------------------------------------------------------
+
+class NoGrammar:
+    """Lets everything pass."""
+
+    def check(self, *given: Any) -> None:
+        pass
+
+
+def torn_turn_end(session: Any, turn_id: str, ended: m.TurnEnded) -> None:
+    """End a turn without closing what is open in it."""
+    session.grammar = NoGrammar()
+    session.append(ended, turn_id=turn_id)
+    session.grammar = m.Grammar()
+
+
+def repeated_turn_end(session: Any, turn_id: str, ended: m.TurnEnded) -> None:
+    """End a turn twice."""
+    END(session, turn_id, ended)
+    session.grammar = NoGrammar()
+    session.append(ended, turn_id=turn_id)
+    session.grammar = m.Grammar()
+
+
+END = recovery.append_turn_end
+
+
+@contextmanager
+def ask_settled_twice() -> Iterator[None]:
+    """Every answer settles its ask, and settles it again."""
+    append = Session.append
+
+    def append_twice(session: Session, event: m.AnyEvent, scope_id: str = m.ROOT, turn_id: str | None = None) -> Any:
+        record = append(session, event, scope_id, turn_id)
+        if isinstance(event, m.InputResolved):
+            grammar, session.grammar = session.grammar, NoGrammar()  # type: ignore[assignment]
+            append(session, event, scope_id, turn_id)
+            session.grammar = grammar
+        return record
+
+    with patch.object(Session, "append", append_twice):
+        yield
+
+
+@contextmanager
+def number_skipped_after_restart() -> Iterator[None]:
+    """The first record after a restart has the number after the next."""
+    restore = session_cache.restore_running
+
+    async def skip(session: Any, records: Sequence[m.Record], head: int) -> None:
+        await restore(session, records, head)
+        session.view.head += 1
+
+    with patch.object(session_cache, "restore_running", skip):
+        yield
+
+
+@contextmanager
+def call_carried_out_twice() -> Iterator[None]:
+    """A server that is asked again does not look whether the call was carried out, and remembers no call."""
+    here = ClusterSessionService._here
+
+    async def again(service: ClusterSessionService, call: Any, request: str) -> Any:
+        return await here(service, call, request)
+
+    with (
+        patch.object(ClusterSessionService, "_once", again),
+        patch.object(RpcChannel, "_keep", lambda channel, request, answer: None),
+    ):
+        yield
+
+
+# -- what is whose ----------------------------------------------------------------------------------------------------
+
+async def find_nothing(answers: Any, place: Any) -> None:
+    """No response is stored."""
+
+
+@contextmanager
+def answers_forgotten() -> Iterator[None]:
+    with patch.object(RedisResponses, "find", find_nothing), patch.object(SqliteResponses, "find", find_nothing):
+        yield
+
+
+@contextmanager
+def tenants_mixed() -> Iterator[None]:
+    """Sessions are found whoever asks for them."""
+    async def find_any(source: Any, owner: str, session_id: str) -> Session:
+        session = await source.load(session_id)
+        if session is None:
+            raise NotFound(f"there is no session '{session_id}'")
+        return session  # type: ignore[no-any-return]
+
+    with patch.object(session_queries, "find_session", find_any):
+        yield
+
+
+PLANTED: dict[str, PlantedBug] = {
+    "fencing_off": PlantedBug(
+        "one writer per session: Redis refuses a writer whose token is old",
+        lambda: changed_script("append", "elseif found[1] ~= token then", "elseif false then")),
+    "lease_trusted_after_expiry": PlantedBug(
+        "a server whose lease ran out looks which sessions it has lost", lease_trusted_after_expiry),
+    "announced_before_stored": PlantedBug(
+        "an event is in the log before any client sees it (Redis)", announced_before_stored),
+    "announced_before_committed": PlantedBug(
+        "an event is in the log before any client sees it (SQLite)", announced_before_committed, "sqlite"),
+    "accepted_before_stored": PlantedBug(
+        "a message that a client was told is accepted is in the log", accepted_before_stored, None),
+    "published_not_stored": PlantedBug(
+        "what is published to other servers is what is stored",
+        lambda: changed_script("append", "'w', deltas)", "'w', tonumber(after) % 5 == 0 and '' or deltas)")),
+    "cursor_late": PlantedBug(
+        "a stream that is resumed misses nothing", lambda: shifted_cursor(1), None),
+    "cursor_early": PlantedBug(
+        "a stream that is resumed repeats nothing", lambda: shifted_cursor(-1), None),
+    "gap_passed_on": PlantedBug(
+        "a server that has missed records reads them before it passes later ones on",
+        lambda: patch.object(StreamRelay, "relay", relay_with_gaps)),
+    "missed_messages_ignored": PlantedBug(
+        "a server that was cut off from Redis reads what it has missed",
+        lambda: patch.object(Inbox, "missed", lambda inbox: None)),
+    "ask_settled_twice": PlantedBug("an ask is settled once", ask_settled_twice, None),
+    "number_skipped_after_restart": PlantedBug(
+        "the numbers of records are dense, also after a restart", number_skipped_after_restart, None),
+    "torn_after_death": PlantedBug(
+        "whatever was open when a server died is closed",
+        lambda: patch.object(recovery, "append_turn_end", torn_turn_end), None),
+    "turn_ended_twice": PlantedBug(
+        "every turn ends once", lambda: patch.object(recovery, "append_turn_end", repeated_turn_end), None),
+    "turn_never_ended_after_takeover": PlantedBug(
+        "a turn whose server died is ended by another one", turn_never_ended_after_takeover),
+    "call_carried_out_twice": PlantedBug(
+        "a call whose reply was lost is carried out once", call_carried_out_twice),
+    "answers_forgotten": PlantedBug(
+        "a request that is repeated under its key gets the first response", answers_forgotten, None),
+    "tenants_mixed": PlantedBug("nobody sees the sessions of others", tenants_mixed, None),
+    "refused_though_done": PlantedBug(
+        "a refusal with 503 means that nothing happened",
+        lambda: patch.object(OutcomeUnknown, "code", m.FaultCode.OVERLOADED), None),
+}
+
+
+@contextmanager
+def planted(name: str) -> Iterator[None]:
+    """While this holds, the gateways of worlds have this bug."""
+    with PLANTED[name].plant():
+        yield

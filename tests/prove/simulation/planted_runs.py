@@ -1,0 +1,38 @@
+"""For each planted bug: how many worlds until the judge finds it, and what the judge says then."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from tests.prove.simulation.plan import plan_of
+from tests.prove.simulation.planted import PLANTED, planted
+from tests.prove.simulation.world import run_world
+
+
+class Found(NamedTuple):
+    """What became of a planted bug; `seed` is None if no world has shown it."""
+
+    name: str
+    worlds: int
+    seed: int | None
+    verdict: str
+
+    def __str__(self) -> str:
+        place = f"found after {self.worlds} worlds, by seed {self.seed}: {self.verdict}" if self.seed is not None else (
+            f"NOT found in {self.worlds} worlds")
+        return f"{self.name}: {place}"
+
+
+def find(name: str, seeds: Iterable[int]) -> Found:
+    """Run worlds with this bug until one of them breaks a promise."""
+    worlds, bug = 0, PLANTED[name]
+    for seed in seeds:
+        plan = plan_of(seed)
+        if bug.log not in (None, plan.log):
+            continue
+        worlds += 1
+        with planted(name):
+            outcome = run_world(plan)
+        if outcome.broken:
+            return Found(name, worlds, seed, outcome.broken[0][:200].replace("\n", " "))
+    return Found(name, worlds, None, "")
+
