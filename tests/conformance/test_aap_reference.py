@@ -1,8 +1,11 @@
 """The correct AAP server one case at a time, with little to show, and with other profiles; see `test_reference` and
 `test_variations` for whole examinations."""
 
+import json
 from collections.abc import Awaitable, Callable
 from typing import Any
+
+import pytest
 
 from conformance.aap.profile import AapProfile
 from conformance.faults.aap.server import AapServer
@@ -51,3 +54,32 @@ async def test_an_agent_nobody_has_is_not_testable(examine: Examine) -> None:
 async def test_the_profile_chooses_the_agent(examine: Examine) -> None:
     report = await examine(AapServer(), "AAP-SESS-08", profile=AapProfile(agent="plain"))
     assert "'plain' does not declare a secret option" in report.results[0].remark
+
+
+class ContentsInStrings:
+    """Keeps what the agent said as a string that holds the JSON of its blocks."""
+
+    def history(self, step: Step[dict[str, Any]], session: object, kind: str) -> dict[str, Any]:
+        return {kind: [self._written(message) for message in step(session, kind)[kind]]}
+
+    def _written(self, message: dict[str, Any]) -> dict[str, Any]:
+        is_told = message["role"] == "assistant" and isinstance(message["content"], list)
+        return message | {"content": json.dumps(message["content"])} if is_told else message
+
+
+@pytest.mark.parametrize(
+    ("server", "readings"),
+    [
+        (AapServer, {}),
+        (
+            variant(AapServer, ContentsInStrings),
+            {"AAP-HIST-03": ("a content that is a string which holds a JSON list of blocks is read as these blocks",)},
+        ),
+    ],
+)
+async def test_the_report_says_when_a_string_is_read_as_the_blocks_it_holds(
+    examine: Examine, server: Callable[[], Any], readings: dict[str, tuple[str, ...]]
+) -> None:
+    report = await examine(server(), "AAP-HIST-03", within=PATIENT)
+    assert report.verdict is Verdict.CONFORMS
+    assert {item.requirement.id: item.readings for item in report.readings} == readings
