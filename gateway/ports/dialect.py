@@ -25,6 +25,11 @@ Member = TypeVar("Member", bound=StrEnum)
 class StreamOptions(Struct, frozen=True):
     """How one client wants its stream; each dialect derives its own. Equal options share one projection."""
 
+    @property
+    def reads_deltas(self) -> bool:
+        """Whether a projector needs deltas; if it does not, a page of a list is read from the log without them."""
+        return True
+
 
 NO_OPTIONS = StreamOptions()
 """The options of a stream whose dialect has none."""

@@ -80,8 +80,10 @@ class EventLog(Protocol):
         """Wait until that record is stored; raises `write_error` if the record cannot be stored."""
     async def read(self, session_id: str, after: int = 0, limit: int | None = None) -> Sequence[m.Record]:
         """Records after `after`, oldest first; none if there is no such session."""
-    async def read_without_deltas(self, session_id: str) -> Sequence[m.Record]:
-        """All records except deltas; they tell the state of a session in which no turn runs."""
+    async def read_without_deltas(
+        self, session_id: str, after: int = 0, upto: int | None = None,
+    ) -> Sequence[m.Record]:
+        """The records after `after` and up to `upto`, except deltas; all of them tell the state of an idle session."""
     async def sessions(
         self, owner: str | None, before: int | None = None, limit: int = 50, *, after: int | None = None,
         oldest_first: bool = False,

@@ -3,7 +3,6 @@
 from bisect import bisect_left, bisect_right
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import NamedTuple, cast
 
 from msgspec.structs import replace
@@ -21,6 +20,8 @@ from .stream_options import StreamOptions
 
 PLACES_PER_RECORD = 256
 """More events than one record can make."""
+RECORDS_AT_ONCE = 1000
+"""How many records are read at once, at least, for a page that goes backward."""
 PREVIEWED_EVENTS = (m.MessageStarted, m.BlockStarted, m.BlockDelta, m.BlockEnded, m.MessageEnded)
 """The events of a message in progress, of which clients may see previews."""
 
@@ -75,14 +76,15 @@ class EventHistory:
                 yield told
 
     async def _backward(self, low: int, high: int) -> AsyncIterator[ListedEvent]:
-        """Turn by turn, so that the last page of a long history costs no more than its last turns."""
-        edges = [0, *(start - 1 for start in self.view.turn_starts), self.view.head]
-        for begin, end in reversed([*pairwise(edges)]):
-            if begin < high and end >= low:
-                chunks = [chunk async for chunk in self._chunks(begin, min(end, high))]
-                for chunk in reversed(chunks):
-                    for told in reversed(events_of(chunk)):
-                        yield told
+        """Some turns at a time, so that the last page of a long history costs no more than its last turns."""
+        end = min(high, self.view.head)
+        while end and end >= low:
+            begin = self.view.turn_start(max(0, end - RECORDS_AT_ONCE))
+            chunks = [chunk async for chunk in self._chunks(begin, end)]
+            for chunk in reversed(chunks):
+                for told in reversed(events_of(chunk)):
+                    yield told
+            end = begin
 
     async def _chunks(self, after: int, upto: int) -> AsyncIterator[Chunk]:
         options, size = replace(self.reading, as_list=True, deltas=(), raw=False), 0

@@ -28,6 +28,11 @@ class StreamOptions(ports.StreamOptions, frozen=True, kw_only=True):
     muted: tuple[int, int] | None = None
     """The block that began at the first place is not previewed before the second."""
 
+    @property
+    def reads_deltas(self) -> bool:
+        """A list has complete events only."""
+        return not self.as_list
+
 
 def session_stream_options(
     view: m.SessionView, thread: str | None, deltas: tuple[PreviewedType, ...] = (), *, as_list: bool

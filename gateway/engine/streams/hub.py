@@ -1,6 +1,7 @@
 """The hub: one feed per session that is watched; the subscribers of a feed share the frames of each dialect."""
 
 import asyncio
+from bisect import bisect_right
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Protocol
 
@@ -11,8 +12,11 @@ from gateway.quotas import Quotas, QuotaSlot
 from gateway.time_slices import sliced
 
 from .channel import Channel
-from .cursor import PAGE, Cursor, feed_channel
+from .cursor import PAGE, SEQ, Cursor, feed_channel
 from .feed import Feed
+
+PAGE_WITHOUT_DELTAS = 2 * PAGE
+"""How many records of the log a page spans whose deltas are left out."""
 
 
 class SessionActivity(Protocol):
@@ -99,12 +103,16 @@ class Hub:
         channel = Channel(self.projector(dialect, options), 0, lambda record: None)
         await self.recall(channel, session_id, dialect, after)
         while channel.seq < upto:
-            records = await self.log.read(session_id, channel.seq, min(PAGE, upto - channel.seq))
-            if not records:
-                return
-            had = sum(record.seq <= after for record in records)
+            if options.reads_deltas:
+                records = await self.log.read(session_id, channel.seq, min(PAGE, upto - channel.seq))
+                end = records[-1].seq if records else upto
+            else:
+                end = min(channel.seq + PAGE_WITHOUT_DELTAS, upto)
+                records = await self.log.read_without_deltas(session_id, channel.seq, end)
+            had = bisect_right(records, after, key=SEQ)
             channel.skip(records[:had])
             await feed_channel(channel, records[had:])
+            channel.seq = end
             ready, channel.chunks = channel.chunks, []
             for chunk in ready:
                 yield chunk
@@ -116,8 +124,8 @@ class Hub:
         """
         start = self._sessions.turn_start(session_id, cursor)
         if start and not self._streams.replays_turn(dialect):
-            async for some in sliced(await self.log.read_without_deltas(session_id), PAGE):
-                channel.skip([record for record in some if record.seq <= start])
+            async for some in sliced(await self.log.read_without_deltas(session_id, 0, start), PAGE):
+                channel.skip(some)
         channel.seq = start
 
     def leave(self, feed: Feed, dialect: str, place: ports.StreamSlot) -> None:

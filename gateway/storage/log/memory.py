@@ -216,8 +216,11 @@ class MemoryLog:
         records = self._records.get(session_id, [])
         return records[after:] if limit is None else records[after:after + limit]
 
-    async def read_without_deltas(self, session_id: str) -> Sequence[m.Record]:
-        return [record for record in self._records.get(session_id, ()) if type(record.event) is not m.BlockDelta]
+    async def read_without_deltas(
+        self, session_id: str, after: int = 0, upto: int | None = None,
+    ) -> Sequence[m.Record]:
+        records = self._records.get(session_id, [])[after:upto]
+        return [record for record in records if type(record.event) is not m.BlockDelta]
 
     async def sessions(
         self, owner: str | None, before: int | None = None, limit: int = 50, *, after: int | None = None,

@@ -1,5 +1,6 @@
 """Records as logs store them: deltas apart from other records, ids by which a session is found, and sealed secrets."""
 
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 
 import gateway.model as m
@@ -12,6 +13,16 @@ def split_deltas(records: Iterable[m.Record]) -> tuple[list[m.Record], list[m.Re
     for record in records:
         (words if type(record.event) is m.BlockDelta else spine).append(record)
     return spine, words
+
+
+def records_between(records: list[m.Record], after: int, upto: int | None) -> list[m.Record]:
+    """The records after one place and up to another, of records that are in order."""
+    start = bisect_right(records, after, key=_seq) if after else 0
+    return records[start:] if upto is None else records[start:bisect_right(records, upto, key=_seq)]
+
+
+def _seq(record: m.Record) -> int:
+    return record.seq
 
 
 def is_in_turn_after(records: Iterable[m.Record]) -> int | None:

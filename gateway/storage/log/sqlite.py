@@ -25,7 +25,7 @@ from gateway.storage.sqlite import (
     update_lists,
 )
 
-from .segments import is_in_turn_after, lookup_id_of, seal_records, split_deltas, unseal_records
+from .segments import is_in_turn_after, lookup_id_of, records_between, seal_records, split_deltas, unseal_records
 
 encode_lines = msgspec.json.Encoder().encode_lines
 decode_lines = msgspec.json.Decoder(m.Record).decode_lines
@@ -148,15 +148,10 @@ class SqliteLog:
     async def read(self, session_id: str, after: int = 0, limit: int | None = None) -> Sequence[m.Record]:
         return await self._database.read(lambda file: _read(file, session_id, after, limit, self._seal))
 
-    async def read_without_deltas(self, session_id: str) -> Sequence[m.Record]:
-        def read(file: sqlite3.Connection) -> list[m.Record]:
-            rows = file.execute(
-                "SELECT spine FROM segments WHERE session = (SELECT ordinal FROM sessions WHERE session_id = ?) "
-                "ORDER BY last", (session_id,),
-            )
-            return unseal_records([record for (spine,) in rows for record in decode_lines(spine)], self._seal)
-
-        return await self._database.read(read)
+    async def read_without_deltas(
+        self, session_id: str, after: int = 0, upto: int | None = None,
+    ) -> Sequence[m.Record]:
+        return await self._database.read(lambda file: _read_spine(file, session_id, after, upto, self._seal))
 
     async def sessions(
         self, owner: str | None, before: int | None = None, limit: int = 50, *, after: int | None = None,
@@ -315,6 +310,22 @@ def _read(
         if limit is not None and len(found) >= limit:
             return found[:limit]
     return found
+
+
+def _read_spine(
+    file: sqlite3.Connection, session_id: str, after: int, upto: int | None, seal: Seal,
+) -> list[m.Record]:
+    """The records between two places without the deltas, which are not read from the file."""
+    rows = file.execute(
+        "SELECT last, spine FROM segments WHERE session = (SELECT ordinal FROM sessions WHERE session_id = ?) "
+        "AND last > ? ORDER BY last", (session_id, after),
+    )
+    found: list[m.Record] = []
+    for last, spine in rows:
+        found += decode_lines(spine)
+        if upto is not None and last >= upto:
+            break
+    return unseal_records(records_between(found, after, upto), seal)
 
 
 def _seq(record: m.Record) -> int:

@@ -57,6 +57,9 @@ async def test_whatever_was_said_comes_back_as_it_was(name: str, session: list[m
             assert page == session[after:after + limit]
             assert [record.seq for record in await log.read_without_deltas(last.session_id)] == [
                 record.seq for record in session if not isinstance(record.event, m.BlockDelta)]
+            upto = data.draw(st.integers(0, len(session) + 1))
+            assert list(await log.read_without_deltas(last.session_id, after, upto)) == [
+                record for record in session[after:upto] if not isinstance(record.event, m.BlockDelta)]
 
 
 @pytest.mark.parametrize("name", LOGS)

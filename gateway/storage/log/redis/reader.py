@@ -8,7 +8,14 @@ import structlog
 import gateway.model as m
 from gateway.ports import ListedSession, ListOrder, SessionHead
 from gateway.search_terms import keyword_terms, pairs_of
-from gateway.storage.log.segments import is_in_turn_after, lookup_id_of, seal_records, split_deltas, unseal_records
+from gateway.storage.log.segments import (
+    is_in_turn_after,
+    lookup_id_of,
+    records_between,
+    seal_records,
+    split_deltas,
+    unseal_records,
+)
 from gateway.storage.redis import RedisClient
 from gateway.storage.sealing import UNSEALED, Seal
 from gateway.time_slices import next_slice
@@ -58,18 +65,17 @@ class RedisLogReader:
             return None
         return [] if int(head) == after else await self._read_on(session_id, after, None)
 
-    async def read_without_deltas(self, session_id: str) -> Sequence[m.Record]:
-        return await self.spine_after(session_id, 0)
-
-    async def spine_after(self, session_id: str, after: int) -> list[m.Record]:
-        """The records without deltas; those up to `after` may be among them."""
+    async def read_without_deltas(
+        self, session_id: str, after: int = 0, upto: int | None = None,
+    ) -> Sequence[m.Record]:
         found, place = list[m.Record](), str(after)
-        while True:
+        while upto is None or int(place.partition("-")[0]) < upto:
             page = await self.redis.run_read_script("spine", session_id, place, PAGE)
             found += [record for lines in page[1:] for record in decode_lines(lines, self.seal)]
             if len(page) <= PAGE:
-                return found
+                break
             place = page[0].decode()
+        return records_between(found, after, upto)
 
     async def sessions(
         self, owner: str | None, before: int | None = None, limit: int = 50, *, after: int | None = None,
@@ -208,8 +214,7 @@ class RedisSessionLists:
         while sessions := await self._redis.run_script("unindexed", owner, INDEXED_AT_ONCE):
             calls: list[tuple[str, Sequence[Argument]]] = []
             for session_id, head, indexed in sessions:
-                records = await self._reader.spine_after(session_id.decode(), int(indexed))
-                new = [record for record in records if int(indexed) < record.seq <= int(head)]
+                new = await self._reader.read_without_deltas(session_id.decode(), int(indexed), int(head))
                 terms = {term for text in m.searched_texts(new) for term in pairs_of(text)}
                 calls.append(("index_texts", [owner, session_id, head, indexed, *map(_spelled, terms)]))
                 await next_slice()

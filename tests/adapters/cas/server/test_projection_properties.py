@@ -7,7 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import gateway.model as m
+from adapters.cas.server import history
 from adapters.cas.server.stream_options import StreamOptions, thread_id_of
+from gateway.engine.streams import hub
 from tests.support.dialects.cas.reader import Frame, StoredSession, kept
 from tests.support.examples import examples
 from tests.support.record_streams import sessions, spread
@@ -49,6 +51,27 @@ async def test_the_list_is_the_stream(mode: StreamOptions, records: list[m.Recor
         assert await shelf.listed(reading) == told
         assert await shelf.listed(reading, oldest_first=False) == told[::-1]
         assert len({event["id"] for event in told}) == len(told)
+
+
+@examples(50)
+@given(records=sessions(), at_once=st.integers(1, 30), per_page=st.integers(1, 30), limit=st.integers(1, 9))
+async def test_pages_of_any_size_are_the_list(
+    records: list[m.Record], at_once: int, per_page: int, limit: int,
+) -> None:
+    """However many records the server reads at once, in both directions."""
+    shelf, options = StoredSession(records), StreamOptions()
+    whole = await shelf.listed(options)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(history, "RECORDS_AT_ONCE", at_once)
+        patch.setattr(hub, "PAGE_WITHOUT_DELTAS", per_page)
+        assert await shelf.listed(options) == whole
+        assert await shelf.listed(options, oldest_first=False) == whole[::-1]
+        for cursor in whole:
+            place = (await shelf.history(options).find(cursor["id"])).place
+            number = whole.index(cursor)
+            assert await shelf.listed(options, after=place, limit=limit) == whole[number + 1:number + 1 + limit]
+            earlier = await shelf.listed(options, before=place, limit=limit, oldest_first=False)
+            assert earlier == whole[max(0, number - limit):number][::-1]
 
 
 @modes
