@@ -137,11 +137,11 @@ def _examined(suite: "Suite", settings: "BaseModel", wanted: "Sequence[Requireme
     """What a live server answers."""
     import asyncio
 
-    from conformance.kit.presence import Absent
+    from conformance.kit.server_probe import NoServer
 
     try:
         return asyncio.run(_examination(suite, settings, wanted, target))
-    except Absent as error:
+    except NoServer as error:
         raise _unusable(str(error)) from None
 
 
@@ -151,7 +151,7 @@ async def _examination(
     """Put the suite to the server, once it is found; progress is told on the console."""
     from rich.console import Console
 
-    from conformance.kit.offer import missing
+    from conformance.kit.missing_features import missing
     from conformance.kit.reports import console as on_console
     from conformance.kit.runner import Runner
 
@@ -164,17 +164,17 @@ async def _examination(
 
 
 async def _located(suite: "Suite", target: "Target") -> "Target":
-    """The target as its server is mounted; Absent if there is no server of the dialect."""
-    from conformance.kit.presence import Absent, locate, plain, public
+    """The target as its server is mounted; NoServer if there is no server of the dialect."""
     from conformance.kit.runner import obstacle
+    from conformance.kit.server_probe import NoServer, locate, plain, public
 
     try:
         if reason := await obstacle(plain(target.url), target.timeout):
             where = f"{public(target.url)} cannot be reached: {reason}"
-            raise Absent(f"{where}; is it running, and is that its address?")
+            raise NoServer(f"{where}; is it running, and is that its address?")
         return await locate(suite, target)
     except ValueError as error:
-        raise Absent(str(error)) from None
+        raise NoServer(str(error)) from None
 
 
 def _watched(
@@ -184,14 +184,14 @@ def _watched(
     import asyncio
     from functools import partial
 
-    from conformance.kit.presence import Absent, plain
     from conformance.kit.runner import obstacle
-    from conformance.kit.watch import Watch
+    from conformance.kit.server_probe import NoServer, plain
+    from conformance.kit.server_watch import Watch
 
     async def absence() -> str | None:
         try:
             await _located(suite, target)
-        except Absent as error:
+        except NoServer as error:
             return str(error)
         return None
 
@@ -235,8 +235,8 @@ def _judged(
     from yarl import URL
 
     from conformance.kit.reports import console as on_console
-    from conformance.offline.judging import judge, load_offline, mounted
-    from conformance.offline.reading import read
+    from conformance.offline.judge import judge, load_offline, mounted
+    from conformance.offline.recording_file import read
     from conformance.offline.tape import Unusable
 
     try:
@@ -285,7 +285,7 @@ class Conclusion:
 
     def _write(self, found: "Report") -> None:
         """The files that were asked for."""
-        from conformance.kit.folders import make_folder
+        from conformance.kit.output_folders import make_folder
         from conformance.kit.reports import write_report, write_transcripts
 
         try:

@@ -30,6 +30,6 @@ def pytest_addoption(parser: "pytest.Parser") -> None:
 def pytest_configure(config: "pytest.Config") -> None:
     """Begin an examination, if one is asked for; whatever is not asked for is not even imported."""
     if config.getoption("conform_dialect") is not None:
-        from conformance.kit.items import Examiners
+        from conformance.kit.pytest_items import Examiners
 
         config.pluginmanager.register(Examiners.from_config(config), "conform-examiners")

@@ -12,7 +12,7 @@ from conformance.aap.conversation import Conversation
 from conformance.aap.profile import AapProfile
 from conformance.aap.turn import TurnReader
 from conformance.kit import expect
-from conformance.kit.clearing import cleared, delete_all
+from conformance.kit.cleanup import cleared, delete_all
 from conformance.kit.expect import NotTestable
 from conformance.kit.http import HttpClient, Reply
 from conformance.kit.schemas import Schemas

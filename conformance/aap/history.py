@@ -10,9 +10,9 @@ from conformance.aap.examination import AapExamination
 from conformance.aap.exchange import Exchange, blocks, of_messages, plain
 from conformance.aap.turn import Turn, expect_taken
 from conformance.kit import expect
-from conformance.kit.carried import CARRIED, HUGE, came_back, written
 from conformance.kit.case import requirement
 from conformance.kit.expect import NotTestable
+from conformance.kit.json_round_trip import CARRIED, HUGE, came_back, written
 
 
 @requirement("AAP-HIST-01")

@@ -5,7 +5,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from conformance.kit.expect import NotTestable
-from conformance.kit.offer import Without
+from conformance.kit.missing_features import Without
 
 
 class _Part(BaseModel):

@@ -8,9 +8,9 @@ from conformance.aap.examination import AapExamination
 from conformance.aap.exchange import exact, plain
 from conformance.aap.listing import all_sessions
 from conformance.kit import expect
-from conformance.kit.carried import CARRIED, HUGE, came_back, written
 from conformance.kit.case import requirement
 from conformance.kit.expect import NotTestable
+from conformance.kit.json_round_trip import CARRIED, HUGE, came_back, written
 
 
 @requirement("AAP-SESS-01")

@@ -10,15 +10,15 @@ from conformance.blade.profile import BladeProfile
 from conformance.blade.shapes import SCHEMAS, read
 from conformance.blade.talk import Talk
 from conformance.kit import expect, socketio
-from conformance.kit.clearing import cleared, delete_all
+from conformance.kit.cleanup import cleared, delete_all
 from conformance.kit.expect import Failed, NotTestable
 from conformance.kit.http import HttpClient, Reply
 from conformance.kit.socketio import BOTH, Link
-from conformance.kit.waits import Waits
+from conformance.kit.wait_limits import WaitLimits
 
 ABSENT = (404, 405, 501)
 SHELVES = ("/api/sessions", "/api/memories", "/api/user/api-keys", "/api/scheduled-tasks")
-MADE: "WeakKeyDictionary[Waits, set[str]]" = WeakKeyDictionary()
+MADE: "WeakKeyDictionary[WaitLimits, set[str]]" = WeakKeyDictionary()
 """The sessions of each run of the examination, which is known by its waits."""
 
 

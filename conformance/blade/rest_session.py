@@ -9,8 +9,8 @@ from conformance.blade.chat import EVENTS
 from conformance.blade.examination import BladeExamination
 from conformance.blade.scene import scene
 from conformance.kit import expect
-from conformance.kit.carried import CARRIED, HUGE, came_back, written
 from conformance.kit.case import requirement
+from conformance.kit.json_round_trip import CARRIED, HUGE, came_back, written
 from conformance.kit.multipart import Upload, form
 
 

@@ -8,8 +8,8 @@ from conformance.cas.examination import Body, CasExamination
 from conformance.cas.run import confirmation, message, texts, tool_result
 from conformance.cas.talk import Talk, is_event, is_idle
 from conformance.kit import expect
-from conformance.kit.carried import CARRIED, HUGE, came_back, written
 from conformance.kit.case import requirement
+from conformance.kit.json_round_trip import CARRIED, HUGE, came_back, written
 
 BESIDE_TURNS = ("session.updated", "session.deleted")
 """Events that may come at any time, whatever is going on."""

@@ -10,7 +10,7 @@ from conformance.cas.owners import BODIES, note_misfits
 from conformance.cas.profile import CasProfile, toolset
 from conformance.cas.talk import Talk
 from conformance.kit import expect
-from conformance.kit.clearing import cleared, delete_all
+from conformance.kit.cleanup import cleared, delete_all
 from conformance.kit.expect import Failed
 from conformance.kit.http import HttpClient, Reply
 from conformance.kit.multipart import Upload, form

@@ -14,7 +14,7 @@ from conformance.kit import expect
 from conformance.kit.expect import Failed, NotTestable
 from conformance.kit.http import Query
 from conformance.kit.sse import ServerEvent
-from conformance.kit.unreadable import reading
+from conformance.kit.unreadable_answers import reading
 
 T = TypeVar("T")
 Missing = Failed | NotTestable

@@ -9,9 +9,9 @@ from conformance.cas.examination import Body, CasExamination
 from conformance.cas.run import message
 from conformance.cas.talk import Talk, is_idle
 from conformance.kit import expect
-from conformance.kit.carried import CARRIED, HUGE, came_back, written
 from conformance.kit.case import requirement
 from conformance.kit.http import Reply
+from conformance.kit.json_round_trip import CARRIED, HUGE, came_back, written
 
 CHANGING = ("updated_at", "stats", "usage", "status", "turn_status")
 

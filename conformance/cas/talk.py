@@ -10,7 +10,7 @@ from conformance.kit import expect
 from conformance.kit.expect import Failed, NotTestable
 from conformance.kit.http import Query, Reply, Stream
 from conformance.kit.sse import ServerEvent
-from conformance.kit.waits import Wait, route
+from conformance.kit.wait_limits import Wait, route
 
 if TYPE_CHECKING:
     from conformance.cas.examination import CasExamination

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 from conformance.faults.mutation import EDITS, Change, Condition, part_named
 from conformance.faults.steps import step_of
-from conformance.faults.values import (
+from conformance.faults.value_expressions import (
     MISSING,
     Scope,
     Steps,

@@ -18,9 +18,9 @@ import typer
 from aiohttp import web
 
 from conformance.faults.kill.setups import KEY, SETUPS, setup_of
+from conformance.faults.local_server import served
 from conformance.faults.proxy.front import proxied
 from conformance.faults.proxy.interceptor import Interceptor
-from conformance.faults.serving import served
 from conformance.faults.steps import Variant
 from conformance.kit.documents import DocumentError
 from conformance.kit.requirement import Level

@@ -15,7 +15,7 @@ import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 
 from conformance.faults.steps import NoSuchStep, names_of, part_with, parts_of
-from conformance.faults.values import FUNCTIONS, FUNCTIONS_WITH, IS, TESTS, references
+from conformance.faults.value_expressions import FUNCTIONS, FUNCTIONS_WITH, IS, TESTS, references
 from conformance.kit.documents import nearest
 
 STEP = re.compile(r"(?:(?P<part>\w+)\.)?(?P<name>\w+)(?:\((?P<given>[^)]*)\))?")

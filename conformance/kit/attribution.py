@@ -11,7 +11,7 @@ from math import inf
 
 from conformance.kit.departures import Departure
 from conformance.kit.expect import Failed, NotTestable
-from conformance.kit.unreadable import Unreadable
+from conformance.kit.unreadable_answers import Unreadable
 from conformance.kit.verdict import Outcome
 
 

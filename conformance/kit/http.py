@@ -18,7 +18,7 @@ from conformance.kit.expect import Failed, Unanswered
 from conformance.kit.observations import Observations
 from conformance.kit.sse import ServerEvent, SseParser
 from conformance.kit.transcript import Incoming, Transcript
-from conformance.kit.waits import Wait, Waits, route
+from conformance.kit.wait_limits import Wait, WaitLimits, route
 
 LARGEST = 8 * 1024 * 1024
 LARGE = 256 * 1024
@@ -69,7 +69,7 @@ class Stream:
     """An answer that arrives event by event."""
 
     def __init__(
-        self, asked: str, response: aiohttp.ClientResponse, transcript: Transcript, timeout: float, waits: Waits
+        self, asked: str, response: aiohttp.ClientResponse, transcript: Transcript, timeout: float, waits: WaitLimits
     ) -> None:
         self.asked = asked
         self.waits = waits
@@ -163,7 +163,7 @@ class HttpClient:
     """Whether nobody minds what is left on the server."""
     moved: tuple[str, str] | None = None
     """A path of the protocol, and where the server has it instead."""
-    waits: Waits = field(default_factory=Waits)
+    waits: WaitLimits = field(default_factory=WaitLimits)
     """What was waited for in vain before, also in other cases."""
     shared: Observations | None = None
 

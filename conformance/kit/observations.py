@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from conformance.kit.departures import Departures
 from conformance.kit.expect import Failed
 from conformance.kit.transcript import Transcript
-from conformance.kit.unreadable import reading
+from conformance.kit.unreadable_answers import reading
 
 T = TypeVar("T")
 Opened = Callable[[Transcript, Departures], AbstractAsyncContextManager[Any]]

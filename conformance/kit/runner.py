@@ -15,15 +15,15 @@ from conformance.kit.budget import most_telling_first
 from conformance.kit.case import Case
 from conformance.kit.departures import Departures
 from conformance.kit.expect import Failed, Unanswered
+from conformance.kit.missing_features import unoffered, without
 from conformance.kit.observations import ObservationRun, Observations
-from conformance.kit.offer import unoffered, without
 from conformance.kit.requirement import Requirement
 from conformance.kit.secrets import Redactor
 from conformance.kit.suite import Suite, Target
 from conformance.kit.transcript import Transcript
-from conformance.kit.unreadable import reading
+from conformance.kit.unreadable_answers import reading
 from conformance.kit.verdict import CaseResult, Outcome, Report, find
-from conformance.kit.waits import Waits
+from conformance.kit.wait_limits import WaitLimits
 
 AT_ONCE = 4
 ANSWERS_PER_CASE = 6
@@ -66,7 +66,7 @@ class Runner:
         self._unoffered = unoffered(suite.catalogue, without(profile) | dict(missing or {}))
         self._places = asyncio.Semaphore(at_once)
         self._patience = Patience()
-        self._waits = Waits()
+        self._waits = WaitLimits()
         self._observations = ObservationRun(
             self._opened, self._new_transcript, target.timeout * (ANSWERS_PER_CASE - 1)
         )

@@ -20,7 +20,7 @@ from conformance.kit.departures import Departures
 from conformance.kit.expect import Failed, Unanswered
 from conformance.kit.http import HttpClient
 from conformance.kit.transcript import Transcript
-from conformance.kit.waits import Wait, Waits
+from conformance.kit.wait_limits import Wait, WaitLimits
 from conformance.kit.websocket import Socket
 
 PATH = "/socket.io/"
@@ -86,7 +86,7 @@ class Link:
     def __init__(self, client: HttpClient, io: _Client) -> None:
         self.heard: list[SocketEvent] = []
         self._timeout = client.timeout
-        self.waits: Waits = client.waits
+        self.waits: WaitLimits = client.waits
         self.departures: Departures = client.departures
         self._io = io
         self._transcript = client.transcript

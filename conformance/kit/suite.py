@@ -21,7 +21,7 @@ from conformance.kit.http import HttpClient, Reply
 from conformance.kit.observations import Observations
 from conformance.kit.requirement import Catalogue, Level, Requirement
 from conformance.kit.transcript import Transcript
-from conformance.kit.waits import Waits
+from conformance.kit.wait_limits import WaitLimits
 
 HOME = Path(__file__).parent.parent
 
@@ -91,7 +91,7 @@ class Suite:
         target: Target,
         profile: BaseModel,
         transcript: Transcript,
-        waits: Waits | None = None,
+        waits: WaitLimits | None = None,
         observations: Observations | None = None,
     ) -> AsyncIterator[Any]:
         """What a case is given: fresh connections, the profile, and the dialect's own verbs."""

@@ -13,7 +13,7 @@ from conformance.kit import expect
 from conformance.kit.departures import Departures
 from conformance.kit.expect import Failed, Unanswered
 from conformance.kit.http import HttpClient
-from conformance.kit.waits import Wait, route
+from conformance.kit.wait_limits import Wait, route
 
 ENDED = (aiohttp.WSMsgType.CLOSE, aiohttp.WSMsgType.CLOSING, aiohttp.WSMsgType.CLOSED)
 

@@ -8,7 +8,7 @@ import typer
 if TYPE_CHECKING:
     from yarl import URL
 
-    from conformance.recording.writing import Recorder
+    from conformance.recording.recorder import Recorder
 
 USAGE_ERROR = 2
 EVERY = 1.0
@@ -36,7 +36,7 @@ def record(
 
     from conformance.kit.secrets import Redactor
     from conformance.kit.suite import dialects
-    from conformance.recording.writing import Recorder
+    from conformance.recording.recorder import Recorder
 
     if dialect not in dialects():
         raise _unusable(f"there is no dialect {dialect!r}; there is: {', '.join(dialects())}")
@@ -105,7 +105,7 @@ def _place(listen: str) -> tuple[str, int]:
 
 
 def _file(path: Path, overwrite: bool) -> IO[bytes]:
-    from conformance.kit.folders import make_folder
+    from conformance.kit.output_folders import make_folder
 
     try:
         make_folder(path.parent, _say)

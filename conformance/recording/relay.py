@@ -9,8 +9,8 @@ import aiohttp
 from aiohttp import hdrs, web
 from yarl import URL
 
+from conformance.recording.recorder import Entry, Recorder
 from conformance.recording.sockets import relay_socket
-from conformance.recording.writing import Entry, Recorder
 
 OWN = frozenset(
     name.lower()

@@ -7,7 +7,7 @@ import aiohttp
 from aiohttp import WSMsgType, hdrs, web
 from yarl import URL
 
-from conformance.recording.writing import LARGEST, Entry
+from conformance.recording.recorder import LARGEST, Entry
 
 CLOSING = 2.0
 SWITCHING = 101

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from uuid import uuid4
 
 from conformance.kit import expect
-from conformance.kit.clearing import GONE, cleared, delete_all, is_gone
+from conformance.kit.cleanup import GONE, cleared, delete_all, is_gone
 from conformance.kit.departures import Departures
 from conformance.kit.expect import Failed
 from conformance.kit.http import HttpClient, Reply, Stream

@@ -7,7 +7,7 @@ from conformance.kit import expect
 from conformance.kit.departures import Departures
 from conformance.kit.expect import Failed, NotTestable, Unanswered
 from conformance.kit.sse import ServerEvent
-from conformance.kit.waits import Waits
+from conformance.kit.wait_limits import WaitLimits
 from conformance.zenflux.event_shapes import BLOCKS
 from conformance.zenflux.run_contents import Block, Event, Message, as_object, fold
 
@@ -26,7 +26,7 @@ class Run:
         asked: str,
         source: Source,
         is_socket: bool = True,
-        waits: Waits | None = None,
+        waits: WaitLimits | None = None,
         departures: Departures | None = None,
     ) -> None:
         self.asked = asked
@@ -45,7 +45,7 @@ class Run:
         self.raw = b""
         self.departures = departures or Departures()
         self._source = source
-        self.waits = waits or Waits()
+        self.waits = waits or WaitLimits()
 
     async def next(self) -> Event | None:
         """The next event; None when the stream has ended."""

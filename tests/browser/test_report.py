@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from conformance.faults.fault import load_faults
-from conformance.faults.serving import served
+from conformance.faults.local_server import served
 from conformance.kit.reports import write_report
 from conformance.kit.requirement import Level
 from conformance.kit.runner import Runner

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from conformance.faults.aap.server import AapServer
-from conformance.faults.serving import served
+from conformance.faults.local_server import served
 from conformance.kit.suite import Suite, load_suite
 from conformance.kit.verdict import Report
 from tests.support.conformance.examinations import examine_at, examine_server, record_server

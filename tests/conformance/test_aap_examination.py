@@ -8,7 +8,7 @@ import pytest
 from conformance.aap.examination import AapExamination, enabled
 from conformance.aap.profile import AapProfile, Options
 from conformance.faults.aap.server import AapServer
-from conformance.faults.serving import served
+from conformance.faults.local_server import served
 from conformance.kit.expect import Failed, NotTestable
 from conformance.kit.suite import Suite, Target
 from conformance.kit.transcript import Transcript

@@ -9,8 +9,8 @@ from conformance.cas.examination import CasExamination
 from conformance.cas.profile import CasProfile
 from conformance.cas.talk import check_event
 from conformance.faults.cas.server import CasServer
+from conformance.faults.local_server import served
 from conformance.faults.refusal import Refusal
-from conformance.faults.serving import served
 from conformance.faults.steps import variant
 from conformance.kit.expect import Failed, NotTestable
 from conformance.kit.suite import Suite, Target

@@ -35,7 +35,7 @@ def test_a_server_that_conforms_gives_zero_and_all_reports(in_background: Serve,
     assert result.exit_code == 0, result.output
     assert "conforms" in result.output
     assert [line for line in result.stderr.splitlines() if "folder" in line] == [
-        f"made the folder {told.parent}", f"made the folder {wire}"], "those that were there are not told of"
+        f"created the folder {told.parent}", f"created the folder {wire}"], "those that were there are not told of"
     for words in (f"wrote the html report to {page}", f"wrote the junit report to {xml}",
                   f"wrote the json report to {told}", f"transcripts to {wire}"):
         assert words in result.stdout
@@ -223,7 +223,7 @@ def test_a_report_that_cannot_be_written_gives_two(in_background: Serve, tmp_pat
     url = in_background(AapServer())
     result = run("aap", url, "--only", "AAP-META-01", "--report", str(tmp_path / "file" / "a.json"))
     assert result.exit_code == 2
-    assert f"cannot write the report: the folder {tmp_path / 'file'} cannot be made: " in result.stderr
+    assert f"cannot write the report: the folder {tmp_path / 'file'} cannot be created: " in result.stderr
     assert "--report takes another place" in result.stderr
 
 

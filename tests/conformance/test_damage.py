@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from conformance.faults.damage import damaged
+from conformance.faults.value_damage import damaged
 from conformance.kit.suite import load_suite
 from conformance.kit.verdict import Verdict
 from tests.support.conformance.damaged_servers import DAMAGED, examine_damaged

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from conformance.faults.cas.server import CasServer
 from conformance.faults.false_alarms import FalseAlarmSearch, Round, find_false_alarms
 from conformance.faults.kill.setups import KEY, SETUPS
-from conformance.faults.serving import served
+from conformance.faults.local_server import served
 from conformance.kit.suite import load_suite
 
 

@@ -1,6 +1,6 @@
 """A third of the faults of a CAS server are caught by the cases they name; every case has a fault that proves it.
 
-Those whose recordings are judged too: `test_offline_judging`; all, by all cases: `make prove ARGS="--only faults"`.
+Those whose recordings are judged too: `test_offline_judge`; all, by all cases: `make prove ARGS="--only faults"`.
 """
 
 import pytest

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from conformance.faults.aap.server import AapServer
-from conformance.faults.serving import served
+from conformance.faults.local_server import served
 from conformance.kit import expect
 from conformance.kit.baseline import Baseline, Entry
 from conformance.kit.case import Case

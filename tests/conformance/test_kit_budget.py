@@ -7,7 +7,7 @@ import typer
 from typer.testing import CliRunner
 
 from conformance.command import conform
-from conformance.faults.serving import served
+from conformance.faults.local_server import served
 from conformance.kit.budget import Budget, most_telling_first, parse_budget
 from conformance.kit.reports import FILES, writer
 from conformance.kit.runner import Runner

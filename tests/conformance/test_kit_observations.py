@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from conformance.faults.aap.server import AapServer
-from conformance.faults.serving import served
+from conformance.faults.local_server import served
 from conformance.kit import expect
 from conformance.kit.budget import Budget
 from conformance.kit.case import Case

@@ -6,7 +6,7 @@ import aiohttp
 import pytest
 
 from conformance.faults.kill.setups import setup_of
-from conformance.faults.serving import served
+from conformance.faults.local_server import served
 from conformance.kit.runner import Runner
 from conformance.kit.suite import Target, load_suite
 from conformance.kit.verdict import Outcome, Report

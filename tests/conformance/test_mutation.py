@@ -15,7 +15,7 @@ from conformance.faults.compiler import Mutation, Tally
 from conformance.faults.fault import load_faults, read_faults
 from conformance.faults.mutation import Change, problems
 from conformance.faults.steps import step_of
-from conformance.faults.values import MISSING, changed, find, parse_path
+from conformance.faults.value_expressions import MISSING, changed, find, parse_path
 from conformance.kit.documents import DocumentError
 from conformance.kit.suite import dialects
 from tests.support.conformance.wrong_servers import broken_handlers

@@ -14,9 +14,9 @@ from conformance.kit.requirement import Catalogue
 from conformance.kit.schemas import Schemas
 from conformance.kit.suite import load_suite
 from conformance.kit.verdict import Outcome, Report
-from conformance.offline import judging
+from conformance.offline import judge
 from conformance.offline.rule import Offline, collect, disagreements, rule
-from conformance.offline.shapes import shaped
+from conformance.offline.shape_rules import shaped
 from conformance.offline.tape import Ending, Exchange, Piece, Tape
 
 SUITE = load_suite("aap")
@@ -32,8 +32,8 @@ def exchange(path: str, body: Any, status: int = 200, method: str = "GET") -> Ex
 def put(monkeypatch: pytest.MonkeyPatch, check: Any) -> Report:
     """The report of one rule about AAP-META-01, put to an empty tape."""
     rules = (rule("AAP-META-01", needs="meta")(check),)
-    monkeypatch.setattr(judging, "load_offline", lambda dialect: Offline(lambda tape: tape, rules, {}, ""))
-    return judging.judge(SUITE, Tape("a.jsonl", []), [META])
+    monkeypatch.setattr(judge, "load_offline", lambda dialect: Offline(lambda tape: tape, rules, {}, ""))
+    return judge.judge(SUITE, Tape("a.jsonl", []), [META])
 
 
 def test_evidence_without_violation_passes(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,8 +86,8 @@ def test_a_rule_may_say_that_it_cannot_tell(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_what_only_acting_decides_has_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     offline = Offline(lambda tape: tape, (), {"AAP-META-01": "nobody asked"}, "")
-    monkeypatch.setattr(judging, "load_offline", lambda dialect: offline)
-    (result,) = judging.judge(SUITE, Tape("a.jsonl", []), [META]).results
+    monkeypatch.setattr(judge, "load_offline", lambda dialect: offline)
+    (result,) = judge.judge(SUITE, Tape("a.jsonl", []), [META]).results
     assert result.reason == "only a live examination can decide it: nobody asked"
 
 

@@ -9,10 +9,10 @@ import aiohttp
 import pytest
 from aiohttp import web
 
+from conformance.faults.local_server import served
 from conformance.faults.proxy.front import proxied
 from conformance.faults.proxy.interceptor import SOCKET, Answer, Cut, Interceptor, PassedMessage, StreamInterceptor
 from conformance.faults.proxy.sockets import frames
-from conformance.faults.serving import served
 
 
 class Echo:

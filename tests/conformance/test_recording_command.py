@@ -61,7 +61,7 @@ def test_a_folder_that_is_missing_is_made_and_said(tmp_path: Path) -> None:
         taken.listen()
         words = ["--listen", f"127.0.0.1:{taken.getsockname()[1]}", "--overwrite"]
         first, second = (run(record, "aap", "http://h", "--out", str(folder / "a.jsonl"), *words) for _ in range(2))
-    assert f"made the folder {folder}\n" in first.stderr and "made the folder" not in second.output
+    assert f"created the folder {folder}\n" in first.stderr and "created the folder" not in second.output
     assert folder.is_dir()
 
 
@@ -70,7 +70,7 @@ def test_a_folder_that_cannot_be_made_is_said(tmp_path: Path) -> None:
     for folder in (tmp_path / "file", tmp_path / "file" / "deep"):
         result = run(record, "aap", "http://h", "--out", str(folder / "a.jsonl"))
         assert result.exit_code == 2
-        assert f"the folder {folder} cannot be made: " in result.stderr and "--out takes another" in result.stderr
+        assert f"the folder {folder} cannot be created: " in result.stderr and "--out takes another" in result.stderr
 
 
 def test_a_place_that_is_taken_is_said(tmp_path: Path) -> None:

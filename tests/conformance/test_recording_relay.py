@@ -16,9 +16,8 @@ from yarl import URL
 from conformance.kit.secrets import Redactor
 from conformance.offline.jsonl import read_jsonl
 from conformance.offline.tape import Ending, Tape
-from conformance.recording import writing
+from conformance.recording.recorder import Recorder
 from conformance.recording.relay import relaying
-from conformance.recording.writing import Recorder
 
 ODD = [b": hi\r\n\r\n", b"event: a\rdata: 1\r\r", b"data: \xe4\xb8", b"\xad\n\n", b"data: not ended"]
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -262,7 +261,7 @@ async def test_a_client_that_leaves_is_noted_and_the_server_told(tmp_path: Path)
 
 
 async def test_what_is_too_large_is_left_out_and_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(writing, "LARGEST", 10)
+    monkeypatch.setattr("conformance.recording.recorder.LARGEST", 10)
 
     async def handler(request: web.Request) -> web.StreamResponse:
         return web.Response(body=(await request.read()) * 2)

@@ -9,7 +9,7 @@ import aiohttp
 import orjson
 import pytest
 
-from conformance.faults.serving import served
+from conformance.faults.local_server import served
 from conformance.kit.suite import dialects, load_suite
 from conformance.kit.verdict import Outcome, Report, Verdict
 from tests.support.conformance.examination_facts import examination_facts

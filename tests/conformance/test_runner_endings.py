@@ -116,7 +116,7 @@ async def test_a_server_of_garbage_is_examined_to_the_end(dialect: str, talk: Ta
 
 SERVER = """
 import asyncio
-from conformance.faults.serving import served
+from conformance.faults.local_server import served
 from conformance.faults.aap.server import AapServer
 
 async def main():

@@ -18,8 +18,8 @@ from aiohttp import web
 from yarl import URL
 
 from conformance.kit.secrets import Redactor
+from conformance.recording.recorder import Recorder
 from conformance.recording.relay import relaying
-from conformance.recording.writing import Recorder
 from tests.support.dialect_tables import DIALECTS
 from tests.support.directives import REFUSED, STOPPED, directives
 from tests.support.gateway_server import Served, serving

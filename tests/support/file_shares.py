@@ -26,7 +26,7 @@ SECONDS = {
     "tests/conformance/test_kill_attribution.py": 5,
     "tests/conformance/test_kill_matrix.py": 9,
     "tests/conformance/test_kill_sample.py": 5,
-    "tests/conformance/test_offline_judging.py": 5,
+    "tests/conformance/test_offline_judge.py": 5,
     "tests/conformance/test_plugin.py": 10,
     "tests/conformance/test_reference.py": 21,
     "tests/conformance/test_runner_endings.py": 8,

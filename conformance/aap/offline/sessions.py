@@ -9,7 +9,7 @@ from conformance.aap.examination import SCHEMAS
 from conformance.aap.exchange import exact
 from conformance.aap.offline.view import AapView, Setup, refusable
 from conformance.kit import expect
-from conformance.kit.carried import has_huge
+from conformance.kit.json_round_trip import has_huge
 from conformance.kit.schemas import is_schema
 from conformance.offline.rule import rule
 from conformance.offline.tape import Exchange, mapping, mappings

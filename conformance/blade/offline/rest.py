@@ -6,7 +6,7 @@ from conformance.blade.offline.view import BladeView, done, member, turns_in
 from conformance.blade.shapes import SCHEMAS, OwnedShapes, expect_shape
 from conformance.kit import expect
 from conformance.offline.rule import rule
-from conformance.offline.shapes import shaped
+from conformance.offline.shape_rules import shaped
 from conformance.offline.tape import Exchange
 
 Found = Iterator[Exchange | str]

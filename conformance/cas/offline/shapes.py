@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from conformance.cas.examination import SCHEMAS
 from conformance.cas.offline.view import CasView, schema_of
 from conformance.offline.rule import Rule, rule
-from conformance.offline.shapes import shaped
+from conformance.offline.shape_rules import shaped
 from conformance.offline.tape import Exchange
 
 ROUTES = shaped(

@@ -17,7 +17,7 @@ from conformance.faults.kill.injector import Injector
 from conformance.faults.kill.orders import read_orders
 from conformance.faults.kill.plan import make_plan, spread
 from conformance.faults.kill.setups import KEY, setup_of
-from conformance.faults.serving import served
+from conformance.faults.local_server import served
 from conformance.kit.runner import Runner
 from conformance.kit.suite import Target, load_suite
 from conformance.kit.verdict import Report

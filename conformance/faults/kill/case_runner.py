@@ -7,9 +7,9 @@ from functools import cache
 
 from conformance.faults.fault import Fault
 from conformance.faults.kill.setups import KEY, Routes, setup_of
+from conformance.faults.local_server import served
 from conformance.faults.proxy.front import proxied
 from conformance.faults.proxy.interceptor import Interceptor
-from conformance.faults.serving import served
 from conformance.kit.case import Case
 from conformance.kit.requirement import Level
 from conformance.kit.runner import Runner

@@ -16,7 +16,7 @@ from pydantic import BaseModel
 
 import conformance.faults
 from conformance.faults.fault import Fault, load_faults
-from conformance.faults.serving import Servable
+from conformance.faults.local_server import Servable
 from conformance.faults.steps import Variant
 from conformance.kit.suite import Suite, dialects
 

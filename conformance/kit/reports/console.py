@@ -9,7 +9,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from conformance.kit.reports.comparison import Comparison
-from conformance.kit.reports.parts import left_behind, unoffered
+from conformance.kit.reports.html_parts import left_behind, unoffered
 from conformance.kit.verdict import BLOCKED, COUNTS, LEFT_OUT, CaseResult, Cause, Finding, Outcome, Report, Verdict
 
 STYLES = {

@@ -6,7 +6,7 @@ from html import escape
 from pathlib import Path
 from string import Template
 
-from conformance.kit.reports.parts import article, cause_list, counts, folded_section, gathered, overview, share
+from conformance.kit.reports.html_parts import article, cause_list, counts, folded_section, gathered, overview, share
 from conformance.kit.requirement import Level
 from conformance.kit.verdict import Cause, Outcome, Report, Verdict
 

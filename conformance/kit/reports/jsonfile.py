@@ -7,7 +7,7 @@ import jsonschema_rs
 import orjson
 
 from conformance.kit.documents import DocumentError
-from conformance.kit.reproduce import steps
+from conformance.kit.reproduction_steps import steps
 from conformance.kit.verdict import CaseResult, Cause, Finding, Report, Standing
 
 NAME = "dragoman-conformance-report"

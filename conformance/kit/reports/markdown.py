@@ -1,7 +1,7 @@
 """The report as Markdown, for a pull request or an issue."""
 
-from conformance.kit.reports.parts import unoffered
-from conformance.kit.reproduce import steps
+from conformance.kit.reports.html_parts import unoffered
+from conformance.kit.reproduction_steps import steps
 from conformance.kit.verdict import COUNTS, CaseResult, Cause, Finding, Outcome, Report
 
 SPECIAL = str.maketrans({sign: f"\\{sign}" for sign in "\\`*_{}[]<>#|~"})

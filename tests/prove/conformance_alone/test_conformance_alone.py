@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from conformance.faults.aap.server import AapServer
-from conformance.faults.serving import served
+from conformance.faults.local_server import served
 
 ROOT = Path(__file__).parents[3]
 OF_THE_SERVER = ("dragoman", "uvloop", "cryptography", "structlog", "prometheus-client", "redis")

@@ -6,7 +6,7 @@ from typing import Any
 import orjson
 from aiohttp import web
 
-from conformance.faults.damage import damaged
+from conformance.faults.value_damage import damaged
 
 
 class Damage:

@@ -13,15 +13,15 @@ from pydantic import BaseModel
 from yarl import URL
 
 from conformance.faults.kill.setups import setup_of
-from conformance.faults.serving import Servable, served
+from conformance.faults.local_server import Servable, served
 from conformance.kit.runner import AT_ONCE, Runner
 from conformance.kit.secrets import Redactor
 from conformance.kit.suite import Target, load_suite
 from conformance.kit.verdict import Outcome, Report
-from conformance.offline.judging import judge, mounted
-from conformance.offline.reading import read
+from conformance.offline.judge import judge, mounted
+from conformance.offline.recording_file import read
+from conformance.recording.recorder import Recorder
 from conformance.recording.relay import relaying
-from conformance.recording.writing import Recorder
 from tests.support.conformance.examination_facts import EXAMINED, KEY, examination_facts
 
 PATIENT = 30.0

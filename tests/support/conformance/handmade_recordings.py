@@ -7,7 +7,7 @@ from multidict import CIMultiDict
 
 from conformance.kit.suite import load_suite
 from conformance.kit.verdict import Outcome
-from conformance.offline.judging import judge
+from conformance.offline.judge import judge
 from conformance.offline.tape import Ending, Exchange, Frame, Piece, Tape
 
 Body = dict[str, Any]

@@ -7,8 +7,8 @@ from yarl import URL
 
 import gateway.model as m
 from conformance.kit.secrets import Redactor
+from conformance.recording.recorder import Recorder
 from conformance.recording.relay import relaying
-from conformance.recording.writing import Recorder
 from gateway.backends.remote import open_remote
 from gateway.ports.remote import RemoteAddress
 from tests.support.dialect_tables import dialect

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
-from conformance.kit.clearing import cleared, delete_all
+from conformance.kit.cleanup import cleared, delete_all
 from conformance.kit.http import HttpClient, Reply
 from conformance.kit.schemas import Schemas
 

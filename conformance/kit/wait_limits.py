@@ -1,4 +1,4 @@
-"""Waits: what was waited for in vain once is waited for only briefly, until it comes after all."""
+"""Limits of waits: after one wait in vain, the next wait for the same kind of answer is short, until one arrives."""
 
 import asyncio
 import re
@@ -21,7 +21,7 @@ _goal: ContextVar[str | None] = ContextVar("goal", default=None)
 
 @dataclass(frozen=True)
 class Wait:
-    """How long one wait may take; as text, how a report tells it."""
+    """How long one wait may take; its text is what a report shows."""
 
     limit: float
     is_brief: bool = False
@@ -30,8 +30,8 @@ class Wait:
         return f"{self.limit:g} s" + (" (it was waited for longer before, in vain)" if self.is_brief else "")
 
 
-class Waits:
-    """What one examination has waited for, and what came of it, by kind: an event, an answer, the end of a stream."""
+class WaitLimits:
+    """The waits of one examination and their results by kind: an event, an answer, the end of a stream."""
 
     def __init__(self) -> None:
         self._came: dict[str, bool] = {}

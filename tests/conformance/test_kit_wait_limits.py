@@ -8,7 +8,7 @@ from conformance.faults.fault import load_faults
 from conformance.kit.expect import TOO_QUICK
 from conformance.kit.suite import load_suite
 from conformance.kit.verdict import Outcome, Verdict
-from conformance.kit.waits import MANY, Wait, Waits, route
+from conformance.kit.wait_limits import MANY, Wait, WaitLimits, route
 from tests.support.conformance.examinations import (
     SERVERS,
     examine_server,
@@ -20,7 +20,7 @@ from tests.support.conformance.examinations import (
 FULL, BRIEF = Wait(10.0), Wait(1.0, is_brief=True)
 
 
-async def lasting(waits: Waits, kind: str, seconds: float) -> float:
+async def lasting(waits: WaitLimits, kind: str, seconds: float) -> float:
     """How long is waited for something of this kind that takes so many seconds."""
     begun = asyncio.get_running_loop().time()
     try:
@@ -33,19 +33,19 @@ async def lasting(waits: Waits, kind: str, seconds: float) -> float:
 
 
 async def test_what_was_waited_for_in_vain_is_waited_for_briefly() -> None:
-    waits = Waits()
+    waits = WaitLimits()
     waited = [await lasting(waits, kind, 99) for kind in ("the end", "the end", "an answer", "the end")]
     assert waited == pytest.approx([10, 1, 10, 1])
 
 
 async def test_what_comes_after_all_is_waited_for_at_full_length_again() -> None:
-    waits = Waits()
+    waits = WaitLimits()
     waited = [await lasting(waits, "the end", seconds) for seconds in (99, 0.5, 4, 99, 99)]
     assert waited == pytest.approx([10, 0.5, 4, 10, 8])
 
 
 async def test_a_brief_wait_is_twice_the_pace_of_the_server() -> None:
-    waits = Waits()
+    waits = WaitLimits()
     await lasting(waits, "an answer", 3)
     assert [await lasting(waits, "the end", 99) for _ in range(2)] == pytest.approx([10, 6])
     await lasting(waits, "an answer", 7)
@@ -53,7 +53,7 @@ async def test_a_brief_wait_is_twice_the_pace_of_the_server() -> None:
 
 
 async def test_what_never_came_is_waited_for_briefly_after_many_waits_in_vain() -> None:
-    waits = Waits()
+    waits = WaitLimits()
     waits.came("an answer")
     for place in range(MANY):
         assert await lasting(waits, f"event {place}", 99) == pytest.approx(10)
@@ -62,7 +62,7 @@ async def test_what_never_came_is_waited_for_briefly_after_many_waits_in_vain() 
 
 
 async def test_a_goal_is_the_kind_of_all_waits_on_the_way() -> None:
-    waits = Waits()
+    waits = WaitLimits()
     with pytest.raises(TimeoutError), waits.goal("session_end"):
         async with waits.bounded("a frame", 10.0):
             await asyncio.sleep(99)
@@ -74,7 +74,7 @@ async def test_a_goal_is_the_kind_of_all_waits_on_the_way() -> None:
 
 
 async def test_a_time_of_its_own_is_not_remembered() -> None:
-    waits = Waits()
+    waits = WaitLimits()
     with pytest.raises(TimeoutError):
         async with waits.bounded("silence", 10.0, within=0.6):
             await asyncio.sleep(99)

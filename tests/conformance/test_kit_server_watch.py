@@ -17,11 +17,11 @@ from typer.testing import CliRunner
 from conformance.command import conform
 from conformance.faults.aap.server import AapServer
 from conformance.faults.fault import load_faults
-from conformance.kit import watch
-from conformance.kit.presence import Absent
+from conformance.kit import server_watch
+from conformance.kit.server_probe import NoServer
+from conformance.kit.server_watch import Watch
 from conformance.kit.suite import load_suite
 from conformance.kit.verdict import Report
-from conformance.kit.watch import Watch
 
 REPORT = Report("moon", "Moon", "http://moon", datetime(2026, 1, 2, tzinfo=UTC), 1.5, (), ())
 TITLE = load_suite("aap").catalogue.title
@@ -52,7 +52,7 @@ class Moon:
     async def examine(self) -> Report:
         self.examinations += 1
         if self.now != "+":
-            raise Absent("gone meanwhile")
+            raise NoServer("gone meanwhile")
         return REPORT
 
     async def sleep(self, seconds: float) -> None:
@@ -186,7 +186,7 @@ def test_the_command_tells_what_changed_and_leaves_with_the_last_verdict(
                 raise KeyboardInterrupt
             place.stop()
 
-    monkeypatch.setattr(watch, "Watch", partial(Watch, sleep=sleep))
+    monkeypatch.setattr(server_watch, "Watch", partial(Watch, sleep=sleep))
     app = typer.Typer()
     app.command()(conform)
     words = ["aap", url, "--watch", "--only", "AAP-META-01,AAP-META-02", "--report", str(told)]

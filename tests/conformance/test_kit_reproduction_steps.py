@@ -9,7 +9,7 @@ from typing import Any
 from conformance.faults.aap.server import AapServer
 from conformance.faults.fault import load_faults
 from conformance.kit.http import HttpClient
-from conformance.kit.reproduce import steps
+from conformance.kit.reproduction_steps import steps
 from conformance.kit.secrets import Redactor
 from conformance.kit.suite import Suite, Target
 from conformance.kit.transcript import Transcript

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from conformance.kit.reproduce import steps
+from conformance.kit.reproduction_steps import steps
 from conformance.kit.requirement import Origin, Requirement
 from conformance.kit.verdict import COUNTS, CaseResult, Cause, Finding, Outcome, Report
 

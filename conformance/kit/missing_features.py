@@ -1,4 +1,4 @@
-"""What a server offers: parts of the protocol that it may do without, as its profile says or as its routes show."""
+"""Missing features: optional parts of the protocol that a server lacks, as its profile says or its routes show."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -20,7 +20,7 @@ Without = tuple[str, ...]
 
 
 def without(profile: BaseModel) -> dict[str, str]:
-    """The features that the profile says the server does without, and that as the reason."""
+    """The features that the profile lists under `without`, each with this reason."""
     return {name: f"the profile says that the server does without {name}" for name in getattr(profile, "without", ())}
 
 
@@ -31,7 +31,7 @@ def unoffered(catalogue: Catalogue, missing: Mapping[str, str]) -> dict[str, str
 
 
 async def missing(catalogue: Catalogue, target: "Target") -> dict[str, str]:
-    """The features of which the server answers no route, and what it answers."""
+    """The features none of whose routes the server has, each with the server's answers."""
     timeout = aiohttp.ClientTimeout(total=None)
     async with aiohttp.ClientSession(timeout=timeout) as session:
         client = HttpClient(session, target.url.rstrip("/"), Transcript(), target.key, target.timeout)
@@ -41,7 +41,7 @@ async def missing(catalogue: Catalogue, target: "Target") -> dict[str, str]:
 
 
 async def _answers(client: HttpClient, feature: Feature) -> Sequence[str]:
-    """What came from each route if the feature is not offered; nothing if it is, or if that cannot be told."""
+    """The answer of each route if the feature is missing; nothing if it is there, or if nobody can tell."""
     found = []
     for route in feature.routes:
         method, _, path = route.partition(" ")

@@ -1,4 +1,4 @@
-"""Answers that cannot be read: what a case trips over where a value is not of the shape it counts on.
+"""Unreadable answers: a case stops where a value in an answer does not have the shape that the case reads.
 
 Cases hold answers to schemas before they read them; what no schema promised may still be missing, or be something else.
 Such a case cannot be decided, and says at which words of its own it gave up and what had come. It is no failure: the

@@ -1,9 +1,9 @@
-"""A watch over a server: it is examined once, and again each time it was gone and is back."""
+"""A watch over a server: the server is examined once, and again after each restart."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 
-from conformance.kit.presence import Absent
+from conformance.kit.server_probe import NoServer
 from conformance.kit.verdict import Report
 
 STEADY = 0.5
@@ -54,7 +54,7 @@ class Watch:
             return absence.result()
         try:
             return examination.result()
-        except Absent:
+        except NoServer:
             return None
 
     async def gone(self) -> None:

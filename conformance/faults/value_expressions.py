@@ -17,7 +17,7 @@ import yaml
 from aiohttp import web
 
 from conformance.faults.content import as_blocks, text_of
-from conformance.faults.damage import without_nulls
+from conformance.faults.value_damage import without_nulls
 
 Scope = Mapping[str, Any]
 Steps = tuple[str, ...]

@@ -7,8 +7,8 @@ from typing import Any
 import orjson
 import pytest
 
-from conformance.offline.judging import mounted
-from conformance.offline.reading import read
+from conformance.offline.judge import mounted
+from conformance.offline.recording_file import read
 from conformance.offline.tape import Ending, Unusable, pairs
 
 HEAD = {"type": "recording", "version": 1, "dialect": "aap", "mount": "/aap"}

@@ -8,7 +8,7 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from conformance.kit.clearing import cleared, delete_all
+from conformance.kit.cleanup import cleared, delete_all
 from conformance.kit.http import HttpClient
 from conformance.kit.transcript import Transcript
 

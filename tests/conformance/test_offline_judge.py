@@ -13,8 +13,8 @@ from conformance.faults.aap.server import AapServer
 from conformance.kit.suite import dialects, load_suite
 from conformance.kit.verdict import Outcome, Report, Verdict
 from conformance.offline.har import read_har
-from conformance.offline.judging import judge, load_offline, mounted
-from conformance.offline.reading import read
+from conformance.offline.judge import judge, load_offline, mounted
+from conformance.offline.recording_file import read
 from conformance.offline.rule import disagreements
 from conformance.offline.tape import Unusable
 from tests.support.conformance.examinations import KEY, judged

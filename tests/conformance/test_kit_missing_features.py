@@ -9,9 +9,9 @@ import pytest
 from aiohttp import web
 
 from conformance.faults.kill.setups import setup_of
-from conformance.faults.serving import Servable, served
+from conformance.faults.local_server import Servable, served
 from conformance.kit.documents import DocumentError
-from conformance.kit.offer import missing, unoffered
+from conformance.kit.missing_features import missing, unoffered
 from conformance.kit.reports import writer
 from conformance.kit.runner import Runner
 from conformance.kit.suite import Target, load_suite

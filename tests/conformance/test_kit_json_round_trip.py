@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from conformance.kit.carried import CARRIED, HUGE, SAFE, came_back, has_huge, written
 from conformance.kit.expect import Failed
+from conformance.kit.json_round_trip import CARRIED, HUGE, SAFE, came_back, has_huge, written
 
 
 @pytest.mark.parametrize("value", [CARRIED, HUGE, [], None, {"a": [1, 0.25]}])

@@ -13,13 +13,13 @@ from pydantic import BaseModel
 from conformance.kit.baseline import Baseline, read_baseline
 from conformance.kit.documents import DocumentError
 from conformance.kit.freeze import chosen_set
-from conformance.kit.offer import missing
-from conformance.kit.presence import Absent, locate, plain
+from conformance.kit.missing_features import missing
 from conformance.kit.reports import parse_destination, write_report
-from conformance.kit.reports.parts import left_behind
-from conformance.kit.reproduce import steps
+from conformance.kit.reports.html_parts import left_behind
+from conformance.kit.reproduction_steps import steps
 from conformance.kit.requirement import Level, Requirement
 from conformance.kit.runner import Runner, obstacle
+from conformance.kit.server_probe import NoServer, locate, plain
 from conformance.kit.suite import Suite, Target, choose, find_suite, home_of
 from conformance.kit.verdict import Finding, Outcome, Report
 
@@ -90,7 +90,7 @@ class Examiners:
             pytest.exit(f"{self.target.url} cannot be reached: {reason}", pytest.ExitCode.USAGE_ERROR)
         try:
             target = asyncio.run(locate(self.suite, self.target))
-        except Absent as error:
+        except NoServer as error:
             pytest.exit(str(error), pytest.ExitCode.USAGE_ERROR)
         absent = asyncio.run(missing(self.suite.catalogue, target))
         runner = Runner(self.suite, target, self.settings, missing=absent)

@@ -1,4 +1,4 @@
-"""Reading a file of recorded traffic, whichever of the two kinds it is."""
+"""Files of recorded traffic: read as HAR or as our own JSON lines, whichever the file is."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Clearing away after a case: over few connections, and what cannot be deleted is counted."""
+"""Cleanup after a case: deletes what the case created, over few connections, and counts what cannot be deleted."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -13,7 +13,7 @@ AT_ONCE = 8
 
 
 async def cleared(http: HttpClient, clear_away: Callable[[], Awaitable[None]]) -> None:
-    """Have a case delete what it has made, over connections that are kept; where nobody minds, all is left."""
+    """Let a case delete what it created, over kept connections; a disposable server is left as it is."""
     if http.is_disposable:
         return
     http.transcript.remark("clearing away")
@@ -24,7 +24,7 @@ async def cleared(http: HttpClient, clear_away: Callable[[], Awaitable[None]]) -
 
 
 def is_gone(reply: Reply) -> bool:
-    """Whether this is the answer to a deletion after which nothing is left."""
+    """Whether the answer to a DELETE says that the resource does not exist any more."""
     return 200 <= reply.status < 300 or reply.status in GONE
 
 
@@ -37,9 +37,9 @@ async def delete_all(
     is_done: Callable[[Reply], bool] = is_gone,
     otherwise: Callable[[str], Awaitable[object]] | None = None,
 ) -> None:
-    """Delete what is at these paths; whatever is not gone in the end is told in the transcript as left behind.
+    """Delete the resources at these paths; the transcript lists those that remain.
 
-    `otherwise` is done to what cannot be deleted.
+    `otherwise` is called with each path that cannot be deleted.
     """
     http.transcript.left += paths
     turns = asyncio.Semaphore(at_once)

@@ -1,4 +1,4 @@
-"""Whether a server of the dialect answers at an address: looked for before anything is examined.
+"""The probe before an examination: finds out whether a server of the dialect answers at an address.
 
 The path that a protocol itself has before its paths (`/api/v1` of ZenFlux) may be part of the address or not, and a
 server may have moved it: the places are tried in turn.
@@ -20,13 +20,13 @@ LOCKED = (401, 403)
 SCHEMES = {"ws": "http", "wss": "https", "http": "http", "https": "https"}
 
 
-class Absent(Exception):
-    """There is nobody to examine; the words say what came instead, and what to do."""
+class NoServer(Exception):
+    """There is no server to examine; the message says what answered instead, and what to do."""
 
 
 @dataclass(frozen=True)
-class Sight:
-    """What was answered at a place."""
+class ProbeResult:
+    """The answers of one address to the probes of a dialect."""
 
     place: Target
     answers: Sequence[Reply]
@@ -67,7 +67,7 @@ def places(suite: Suite, target: Target) -> list[Target]:
 
 
 async def locate(suite: Suite, target: Target) -> Target:
-    """The target with the base that its server has; Absent if no server of this dialect answers there."""
+    """The target with the base that its server has; NoServer if no server of this dialect answers there."""
     async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=None)) as session:
         try:
             return await _located(suite, target, session)
@@ -76,40 +76,40 @@ async def locate(suite: Suite, target: Target) -> Target:
 
 
 async def _located(suite: Suite, target: Target, session: aiohttp.ClientSession) -> Target:
-    sights = [await _look(suite, place, session) for place in places(suite, target)]
-    there = [sight for sight in sights if sight.is_there or sight.is_locked]
+    results = [await _look(suite, place, session) for place in places(suite, target)]
+    there = [result for result in results if result.is_there or result.is_locked]
     if not there:
-        await _make_sure(suite, target, sights, session)
-    best = [*there, *(sight for sight in sights if not sight.is_absent)][0]
+        await _make_sure(suite, target, results, session)
+    best = [*there, *(result for result in results if not result.is_absent)][0]
     if best.is_locked:
         hint = "is it the right key?" if target.key else "give its key with --key or in CONFORM_KEY"
-        raise Absent(f"the server at {public(target.url)} lets nobody in ({best}); {hint}")
+        raise NoServer(f"the server at {public(target.url)} lets nobody in ({best}); {hint}")
     return best.place
 
 
 async def _make_sure(
-    suite: Suite, target: Target, sights: Sequence[Sight], session: aiohttp.ClientSession
+    suite: Suite, target: Target, results: Sequence[ProbeResult], session: aiohttp.ClientSession
 ) -> None:
-    """Absent, unless what answers may be a server of the dialect that answers wrongly."""
+    """NoServer, unless what answers may be a server of the dialect that answers wrongly."""
     dialect, suites = suite.catalogue.dialect, map(load_suite, dialects())
     others = [it for it in suites if it is not suite and await _is_at(it, places(it, target), session)]
-    if not others and not all(sight.is_absent for sight in sights):
+    if not others and not all(result.is_absent for result in results):
         return
-    told = f"no server of {dialect} answers at {public(target.url)} ({sights[0]})"
+    told = f"no server of {dialect} answers at {public(target.url)} ({results[0]})"
     usual = replace(target, url=_origin(target.url) + suite.usual_path)
     if usual.url != plain(target.url) and await _is_at(suite, places(suite, usual)[:1], session):
-        raise Absent(f"{told}; one answers at {public(usual.url)}: give that address")
+        raise NoServer(f"{told}; one answers at {public(usual.url)}: give that address")
     if others:
         other = others[0].catalogue.dialect
-        raise Absent(f"{told}; a server of {other} does: dragoman conform {other} {public(target.url)}")
-    raise Absent(f"{told}; is that its address? Dragoman has {dialect} at {suite.usual_path}")
+        raise NoServer(f"{told}; a server of {other} does: dragoman conform {other} {public(target.url)}")
+    raise NoServer(f"{told}; is that its address? Dragoman has {dialect} at {suite.usual_path}")
 
 
 async def _is_at(suite: Suite, wanted: Iterable[Target], session: aiohttp.ClientSession) -> bool:
     return any([(await _look(suite, place, session)).is_there for place in wanted])
 
 
-async def _look(suite: Suite, place: Target, session: aiohttp.ClientSession) -> Sight:
+async def _look(suite: Suite, place: Target, session: aiohttp.ClientSession) -> ProbeResult:
     """Put the probes of the dialect to a place; where its own path was moved, only those below it tell anything."""
     client = HttpClient(session, place.url, Transcript(), place.key, place.timeout, moved=place.moved)
     probes = [it for it in suite.probes if place.moved is None or it.path.startswith(suite.own_path)]
@@ -124,7 +124,7 @@ async def _look(suite: Suite, place: Target, session: aiohttp.ClientSession) -> 
         answers.append(reply)
         is_there = is_there or (not _is_absent(reply) and probe.is_answer(reply))
         locked += [reply.status in LOCKED] if probe.needs_key else []
-    return Sight(place, answers, is_there or not probes, bool(locked) and all(locked))
+    return ProbeResult(place, answers, is_there or not probes, bool(locked) and all(locked))
 
 
 def _origin(url: str) -> str:

@@ -1,4 +1,4 @@
-"""The judge: puts the rules of a dialect to a tape and comes back with the report a live examination gives."""
+"""The judge: applies the rules of a dialect to a recording and returns the report that a live examination gives."""
 
 import re
 import time
@@ -14,7 +14,7 @@ from conformance.kit.expect import Failed, NotTestable
 from conformance.kit.requirement import Requirement
 from conformance.kit.secrets import Redactor
 from conformance.kit.suite import Suite, dialects
-from conformance.kit.unreadable import READING
+from conformance.kit.unreadable_answers import READING
 from conformance.kit.verdict import CaseResult, Outcome, Report, find
 from conformance.offline.rule import Offline, Rule
 from conformance.offline.tape import Exchange, Tape, Unusable

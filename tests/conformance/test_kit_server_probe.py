@@ -11,9 +11,9 @@ from aiohttp.test_utils import TestServer
 
 from conformance.faults.fault import load_faults
 from conformance.faults.kill.setups import setup_of
-from conformance.faults.serving import served
-from conformance.kit.presence import Absent, locate, plain
+from conformance.faults.local_server import served
 from conformance.kit.runner import Runner
+from conformance.kit.server_probe import NoServer, locate, plain
 from conformance.kit.suite import Target, load_suite
 from conformance.kit.verdict import Verdict
 from gateway.server import startup_lines
@@ -28,7 +28,7 @@ async def found(dialect: str, url: str, key: str | None = KEY) -> Target:
 
 
 async def complaint(dialect: str, url: str, key: str | None = KEY) -> str:
-    with pytest.raises(Absent) as caught:
+    with pytest.raises(NoServer) as caught:
         await found(dialect, url, key)
     return str(caught.value)
 

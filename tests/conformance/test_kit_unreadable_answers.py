@@ -8,7 +8,7 @@ import pytest
 from conformance.aap.exchange import blocks, of_messages
 from conformance.kit.secrets import Redactor
 from conformance.kit.transcript import Transcript
-from conformance.kit.unreadable import Unreadable, reading
+from conformance.kit.unreadable_answers import Unreadable, reading
 
 
 def heard(answer: str = '{"messages": 7}') -> Transcript:

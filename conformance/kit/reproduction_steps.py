@@ -1,4 +1,4 @@
-"""How to see a failure again: the requests of a transcript as shell commands, the key as $KEY."""
+"""Steps that reproduce a failure: the requests of a transcript as shell commands, the key as $KEY."""
 
 import re
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""JSON that a server only carries: what to hand it, and whether the same comes back."""
+"""JSON round trips: values that a server must store unchanged, and a check that it returns them unchanged."""
 
 import json
 from typing import Any
@@ -29,7 +29,7 @@ def written(value: Any) -> bytes:
 
 
 def came_back(what: str, sent: Any, seen: Any) -> None:
-    """Expect what was sent: numbers to a double's precision, everything else to the letter."""
+    """Expect the value that was sent: numbers to the precision of a double, everything else exactly."""
     expect.that(_told(sent) == _told(seen), f"{what} as it was sent: {expect.show(sent)}", seen)
 
 
