@@ -17,7 +17,7 @@ from aiohttp import web
 from gateway import logging
 from gateway.config import Config, make_tls_context
 from gateway.errors import Invalid
-from gateway.http import OPEN_SOCKETS, LoopLagMonitor, Metrics, SocketRelay, limit_send_buffers
+from gateway.http import OPEN_SOCKETS, LimitedAppRunner, LoopLagMonitor, Metrics, SocketRelay, limit_send_buffers
 from gateway.private_files import make_private_folder
 from gateway.process_signals import stop_events
 from gateway.worker import Worker, WorkerMetrics
@@ -68,9 +68,7 @@ async def run(
         files = partial(settings_files, gateway) if watch else None
         reload = make_reload(gateway, doors, context, overrides or {})
         current = asyncio.create_task(reload_on_change(reload, files, requests))
-        gc.collect()
-        gc.freeze()
-        gc.set_threshold(*GC_THRESHOLDS)
+        _tune_garbage_collection()
         await asyncio.sleep(0)  # signals are handled before the server announces that it is ready
         gateway.readiness.mark_ready()
         lines = startup_lines(gateway, _address(config, runner))
@@ -80,10 +78,8 @@ async def run(
             for line in lines:
                 announce(line)
         await _wait_for_stop(stop, current)
-        if siblings:  # the other workers take new connections
-            await site.stop()
-            await _wait_for_hurry(hurry, LAST_REQUEST_SECONDS)
-            runner.close_idle_connections()
+        if siblings:
+            await _leave_port(site, runner, hurry)
         await _drain(gateway, hurry)
         lag.stop()
     finally:
@@ -95,10 +91,19 @@ async def run(
     return 0
 
 
-async def _wait_for_hurry(hurry: asyncio.Event, seconds: float) -> None:
+def _tune_garbage_collection() -> None:
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*GC_THRESHOLDS)
+
+
+async def _leave_port(site: web.BaseSite, runner: LimitedAppRunner, hurry: asyncio.Event) -> None:
+    """Accept no more connections: the other workers do. Requests on accepted connections are served for a moment."""
+    await site.stop()
     with suppress(TimeoutError):
-        async with asyncio.timeout(seconds):
+        async with asyncio.timeout(LAST_REQUEST_SECONDS):
             await hurry.wait()
+    runner.close_idle_connections()
 
 
 class Siblings:
