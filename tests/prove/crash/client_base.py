@@ -80,8 +80,6 @@ class DialectClient:
 
     dialect = ""
     asking: tuple[str, ...] = ()
-    has_keys = False
-    """Whether a session that is created again under the same Idempotency-Key is the first one."""
 
     def __init__(self, world: CrashRun, number: int) -> None:
         self.world = world

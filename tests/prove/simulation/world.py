@@ -28,7 +28,6 @@ from tests.prove.simulation.faults import Faults
 from tests.prove.simulation.loop import PROCESS, WorldLoop, WorldStopped, current_process
 from tests.prove.simulation.network import Network
 from tests.prove.simulation.plan import Plan
-from tests.prove.simulation.probes import Probes
 from tests.prove.simulation.redis_server import SimulatedRedis
 from tests.prove.simulation.servers import FRONT, PORT, REDIS_HOST, REDIS_PORT, GatewayServer, RedisHost, write_keys
 from tests.prove.simulation.witness import Witness
@@ -158,14 +157,11 @@ class World:
             for server in self.servers:
                 await server.is_ready.wait()
         await self.conversation.begin()
-        probes = Probes(self)
-        probes.begin()
         faults = Faults(self)
         await faults.run()
         while self.conversation.turns < self.plan.turns:  # noqa: ASYNC110
             await asyncio.sleep(0.5)
         await faults.mend_all()
-        self.outcome.broken += await probes.end([one.session for one in self.conversation.clients if one.session])
         found = await self.conversation.verdict()
         self.outcome.broken += map(str, found)
         self.outcome.broken += self.witness.verdict(self.conversation.history.logs)

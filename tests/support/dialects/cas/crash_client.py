@@ -71,7 +71,6 @@ class CrashClient(DialectClient):
 
     dialect = "cas"
     asking = ("/permit", "/ask")
-    has_keys = True
 
     def __init__(self, world: CrashRun, number: int) -> None:
         super().__init__(world, number)
