@@ -45,8 +45,8 @@ class Worker:
     @classmethod
     def of_this_process(cls) -> "Worker | None":
         """The worker that this process was started as; programs that it starts do not inherit that."""
-        told = os.environ.pop(ENVIRONMENT, None)
-        return cls(Assignment(**orjson.loads(told))) if told else None
+        assigned = os.environ.pop(ENVIRONMENT, None)
+        return cls(Assignment(**orjson.loads(assigned))) if assigned else None
 
     def stop_with_parent(self) -> None:
         """Stop like after SIGTERM if the parent is gone: nobody would restart or replace this process."""

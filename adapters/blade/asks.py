@@ -93,9 +93,9 @@ def picks_from_words(questions: Sequence[m.Question], answer: WordedAnswer) -> t
     """The picks of an answer as text: the label of a choice picks it, other text is the person's own."""
     selections, custom = Selections(), CustomTexts()
     for number, question in enumerate(questions):
-        said = _words_for(number, question, answer, len(questions))
+        picked = _words_for(number, question, answer, len(questions))
         labels = {choice.label.lower(): at for at, choice in enumerate(question.options)}
-        words = [said] if isinstance(said, str) else said
+        words = [picked] if isinstance(picked, str) else picked
         if picks := tuple(labels[word.lower()] for word in words if word.lower() in labels):
             selections[str(number)] = picks
         if own := ", ".join(word for word in words if word and word.lower() not in labels):
@@ -143,9 +143,9 @@ def _picked_option(ask: m.AnyAsk, option: str | None) -> tuple[Selections, Custo
 
 def picks_in_words(questions: Sequence[m.Question], selections: Selections, custom: CustomTexts) -> str:
     """The picks as text, question by question: `Permission: Allow`."""
-    told = []
+    lines = []
     for number, question in enumerate(questions):
         picks = [question.options[at].label for at in selections.get(str(number), ()) if at < len(question.options)]
         words = ", ".join(filter(None, (*picks, custom.get(str(number)))))
-        told.append(f"{question.header or question.question}: {words}")
-    return "; ".join(told)
+        lines.append(f"{question.header or question.question}: {words}")
+    return "; ".join(lines)

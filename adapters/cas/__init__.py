@@ -44,10 +44,10 @@ def examples(address: str, agent: str, key: str) -> list[str]:
     """Three lines that can be pasted, in this order."""
     cut = "cut -d'\"' -f4"
     new = f"""'{{"agent":"agent_{agent}","environment":{{"config":{{"type":"cloud"}}}}}}'"""
-    said = """'{"events":[{"type":"user.message","content":"hello"}]}'"""
+    body = """'{"events":[{"type":"user.message","content":"hello"}]}'"""
     return [
         f"S=$(curl -s{key} {address}/sessions -d {new} | {cut}); echo $S",
-        f"curl -s{key} {address}/sessions/$S/events -d {said}",
+        f"curl -s{key} {address}/sessions/$S/events -d {body}",
         f"curl -sN{key} {address}/sessions/$S/events/stream",
     ]
 

@@ -14,7 +14,7 @@ from .inbound import recorded_commands
 from .routes import PlainSettings, routes
 
 __all__ = ["PlainProjector", "plain_dialect"]
-UNTOLD = (SupportLevel.DROPPED, SupportLevel.REJECTED)
+UNSUPPORTED = (SupportLevel.DROPPED, SupportLevel.REJECTED)
 
 
 def make_projector(framing: Framing, table: DialectTable, options: StreamOptions) -> Projector:
@@ -27,7 +27,7 @@ class PlainProjector(ProjectorBase):
     def __init__(self, table: DialectTable, framing: Framing) -> None:
         self._encoder = table.encoder(framing)
         self._has_ids = framing == "sse"
-        self._tells_scopes = table.support["subagents"] not in UNTOLD
+        self._tells_scopes = table.support["subagents"] not in UNSUPPORTED
 
     def feed(self, record: m.Record) -> Frames:
         if record.scope_id != m.ROOT and not self._tells_scopes:
@@ -72,16 +72,16 @@ def _examples(table: PlainTable, address: str, agent: str, key: str) -> list[str
     """Lines that can be pasted, in this order: one makes a session, the other talks in it."""
     made = next(((route, action) for route in table.routes for action in route.actions
                  if action.session == "create" and not action.input), None)
-    said = next(((route, action) for route in table.routes for action in route.actions
+    found = next(((route, action) for route in table.routes for action in route.actions
                  if action.input and action.stream and route.method != "GET"), None)
     lines: list[str] = []
     if made is not None:
         call = f"curl -s{key} -X {made[0].method} {address}{made[0].path} -d '{{}}'"
         lines.append(f"S=$({call} | cut -d'\"' -f4); echo $S" if _shows_id_first(table, made[1].object) else call)
-    if said is not None:
-        body = orjson.dumps(_sample(table.shape.inputs[said[1].input[0]].wire)).decode()
-        path = said[0].path.replace("{session}", "$S")
-        lines.append(f"curl -sN{key} -X {said[0].method} {address}{path} -d '{body}'")
+    if found is not None:
+        body = orjson.dumps(_sample(table.shape.inputs[found[1].input[0]].wire)).decode()
+        path = found[0].path.replace("{session}", "$S")
+        lines.append(f"curl -sN{key} -X {found[0].method} {address}{path} -d '{body}'")
     return lines
 
 

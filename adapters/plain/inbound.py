@@ -23,13 +23,13 @@ class JsonObject(BaseModel):
     model_config = ConfigDict(extra="allow")
 
 
-def settings_of(said: Mapping[str, Any]) -> m.Settings:
+def settings_of(fields: Mapping[str, Any]) -> m.Settings:
     """What a client sets for its new session: the agent's tools and options, and tools of its own."""
-    named = said.get("permissions")
+    named = fields.get("permissions")
     return checked({
-        "options": said.get("options") or {},
+        "options": fields.get("options") or {},
         "client_tools": [{name: value for name, value in tool.items() if value is not None}
-                         for tool in said.get("client_tools") or ()],
+                         for tool in fields.get("client_tools") or ()],
         "tools": None if named is None else {str(tool.get("name")): _permission(tool) for tool in named},
     }, m.Settings)
 
@@ -40,10 +40,10 @@ def _permission(tool: Mapping[str, JsonValue]) -> JsonValue:
     return given if given is not None else m.Permission.ALLOW if tool.get("trust") else m.Permission.ASK
 
 
-def seed_of(said: Mapping[str, Any]) -> list[m.SeedMessage]:
+def seed_of(fields: Mapping[str, Any]) -> list[m.SeedMessage]:
     """The messages that a new session begins with."""
     return [checked({name: value for name, value in message.items() if value is not None}, m.SeedMessage)
-            for message in said.get("history") or ()]
+            for message in fields.get("history") or ()]
 
 
 def checked(value: object, kind: type[StructT]) -> StructT:
@@ -67,8 +67,8 @@ def message_of(body: Any, among: Sequence[str], table: DialectTable) -> str:
 def command_of(message: str, body: Any, view: m.SessionView, table: DialectTable) -> m.AnyCommand:
     """The command of a message; what answers a call is the answer to the ask about the call."""
     try:
-        said = table.read_message(message, body)
-        return table.command(message, **{**said, **_answered(said, view)})
+        fields = table.read_message(message, body)
+        return table.command(message, **{**fields, **_answered(fields, view)})
     except UnreadableBody as error:
         raise Invalid(f"{error.field}: {error.problem}", param=error.field) from None
     except UnknownWord as error:
@@ -77,9 +77,9 @@ def command_of(message: str, body: Any, view: m.SessionView, table: DialectTable
         raise Invalid(f"the body says too little to be '{message}'") from None
 
 
-def _answered(said: dict[str, Any], view: m.SessionView) -> dict[str, Any]:
+def _answered(fields: dict[str, Any], view: m.SessionView) -> dict[str, Any]:
     """The ask that a message settles: clients name it by its own id, or by the id of the call that it is about."""
-    named = said.get("request_id")
+    named = fields.get("request_id")
     if named is None or named in view.asks:
         return {}
     ask = view.ask_of_call(named)

@@ -152,16 +152,16 @@ class PlainRoute:
     async def _create(
         self, request: web.Request, action: RouteShape, message: str, body: dict[str, Any],
     ) -> web.StreamResponse:
-        context, said = self._context, dict[str, Any]()
+        context, fields = self._context, dict[str, Any]()
         if action.body is not None:
             given = body or await _read_object(request, may_be_empty=True)
-            said = _readable(context.table.read_object, action.body, given)
-        agent = said.get("agent") or context.settings.agent or next(iter(context.agents))
+            fields = _readable(context.table.read_object, action.body, given)
+        agent = fields.get("agent") or context.settings.agent or next(iter(context.agents))
         if agent not in context.agents:
             raise Invalid(f"there is no agent '{agent}'; there are {', '.join(context.agents)}", param="agent")
         view = await context.sessions.create(
-            request[OWNER], agent, title=said.get("title"), metadata=said.get("metadata") or None,
-            settings=settings_of(said), history=seed_of(said))
+            request[OWNER], agent, title=fields.get("title"), metadata=fields.get("metadata") or None,
+            settings=settings_of(fields), history=seed_of(fields))
         if not message:
             return self._answer(action, view, 201)
         async with context.undo_if_refused(lambda: context.sessions.delete(request[OWNER], view.session_id)):
@@ -169,12 +169,12 @@ class PlainRoute:
 
     async def _list(self, request: web.Request, action: RouteShape, *_: Any) -> web.Response:
         context = self._context
-        said = _readable(context.table.read_query, action.query, request.query) if action.query is not None else {}
-        limit = context.settings.page_size if said.get("limit") is None else said["limit"]
+        fields = _readable(context.table.read_query, action.query, request.query) if action.query is not None else {}
+        limit = context.settings.page_size if fields.get("limit") is None else fields["limit"]
         if not 1 <= limit <= context.settings.page_size:
             raise Invalid(f"a page has 1 to {context.settings.page_size} sessions, not {limit}", param="limit")
         page, more = await context.sessions.list(
-            request[OWNER], before=decode_cursor(said.get("after")), limit=limit)
+            request[OWNER], before=decode_cursor(fields.get("after")), limit=limit)
         sessions = [session_names(view, context.agents.values()) for view in page]
         shown = context.table.object(str(action.object), sessions=sessions, next=encode_cursor(more))
         return json_response(shown, action.status or 200)
@@ -257,8 +257,8 @@ class PlainRoute:
     def _cursor(self, request: web.Request, action: RouteShape, view: m.SessionView) -> StreamPlace:
         """Where the client goes on: after the last event that it names, or from the start of the turn or session."""
         read = self._context.table.read_query
-        said = _readable(read, action.query, request.query) if action.query is not None else dict(request.query)
-        named = (request.headers.get("Last-Event-ID"), said.get("after"))
+        fields = _readable(read, action.query, request.query) if action.query is not None else dict(request.query)
+        named = (request.headers.get("Last-Event-ID"), fields.get("after"))
         given = {str(one) for one in named if one not in (None, "")}
         if len(given) > 1:
             raise Invalid("Last-Event-ID and the query name different events: send one of them", param="Last-Event-ID")

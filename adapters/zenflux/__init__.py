@@ -31,10 +31,10 @@ def command_requests(place: ClientPlace, command: m.AnyCommand) -> list[ClientRe
         return [_frame("abort the run", "chat.abort", {"session_id": place.turn_id})]
     if not isinstance(command, m.SendMessage) or not (text := m.text_of(command.content)):
         return []
-    said = {"message": text, "user_id": LOCAL_USER, "conversation_id": place.session_id}
-    body = quote(orjson.dumps(said).decode())
+    message = {"message": text, "user_id": LOCAL_USER, "conversation_id": place.session_id}
+    body = quote(orjson.dumps(message).decode())
     return [
-        _frame("send a message", "chat.send", said),
+        _frame("send a message", "chat.send", message),
         ClientRequest(title="send a message over HTTP", kind="curl",
                       text=f"curl -sN{place.key} {place.address}/chat -d {body}"),
     ]

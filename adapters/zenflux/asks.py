@@ -153,9 +153,9 @@ def _answers(ask: m.QuestionAsk, response: object) -> tuple[dict[str, tuple[int,
     for number, value in _by_question(ask, response).items():
         labels = [choice.label for choice in ask.questions[number].options]
         folded = [label.casefold() for label in labels]
-        said = [_option_label_of(labels, one) for one in (value if isinstance(value, list) else [value])]
-        picks = [folded.index(one.casefold()) for one in said if one.casefold() in folded]
-        free = [one for one in said if one.casefold() not in folded]
+        chosen = [_option_label_of(labels, one) for one in (value if isinstance(value, list) else [value])]
+        picks = [folded.index(one.casefold()) for one in chosen if one.casefold() in folded]
+        free = [one for one in chosen if one.casefold() not in folded]
         if picks:
             selections[str(number)] = tuple(dict.fromkeys(picks))
         if free:
@@ -163,14 +163,14 @@ def _answers(ask: m.QuestionAsk, response: object) -> tuple[dict[str, tuple[int,
     return selections, custom
 
 
-def _option_label_of(labels: Sequence[str], said: object) -> str:
+def _option_label_of(labels: Sequence[str], chosen: object) -> str:
     """The text of an answer; if there are options, a number stands for the text of one."""
-    if type(said) is not int or not labels:
-        return _text(said)
-    if not 0 <= said < len(labels):
-        raise Invalid(f"response: there is no option {said}; they are numbered from 0 to {len(labels) - 1}",
+    if type(chosen) is not int or not labels:
+        return _text(chosen)
+    if not 0 <= chosen < len(labels):
+        raise Invalid(f"response: there is no option {chosen}; they are numbered from 0 to {len(labels) - 1}",
                       param="response")
-    return labels[said]
+    return labels[chosen]
 
 
 def _by_question(ask: m.QuestionAsk, response: object) -> dict[int, object]:

@@ -140,11 +140,11 @@ class EventWriter:
         """End the block with all its deltas; a call whose input is no JSON object ends as torn."""
         if not self._block_id:
             raise m.GrammarError("there is no block to end")
-        said = "".join(self._deltas)
+        received = "".join(self._deltas)
         if self._call is not None:
-            return self._end_call(said, self._call)
-        self.texts.append((self._kind, said))
-        return self._end(text=said, signature=signature)
+            return self._end_call(received, self._call)
+        self.texts.append((self._kind, received))
+        return self._end(text=received, signature=signature)
 
     # -- whole blocks ---------------------------------------------------------------------------------------------
 
@@ -186,9 +186,9 @@ class EventWriter:
         self._block_id, self._kind, self._call, self._deltas = self._turn.mint("blk"), kind, call, []
         return self.emit(m.BlockStarted(block_id=self._block_id, message_id=self.message_id, kind=kind, call=call))
 
-    def _end_call(self, said: str, call: m.ToolCall) -> BackendEvent:
+    def _end_call(self, received: str, call: m.ToolCall) -> BackendEvent:
         try:
-            whole = msgspec.structs.replace(call, input=msgspec.json.decode(said or "{}", type=JsonObject))
+            whole = msgspec.structs.replace(call, input=msgspec.json.decode(received or "{}", type=JsonObject))
         except (msgspec.DecodeError, RecursionError):
             return self._end(call=call, torn=True)
         self.calls.append(whole)

@@ -109,7 +109,7 @@ def replace_lone_surrogates_in_steps(json: str) -> Steps[str]:
     return "".join((*pieces, json[start:]))
 
 
-def read_questions(told: Iterable[Mapping[str, Any]]) -> tuple[m.Question, ...]:
+def read_questions(rows: Iterable[Mapping[str, Any]]) -> tuple[m.Question, ...]:
     """Questions as a table has read them; what is asked may be missing.
 
     Picks go by number, so that every choice keeps its place, whatever it looks like.
@@ -120,12 +120,12 @@ def read_questions(told: Iterable[Mapping[str, Any]]) -> tuple[m.Question, ...]:
             options=tuple(m.Choice(label=_label(choice["label"]), description=choice["description"])
                           for choice in one["options"] or ()),
         )
-        for one in told
+        for one in rows
     )
 
 
-def _label(told: object) -> str:
-    return str(told) if isinstance(told, str | int | float) else ""
+def _label(option: object) -> str:
+    return str(option) if isinstance(option, str | int | float) else ""
 
 
 def read_rollback(given: Mapping[str, Any], task_id: str = "") -> m.RollbackAsk | None:

@@ -89,17 +89,17 @@ class SocketIOConnection:
         async with self._within(timeouts.first_byte):
             while not (opened := await self._packet(timeouts.first_byte)).startswith("0"):
                 pass
-            told = self._parsed(opened[1:])
-            if isinstance(told, dict):
+            packet = self._parsed(opened[1:])
+            if isinstance(packet, dict):
                 self._silence = (
-                    _read_seconds(told, "pingInterval") + _read_seconds(told, "pingTimeout") or self._silence
+                    _read_seconds(packet, "pingInterval") + _read_seconds(packet, "pingTimeout") or self._silence
                 )
             await self._send(f"40{orjson.dumps(auth).decode() if auth else ''}")
             while not (answer := await self._packet(timeouts.first_byte)).startswith(("40", "44")):
                 pass
         if answer.startswith("44"):
-            told = self._parsed(answer[2:] or "null")
-            reason = self._upstream.redactor.quote(told.get("message") if isinstance(told, dict) else told)
+            packet = self._parsed(answer[2:] or "null")
+            reason = self._upstream.redactor.quote(packet.get("message") if isinstance(packet, dict) else packet)
             raise BackendFailed(f"{self._upstream.name} refused the connection: {reason}")
 
     async def emit(self, event: str, body: JsonObject) -> int:
@@ -175,6 +175,6 @@ class SocketIOConnection:
             raise TimedOut(f"{self._upstream.name} did not answer in time") from None
 
 
-def _read_seconds(told: JsonObject, key: str) -> float:
-    value = told.get(key)
+def _read_seconds(handshake: JsonObject, key: str) -> float:
+    value = handshake.get(key)
     return max(0.0, value / 1000) if isinstance(value, int | float) else 0.0

@@ -146,9 +146,9 @@ class PollingTransport:
     def _connection_id(self, opened: str) -> str:
         """The id that the server has given this connection."""
         with suppress(orjson.JSONDecodeError):
-            told = orjson.loads(opened[1:])
-            if opened.startswith("0") and isinstance(told, dict) and isinstance(told.get("sid"), str):
-                return str(told["sid"])
+            handshake = orjson.loads(opened[1:])
+            if opened.startswith("0") and isinstance(handshake, dict) and isinstance(handshake.get("sid"), str):
+                return str(handshake["sid"])
         raise BackendFailed(f"{self._upstream.name} takes no websockets, and does not answer polling as it should")
 
 

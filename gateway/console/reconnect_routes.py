@@ -117,12 +117,12 @@ class ReconnectRoutes:
         """The last command before or at this record."""
         start = max(0, view.turn_start(seq - 1) - 8)
         records = await self._services.sessions.records(view.owner, view.session_id, start, seq - start)
-        said = [record for record in records if isinstance(record.event, m.InputAccepted)]
-        if not said:
+        accepted = [record for record in records if isinstance(record.event, m.InputAccepted)]
+        if not accepted:
             return None, None
-        event = said[-1].event
+        event = accepted[-1].event
         assert isinstance(event, m.InputAccepted)
-        return event.command, said[-1].turn_id
+        return event.command, accepted[-1].turn_id
 
     def _client(
         self, request: web.Request, view: m.SessionView, place: DialectPlace, turn_id: str | None = None,

@@ -13,7 +13,7 @@ HELD_FRAMES = 512
 """How many frames that a projector holds back are remembered; of older ones the row is not known any more."""
 SUBAGENTS = "subagents"
 HELD_BACK = "held back: joined with what follows"
-SAID_ELSEWHERE: dict[type[m.Event], str] = {
+WITHOUT_FRAME: dict[type[m.Event], str] = {
     m.BlockStarted: "said with the content of the block",
     m.BlockDelta: "said when the block is whole",
     m.BlockEnded: "said by its deltas",
@@ -62,7 +62,7 @@ class SilenceNotes:
         place = rows.position(cue) or rows.event_position(event.name, event.variant)
         level = self.table.support[feature] if feature is not None else None
         lost = f"{level}: {self._loss(feature)}" if feature is not None and level in LOST_LEVELS else ""
-        note = lost or rows.comment(cue) or rows.comment(event.name, "events") or SAID_ELSEWHERE.get(type(event))
+        note = lost or rows.comment(cue) or rows.comment(event.name, "events") or WITHOUT_FRAME.get(type(event))
         if not note:
             note = f"{self.table.dialect} has no frame for {cue}" if is_empty else (
                 f"{self.table.dialect} has no frame for this {cue}")

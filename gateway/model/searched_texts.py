@@ -17,7 +17,7 @@ def searched_texts(records: Iterable[Record]) -> Iterator[str]:
     for record in records:
         match record.event:
             case SessionCreated(title=title, history=history):
-                yield from (title or "", *(text_of(said.content) for said in history if said.role in SEARCHED_ROLES))
+                yield from (title or "", *(text_of(entry.content) for entry in history if entry.role in SEARCHED_ROLES))
             case SessionUpdated(title=str(title)):
                 yield title
             case InputAccepted(command=SendMessage(content=content)):

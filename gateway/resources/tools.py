@@ -280,16 +280,16 @@ class ToolService:
         invocation_id: str | None = None, out: Callable[[str], None] | None = None,
     ) -> Invocation:
         """Run a tool; what it was given is written down nowhere. `out` gets what it tells of its progress."""
-        name, started, told = tool.spec.name, self.clock(), BoundedOutput(out)
+        name, started, printed = tool.spec.name, self.clock(), BoundedOutput(out)
         output = error = None
         timed_out = False
         try:
             async with asyncio.timeout(min(seconds, MAX_SECONDS)):
-                outcome = await self._outcome(tool, input, told.add)
+                outcome = await self._outcome(tool, input, printed.add)
         except TimeoutError:
             error, timed_out = f"{name} took longer than {min(seconds, MAX_SECONDS):g} seconds", True
         else:
-            if not told.has_room_for(outcome.text):
+            if not printed.has_room_for(outcome.text):
                 error = f"{name} returned more than {MAX_OUTPUT_BYTES} bytes"
             elif outcome.is_error:
                 error = outcome.text

@@ -89,14 +89,14 @@ class _TableCheck:
             "frames": self._frames, "inputs": self._inputs, "objects": self._objects, "errors": self._errors,
             "support": self._support,
         }.items():
-            if section in self._unsaid():
+            if section in self._missing_sections():
                 self._whole_section(section)
             elif section not in self.draft.broken:
                 look()
         self.slots.report_missing()
 
-    def _unsaid(self) -> set[str]:
-        """Report each section that is missing."""
+    def _missing_sections(self) -> set[str]:
+        """The sections that a table must have and that this table lacks."""
         needed = {"frames", "errors", "support", *(("inputs",) if self.vocabulary.messages else ()),
                   *(("objects",) if self.vocabulary.objects else ())}
         return needed - self.draft.shape.model_fields_set - self.draft.broken
@@ -114,7 +114,7 @@ class _TableCheck:
         for name, words in self.draft.shape.enums.items():
             enum = MODEL_ENUMS.get(name.partition("@")[0])
             if enum is None:
-                self.add(("enums", name), f"the house has no enum '{name}'", suggest(name, MODEL_ENUMS), key=True)
+                self.add(("enums", name), f"the model has no enum '{name}'", suggest(name, MODEL_ENUMS), key=True)
                 continue
             self._unknown("enums", name, words, [*enum, ANY_OTHER], f"{name} has no member")
             missing = [member for member in enum if member not in words]
@@ -176,9 +176,9 @@ class _TableCheck:
                     hint = self.vocabulary.cue_hint(cue, self.vocabulary.cues)
                     self.add(("events", event, index), f"nobody raises a cue '{cue}'", hint)
         if events:
-            told = {cue for cues in events.values() for cue in cues}
+            cues_of_events = {cue for cues in events.values() for cue in cues}
             for cue in self.vocabulary.cues:
-                if cue not in told:
+                if cue not in cues_of_events:
                     hint = "name it under its events, or under '\"*\"' if it says none"
                     self.add(("events",), f"the cue '{cue}' stands for no event", hint, key=True)
 

@@ -23,7 +23,7 @@ class ContentDecoder:
     """Blocks of the wire → parts of the model. Blocks of kinds that the table does not have are passed over."""
 
     def __init__(self, spellings: Sequence[Spelling]) -> None:
-        self._key, self._readers = _told_apart_by_one_member(spellings)
+        self._key, self._readers = _readers_by_member(spellings)
 
     def content(self, value: Any) -> m.Content:
         """A text stays a text."""
@@ -83,7 +83,7 @@ class PartReader:
         return cast(m.AnyPart, make_struct(self._part, part_fields(self.kind, given)))
 
 
-def _told_apart_by_one_member(spellings: Sequence[Spelling]) -> tuple[str | None, dict[str | None, list[PartReader]]]:
+def _readers_by_member(spellings: Sequence[Spelling]) -> tuple[str | None, dict[str | None, list[PartReader]]]:
     """The member that all kinds of blocks have a word for, and the readers of each word; without one, all of them."""
     common = [path for path in (spellings[0].constants if spellings else ())
               if len(path) == 1 and all(isinstance(one.constants.get(path), str) for one in spellings)]

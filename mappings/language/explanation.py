@@ -130,8 +130,8 @@ class Explainer:
             return ExplainedFrame(out, (f"not read as {cue}: {frame.write_only}", *read_as), Loss.ALL)
         own = next((row for row in rows if row.cue == cue), None)
         if frame.read_only:
-            told = (f"{cue}, from {out}", f"of: {frame.read_only}", *_bindings(own))
-            return ExplainedFrame("nothing", told, Loss.NONE)
+            details = (f"{cue}, from {out}", f"of: {frame.read_only}", *_bindings(own))
+            return ExplainedFrame("nothing", details, Loss.NONE)
         lost = [*self._lost_fields(cue, rows), *self._lost_words(frame.body), *_taken_for_others(cue, frame, rows)]
         back = (cue, *_bindings(own)) if own else ()
         also = [f"also read: {one.wire}: {spell(one.body)}" for one in frame.also]
@@ -143,8 +143,8 @@ class Explainer:
             return
         event, variant = EVENT_CUES[cue]
         bound = {reader.name for row in rows if row.cue == cue for reader in row.readers}
-        said = VARIANT_FIELDS if variant else frozenset()
-        if lost := [name for name in event.__struct_fields__ if name not in bound and name not in said]:
+        constants = VARIANT_FIELDS if variant else frozenset()
+        if lost := [name for name in event.__struct_fields__ if name not in bound and name not in constants]:
             yield f"without {', '.join(lost)}"
 
     def _lost_words(self, body: Node) -> Iterator[str]:
@@ -191,8 +191,8 @@ def _bindings(spelling: Spelling | None) -> list[str]:
 
 def _binding(key: str, kind: str, need: Need) -> str:
     must = {Need.REQUIRED: "must be there", Need.STRICT: "", Need.LENIENT: "or nothing"}[need]
-    said = ", ".join(part for part in (NOUNS[kind] if kind != ANY_TYPE else "", must) if part)
-    return f"${key}: {said}" if said else f"${key}"
+    description = ", ".join(part for part in (NOUNS[kind] if kind != ANY_TYPE else "", must) if part)
+    return f"${key}: {description}" if description else f"${key}"
 
 
 def spell(node: Node) -> str:

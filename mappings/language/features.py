@@ -58,7 +58,7 @@ FEATURES: dict[str, Feature] = {
     "interrupts": Feature("a person stops a turn", ("input.accepted.interrupt",)),
     "structured_output": Feature("an answer that fits a schema"),
     **{feature: Feature(meaning) for feature, meaning in m.SESSION_FEATURES.items()},
-    "custom": Feature("events and commands of one dialect that the house only carries",
+    "custom": Feature("events and commands of one dialect that the gateway passes on unread",
                       ("custom", "input.accepted.custom")),
 }
 

@@ -138,7 +138,7 @@ class SpellingReader:
 
 # -- rows that share a wire name ---------------------------------------------------------------------------------------
 
-def told_apart(spellings: Sequence[Spelling]) -> list[tuple[Spelling, frozenset[WirePath]]]:
+def in_order_of_trial(spellings: Sequence[Spelling]) -> list[tuple[Spelling, frozenset[WirePath]]]:
     """The spellings of one wire name, in the order in which they are tried, each with the constants that it must have.
 
     Rows that say themselves what they are known by come first, and of the others the more exact ones. A constant must
@@ -158,7 +158,7 @@ def told_apart(spellings: Sequence[Spelling]) -> list[tuple[Spelling, frozenset[
 
 def confusable(spellings: Sequence[Spelling]) -> Iterator[tuple[Spelling, Spelling]]:
     """Pairs of different cues that one frame could be, neither of which is the more exact one."""
-    ordered = told_apart(spellings)
+    ordered = in_order_of_trial(spellings)
     for index, (one, needed) in enumerate(ordered):
         for other, others in ordered[index + 1:]:
             is_ordered = (one.known_by is None) != (other.known_by is None)
@@ -219,13 +219,13 @@ def choose_row(rows: Sequence[SpellingReader]) -> Choose:
                 return row
         return None
 
-    told = [row.one_constant for row in rows]
-    paths = {path for constants in told for path, _ in constants or ()}
-    if None in told or len(paths) != 1:
+    constants_of = [row.one_constant for row in rows]
+    paths = {path for constants in constants_of for path, _ in constants or ()}
+    if None in constants_of or len(paths) != 1:
         return try_each
     look = compile_getter(paths.pop(), None)
     known: dict[Any, SpellingReader] = {}
-    for row, constants in zip(rows, told, strict=True):
+    for row, constants in zip(rows, constants_of, strict=True):
         known.setdefault(constants[0][1] if constants else MISSING, row)
     default = known.get(MISSING)
 
@@ -273,7 +273,7 @@ class FrameDecoder:
         """The wire names of all frames that are read."""
         self._forms = [
             Form(form.constants, tuple(compile_getter(path, None) for path in form.wires),
-                 {wire: choose_row([reader(*pair) for pair in told_apart(spellings)])
+                 {wire: choose_row([reader(*pair) for pair in in_order_of_trial(spellings)])
                   for wire, spellings in rows.items()})
             for form, rows in ordered
         ]
@@ -285,9 +285,9 @@ class FrameDecoder:
             if not form.constants and form.wires:
                 self._direct = made.rows
                 self._own_name = None if form.wires[0] == (NAME,) else made.wires[0]
-        told = {*self.names, *(one.frame_name for one in self._forms)} - {None}
+        frame_names = {*self.names, *(one.frame_name for one in self._forms)} - {None}
         self._by_name = {
-            name: [one.of_its_name() for one in self._forms if one.frame_name in (None, name)] for name in told
+            name: [one.of_its_name() for one in self._forms if one.frame_name in (None, name)] for name in frame_names
         }
         self._row: Callable[[str, Any], SpellingReader | None] = self._row_slowly
         if not self._direct:

@@ -49,9 +49,9 @@ def complete_row(row: dict[Any, Any], names: tuple[str, ...]) -> dict[Any, Any]:
     if row.get(SPLICE) == DROP:
         return {key: value for key, value in row.items() if value != DROP}
     members = [Member(key, value, _names_in(value)) for key, value in row.items() if value != DROP and key != ALSO]
-    said = {name for member in members for name in member.names} | set(row)
+    mentioned = {name for member in members for name in member.names} | set(row)
     for number, name in enumerate(names):
-        if name not in said:
+        if name not in mentioned:
             members.insert(_place(members, name, names[:number], names), Member(name, f"${name}", {name}))
     completed = {member.key: member.value for member in members}
     return {**completed, **({ALSO: row[ALSO]} if ALSO in row else {})}

@@ -9,7 +9,7 @@ from msgspec import Struct
 from gateway.json_values import JsonValue
 
 from .binding_reader import DATA, UnreadableBody
-from .frame_decoder import DecodedFrame, Spelling, SpellingReader, choose_row, told_apart
+from .frame_decoder import DecodedFrame, Spelling, SpellingReader, choose_row, in_order_of_trial
 
 
 class Body(Struct, frozen=True, kw_only=True):
@@ -29,7 +29,7 @@ class ObjectDecoder:
     """One row, or several that the same body could be; of a body that could be none of them, the first is read."""
 
     def __init__(self, spellings: Sequence[Spelling]) -> None:
-        readers = {one.cue: SpellingReader(one, needed, None) for one, needed in told_apart(spellings)}
+        readers = {one.cue: SpellingReader(one, needed, None) for one, needed in in_order_of_trial(spellings)}
         self._choose = choose_row(list(readers.values()))
         self._first = readers[spellings[0].cue]
 

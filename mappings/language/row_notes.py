@@ -75,10 +75,10 @@ class RowNotes:
             return found[1]
         above: list[str] = []
         for earlier in reversed(lines[:place.line - 1]):
-            said = _COMMENT.fullmatch(earlier.strip())
-            if said is None or _RULE.match(said[1]) or len(earlier) - len(earlier.lstrip()) != place.column - 1:
+            match = _COMMENT.fullmatch(earlier.strip())
+            if match is None or _RULE.match(match[1]) or len(earlier) - len(earlier.lstrip()) != place.column - 1:
                 break
-            above.insert(0, said[1])
+            above.insert(0, match[1])
         return " ".join(above)
 
 

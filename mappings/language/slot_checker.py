@@ -48,15 +48,15 @@ class SlotChecker:
         """The type after the last dot; None if it is unknown or wrong."""
         if name.source is NameSource.ENVELOPE and (slot.steps or slot.filters):
             self._findings.add(slot.path, f"'${slot.name}' stands alone")
-        said, hint = "$" + slot.name, name.type
+        path, hint = "$" + slot.name, name.type
         for step in slot.steps:
             known = known_attributes(hint)
             if known is None:
                 return None
             if step not in known:
-                self._findings.add(slot.path, f"{said} has no '{step}'", _attribute_hint(step, known, hint))
+                self._findings.add(slot.path, f"{path} has no '{step}'", _attribute_hint(step, known, hint))
                 return None
-            said, hint = f"{said}.{step}", known[step]
+            path, hint = f"{path}.{step}", known[step]
         return hint
 
     def _filters(self, slot: Slot, hint: TypeHint | None, section: "InSection") -> None:

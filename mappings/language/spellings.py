@@ -161,9 +161,9 @@ class SpellingCompiler:
         unread = [tuple(name.split(".")) for name in self._draft.shape.unread]
         constants = tuple((one.path, one.node.value) for one in found if isinstance(one.node, Constant)
                           and not is_placeholder(one.node.value) and one.path not in unread)
-        is_told = bool(before and constants)  # by constants of its own, so the transport's name says nothing of it
+        is_distinct = bool(before and constants)  # by constants of its own, so the transport's name says nothing of it
         wires += [path for name in self._draft.shape.names
-                  if (path := tuple(name.split("."))) != (NAME,) or not is_told]
+                  if (path := tuple(name.split("."))) != (NAME,) or not is_distinct]
         own = [one for one in found if isinstance(one.node, Slot) and one.node.name not in (WIRE, BODY)]
         return EnvelopeForm(constants, tuple(dict.fromkeys(wires))), own, bodies[0] if bodies else None
 
@@ -333,13 +333,13 @@ def check_reading(draft: ParsedTable, vocabulary: Vocabulary, findings: ProblemC
         if len([frame for frame in frames if not frame.write_only and not frame.read_only]) > 1:
             findings.add(("frames", cue), f"'{cue}' is several frames, and cannot be read from one",
                          "mark all of them, or all but one, write-only", key=True)
-    told: set[tuple[str, str]] = set()
+    reported: set[tuple[str, str]] = set()
     for framing in FRAMINGS:
         for rows in compiler.forms((framing,)).values():
             for wire, spellings in rows.items():
                 for one, other in confusable(spellings):
-                    if (one.cue, other.cue) not in told:
-                        told.add((one.cue, other.cue))
+                    if (one.cue, other.cue) not in reported:
+                        reported.add((one.cue, other.cue))
                         path: NodePath = ("frames", other.cue)
                         findings.add(path, f"a frame '{wire}' could be '{one.cue}' or '{other.cue}'",
                                      "mark one of them write-only, or say by 'known_by' how they differ", key=True)

@@ -159,8 +159,8 @@ class Table:
     def read_command(self, message: str, body: JsonValue, /, **given: Any) -> m.AnyCommand:
         """The command of a client message as it came; `given` wins over what it says. Raises `UnreadableBody`."""
         row = self._messages[message]
-        said = row.read(body)
-        return row.command(said | given if given else said)
+        bindings = row.read(body)
+        return row.command(bindings | given if given else bindings)
 
     def find_message(self, body: JsonValue, *among: str) -> str | None:
         """The message that this body is, by the constants of the rows, all of which it must have."""

@@ -95,35 +95,35 @@ class Decoder(DecoderPort):
             is_known = isinstance(stop_reason, m.StopReason)
             unknown = "" if is_known else f" ({stop_reason[:40]!r} is no reason that AAP knows)"
             return self._fail(f"The server ended the turn with an error and did not say which{unknown}; its log may.")
-        said = [*self._go_on(), *self._end_words(), *self._assembler.finish(stop_reason)]
+        events = [*self._go_on(), *self._end_words(), *self._assembler.finish(stop_reason)]
         self._forget()
-        return [*said, RemoteTurnEnd(stop_reason=stop_reason)]
+        return [*events, RemoteTurnEnd(stop_reason=stop_reason)]
 
     def _fail(self, why: str) -> list[DecodedItem]:
-        said = [*self._go_on(), *self._end_words()]
-        said += self._assembler.finish(m.StopReason.ERROR, outcome=m.Outcome.FAILED)
+        events = [*self._go_on(), *self._end_words()]
+        events += self._assembler.finish(m.StopReason.ERROR, outcome=m.Outcome.FAILED)
         self._forget()
         fault = m.Fault(code=m.FaultCode.BACKEND, message=why)
-        return [*said, RemoteTurnEnd(stop_reason=m.StopReason.ERROR, outcome=m.Outcome.FAILED, fault=fault)]
+        return [*events, RemoteTurnEnd(stop_reason=m.StopReason.ERROR, outcome=m.Outcome.FAILED, fault=fault)]
 
     @decodes("turn.suspended")
     def _wait(self) -> list[DecodedItem]:
         """The server waits for the calls it left open, and was not answered yet."""
-        said = self._go_on()
+        events = self._go_on()
         left = [call for call in self._assembler.open_calls.values() if call.call_id not in self._given]
         asks = self._toolbox.asks(left, is_all=not self._loose)
         asked = [RemoteAsk(ask=ask, ref=call.call_id) for call, ask in asks]
         asked += [RemoteAsk(ask=ask, ref=ref) for ref, ask in self._loose.items()]
         if not asked:
-            return [*said, *self._fail("The server waits for the result of a tool, and has called none.")]
+            return [*events, *self._fail("The server waits for the result of a tool, and has called none.")]
         self._over = self._paused = True
-        said += [
+        events += [
             *self._end_words(),
             *self._assembler.finish(m.StopReason.TOOL_USE if asks else m.StopReason.NEEDS_INPUT),
         ]
         for call, _ in asks:
-            said += self._assembler.status(call.call_id, m.ToolStatus.AWAITING_INPUT)
-        return [*said, *asked]
+            events += self._assembler.status(call.call_id, m.ToolStatus.AWAITING_INPUT)
+        return [*events, *asked]
 
     def _forget(self) -> None:
         """Calls of a turn that is over cannot return."""
@@ -157,9 +157,9 @@ class Decoder(DecoderPort):
     def _grow(self, delta: str, kind: m.BlockKind) -> list[DecodedItem]:
         if not delta:
             return []
-        said = [*self._go_on(), *(self._end_words() if self._words is not kind else [])]
+        events = [*self._go_on(), *(self._end_words() if self._words is not kind else [])]
         self._words = kind
-        return [*said, *self._assembler.text_delta(kind, delta, kind)]
+        return [*events, *self._assembler.text_delta(kind, delta, kind)]
 
     def _end_words(self) -> list[BackendEvent]:
         self._words = None
@@ -169,15 +169,15 @@ class Decoder(DecoderPort):
 
     @decodes("block.ended.tool_use")
     def _call(self, call: Bindings) -> list[DecodedItem]:
-        said = CallFrame(tool_call_id=call["call_id"], name=call["name"], input=call["input"])
-        if said.tool_call_id in self._assembler.open_calls or said.tool_call_id in self._loose:
+        frame = CallFrame(tool_call_id=call["call_id"], name=call["name"], input=call["input"])
+        if frame.tool_call_id in self._assembler.open_calls or frame.tool_call_id in self._loose:
             return self._fail("The server made two calls with one id, and answers could not be told apart.")
-        ask = self._toolbox.ask_without_call(said)
+        ask = self._toolbox.ask_without_call(frame)
         if ask is not None:
-            self._loose[said.tool_call_id] = ask
+            self._loose[frame.tool_call_id] = ask
             return []
         before = [*self._go_on(), *self._end_words()]
-        return [*before, *self._assembler.whole_call(said.tool_call_id, self._toolbox.call(said))]
+        return [*before, *self._assembler.whole_call(frame.tool_call_id, self._toolbox.call(frame))]
 
     @decodes("tool.returned")
     def _result(self, call_id: str, content: m.Content | None) -> list[DecodedItem]:
@@ -204,12 +204,12 @@ class Decoder(DecoderPort):
         return self._give_back(call_id for call_id, given in self._given.items() if given.granted is not True)
 
     def _give_back(self, call_ids: Iterable[str]) -> list[BackendEvent]:
-        said: list[BackendEvent] = []
+        events: list[BackendEvent] = []
         for call_id in list(call_ids):
             given = self._given.pop(call_id)
-            said += self._rest()
-            said += self._assembler.returned(call_id, given.content, is_error=given.is_error)
-        return said
+            events += self._rest()
+            events += self._assembler.returned(call_id, given.content, is_error=given.is_error)
+        return events
 
 
 HANDLERS = cue_handlers(Decoder)

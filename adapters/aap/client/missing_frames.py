@@ -32,11 +32,11 @@ class ReceivedPieces:
             return frame
         if found is None:
             return frame
-        kind, said = KINDS.get(found.cue), found.bindings
+        kind, bindings = KINDS.get(found.cue), found.bindings
         if kind == TEXT:
-            self._received.append((TEXT, said.get("delta", said.get("text", "")), None))
+            self._received.append((TEXT, bindings.get("delta", bindings.get("text", "")), None))
         elif kind is not None:
-            self._received.append((kind, said["call_id"] if kind == RESULT else said["call"]["call_id"], found))
+            self._received.append((kind, bindings["call_id"] if kind == RESULT else bindings["call"]["call_id"], found))
         return found
 
     @property
@@ -52,12 +52,12 @@ def missing_frames(
     The turn began with the last message of a person or, if it was continued, with the results of the `answered` calls.
     It is over if the last message is the agent's. What was received must be the beginning of what the history has.
     """
-    said = _messages_of_turn(messages, answered)
-    if not said or said[-1].role != m.Role.ASSISTANT:
+    stored = _messages_of_turn(messages, answered)
+    if not stored or stored[-1].role != m.Role.ASSISTANT:
         return None
-    known = _joined_texts(piece for message in said for piece in _pieces_of_message(message))
-    told = [piece for piece in received.pieces if piece[0] != RESULT or piece[1] not in answered]
-    if (missing := _missing_pieces(known, told)) is None:
+    known = _joined_texts(piece for message in stored for piece in _pieces_of_message(message))
+    pieces = [piece for piece in received.pieces if piece[0] != RESULT or piece[1] not in answered]
+    if (missing := _missing_pieces(known, pieces)) is None:
         return None
     back = {piece[1] for piece in known if piece[0] == RESULT}
     is_waiting = any(piece[0] == CALL and piece[1] not in back for piece in known)

@@ -95,9 +95,9 @@ def _option(option: OptionBody) -> m.AgentOption:
     )
 
 
-def _capabilities(told: dict[str, dict[str, Any] | None]) -> m.AgentCapabilities:
+def _capabilities(capabilities: dict[str, dict[str, Any] | None]) -> m.AgentCapabilities:
     """A missing capability is not supported; a server that names no stream mode gives whole turns."""
-    words = {group: tuple(leaves or ()) for group, leaves in told.items()}
+    words = {group: tuple(leaves or ()) for group, leaves in capabilities.items()}
     return m.AgentCapabilities(
         streaming=words.get("stream") or (STREAM_MODES[-1],), history=words.get("history", ()),
         images=words.get("image", ()), client_tools="tools" in words.get("application", ()),
@@ -111,29 +111,29 @@ class SessionTools(Struct, frozen=True, kw_only=True):
     server: Mapping[str, m.Permission] = {}
     titles: Mapping[str, str] = {}
 
-    def call(self, said: CallFrame) -> m.ToolCall:
-        is_client = said.name in self.client
+    def call(self, frame: CallFrame) -> m.ToolCall:
+        is_client = frame.name in self.client
         return m.ToolCall(
-            call_id=said.tool_call_id, name=said.name, input=said.input or {},
+            call_id=frame.tool_call_id, name=frame.name, input=frame.input or {},
             origin=m.ToolOrigin.CLIENT if is_client else m.ToolOrigin.BUILTIN,
-            permission=m.Permission.ALLOW if is_client else self.server.get(said.name, m.Permission.ALLOW),
-            display_name=self.titles.get(said.name),
+            permission=m.Permission.ALLOW if is_client else self.server.get(frame.name, m.Permission.ALLOW),
+            display_name=self.titles.get(frame.name),
         )
 
-    def ask_without_call(self, said: CallFrame) -> m.AnyAsk | None:
+    def ask_without_call(self, frame: CallFrame) -> m.AnyAsk | None:
         """The ask that such a call stands for; a declared tool of such a name is that tool."""
-        if said.name in self.client or said.name in self.server:
+        if frame.name in self.client or frame.name in self.server:
             return None
-        table, given = AAP.table, said.input or {}
-        block = table.object("asked.call", call=m.ToolCall(call_id=said.tool_call_id, name=said.name, input=given))
+        table, given = AAP.table, frame.input or {}
+        block = table.object("asked.call", call=m.ToolCall(call_id=frame.tool_call_id, name=frame.name, input=given))
         if table.is_object("asked.continuation", block):
             return read_continuation(given)
         return read_rollback(given) if table.is_object("asked.rollback", block) else None
 
     def is_ask(self, call: m.ToolCall) -> bool:
         """Whether a call stands for an ask."""
-        said = CallFrame(tool_call_id=call.call_id, name=call.name, input=call.input)
-        return self.ask_without_call(said) is not None
+        frame = CallFrame(tool_call_id=call.call_id, name=call.name, input=call.input)
+        return self.ask_without_call(frame) is not None
 
     def asks(self, calls: Sequence[m.ToolCall], *, is_all: bool = True) -> list[tuple[m.ToolCall, m.AnyAsk]]:
         """The asks of the calls that a waiting server left open.
@@ -149,8 +149,8 @@ class SessionTools(Struct, frozen=True, kw_only=True):
             return m.ClientToolAsk(call=call)
         if call.name in self.server:
             return None if call.permission is m.Permission.ALLOW else _permission(call)
-        told = AAP.read_fitting("questions", call.input)
-        questions = read_questions(told["questions"]) if told else ()
+        fields = AAP.read_fitting("questions", call.input)
+        questions = read_questions(fields["questions"]) if fields else ()
         return m.QuestionAsk(questions=questions, call=call) if questions else None
 
 

@@ -76,11 +76,11 @@ class Remote:
     has no title, no model, no output schema and no compaction. Changed settings go with the next message; a system
     prompt cannot be changed.
 
-    How a stream that was cut is taken up again, `TurnStream` tells. AAP has no interruption, and servers of this house
-    have one all the same: `DELETE …/turns/current`. Whoever has none is hung up on, and what becomes of the turn is
-    the server's to say; one that waits for people is left waiting there until the next message abandons it. Closing a
-    turn early hangs up, too. The server's capabilities decide how it is heard: by deltas, in whole parts, or at
-    the end.
+    `TurnStream` resumes a stream whose connection broke. AAP has no interruption; Dragoman servers have one beyond the
+    protocol: `DELETE …/turns/current`. For other servers an interruption closes the connection, and the server decides
+    what becomes of the turn; a turn that waits for people waits until the next message abandons it. Closing a turn
+    early closes the connection, too. The capabilities of the server decide the form of the response: deltas,
+    whole parts, or one body at the end.
     """
 
     supports_permissions = True

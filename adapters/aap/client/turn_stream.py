@@ -232,9 +232,9 @@ SSE_HEADERS = {"Accept": "text/event-stream"}
 def frames_of_body(body: Any) -> list[TurnFrame]:
     """The frames that a turn would have had, had it been streamed."""
     exchange = AAP.read_as(TurnBody, body, "the answer")
-    said = [frame for message in exchange.messages for frame in _message_frames(message)]
+    frames = [frame for message in exchange.messages for frame in _message_frames(message)]
     is_waiting = exchange.stop_reason is m.StopReason.TOOL_USE
-    return [START, *said, WAITS if is_waiting else DecodedFrame("turn.ended", {"stop_reason": exchange.stop_reason})]
+    return [START, *frames, WAITS if is_waiting else DecodedFrame("turn.ended", {"stop_reason": exchange.stop_reason})]
 
 
 def _message_frames(message: MessageBody) -> list[TurnFrame]:

@@ -20,12 +20,12 @@ async def history_body(table: DialectTable, kind: str, view: m.SessionView) -> o
     archived = view.entries[:view.compacted_to] if kind != "full" and view.compaction is not None else []
     since = archived[-1].seq if archived else 0
     asks = [past for past in view.past_asks.values() if past.asked.seq > since]
-    told = {past.asked.call_id for past in asks if past.asked.scope_id != m.ROOT and past.asked.call_id}
+    shown_calls = {past.asked.call_id for past in asks if past.asked.scope_id != m.ROOT and past.asked.call_id}
     returned = {past.asked.call_id for past in asks if past.asked.call_id and returned_by_client(past) is not None}
-    spoken = _visible_entries(entries, told, returned)
+    spoken = _visible_entries(entries, shown_calls, returned)
     merged = _merged(spoken, sorted(_ask_items(table, asks), key=lambda item: item[0]))
-    told_messages = (table.object(MessageBody.row, message) for message in merged)
-    return table.object("history", history={kind: await encode_array(told_messages)})
+    message_bodies = (table.object(MessageBody.row, message) for message in merged)
+    return table.object("history", history={kind: await encode_array(message_bodies)})
 
 
 Message = JsonObject
@@ -46,11 +46,11 @@ def _merged(entries: Iterable[m.HistoryEntry], asked: Iterable[HistoryItem]) -> 
 
     def take_asks(before: float) -> Iterator[Message]:
         while queue and queue[0][0] < before:
-            _, said, is_call = queue.popleft()
+            _, item, is_call = queue.popleft()
             if is_call:
-                calls.append(said)
+                calls.append(item)
             else:
-                yield from tell(said)
+                yield from tell(item)
 
     for entry in entries:
         yield from take_asks(entry.seq)
@@ -78,12 +78,12 @@ def _ask_items(table: DialectTable, asks: Iterable[m.AskRecord]) -> Iterable[His
 
 def ask_as_calls(table: DialectTable, request_id: str, ask: m.AnyAsk, scope_id: str) -> list[JsonValue]:
     """An ask as the call that stands for it in the stream; none if the ask is about a call of the agent."""
-    call, is_told = m.call_of(ask), scope_id == m.ROOT
+    call, is_shown = m.call_of(ask), scope_id == m.ROOT
     if call is None and isinstance(ask, m.QuestionAsk):
-        call, is_told = m.question_call(ask, request_id), False
+        call, is_shown = m.question_call(ask, request_id), False
     if call is None:
         return [table.object(f"asked.{ask.kind}", request_id=request_id, ask=ask)]
-    return [] if is_told else [table.object("asked.call", call=call)]
+    return [] if is_shown else [table.object("asked.call", call=call)]
 
 
 def pending_calls_message(calls: Sequence[Any]) -> list[Message]:
@@ -96,8 +96,8 @@ def returned_by_client(past: m.AskRecord) -> m.Content | None:
     match past.answer:
         case m.ReturnResult(content=content):
             return content
-        case m.AnswerQuestion(said=said) | m.ContinueTurn(said=said) | m.RollBack(said=said) if said:
-            return said
+        case m.AnswerQuestion(said=content) | m.ContinueTurn(said=content) | m.RollBack(said=content) if content:
+            return content
     return None
 
 
@@ -113,16 +113,16 @@ def _settled_content(past: m.AskRecord) -> m.Content:
 
 def agent_messages(
     entries: Iterable[m.HistoryEntry],
-    told: Container[str | None] = (),
+    shown_calls: Container[str | None] = (),
     returned: Container[str | None] = (),
 ) -> list[Message]:
     """The messages of the agent and its tools, without those that the client sent or returned."""
-    own = [entry for entry in _visible_entries(entries, told, returned) if not _by_client(entry)]
+    own = [entry for entry in _visible_entries(entries, shown_calls, returned) if not _by_client(entry)]
     return [message for entry in own for message in _messages(entry)]
 
 
 def _visible_entries(
-    entries: Iterable[m.HistoryEntry], told: Container[str | None], returned: Container[str | None],
+    entries: Iterable[m.HistoryEntry], shown_calls: Container[str | None], returned: Container[str | None],
 ) -> list[m.HistoryEntry]:
     """The entries of the agent itself, and the results of those calls of sub-agents that the client saw.
 
@@ -130,7 +130,7 @@ def _visible_entries(
     """
     return _results_first(
         entry for entry in entries
-        if (entry.scope_id == m.ROOT or (entry.role is m.Role.TOOL and entry.call_id in told))
+        if (entry.scope_id == m.ROOT or (entry.role is m.Role.TOOL and entry.call_id in shown_calls))
         and (entry.role is not m.Role.TOOL or entry.call_id not in returned)
     )
 
@@ -146,8 +146,8 @@ def _results_first(entries: Iterable[m.HistoryEntry]) -> list[m.HistoryEntry]:
     return ordered
 
 
-def _is_later(said: m.HistoryEntry, result: m.HistoryEntry) -> bool:
-    return said.role is m.Role.USER and said.turn_id != result.turn_id
+def _is_later(entry: m.HistoryEntry, result: m.HistoryEntry) -> bool:
+    return entry.role is m.Role.USER and entry.turn_id != result.turn_id
 
 
 def _is_seed(entry: m.HistoryEntry) -> bool:

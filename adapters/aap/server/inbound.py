@@ -37,9 +37,9 @@ def seed_of(body: wire.NewSession, card: m.AgentCard, table: DialectTable) -> li
 
 
 def _seed_message(message: BaseModel, card: m.AgentCard, table: DialectTable) -> m.SeedMessage:
-    told = table.read_object(MessageBody.row, _sent(message))
-    content = _accepted(told["content"], card)
-    return m.SeedMessage(role=m.Role(told["role"]), content=content, call_id=told["call_id"])
+    fields = table.read_object(MessageBody.row, _sent(message))
+    content = _accepted(fields["content"], card)
+    return m.SeedMessage(role=m.Role(fields["role"]), content=content, call_id=fields["call_id"])
 
 
 # -- a turn -----------------------------------------------------------------------------------------------------------
@@ -145,9 +145,9 @@ def _result(body: JsonObject, ask: m.OpenAsk, card: m.AgentCard, table: DialectT
     if row not in MESSAGES:
         call_id = table.read_message("message.tool", body)["request_id"]
         raise Invalid(f"call '{call_id}' waits for a tool_permission message, not for a result")
-    told = table.read_message(row, body)
-    meant = m.parse_answer(ask.ask, _accepted(told["said"], card)) or {}
-    return table.command(row, **(told | meant | {"request_id": ask.request_id}))
+    fields = table.read_message(row, body)
+    meant = m.parse_answer(ask.ask, _accepted(fields["said"], card)) or {}
+    return table.command(row, **(fields | meant | {"request_id": ask.request_id}))
 
 
 # -- pieces -----------------------------------------------------------------------------------------------------------

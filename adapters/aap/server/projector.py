@@ -34,18 +34,18 @@ class CallRegistry:
     """
 
     def __init__(self) -> None:
-        self.told: set[str] = set()
+        self.shown_calls: set[str] = set()
         self.returned: set[str] = set()
         self._asked: dict[str, str] = {}
 
     def feed(self, record: m.Record, event: m.Event) -> None:
         if isinstance(event, m.TurnStarted):
-            for known in (self.told, self.returned, self._asked):
+            for known in (self.shown_calls, self.returned, self._asked):
                 known.clear()
         elif isinstance(event, m.InputRequested) and event.call_id is not None:
             self._asked[event.request_id] = event.call_id
             if record.scope_id != m.ROOT:
-                self.told.add(event.call_id)
+                self.shown_calls.add(event.call_id)
         elif isinstance(event, m.InputAccepted):
             command = event.command
             if isinstance(command, m.ReturnResult) or (isinstance(command, m.AnswerQuestion) and command.said):
@@ -81,7 +81,7 @@ class DeltaProjector(ProjectorBase):
 
     def _of_child(self, record: m.Record, event: m.Event) -> Frames:
         """Sub-agents have no frames but for their asks: their open call is written as a call of the agent."""
-        if isinstance(event, m.ToolReturned) and event.call_id in self.known.told:
+        if isinstance(event, m.ToolReturned) and event.call_id in self.known.shown_calls:
             return self.encoder.record(record)
         if not isinstance(event, m.InputRequested):
             return NO_FRAMES
@@ -152,9 +152,9 @@ class TurnBodyProjector(ProjectorBase):
         return (Frame(self.body(m.StopReason.NEEDS_INPUT)),) if isinstance(event, m.TurnSuspended) else NO_FRAMES
 
     def body(self, stop_reason: m.StopReason) -> bytes:
-        said = agent_messages(self.view.entries, self.known.told, self.known.returned)
-        said += pending_calls_message(self.asked)
-        return orjson.dumps(self.table.object("turn", stop_reason=stop_reason, messages=said))
+        messages = agent_messages(self.view.entries, self.known.shown_calls, self.known.returned)
+        messages += pending_calls_message(self.asked)
+        return orjson.dumps(self.table.object("turn", stop_reason=stop_reason, messages=messages))
 
 
 PROJECTORS: dict[StreamMode, Callable[[DialectTable], Projector]] = {

@@ -60,8 +60,8 @@ def _capabilities(card: m.AgentCard) -> dict[str, Any]:
         "history": can.history, "stream": can.streaming, "image": can.images, "turn": TURN_CAPABILITIES,
         TRUST_CAPABILITY: tuple(tool.spec.name for tool in card.tools if tool.permission is m.Permission.ALLOW),
     }
-    told: JsonObject = {group: {word: {} for word in words} for group, words in groups.items() if words}
-    return told | ({"application": {"tools": {}}} if can.client_tools else {})
+    capabilities: JsonObject = {group: {word: {} for word in words} for group, words in groups.items() if words}
+    return capabilities | ({"application": {"tools": {}}} if can.client_tools else {})
 
 
 # -- sessions ---------------------------------------------------------------------------------------------------------

@@ -33,15 +33,15 @@ class CallDecoder:
 
     def decode(self, turn: DecodedTurn, given: Bindings, *, final: bool = False) -> list[DecodedItem]:
         """Decode a frame about a call, alone or within a turn; a fact that is known already changes nothing."""
-        told = given["call"]
-        wire_id = told["id"]
+        call_fields = given["call"]
+        wire_id = call_fields["id"]
         call = turn.calls.get(wire_id)
         if call is None and not given.get("name"):
             call = self._loops.find_call(wire_id)
         if call is None:
             call = turn.calls[wire_id] = DecodedCall(wire_id, turn)
         facts = {name: given.get(name) for name in _FACTS}
-        facts |= {"status": told.get("status"), "duration_ms": told.get("duration_ms")}
+        facts |= {"status": call_fields.get("status"), "duration_ms": call_fields.get("duration_ms")}
         call.facts |= {name: value for name, value in facts.items() if value is not None}
         status: m.ToolStatus = call.facts.get("status", m.ToolStatus.RUNNING)
         items: list[DecodedItem] = [] if call.made else self._make(call, status, final)

@@ -148,18 +148,18 @@ class Decoder(DecoderPort):
         self._is_resting, self._is_over, self.fault = False, True, None
         return [*items, ended]
 
-    def _pause_data(self, told: Bindings | None, tool: str | None) -> list[DecodedItem]:
+    def _pause_data(self, bindings: Bindings | None, tool: str | None) -> list[DecodedItem]:
         """The call that waits for a person, if no turn has it."""
-        if self._calls.pending or told is None or told["call"]["id"] is None:
+        if self._calls.pending or bindings is None or bindings["call"]["id"] is None:
             return []
-        turn_id = self._loops.by_scope[m.ROOT].turn_id or f"turn_of_{told['call']['id']}"
+        turn_id = self._loops.by_scope[m.ROOT].turn_id or f"turn_of_{bindings['call']['id']}"
         items: list[DecodedItem] = []
         turn = self._loops.turns.get(turn_id)
         if turn is None:
             turn, items = self._turns.open(turn_id, {})
         name = (tool or "").rpartition(":")[2] or ASK_TOOL
-        call = {"id": told["call"]["id"], "status": m.ToolStatus.AWAITING_INPUT}
-        return [*items, *self._calls.decode(turn, {"call": call, "name": name, "arguments": told["arguments"]})]
+        call = {"id": bindings["call"]["id"], "status": m.ToolStatus.AWAITING_INPUT}
+        return [*items, *self._calls.decode(turn, {"call": call, "name": name, "arguments": bindings["arguments"]})]
 
     def _ended(self, result: JsonValue, stop: m.StopReason, outcome: m.Outcome) -> RemoteTurnEnd:
         fault = self.fault
@@ -172,8 +172,8 @@ class Decoder(DecoderPort):
                 stop if stop is not m.StopReason.END_TURN else m.StopReason.ERROR)
         else:
             fault = None
-        told = read("answer.schema", result) if result else None
-        output = told["value"] if told is not None and told["schema"] is not None else None
+        fields = read("answer.schema", result) if result else None
+        output = fields["value"] if fields is not None and fields["schema"] is not None else None
         return RemoteTurnEnd(stop_reason=stop, outcome=outcome, fault=fault, result=output)
 
     def _end_messages(
@@ -196,7 +196,7 @@ class Decoder(DecoderPort):
         return []
 
     @decodes("fault.passing")
-    def _fault_told(self, fault: Bindings) -> list[DecodedItem]:
+    def _fault_raised(self, fault: Bindings) -> list[DecodedItem]:
         code, message = fault["code"] or m.FaultCode.BACKEND, fault["message"] or ""
         return [m.FaultRaised(fault=m.Fault(code=code, message=message, details=fault["details"]))]
 

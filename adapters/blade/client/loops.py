@@ -143,15 +143,15 @@ class Loops:
 
     # -- messages -------------------------------------------------------------------------------------------------
 
-    def begin_message(self, turn: DecodedTurn, told: Bindings) -> list[BackendEvent]:
+    def begin_message(self, turn: DecodedTurn, bindings: Bindings) -> list[BackendEvent]:
         """A turn is a message; it ends an earlier turn of its loop that is still open."""
         loop = turn.loop
         before = self.turns.get(loop.turn_id)
         events = self.end_message(loop, stop_reason_of(before) if before else m.StopReason.END_TURN)
         loop.turn_id, loop.assembler.broken_calls = turn.turn_id, []
         return [*events, loop.assembler.writer.start_message(
-            role=told.get("role") or m.Role.ASSISTANT, model=told.get("model"),
-            context_window=optional_count(told.get("context_window")),
+            role=bindings.get("role") or m.Role.ASSISTANT, model=bindings.get("model"),
+            context_window=optional_count(bindings.get("context_window")),
         )]
 
     def end_message(

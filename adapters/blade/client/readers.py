@@ -57,11 +57,11 @@ PAGE_BLOCKS = {str(BlockType.TOOL_BRIDGE): "bridge", str(BlockType.TOOL_UI): "ui
 
 def read_result(value: Any) -> tuple[m.Content, dict[str, Any] | None]:
     """The content of a result and its meta."""
-    told = read("result.meta", value) if isinstance(value, dict) else None
-    if told is None or told["meta"] is None:
+    fields = read("result.meta", value) if isinstance(value, dict) else None
+    if fields is None or fields["meta"] is None:
         return _read_content(value), None
-    rest = told["result"]
-    return _read_content(_read_wrapped(rest) if rest else None), told["meta"]
+    rest = fields["result"]
+    return _read_content(_read_wrapped(rest) if rest else None), fields["meta"]
 
 
 def _read_wrapped(rest: dict[str, Any]) -> Any:

@@ -244,10 +244,10 @@ class Remote:
 
 
 def _remote_session(session: dict[str, Any]) -> RemoteSession:
-    told = read("session", session)
-    session_id = told["id"] or read("session.created", session)["session_id"] or ""  # either name, by server
+    fields = read("session", session)
+    session_id = fields["id"] or read("session.created", session)["session_id"] or ""  # either name, by server
     return RemoteSession(
-        session_id=session_id, title=told["intent"], status=told["status"], updated_at=told["updated_at"],
+        session_id=session_id, title=fields["intent"], status=fields["status"], updated_at=fields["updated_at"],
     )
 
 

@@ -37,58 +37,59 @@ class TurnDecoder:
     def start(self, body: JsonValue) -> list[DecodedItem]:
         return self._started(*turn_reader().decode(body))
 
-    def _started(self, row: str, told: Bindings) -> list[DecodedItem]:
-        turn_id = _name_of(told, "a turn")
-        if self._is_ignored(turn_id, row, told):
+    def _started(self, row: str, bindings: Bindings) -> list[DecodedItem]:
+        turn_id = _name_of(bindings, "a turn")
+        if self._is_ignored(turn_id, row, bindings):
             return []
         turn = self._loops.turns.get(turn_id)
         items: list[DecodedItem] = []
         if turn is None:
-            turn, items = self.open(turn_id, told)
-        return [*items, *self.catch_up(turn, told)]
+            turn, items = self.open(turn_id, bindings)
+        return [*items, *self.catch_up(turn, bindings)]
 
-    def _is_ignored(self, turn_id: str, row: str, told: Bindings) -> bool:
-        if told["role"] is m.Role.USER or row == COMPACTION:
+    def _is_ignored(self, turn_id: str, row: str, bindings: Bindings) -> bool:
+        if bindings["role"] is m.Role.USER or row == COMPACTION:
             self._ignored.add(turn_id)
         return turn_id in self._ignored
 
-    def open(self, turn_id: str, told: Bindings) -> tuple[DecodedTurn, list[DecodedItem]]:
-        loop, opened = self._loops.of(told)
+    def open(self, turn_id: str, bindings: Bindings) -> tuple[DecodedTurn, list[DecodedItem]]:
+        loop, opened = self._loops.of(bindings)
         turn = self._loops.turns[turn_id] = DecodedTurn(turn_id, loop)
-        return turn, [*opened, *self._loops.begin_message(turn, told)]
+        return turn, [*opened, *self._loops.begin_message(turn, bindings)]
 
     def end(self, body: JsonValue) -> list[DecodedItem]:
         """Decode what is missing of a turn from its end, and its outcome."""
-        row, told = turn_reader().decode(body)
+        row, bindings = turn_reader().decode(body)
         if row == COMPACTION:
-            return self._compacted(told)
-        items = self._started(row, told)
-        turn = self._loops.turns.get(told["turn_id"])
+            return self._compacted(bindings)
+        items = self._started(row, bindings)
+        turn = self._loops.turns.get(bindings["turn_id"])
         if turn is None or turn.is_over:
             return items
         turn.is_over = True
-        items += self.catch_up(turn, told, final=True)
-        usage, loop, status = read_usage(told["usage"]), turn.loop, told["status"] or ""
+        items += self.catch_up(turn, bindings, final=True)
+        usage, loop, status = read_usage(bindings["usage"]), turn.loop, bindings["status"] or ""
         if loop.turn_id != turn.turn_id:
             loop.late_usage += usage
             return items
-        if told["memory_refs"] and loop.assembler.writer.in_message:
+        if bindings["memory_refs"] and loop.assembler.writer.in_message:
             items += loop.assembler.end_texts()
-            items.append(loop.assembler.writer.annotate(m.AnnotationTopic.MEMORY_REFS, told["memory_refs"]))
+            items.append(loop.assembler.writer.annotate(m.AnnotationTopic.MEMORY_REFS, bindings["memory_refs"]))
         outcome = outcomes().get(status, m.Outcome.COMPLETED)
-        stop_reason, duration = _stop_reason(turn, status, outcome), read_count(told["duration_ms"])
+        stop_reason, duration = _stop_reason(turn, status, outcome), read_count(bindings["duration_ms"])
         return [*items, *self._loops.end_message(loop, stop_reason, usage, outcome, duration)]
 
-    def _compacted(self, told: Bindings) -> list[DecodedItem]:
-        turn_id = _name_of(told, "a compaction")
+    def _compacted(self, bindings: Bindings) -> list[DecodedItem]:
+        turn_id = _name_of(bindings, "a compaction")
         if turn_id in self._summaries:
             return []
         self._summaries.add(turn_id)
         return [m.SessionCompacted(
-            compaction_id=told["compaction_id"] or turn_id, summary=told["summary"] or told["preview"] or "",
-            preview=told["preview"], archived=read_count(told["archived"]),
-            tokens_before=read_count(told["tokens_before"]), tokens_after=read_count(told["tokens_after"]),
-            trigger=told["trigger"] or m.CompactionTrigger.AUTO,
+            compaction_id=bindings["compaction_id"] or turn_id,
+            summary=bindings["summary"] or bindings["preview"] or "", preview=bindings["preview"],
+            archived=read_count(bindings["archived"]),
+            tokens_before=read_count(bindings["tokens_before"]), tokens_after=read_count(bindings["tokens_after"]),
+            trigger=bindings["trigger"] or m.CompactionTrigger.AUTO,
         )]
 
     # -- patches --------------------------------------------------------------------------------------------------
@@ -107,8 +108,8 @@ class TurnDecoder:
         turn, items = self._loops.turns.get(turn_id), list[DecodedItem]()
         if turn is None:
             known = self._loops.by_scope.get(loop_id or "")
-            told = {"fork": known and known.fork, "loop_id": loop_id}
-            turn, items = self.open(turn_id, told if whole is None else whole.bindings)
+            bindings = {"fork": known and known.fork, "loop_id": loop_id}
+            turn, items = self.open(turn_id, bindings if whole is None else whole.bindings)
         return [*items, *PATCHES[cue](self, turn, body, given)]
 
     @decodes("patch.text")
@@ -189,13 +190,13 @@ class TurnDecoder:
 
     # -- snapshots ------------------------------------------------------------------------------------------------
 
-    def catch_up(self, turn: DecodedTurn, told: Bindings, *, final: bool = False) -> list[DecodedItem]:
+    def catch_up(self, turn: DecodedTurn, bindings: Bindings, *, final: bool = False) -> list[DecodedItem]:
         """Decode what a snapshot has beyond what is known: text by its place among all text of its kind."""
         items: list[DecodedItem] = []
         before, seen = Counter[m.BlockKind](), Counter[str]()
-        calls = told["tool_calls"] or ()
+        calls = bindings["tool_calls"] or ()
         known = {call["call"]["id"]: call for call in calls}
-        for block in told["blocks"] or ():
+        for block in bindings["blocks"] or ():
             name, about = block["type"] or "", known.get(block["call"]["id"])
             if name in CALL_BLOCKS and about is not None:  # the block of a call that is in the list of calls
                 items += self._calls.decode(turn, about, final=final)
@@ -219,10 +220,10 @@ PATCHES = cue_handlers(TurnDecoder)
 PATCH_NAMES = ("turn_id", "loop_id", "turn")
 
 
-def _name_of(told: Bindings, what: str) -> str:
-    if not told["turn_id"]:
+def _name_of(bindings: Bindings, what: str) -> str:
+    if not bindings["turn_id"]:
         raise BackendFailed(f"the server sent {what} without a name")
-    name: str = told["turn_id"]
+    name: str = bindings["turn_id"]
     return name
 
 

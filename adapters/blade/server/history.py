@@ -89,12 +89,12 @@ async def turns_of(pages: AsyncIterable[Sequence[m.Record]]) -> list[TurnEntry]:
 
 async def messages_body(table: DialectTable, pages: AsyncIterable[Sequence[m.Record]]) -> EncodedArray:
     """The body of GET …/messages, each message already encoded."""
-    return await encode_array(_listed(table, told) for told in await turns_of(pages))
+    return await encode_array(_listed(table, turn) for turn in await turns_of(pages))
 
 
-def _listed(table: DialectTable, told: TurnEntry) -> object:
-    shape = "turn.compaction.listed" if told.compaction else "turn.listed"
-    return table.object(shape, turn=turn_body(table, told), failure=told.failure)
+def _listed(table: DialectTable, turn: TurnEntry) -> object:
+    shape = "turn.compaction.listed" if turn.compaction else "turn.listed"
+    return table.object(shape, turn=turn_body(table, turn), failure=turn.failure)
 
 
 async def history_body(table: DialectTable, pages: AsyncIterable[Sequence[m.Record]], model: str | None) -> object:
@@ -102,5 +102,5 @@ async def history_body(table: DialectTable, pages: AsyncIterable[Sequence[m.Reco
     turns = await turns_of(pages)
     parents = {after.id: before.id for before, after in pairwise(turns)}
     nodes = await encode_array(
-        table.object("history.node", turn=turn_body(table, told), parent=parents.get(told.id)) for told in turns)
+        table.object("history.node", turn=turn_body(table, entry), parent=parents.get(entry.id)) for entry in turns)
     return table.object("history", nodes=nodes, model=model)

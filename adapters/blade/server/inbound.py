@@ -43,18 +43,18 @@ def has_content(body: wire.ChatSend) -> bool:
 # -- an answer --------------------------------------------------------------------------------------------------------
 def answer_of(body: wire.ChatSend, view: m.SessionView, table: DialectTable) -> m.AnyCommand:
     """The command that settles the ask the answer is for; a refusal if there is none, or it does not fit."""
-    said = table.read_message("answer.question", {**_sent(body), "message": _words(body.message)})
-    found = pending_ask(said["request_id"], view)
-    selections = said["selections"] or {}
-    custom = {number: words for number, words in (said["custom"] or {}).items() if words}
-    if said["answer"] is not None:
-        selections, custom = picks_from_words(questions_of(found.ask), said["answer"])
+    fields = table.read_message("answer.question", {**_sent(body), "message": _words(body.message)})
+    found = pending_ask(fields["request_id"], view)
+    selections = fields["selections"] or {}
+    custom = {number: words for number, words in (fields["custom"] or {}).items() if words}
+    if fields["answer"] is not None:
+        selections, custom = picks_from_words(questions_of(found.ask), fields["answer"])
     for number, picks in selections.items():
         if len(set(picks)) < len(picks):
             raise Invalid(f"question {number} names a choice twice: {list(picks)}")
     given = answer_bindings(found, selections, custom)
     if found.ask.kind == "question":
-        given["message"] = said["message"]
+        given["message"] = fields["message"]
     return table.command(f"answer.{found.ask.kind}", request_id=found.request_id, **given)
 
 
@@ -77,10 +77,10 @@ def message_of(
     body: wire.ChatSend, files: Sequence[m.FilePart], env: dict[str, str], card: m.AgentCard, table: DialectTable,
 ) -> m.AnyCommand:
     """The command of a message, with stored files in the place of their data."""
-    said = table.read_message("chat.message", _sent(body))
-    said["content"] = content_of(said["content"], files, card)
-    said["variables"] = env | said["variables"]
-    return table.command("chat.message", **said)
+    fields = table.read_message("chat.message", _sent(body))
+    fields["content"] = content_of(fields["content"], files, card)
+    fields["variables"] = env | fields["variables"]
+    return table.command("chat.message", **fields)
 
 
 def _sent(body: wire.ChatSend) -> dict[str, Any]:
@@ -112,12 +112,12 @@ def _decoded(part: wire.FilePartIn) -> bytes:
         raise Invalid(f"file '{part.name}': data is not base64", param="message") from None
 
 
-def content_of(said: m.Content, files: Sequence[m.FilePart], card: m.AgentCard) -> m.Content:
+def content_of(content: m.Content, files: Sequence[m.FilePart], card: m.AgentCard) -> m.Content:
     """The parts, with stored files in the place of those that were sent; a bare string stays one."""
-    if isinstance(said, str):
-        return said
+    if isinstance(content, str):
+        return content
     stored = iter(files)
-    return tuple(next(stored) if isinstance(part, m.FilePart) else _accepted(part, card) for part in said)
+    return tuple(next(stored) if isinstance(part, m.FilePart) else _accepted(part, card) for part in content)
 
 
 def _accepted(part: m.AnyPart, card: m.AgentCard) -> m.AnyPart:

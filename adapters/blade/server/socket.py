@@ -29,39 +29,39 @@ class ChatSocket:
     def __init__(self, context: Context[BladeSettings]) -> None:
         self.context = context
 
-    async def on_event(self, peer: SocketIOClient, event: str, said: object) -> object:
+    async def on_event(self, peer: SocketIOClient, event: str, data: object) -> object:
         handler = HANDLERS.get(event)
         if handler is None:
             return None
-        said = said if isinstance(said, dict) else {}
+        data = data if isinstance(data, dict) else {}
         try:
             await self.context.count_request(peer.owner)
-            return await handler(self, peer, said)
+            return await handler(self, peer, data)
         except GatewayError as error:
-            return await self.send_error(peer, error, said)
+            return await self.send_error(peer, error, data)
 
     async def on_disconnect(self, peer: SocketIOClient) -> None:
         """Nothing: chats go on without the client, which may reconnect."""
 
     # -- one method per event -------------------------------------------------------------------------------------
 
-    async def subscribe(self, peer: SocketIOClient, said: JsonObject) -> object:
-        body = validate(Subscribe, said)
+    async def subscribe(self, peer: SocketIOClient, data: JsonObject) -> object:
+        body = validate(Subscribe, data)
         options = StreamOptions(
             is_raw=body.event_format == "raw", is_bare=not self.context.settings.patch_snapshots)
         await self._follow(peer, body.session_id, options, body.after_sequence if body.resume else None)
         return self.context.table.object("ack", session_id=body.session_id)
 
-    async def unsubscribe(self, peer: SocketIOClient, said: JsonObject) -> object:
-        peer.unfollow(str(said.get("session_id")))
-        return self.context.table.object("ack", session_id=said.get("session_id"))
+    async def unsubscribe(self, peer: SocketIOClient, data: JsonObject) -> object:
+        peer.unfollow(str(data.get("session_id")))
+        return self.context.table.object("ack", session_id=data.get("session_id"))
 
-    async def send(self, peer: SocketIOClient, said: dict[str, Any]) -> Any:
-        session_id = _session_id_of(said)
+    async def send(self, peer: SocketIOClient, data: dict[str, Any]) -> Any:
+        session_id = _session_id_of(data)
         await self.context.sessions.get(peer.owner, session_id)
-        if len(dumps(said)) > self.context.settings.message_bytes:
+        if len(dumps(data)) > self.context.settings.message_bytes:
             raise TooLarge(f"the message is larger than {self.context.settings.message_bytes} bytes")
-        body = validate(ChatSend, said)
+        body = validate(ChatSend, data)
         if not inbound.has_content(body):
             raise MISSING_MESSAGE
         if peer.followed_options(session_id) is None:
@@ -71,10 +71,10 @@ class ChatSocket:
             "ack.chat", session_id=session_id, run_id=run_id_of_receipt(session_id, receipt)
         )
 
-    async def stop(self, peer: SocketIOClient, said: JsonObject) -> object:
-        session_id, context = _session_id_of(said), self.context
+    async def stop(self, peer: SocketIOClient, data: JsonObject) -> object:
+        session_id, context = _session_id_of(data), self.context
         view = await context.sessions.get(peer.owner, session_id)
-        if view.status is m.SessionStatus.IDLE or not await self._is_under_way(view, said.get("chat_run_id")):
+        if view.status is m.SessionStatus.IDLE or not await self._is_under_way(view, data.get("chat_run_id")):
             return context.table.object("ack.idle", session_id=session_id)
         await context.sessions.submit(peer.owner, session_id, [context.table.command("chat.stop")])
         return context.table.object("ack.stopped", session_id=session_id)
@@ -87,8 +87,8 @@ class ChatSocket:
         records = await self.context.sessions.records(view.owner, view.session_id, seq - 1, 1) if seq else ()
         return any(record.seq == seq and record.turn_id == view.turn_id for record in records)
 
-    async def compact(self, peer: SocketIOClient, said: JsonObject) -> object:
-        session_id, place = _session_id_of(said), self.context.sessions.reserve_stream(peer.owner)
+    async def compact(self, peer: SocketIOClient, data: JsonObject) -> object:
+        session_id, place = _session_id_of(data), self.context.sessions.reserve_stream(peer.owner)
         try:
             receipt = await self.context.sessions.submit(
                 peer.owner, session_id, [self.context.table.command("chat.compact")],
@@ -159,11 +159,11 @@ class ChatSocket:
         )
         peer.follow(session_id, options, subscription, after)
 
-    async def send_error(self, peer: SocketIOClient, error: GatewayError, said: object = None) -> object:
+    async def send_error(self, peer: SocketIOClient, error: GatewayError, data: object = None) -> object:
         """Send a refusal as an event, and return it for the acknowledgement."""
         table, kind = self.context.table, refusal_name(error)
         refusal = table.object(kind, message=error.message, code=error.code, detail=error.details)
-        session_id = said.get("session_id") if isinstance(said, dict) and kind not in WITHOUT_SESSION else None
+        session_id = data.get("session_id") if isinstance(data, dict) and kind not in WITHOUT_SESSION else None
         names = {"session_id": session_id, "stream_sequence": None, "run_id": None, "refusal": refusal}
         await peer.send(table.encoder("socketio").cue("refused" if session_id else "refused.request", None, names))
         return table.object("ack.refused", refusal=refusal)
@@ -191,8 +191,8 @@ def refusal_name(error: GatewayError) -> str:
 MISSING_MESSAGE = Invalid("Missing session_id or message")
 
 
-def _session_id_of(said: Mapping[str, object]) -> str:
-    session_id = said.get("session_id")
+def _session_id_of(data: Mapping[str, object]) -> str:
+    session_id = data.get("session_id")
     if not isinstance(session_id, str) or not session_id:
         raise MISSING_MESSAGE
     return session_id

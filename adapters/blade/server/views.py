@@ -109,21 +109,21 @@ def arguments(table: DialectTable, call: TurnCall) -> object:
 
 def result(table: DialectTable, call: TurnCall) -> Any:
     """The result of a call, with what it hands to the page, if anything."""
-    said = call.content
-    spelled = said if said is None or isinstance(said, str) else table.object("parts", content=said)
+    content = call.content
+    spelled = content if content is None or isinstance(content, str) else table.object("parts", content=content)
     if not call.meta:
         return spelled
     return table.object("result.meta", result=_as_object(table, spelled), meta=call.meta)
 
 
-def _as_object(table: DialectTable, said: object) -> JsonValue:
-    if isinstance(said, str):
+def _as_object(table: DialectTable, value: object) -> JsonValue:
+    if isinstance(value, str):
         try:
-            found = read_json(said)
+            found = read_json(value)
         except (JsonLimitExceeded, orjson.JSONDecodeError):
-            found = said
-        said = found
-    return said if isinstance(said, dict) else table.object("result.content", content=said)
+            found = value
+        value = found
+    return value if isinstance(value, dict) else table.object("result.content", content=value)
 
 
 # -- sessions ---------------------------------------------------------------------------------------------------------
@@ -161,12 +161,13 @@ def full_session_body(table: DialectTable, view: m.SessionView, model: str | Non
 # -- memories ---------------------------------------------------------------------------------------------------------
 
 def memory_body(table: DialectTable, kept: StoredMemory) -> JsonObject:
-    said = kept.memory
+    memory = kept.memory
     return table.object(
-        "memory", id=kept.number, type=said.type, content=said.content, skill=said.skill, record=said.record,
-        scope=said.scope, owner=said.owner, topic=said.topic, external_id=said.external_id,
-        superseded_by=said.superseded_by, reason=said.reason, created_at=kept.created_at, updated_at=kept.updated_at,
-        hits=said.hits, last_hit_at=said.last_hit_at, disabled=said.disabled, session_id=said.session_id,
+        "memory", id=kept.number, type=memory.type, content=memory.content, skill=memory.skill, record=memory.record,
+        scope=memory.scope, owner=memory.owner, topic=memory.topic, external_id=memory.external_id,
+        superseded_by=memory.superseded_by, reason=memory.reason, created_at=kept.created_at,
+        updated_at=kept.updated_at, hits=memory.hits, last_hit_at=memory.last_hit_at,
+        disabled=memory.disabled, session_id=memory.session_id,
     )
 
 
@@ -241,10 +242,10 @@ def checkpoint_body(
 # -- exports ----------------------------------------------------------------------------------------------------------
 
 def import_preview_body(table: DialectTable, found: SessionArchive) -> JsonObject:
-    told = found.manifest
+    manifest = found.manifest
     return table.object(
-        "import.preview", session_id=told.session_id, intent=told.title or "", agent=told.agent,
-        exported_at=told.exported_at, records=told.records, files=found.files,
+        "import.preview", session_id=manifest.session_id, intent=manifest.title or "", agent=manifest.agent,
+        exported_at=manifest.exported_at, records=manifest.records, files=found.files,
         messages=sum(_is_message(record.event) for record in found.records),
     )
 
@@ -258,18 +259,18 @@ def _is_message(event: m.AnyEvent) -> bool:
 # -- scheduled tasks --------------------------------------------------------------------------------------------------
 
 def task_body(table: DialectTable, kept: StoredTask) -> JsonObject:
-    said = kept.task
+    task = kept.task
     return table.object(
-        "task", id=kept.task_id, title=said.title, prompt=said.prompt, cron=said.cron, timezone=said.timezone,
-        enabled=said.enabled, expires_at=said.expires_at, unattended=said.unattended, model=said.model,
+        "task", id=kept.task_id, title=task.title, prompt=task.prompt, cron=task.cron, timezone=task.timezone,
+        enabled=task.enabled, expires_at=task.expires_at, unattended=task.unattended, model=task.model,
     )
 
 
 def task_run_body(table: DialectTable, kept: StoredRun) -> JsonObject:
-    said = kept.run
+    run = kept.run
     return table.object(
-        "task.run", id=kept.run_id, task_id=said.task_id, session_id=said.session_id, status=said.status,
-        error=said.error, triggered_at=said.triggered_at, finished_at=said.finished_at,
+        "task.run", id=kept.run_id, task_id=run.task_id, session_id=run.session_id, status=run.status,
+        error=run.error, triggered_at=run.triggered_at, finished_at=run.finished_at,
     )
 
 

@@ -118,8 +118,8 @@ class TurnDecoder:
             thread = self.threads.thread_of(event)
             return [] if thread.over else OF_THREAD[cue](thread, event, event.given)
         part: Any = self if cue in OF_TURN else self._tools if cue in OF_TOOLS else self.threads
-        said: list[DecodedItem] = HANDLERS[cue](part, event, event.given)
-        return said
+        events: list[DecodedItem] = HANDLERS[cue](part, event, event.given)
+        return events
 
     def preview(self, event: ReceivedEvent) -> list[DecodedItem]:
         """What a message in progress says."""
@@ -127,8 +127,8 @@ class TurnDecoder:
         if self.over or thread.over or event.cue not in OF_THREAD:
             return []
         self.paused = False
-        said: list[DecodedItem] = OF_THREAD[event.cue](thread, event, event.given)
-        return said
+        events: list[DecodedItem] = OF_THREAD[event.cue](thread, event, event.given)
+        return events
 
     # -- its end --------------------------------------------------------------------------------------------------
 

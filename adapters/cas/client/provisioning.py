@@ -124,8 +124,8 @@ class AgentProvisioner:
     async def _named_agent(self) -> ServerAgent:
         """The named agent; from now on its id is used."""
         try:
-            told = await self._upstream.json("GET", f"/agents/{quote(self._named or '', safe='')}")
-            agent = read_agent(told)
+            response = await self._upstream.json("GET", f"/agents/{quote(self._named or '', safe='')}")
+            agent = read_agent(response)
         except BackendFailed as error:
             if upstream_status(error) not in UNKNOWN_ID_STATUSES:
                 raise
@@ -206,13 +206,13 @@ CAPABILITIES = m.AgentCapabilities(images=("http", "data"), client_tools=True)
 
 
 def read_agent(body: Any) -> ServerAgent:
-    told = CAS.read(AgentBody.row, body, "an agent")
-    version, mark = told["version"], (told["metadata"] or {}).get(OWN_MARK)
+    fields = CAS.read(AgentBody.row, body, "an agent")
+    version, mark = fields["version"], (fields["metadata"] or {}).get(OWN_MARK)
     return ServerAgent(
-        known_id=told["id"], name=told["name"], description=told["description"], model=told["model"],
+        known_id=fields["id"], name=fields["name"], description=fields["description"], model=fields["model"],
         version=str(version) if isinstance(version, int | str) else "1",
-        tools=[tool for tool in told["tools"] or () if isinstance(tool, dict)],
-        mark=mark if isinstance(mark, str) else None, is_archived=bool(told["archived"]),
+        tools=[tool for tool in fields["tools"] or () if isinstance(tool, dict)],
+        mark=mark if isinstance(mark, str) else None, is_archived=bool(fields["archived"]),
     )
 
 
@@ -233,9 +233,9 @@ def _tools(toolset: JsonObject) -> list[m.AgentTool]:
     """The tools that a toolset enables by name; others that it may have are unknown here."""
     if kind_of_tool(toolset) != ToolsetBody.row:
         return []
-    told = CAS.read(ToolsetBody.row, toolset, "an agent")
-    configs = {config["name"]: config for config in told["configs"] or ()}
-    names = told["names"] or [name for name, config in configs.items() if config["enabled"] is not False]
+    fields = CAS.read(ToolsetBody.row, toolset, "an agent")
+    configs = {config["name"]: config for config in fields["configs"] or ()}
+    names = fields["names"] or [name for name, config in configs.items() if config["enabled"] is not False]
     return [
         m.AgentTool(spec=m.ToolSpec(name=name), permission=POLICIES.get(
             configs[name]["policy"] or "" if name in configs else "", m.Permission.ALLOW))

@@ -46,10 +46,10 @@ def simplified_content(parts: tuple[m.AnyPart, ...]) -> m.Content:
     return parts[0].text if parts and isinstance(parts[0], m.TextPart) else parts or ""
 
 
-def read_fault(told: Mapping[str, Any], *, is_retried: bool = False) -> m.Fault:
+def read_fault(error: Mapping[str, Any], *, is_retried: bool = False) -> m.Fault:
     """The fault of an event; a server that tries again by itself has had one that may pass."""
-    code = told["code"] or m.FaultCode.BACKEND
-    message = told["message"] or "The server tells of an error, and not of which."
+    code = error["code"] or m.FaultCode.BACKEND
+    message = error["message"] or "The server tells of an error, and not of which."
     return m.Fault(code=code, message=message, retryable=is_retried or code.is_retryable)
 
 
@@ -66,8 +66,8 @@ async def read_page(
 ) -> tuple[list[JsonObject], str | None]:
     """The bodies of a page of a list, oldest first or newest first, and the name of the next page."""
     place = {"page": name} if name is not None else {"after_id": after} if after else {}
-    told = await upstream.json("GET", path, query={"limit": str(PAGE), "order": order, **place})
-    page = CAS.read(PageBody.row, told, "a list")
+    response = await upstream.json("GET", path, query={"limit": str(PAGE), "order": order, **place})
+    page = CAS.read(PageBody.row, response, "a list")
     items = page["items"]
     if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
         raise BackendFailed(f"{upstream.name} answered with a list that has no data")
@@ -86,7 +86,7 @@ class OpenAsks:
         ask: m.AnyAsk = m.ClientToolAsk(call=call) if is_client else m.PermissionAsk(call=call)
         self._open[call.call_id] = RemoteAsk(ask=ask, ref=call.call_id, scope_id=scope_id)
 
-    def told(self, event_id: str, ask: m.AnyAsk, scope_id: str) -> None:
+    def add(self, event_id: str, ask: m.AnyAsk, scope_id: str) -> None:
         self._open[event_id] = RemoteAsk(ask=ask, ref=event_id, scope_id=scope_id)
 
     def settled(self, event_id: str) -> None:
@@ -125,9 +125,9 @@ def read_ask(call: m.ToolCall, calls: Sequence[m.ToolCall]) -> m.AnyAsk | None:
 
 def _read_question_ask(call: m.ToolCall, calls: Sequence[m.ToolCall]) -> m.QuestionAsk | None:
     """The questions; their call is the last call of that name, if the agent has made one."""
-    told = CAS.read_fitting("questions", call.input)
-    if not told or not told["questions"]:
+    fields = CAS.read_fitting("questions", call.input)
+    if not fields or not fields["questions"]:
         return None
     cause = next((one for one in reversed(calls) if one.name == QUESTION_TOOL and one.input == call.input), None)
     cause = cause or next((one for one in reversed(calls) if one.name == QUESTION_TOOL), None)
-    return m.QuestionAsk(questions=read_questions(told["questions"]), call=cause)
+    return m.QuestionAsk(questions=read_questions(fields["questions"]), call=cause)

@@ -147,8 +147,8 @@ class Remote:
 
     async def _send(self, session_id: str, events: list[EventBody]) -> list[ReceivedEvent]:
         """The events as the server has taken them."""
-        told = await self._post(f"/sessions/{session_id}/events", CAS.spell(NewEventsBody(events=events)))
-        accepted = CAS.read(SentEventsBody.row, told, "events")["events"]
+        response = await self._post(f"/sessions/{session_id}/events", CAS.spell(NewEventsBody(events=events)))
+        accepted = CAS.read(SentEventsBody.row, response, "events")["events"]
         if not accepted or not all(isinstance(one, dict) for one in accepted):
             raise BackendFailed(f"{self._upstream.name} does not tell which events it has taken")
         return [*map(listed_event, accepted)]
@@ -162,9 +162,9 @@ class Remote:
 
 
 def _read_session(body: Any) -> RemoteSession:
-    told = CAS.read(SessionBody.row, body, "a session")
-    agent = told["agent_id"] if told["agent"] is None else read_agent(told["agent"]).name
+    fields = CAS.read(SessionBody.row, body, "a session")
+    agent = fields["agent_id"] if fields["agent"] is None else read_agent(fields["agent"]).name
     return RemoteSession(
-        session_id=require_id(told["session_id"], "a session"), agent=agent, title=told["title"],
-        status=told["status"], updated_at=told["updated_at"],
+        session_id=require_id(fields["session_id"], "a session"), agent=agent, title=fields["title"],
+        status=fields["status"], updated_at=fields["updated_at"],
     )

@@ -54,9 +54,9 @@ def _result(asked: RemoteAsk, given: m.Answer) -> tuple[m.Content, bool]:
 
 # -- content ----------------------------------------------------------------------------------------------------------
 
-def _blocks(said: m.Content) -> list[object]:
+def _blocks(content: m.Content) -> list[object]:
     """Text, images and files; CAS has no other parts."""
-    return [_block(part) for part in m.parts_of(said) if isinstance(part, m.TextPart | m.ImagePart | m.FilePart)]
+    return [_block(part) for part in m.parts_of(content) if isinstance(part, m.TextPart | m.ImagePart | m.FilePart)]
 
 
 def _block(part: m.TextPart | m.ImagePart | m.FilePart) -> object:

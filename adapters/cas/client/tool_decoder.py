@@ -44,11 +44,11 @@ class ToolDecoder:
         ask = read_ask(call, [*thread.assembler.open_calls.values()])
         if isinstance(ask, m.QuestionAsk) and ask.call is None and thread.assembler.writer.in_message:
             call = replace(call, origin=m.ToolOrigin.BUILTIN)  # a call of the agent, which only its question shows
-            self.asks.told(event.id, replace(ask, call=call), scope_id)
+            self.asks.add(event.id, replace(ask, call=call), scope_id)
             self._questions.add(event.id)
             return thread.call(call)
         if ask is not None and event.id:
-            self.asks.told(event.id, ask, scope_id)
+            self.asks.add(event.id, ask, scope_id)
             return []
         self.asks.made(call, scope_id)
         return thread.call(call)

@@ -102,12 +102,12 @@ class UserAgents:
             self.context, self.owner, self._gateway_id(found.resource_id), own.get("skills") or ())
 
     async def session_skills(
-        self, found: Resource, said: AgentRef,
+        self, found: Resource, body: AgentRef,
     ) -> tuple[list[JsonValue], tuple[m.SkillRef, ...] | None]:
         """The skills of a new session: as clients see them, and for its agent, if the session names its own."""
-        if said.skills is None:
+        if body.skills is None:
             return await self.skills_of(found), None
-        named = [one.model_dump() for one in said.skills]
+        named = [one.model_dump() for one in body.skills]
         return session_skills(named, await named_skills(self.context, self.owner, named))
 
     async def changeable(self, agent_id: str) -> Resource:
@@ -122,19 +122,19 @@ class UserAgents:
     async def delete(self, agent_id: str) -> None:
         await self.service.delete(self.owner, agent_id)
 
-    def changed(self, old: Mapping[str, Any], said: NewAgent | AgentChange | AgentRef) -> dict[str, Any]:
+    def changed(self, old: Mapping[str, Any], fields: NewAgent | AgentChange | AgentRef) -> dict[str, Any]:
         """The body after a change; absent fields stay, and a null removes an optional one."""
-        self.context.check_addresses(said.addresses("agent." if isinstance(said, AgentRef) else ""))
-        given = said.model_dump(exclude_unset=True)
+        self.context.check_addresses(fields.addresses("agent." if isinstance(fields, AgentRef) else ""))
+        given = fields.model_dump(exclude_unset=True)
         body = {**old, **{word: given[word] for word in COMMON_FIELDS if word in given}}
         body["name"] = body["name"] or old.get("name")
         body[self.context.dialect] = old[self.context.dialect] | {
             word: given[word] for word in DIALECT_FIELDS if word in given
         }
-        if said.model is None:
+        if fields.model is None:
             return body
-        self.service.card_of(AgentDefinition(name="", model=model_id(said.model)))
-        return {word: value for word, value in body.items() if word != "agent"} | {"model": model_id(said.model)}
+        self.service.card_of(AgentDefinition(name="", model=model_id(fields.model)))
+        return {word: value for word, value in body.items() if word != "agent"} | {"model": model_id(fields.model)}
 
     # -- what stands behind an agent ------------------------------------------------------------------------------
 

@@ -95,33 +95,33 @@ def _default_environment(context: Context[CasSettings], owner: str) -> Resource:
     )
 
 
-async def create_environment(context: Context[CasSettings], owner: str, said: InlineEnvironment) -> Resource:
+async def create_environment(context: Context[CasSettings], owner: str, body: InlineEnvironment) -> Resource:
     """An environment that a new session describes."""
     return await context.resources.create(
-        ENVIRONMENT.name, owner, environment_record(said), resource_id=random_id(ENVIRONMENT.prefix),
+        ENVIRONMENT.name, owner, environment_record(body), resource_id=random_id(ENVIRONMENT.prefix),
     )
 
 
-def environment_record(said: InlineEnvironment) -> dict[str, Any]:
+def environment_record(body: InlineEnvironment) -> dict[str, Any]:
     return {
-        "name": (said.name or "").strip() or UNNAMED_ENVIRONMENT, "description": said.description,
-        "metadata": said.metadata or {}, "config": _whole_config(said.config),
+        "name": (body.name or "").strip() or UNNAMED_ENVIRONMENT, "description": body.description,
+        "metadata": body.metadata or {}, "config": _whole_config(body.config),
     }
 
 
-def _changed_record(context: Context[CasSettings], old: dict[str, Any], said: EnvironmentChange) -> dict[str, Any]:
+def _changed_record(context: Context[CasSettings], old: dict[str, Any], body: EnvironmentChange) -> dict[str, Any]:
     return {
-        "name": said.name or old["name"],
-        "description": said.description if "description" in said.model_fields_set else old["description"],
-        "metadata": updated_metadata(context, old["metadata"], said.metadata),
-        "config": _whole_config(said.config) if said.config else old["config"],
+        "name": body.name or old["name"],
+        "description": body.description if "description" in body.model_fields_set else old["description"],
+        "metadata": updated_metadata(context, old["metadata"], body.metadata),
+        "config": _whole_config(body.config) if body.config else old["config"],
     }
 
 
-def _whole_config(said: EnvironmentConfig) -> JsonObject:
+def _whole_config(body: EnvironmentConfig) -> JsonObject:
     """The complete configuration: a cloud environment always has networking and packages."""
-    if said.type == "cloud":
-        said = said.model_copy(update={
-            "networking": said.networking or Networking(), "packages": said.packages or Packages(),
+    if body.type == "cloud":
+        body = body.model_copy(update={
+            "networking": body.networking or Networking(), "packages": body.packages or Packages(),
         })
-    return said.model_dump(exclude_none=True)
+    return body.model_dump(exclude_none=True)

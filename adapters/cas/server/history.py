@@ -63,17 +63,17 @@ class EventHistory:
         low, high = after or 0, before or (self.view.head + 1) * PLACES_PER_RECORD
         found: list[ListedEvent] = []
         walk = self._forward if oldest_first else self._backward
-        async for told in walk(low // PLACES_PER_RECORD, high // PLACES_PER_RECORD):
-            if low < told.place < high:
-                found.append(told)
+        async for event in walk(low // PLACES_PER_RECORD, high // PLACES_PER_RECORD):
+            if low < event.place < high:
+                found.append(event)
                 if len(found) == limit:
                     break
         return found
 
     async def _forward(self, low: int, high: int) -> AsyncIterator[ListedEvent]:
         async for chunk in self._chunks(max(0, low - 1), min(high, self.view.head)):
-            for told in events_of(chunk):
-                yield told
+            for event in events_of(chunk):
+                yield event
 
     async def _backward(self, low: int, high: int) -> AsyncIterator[ListedEvent]:
         """Some turns at a time, so that the last page of a long history costs no more than its last turns."""
@@ -82,8 +82,8 @@ class EventHistory:
             begin = self.view.turn_start(max(0, end - RECORDS_AT_ONCE))
             chunks = [chunk async for chunk in self._chunks(begin, end)]
             for chunk in reversed(chunks):
-                for told in reversed(events_of(chunk)):
-                    yield told
+                for event in reversed(events_of(chunk)):
+                    yield event
             end = begin
 
     async def _chunks(self, after: int, upto: int) -> AsyncIterator[Chunk]:
@@ -113,10 +113,10 @@ class EventHistory:
             return EventPosition(seq * PLACES_PER_RECORD - 1, is_last=False, seq=seq)
         is_block = isinstance(record.event, m.BlockStarted)
         async for chunk in self._chunks(seq - 1, self._end_of_turn(seq) if is_block else seq):
-            told = events_of(chunk)
-            places = [one.place for one in told if one.id == event_id]
+            events = events_of(chunk)
+            places = [one.place for one in events if one.id == event_id]
             if places:
-                return EventPosition(places[0], is_last=places[0] == told[-1].place, seq=chunk.seq)
+                return EventPosition(places[0], is_last=places[0] == events[-1].place, seq=chunk.seq)
         if is_block and self._in_progress(record):
             return EventPosition(seq * PLACES_PER_RECORD, in_progress=True, seq=seq)
         raise NotFound(event_id)
@@ -182,9 +182,9 @@ class StreamStart:
         self._context = context
         self._carried: dict[ThreadKey, int] = {}
 
-    async def after(self, view: m.SessionView, thread: str | None, said: str | None) -> int:
-        """After which record a stream without a cursor begins; `said` is the client's own wish."""
-        way = said or self._context.settings.stream_start
+    async def after(self, view: m.SessionView, thread: str | None, start: str | None) -> int:
+        """The record after which a stream without a cursor begins; `start` is the `stream_start` of the request."""
+        way = start or self._context.settings.stream_start
         if way not in START_MODES:
             raise Invalid(f"stream_start: say 'turn', 'tail' or 'replay', not '{way[:64]}'", param="stream_start")
         if way == "replay":
@@ -204,10 +204,10 @@ class StreamStart:
         if view.status is m.SessionStatus.SUSPENDED:
             return False
         last = await self._context.sessions.records(view.owner, view.session_id, view.stops[-1] - 1, 1)
-        return bool(last) and last[0].at < self._context.started_at  # an end that is not stored yet was told just now
+        return bool(last) and last[0].at < self._context.started_at  # else its end was streamed just now
 
-    def told(self, session_id: str, thread: str | None) -> Callable[[int], None]:
-        """To be called with the number of the last record that a stream has carried."""
+    def on_write(self, session_id: str, thread: str | None) -> Callable[[int], None]:
+        """The callback of a stream, which calls it with the number of the last record that it has written."""
         key = session_id, thread
 
         def take(seq: int) -> None:

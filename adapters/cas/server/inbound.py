@@ -97,19 +97,19 @@ def _confirmation(event: sessions.ToolConfirmation, ask: m.OpenAsk, table: Diale
         return table.read_command("answer.continuation", body, request_id=ask.request_id)
     if ask.ask.kind != "permission":
         raise Invalid(f"'{event.tool_use_id}' waits for user.custom_tool_result", param="tool_use_id")
-    told = table.read_message(event.type, body)
-    reason = None if told["granted"] else told["reason"]
-    return table.command(event.type, request_id=ask.request_id, granted=told["granted"], reason=reason)
+    fields = table.read_message(event.type, body)
+    reason = None if fields["granted"] else fields["reason"]
+    return table.command(event.type, request_id=ask.request_id, granted=fields["granted"], reason=reason)
 
 
 def _result(
     event: sessions.CustomToolResult | sessions.UserToolResult, ask: m.OpenAsk, card: m.AgentCard, table: DialectTable
 ) -> m.AnyCommand:
-    told = table.read_message(event.type, event.model_dump())
-    content = _accepted(told["content"] or "", card)
+    fields = table.read_message(event.type, event.model_dump())
+    content = _accepted(fields["content"] or "", card)
     if ask.ask.kind == "client_tool":
         return table.command(
-            event.type, request_id=ask.request_id, content=content, is_error=bool(told["is_error"]),
+            event.type, request_id=ask.request_id, content=content, is_error=bool(fields["is_error"]),
         )
     meant = m.parse_answer(ask.ask, content)
     if meant is None:
@@ -153,12 +153,12 @@ def recorded_commands(frame: ParsedFrame, view: m.SessionView, table: DialectTab
     return [command for command in found if command is not None]
 
 
-def _recorded_command(told: JsonObject, view: m.SessionView, table: DialectTable) -> m.AnyCommand | None:
-    model = RECORDED_MODELS.get(str(told.get("type")))
+def _recorded_command(stored: JsonObject, view: m.SessionView, table: DialectTable) -> m.AnyCommand | None:
+    model = RECORDED_MODELS.get(str(stored.get("type")))
     if model is None:
         return None
     try:
-        event = USER_EVENT.validate_python({name: told[name] for name in model.model_fields if name in told})
+        event = USER_EVENT.validate_python({name: stored[name] for name in model.model_fields if name in stored})
     except ValidationError:
         return None
     if isinstance(event, sessions.ToolConfirmation):

@@ -39,26 +39,26 @@ async def checked_mount(context: Context[CasSettings], owner: str, given: JsonOb
     if kind == "file":
         return await _file(context, owner, validate(FileMount, given, at), at)
     if kind == "github_repository":
-        said = validate(RepositoryMount, given, at)
-        mount = _repository(said, at)
-        context.addresses.check(said.url, f"{at}.url" if at else "url")
+        body = validate(RepositoryMount, given, at)
+        mount = _repository(body, at)
+        context.addresses.check(body.url, f"{at}.url" if at else "url")
         return mount
     if kind == "memory_store":
         return await _memory(context, owner, validate(MemoryMount, given, at), at)
     raise _refusal(at, "type", f"'{kind}' is none of 'file', 'github_repository' and 'memory_store'")
 
 
-async def _file(context: Context[CasSettings], owner: str, said: FileMount, at: str) -> Mount:
-    named = {"path": said.path, "mount_path": said.mount_path}
+async def _file(context: Context[CasSettings], owner: str, body: FileMount, at: str) -> Mount:
+    named = {"path": body.path, "mount_path": body.mount_path}
     paths = [normalized_path(given, at, word) for word, given in named.items() if given is not None]
     if len(set(paths)) > 1:
         raise _refusal(at, "mount_path", f"it is another word for path, and the two differ: {' and '.join(paths)}")
-    path = paths[0] if paths else normalized_path(said.file_id, at)
+    path = paths[0] if paths else normalized_path(body.file_id, at)
     try:
-        await check_file(context, owner, said.file_id)
+        await check_file(context, owner, body.file_id)
     except Invalid as error:
         raise _refusal(at, "file_id", error.message) from None
-    return Mount({"type": "file", "file_id": said.file_id, "path": path})
+    return Mount({"type": "file", "file_id": body.file_id, "path": path})
 
 
 def normalized_path(given: str, at: str = "", word: str = "path") -> str:
@@ -73,27 +73,27 @@ def normalized_path(given: str, at: str = "", word: str = "path") -> str:
     return path
 
 
-async def _memory(context: Context[CasSettings], owner: str, said: MemoryMount, at: str) -> Mount:
+async def _memory(context: Context[CasSettings], owner: str, body: MemoryMount, at: str) -> Mount:
     try:
-        await check_memory_store(context, owner, said.memory_store_id)
+        await check_memory_store(context, owner, body.memory_store_id)
     except Invalid as error:
         raise _refusal(at, "memory_store_id", error.message) from None
-    return Mount(said.model_dump())
+    return Mount(body.model_dump())
 
 
-def _repository(said: RepositoryMount, at: str) -> Mount:
+def _repository(fields: RepositoryMount, at: str) -> Mount:
     """The credentials of an address are stored as its token; no address is shown with them."""
     try:
-        url = urlsplit(said.url)
+        url = urlsplit(fields.url)
         has_host = bool(url.hostname) and url.port != 0
     except ValueError:
         has_host = False
-    if not has_host or url.scheme not in SCHEMES or re.search(r"[^!-~]", said.url):
+    if not has_host or url.scheme not in SCHEMES or re.search(r"[^!-~]", fields.url):
         raise _refusal(at, "url", "the address of a repository is needed, such as https://host/owner/name")
-    given = said.authorization_token.get_secret_value() if said.authorization_token else None
+    given = fields.authorization_token.get_secret_value() if fields.authorization_token else None
     token = given or unquote(url.password or url.username or "")
     shown = url._replace(netloc=url.netloc.rpartition("@")[2]).geturl()
-    body = {"type": said.type, "url": shown, "mount_path": said.mount_path, "checkout": said.checkout}
+    body = {"type": fields.type, "url": shown, "mount_path": fields.mount_path, "checkout": fields.checkout}
     return Mount(body, {"authorization_token": token} if token else {})
 
 

@@ -127,27 +127,27 @@ def encoded_page_reply(
 
 def bool_param(query: Mapping[str, str], name: str) -> bool:
     """A yes or no of the query string; absent is no."""
-    said = query.get(name, "").lower()
-    if said not in ("", "true", "false", "1", "0"):
-        raise Invalid(f"{name}: must be true or false, not {quote_value(said)}", param=name)
-    return said in ("true", "1")
+    value = query.get(name, "").lower()
+    if value not in ("", "true", "false", "1", "0"):
+        raise Invalid(f"{name}: must be true or false, not {quote_value(value)}", param=name)
+    return value in ("true", "1")
 
 
 # -- what the query says ----------------------------------------------------------------------------------------------
 def _limit(query: Mapping[str, str]) -> int:
-    said = query.get("limit") or str(DEFAULT_LIMIT)
-    digits = said.lstrip("0")
+    value = query.get("limit") or str(DEFAULT_LIMIT)
+    digits = value.lstrip("0")
     if not (digits.isascii() and digits.isdigit()):
-        expected = f"limit: must be a whole number from 1 to {MAX_LIMIT}, not {quote_value(said)}"
+        expected = f"limit: must be a whole number from 1 to {MAX_LIMIT}, not {quote_value(value)}"
         raise Invalid(f"{expected}; more is taken as {MAX_LIMIT}", param="limit")
     return min(int(digits[:9]), MAX_LIMIT)
 
 
 def _ascending(query: Mapping[str, str], otherwise: bool) -> bool:
-    said = query.get("order") or ("asc" if otherwise else "desc")
-    if said not in ("asc", "desc"):
-        raise Invalid(f"order: must be 'asc' or 'desc', not {quote_value(said)}", param="order")
-    return said == "asc"
+    value = query.get("order") or ("asc" if otherwise else "desc")
+    if value not in ("asc", "desc"):
+        raise Invalid(f"order: must be 'asc' or 'desc', not {quote_value(value)}", param="order")
+    return value == "asc"
 
 
 async def _cursor(
@@ -190,24 +190,24 @@ TIME_BOUNDS: dict[str, Callable[[float, float], bool]] = {
 
 def query_words(query: Query, *names: str) -> frozenset[str]:
     """All values of these names, as `name=a&name=b`, `name[]=a` or `name=a,b`."""
-    spelled = [said for name in names for key in (name, f"{name}[]") for said in query.getall(key, [])]
-    return frozenset(word for said in spelled for word in said.split(",") if word)
+    spelled = [value for name in names for key in (name, f"{name}[]") for value in query.getall(key, [])]
+    return frozenset(word for value in spelled for word in value.split(",") if word)
 
 
 def created_within(query: Query) -> Callable[[float], bool]:
     """Whether a moment lies within `created_at[gt]` and its like."""
     bounds = [
-        (holds, read_time(said, key)) for word, holds in TIME_BOUNDS.items()
-        for key in (f"created_at[{word}]",) if (said := query.get(key))
+        (holds, read_time(value, key)) for word, holds in TIME_BOUNDS.items()
+        for key in (f"created_at[{word}]",) if (value := query.get(key))
     ]
     return lambda at: all(holds(at, bound) for holds, bound in bounds)
 
 
-def read_time(said: str, param: str) -> float:
+def read_time(text: str, param: str) -> float:
     """A time as RFC 3339 has it, in seconds since the epoch; without a zone it is UTC."""
-    at = parse_timestamp(said.replace(" ", "+"))
+    at = parse_timestamp(text.replace(" ", "+"))
     if at is None:
-        raise Invalid(f"{param}: '{said[:64]}' is not a time", param=param)
+        raise Invalid(f"{param}: '{text[:64]}' is not a time", param=param)
     return at
 
 

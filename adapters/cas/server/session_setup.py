@@ -39,16 +39,16 @@ class EnvironmentChoice(NamedTuple):
 
 async def choose_agent(context: Context[CasSettings], owner: str, ref: str | JsonObject) -> AgentChoice:
     """The agent that a new session names: by its id, or as an object with a version and changes for this session."""
-    said = validate(AgentRef, {"id": ref} if isinstance(ref, str) else ref, "agent")
+    fields = validate(AgentRef, {"id": ref} if isinstance(ref, str) else ref, "agent")
     agents = UserAgents(context, owner)
-    with not_found_as("Agent", said.id if not said.version else f"{said.id}, version {said.version}"):
-        found = await agents.find(said.id, said.version or None)
-    newest = found if not said.version else await agents.find(said.id)
+    with not_found_as("Agent", fields.id if not fields.version else f"{fields.id}, version {fields.version}"):
+        found = await agents.find(fields.id, fields.version or None)
+    newest = found if not fields.version else await agents.find(fields.id)
     if newest.archived_at is not None:
-        raise Conflict(f"Agent '{said.id}' is archived.", param="agent")
-    body = agents.changed(found.body, said)
+        raise Conflict(f"Agent '{fields.id}' is archived.", param="agent")
+    body = agents.changed(found.body, fields)
     card = agents.card_of(body)
-    shown, skills = await agents.session_skills(found, said)
+    shown, skills = await agents.session_skills(found, fields)
     snapshot = views.agent_body(context.table, found, body, card, shown)
     return AgentChoice(
         agent=card.name, snapshot=snapshot, agent_id=found.resource_id,
@@ -64,16 +64,16 @@ async def choose_environment(context: Context[CasSettings], owner: str, body: Js
     named, given = body.get("environment_id"), body.get("environment")
     if named is not None and given is not None and named != given:
         raise Invalid("environment_id and environment exclude each other: send one of them", param="environment")
-    said, param = (given, "environment") if named is None else (named, "environment_id")
-    if isinstance(said, dict):
-        made = await create_environment(context, owner, validate(InlineEnvironment, said, param))
+    ref, param = (given, "environment") if named is None else (named, "environment_id")
+    if isinstance(ref, dict):
+        made = await create_environment(context, owner, validate(InlineEnvironment, ref, param))
         return EnvironmentChoice(made.resource_id, made.body["config"]["type"] == "self_hosted")
-    if not isinstance(said, str) or not said:
+    if not isinstance(ref, str) or not ref:
         raise Invalid(f"{param}: the id of an environment is required, or 'environment' with a config", param=param)
-    with not_found_as("Environment", said):
-        found = await find_environment(context, owner, said)
+    with not_found_as("Environment", ref):
+        found = await find_environment(context, owner, ref)
     if found.archived_at is not None:
-        raise Conflict(f"Environment '{said}' is archived.", param=param)
+        raise Conflict(f"Environment '{ref}' is archived.", param=param)
     return EnvironmentChoice(found.resource_id, found.body["config"]["type"] == "self_hosted")
 
 

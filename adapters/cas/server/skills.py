@@ -25,13 +25,13 @@ def skill_service(context: Context[CasSettings]) -> SkillService:
     return SkillService(context.resources, context.offers.skills, context.agent_service)
 
 
-def version_number(said: str | None, refusal: type[GatewayError] = Invalid) -> int | None:
+def version_number(text: str | None, refusal: type[GatewayError] = Invalid) -> int | None:
     """The version that a client names; None for the newest one."""
-    if said in (None, "", LATEST):
+    if text in (None, "", LATEST):
         return None
-    found = VERSION.fullmatch(said)
+    found = VERSION.fullmatch(text)
     if found is None:
-        raise refusal(f"version: '{said[:64]}' is no version of a skill", param="version")
+        raise refusal(f"version: '{text[:64]}' is no version of a skill", param="version")
     return int(found[1])
 
 
@@ -43,10 +43,10 @@ async def shown_skills(context: Context[CasSettings], owner: str, agent_id: str,
     installed = {one.name: one for one in await service.installed(owner, agent_id) if one.body.enabled}
     known = {one.name for one in await service.library(owner)} if named else set()
     shown: list[Any] = [one for one in named if one["skill_id"] in installed or one["skill_id"] not in known]
-    said = {one["skill_id"] for one in shown}
+    names = {one["skill_id"] for one in shown}
     return shown + [
         {"type": CUSTOM_SKILL, "skill_id": one.name, "version": str(one.body.origin or one.version)}
-        for one in installed.values() if one.name not in said]
+        for one in installed.values() if one.name not in names]
 
 
 async def named_skills(context: Context[CasSettings], owner: str, named: Named) -> dict[str, StoredSkill]:

@@ -107,12 +107,12 @@ class McpOAuth(WireModel):
 
     @field_validator("expires_at")
     @classmethod
-    def _a_time(cls, said: str | None) -> str | None:
+    def _a_time(cls, text: str | None) -> str | None:
         try:
-            datetime.fromisoformat(said or "2031-01-31")
+            datetime.fromisoformat(text or "2031-01-31")
         except ValueError:
-            raise ValueError(f"must be a time, as 2031-01-31T12:30:00Z, not '{(said or '')[:40]}'") from None
-        return said
+            raise ValueError(f"must be a time, as 2031-01-31T12:30:00Z, not '{(text or '')[:40]}'") from None
+        return text
 
 
 CredentialAuth = Annotated[BearerAuth | EnvironmentVariableAuth | McpOAuth, Field(discriminator="type")]

@@ -35,11 +35,11 @@ async def fetch_data(upstream: HttpClient, path: str) -> Any:
 
 async def _tools(upstream: HttpClient) -> list[m.AgentTool]:
     """As they are declared to a model."""
-    told = read_list("list.tools", await fetch_data(upstream, "/tools/schemas"))
+    schemas = read_list("list.tools", await fetch_data(upstream, "/tools/schemas"))
     return [
         m.AgentTool(spec=m.ToolSpec(
             name=one["name"], description=one["description"] or "", parameters=one["parameters"] or {}))
-        for one in told if one["name"]
+        for one in schemas if one["name"]
     ]
 
 

@@ -30,7 +30,7 @@ class StartedBlock:
     input: dict[str, Any] | None = None
     result: tuple[str, Any, bool] | None = None
     """The id of the call, what it returned, and whether that is an error."""
-    said: list[str] = field(default_factory=list)
+    texts: list[str] = field(default_factory=list)
 
 
 class BlockDecoder:
@@ -53,16 +53,16 @@ class BlockDecoder:
 
     @decodes("block.started.tool_use")
     def start_call(self, index: int, call: Bindings) -> list[BackendEvent]:
-        said = self._start(index, StartedBlock(m.BlockKind.TOOL_USE, input=call["input"]))
+        events = self._start(index, StartedBlock(m.BlockKind.TOOL_USE, input=call["input"]))
         made = m.ToolCall(call_id=call["call_id"] or "", name=call["name"], origin=call["origin"])
-        return [*said, *self._assembler.call(index, made)]
+        return [*events, *self._assembler.call(index, made)]
 
     @decodes("picture")
     def start_image(
         self, index: int, image_source: str | None, media_type: str | None, image_data: str | None,
     ) -> list[BackendEvent]:
-        said, image = self._start(index, StartedBlock()), read_image(image_source, media_type, image_data)
-        return [*said, *self._assembler.image(image)] if image else said
+        events, image = self._start(index, StartedBlock()), read_image(image_source, media_type, image_data)
+        return [*events, *self._assembler.image(image)] if image else events
 
     @decodes("block.started.other")
     def start_unknown(self, index: int, block_type: str) -> list[BackendEvent]:
@@ -72,10 +72,10 @@ class BlockDecoder:
         return self._start(index, StartedBlock(result=(call_id, content, is_error)))
 
     def _start(self, index: int, block: StartedBlock) -> list[BackendEvent]:
-        said = self._end(index)
+        events = self._end(index)
         self._over.discard(index)
         self._open[index] = block
-        return said
+        return events
 
     def is_new(self, index: int) -> bool:
         """Whether the frame is of a block that was not started; the published front end takes it for text."""
@@ -89,12 +89,12 @@ class BlockDecoder:
             opened = self._open[index] = StartedBlock(m.BlockKind.TEXT)
         if opened.kind in WORDS:
             return self._say(index, opened.kind, words, signature)
-        opened.said.append(words)
+        opened.texts.append(words)
         return self._assembler.input_delta(index, words) if opened.kind else []
 
     def _say(self, index: int, kind: m.BlockKind, words: str, signature: str | None) -> list[BackendEvent]:
-        said = self._assembler.text_delta(index, words, kind)
-        return [*said, *self._assembler.sign(index, signature)] if signature else said
+        events = self._assembler.text_delta(index, words, kind)
+        return [*events, *self._assembler.sign(index, signature)] if signature else events
 
     # -- ends -----------------------------------------------------------------------------------------------------
 
@@ -113,11 +113,11 @@ class BlockDecoder:
             return []
         self._over.add(index)
         if opened.result is not None:
-            call_id, told, is_error = opened.result
-            content = _with_text(read_content(told), "".join(opened.said))
+            call_id, value, is_error = opened.result
+            content = _with_text(read_content(value), "".join(opened.texts))
             return self._assembler.returned(call_id, content, is_error=is_error)
         written = []
-        if opened.input and not opened.said:
+        if opened.input and not opened.texts:
             written = self._assembler.input_delta(index, msgspec.json.encode(opened.input).decode())
         return [*written, *self._assembler.end(index)]
 
@@ -131,13 +131,13 @@ def read_image(image_source: str | None, media_type: str | None, image_data: str
     return m.ImagePart(url=image_data, media_type=media_type)
 
 
-def read_content(said: Any) -> m.Content:
+def read_content(content: Any) -> m.Content:
     """The result of a tool: text, or a list of blocks."""
-    if said is None or isinstance(said, str):
-        return said or ""
-    if isinstance(said, list) and said and all(isinstance(one, dict) for one in said):
-        return tuple(_part(one) for one in said)
-    return msgspec.json.encode(said).decode()
+    if content is None or isinstance(content, str):
+        return content or ""
+    if isinstance(content, list) and content and all(isinstance(one, dict) for one in content):
+        return tuple(_part(one) for one in content)
+    return msgspec.json.encode(content).decode()
 
 
 def _part(block: dict[str, Any]) -> m.AnyPart:

@@ -106,9 +106,9 @@ def _call_of(asked: Bindings, calls: Calls) -> m.ToolCall | None:
 
 def _questions(body: JsonValue, forms: list[Bindings] | None) -> tuple[tuple[m.Question, ...], tuple[str, ...]]:
     """A request without a list of questions is a question itself."""
-    told = forms or [read_body(QuestionBody.row, body)]
-    ids = tuple(one["id"] or str(number) for number, one in enumerate(told)) if forms else ()
-    return tuple(map(_question, told)), ids
+    rows = forms or [read_body(QuestionBody.row, body)]
+    ids = tuple(one["id"] or str(number) for number, one in enumerate(rows)) if forms else ()
+    return tuple(map(_question, rows)), ids
 
 
 def _question(form: Bindings) -> m.Question:
@@ -116,29 +116,29 @@ def _question(form: Bindings) -> m.Question:
     choices = zip(options, form["choices"] or (), [*about, *[None] * len(options)], strict=False)
     return m.Question(
         question=form["question"] or "?", options=tuple(_choice(*one) for one in choices), header=form["header"],
-        multi_select=any(said in MULTIPLE_CHOICE_TYPES for said in (form["type"], form["form"])),
+        multi_select=any(kind in MULTIPLE_CHOICE_TYPES for kind in (form["type"], form["form"])),
     )
 
 
-def _choice(option: object, told: Bindings, about: object) -> m.Choice:
+def _choice(option: object, bindings: Bindings, about: object) -> m.Choice:
     """An option that has no label is shown as it is."""
-    label = option if isinstance(option, str) else told["label"] or msgspec.json.encode(option).decode()
-    return m.Choice(label=label, description=about if isinstance(about, str) and about else told["description"])
+    label = option if isinstance(option, str) else bindings["label"] or msgspec.json.encode(option).decode()
+    return m.Choice(label=label, description=about if isinstance(about, str) and about else bindings["description"])
 
 
 # -- long and failed runs ---------------------------------------------------------------------------------------------
 
-def read_continuation(told: Bindings, run: str, seq: int) -> tuple[m.AnyAsk, AskRef]:
-    ask = m.ContinuationAsk(turn=told["turn"] or 0, message=told["message"] or "")
+def read_continuation(bindings: Bindings, run: str, seq: int) -> tuple[m.AnyAsk, AskRef]:
+    ask = m.ContinuationAsk(turn=bindings["turn"] or 0, message=bindings["message"] or "")
     return ask, AskRef(run=run, kind=ask.kind, seq=seq)
 
 
-def read_rollback(told: Bindings, options: list[object] | None, run: str, seq: int) -> tuple[m.AnyAsk, AskRef]:
+def read_rollback(bindings: Bindings, options: list[object] | None, run: str, seq: int) -> tuple[m.AnyAsk, AskRef]:
     """An option that is a text has the text as its id."""
     ask = m.RollbackAsk(
-        task_id=told["task_id"] or "",
+        task_id=bindings["task_id"] or "",
         options=tuple(one if isinstance(one, dict) else {"id": str(one), "label": str(one)}
                       for one in options or ()),
-        error=told["error"], reason=told["reason"],
+        error=bindings["error"], reason=bindings["reason"],
     )
     return ask, AskRef(run=run, kind=ask.kind, seq=seq)

@@ -83,12 +83,12 @@ class Remote:
 
     async def _conversations(self, limit: int, offset: int) -> Sequence[RemoteSession]:
         query = {"user_id": CLIENT_USER, "limit": str(limit), "offset": str(offset)}
-        told = unwrap(await self._upstream.json("GET", "/conversations", query=query))
-        return [*map(_remote_session, read_list("list.conversations", told))]
+        response = unwrap(await self._upstream.json("GET", "/conversations", query=query))
+        return [*map(_remote_session, read_list("list.conversations", response))]
 
     async def join(self, session_id: str) -> RemoteSession:
-        told = unwrap(await self._upstream.json("GET", f"/conversations/{quote(session_id, safe='')}"))
-        return replace(_remote_session(read_body(ConversationBody.row, told)), session_id=session_id)
+        response = unwrap(await self._upstream.json("GET", f"/conversations/{quote(session_id, safe='')}"))
+        return replace(_remote_session(read_body(ConversationBody.row, response)), session_id=session_id)
 
     async def close(self) -> None:
         for run in self._parked.values():
@@ -203,10 +203,10 @@ class Remote:
         return [ref for ref in refs if ref is not None]
 
 
-def _remote_session(told: Bindings) -> RemoteSession:
+def _remote_session(bindings: Bindings) -> RemoteSession:
     return RemoteSession(
-        session_id=told["session_id"] or "", agent=told["agent"], title=told["title"], status=told["status"],
-        updated_at=told["updated_at"],
+        session_id=bindings["session_id"] or "", agent=bindings["agent"], title=bindings["title"],
+        status=bindings["status"], updated_at=bindings["updated_at"],
     )
 
 

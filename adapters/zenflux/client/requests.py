@@ -108,8 +108,8 @@ def _answers(ask: m.AnyAsk, ref: AskRef, answer: m.AnswerQuestion) -> Any:
     if not ref.ids:
         return _value(picked[0], several=ask.questions[0].multi_select) if picked[0] else answer.message
     return {
-        name: _value(said, several=question.multi_select)
-        for name, question, said in zip(ref.ids, ask.questions, picked, strict=False) if said
+        name: _value(picks, several=question.multi_select)
+        for name, question, picks in zip(ref.ids, ask.questions, picked, strict=False) if picks
     }
 
 
@@ -119,8 +119,8 @@ def _picked(ask: m.QuestionAsk, answer: m.AnswerQuestion, number: int) -> list[s
     return [*labels, *([free] if free else [])]
 
 
-def _value(said: Sequence[str], *, several: bool) -> object:
-    return said[0] if len(said) == 1 and not several else list(said)
+def _value(picks: Sequence[str], *, several: bool) -> object:
+    return picks[0] if len(picks) == 1 and not several else list(picks)
 
 
 # -- messages ---------------------------------------------------------------------------------------------------------

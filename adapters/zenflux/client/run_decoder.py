@@ -53,8 +53,8 @@ class RunDecoder:
         if cue in BLOCK_STARTS:
             return [*self._speak(), *handle(self._blocks, event.given)]
         self._seq = event.seq
-        said: Sequence[DecodedItem] = handle(self, event.given)
-        return said
+        events: Sequence[DecodedItem] = handle(self, event.given)
+        return events
 
     @property
     def decided(self) -> bool:
@@ -82,12 +82,12 @@ class RunDecoder:
         return ends if self.assembler.writer.in_message else [*ends, *self.assembler.begin(model=self._model)]
 
     def _finish(self, stop: m.StopReason, outcome: m.Outcome = m.Outcome.COMPLETED) -> list[BackendEvent]:
-        said = [*self._blocks.finish(), *self._remark()]
+        events = [*self._blocks.finish(), *self._remark()]
         self._costs.message_over()
         self._round_over = False
         if not self.assembler.writer.in_message:
-            return said
-        return [*said, *self.assembler.finish(stop, self._costs.take(), outcome)]
+            return events
+        return [*events, *self.assembler.finish(stop, self._costs.take(), outcome)]
 
     @decodes("message.closed")
     def _message_stop(self) -> list[DecodedItem]:
@@ -137,10 +137,10 @@ class RunDecoder:
 
     @decodes("message.billing")
     def _billed(self, usage: Bindings, content: Any) -> list[DecodedItem]:
-        was_told = self._costs.told
+        had_usage = self._costs.has_usage
         if isinstance(content, dict):
             self._costs.billed(read_usage(usage))
-        return [] if was_told else self._annotate(m.AnnotationTopic.BILLING, content)
+        return [] if had_usage else self._annotate(m.AnnotationTopic.BILLING, content)
 
     @decodes("message.usage")
     def _spent(self, stop_reason: m.StopReason | None, usage: Bindings) -> list[DecodedItem]:
@@ -153,9 +153,9 @@ class RunDecoder:
         if self.assembler.writer.in_block or not self._remarks:
             return []
         remarks, self._remarks = self._remarks, []
-        said = [] if self.assembler.writer.in_message else self.assembler.begin(model=self._model)
+        events = [] if self.assembler.writer.in_message else self.assembler.begin(model=self._model)
         message_id = self.assembler.writer.message_id
-        return [*said, *(m.MessageAnnotated(message_id=message_id, topic=topic, content=content)
+        return [*events, *(m.MessageAnnotated(message_id=message_id, topic=topic, content=content)
                          for topic, content in remarks)]
 
     # -- asks -----------------------------------------------------------------------------------------------------
@@ -192,13 +192,13 @@ class RunDecoder:
     def _conversation(
         self, title: str | None, metadata: JsonObject | None, summary: str | None, count: int | None,
     ) -> list[DecodedItem]:
-        said: list[DecodedItem] = []
+        events: list[DecodedItem] = []
         if title is not None or metadata is not None:
-            said.append(m.SessionUpdated(title=title, metadata=metadata))
+            events.append(m.SessionUpdated(title=title, metadata=metadata))
         if summary is not None or count is not None:
-            said.append(m.SessionCompacted(
+            events.append(m.SessionCompacted(
                 compaction_id=self._mint("cmp"), summary=summary or "", archived=read_count(count)))
-        return said
+        return events
 
     @decodes(NOTICE)
     def _notification(
@@ -228,12 +228,12 @@ class RunDecoder:
         """End the run; its outcome follows from its status, or from earlier frames."""
         outcome = outcome or self._ending.outcome
         stop = self._ending.stop_of(outcome)
-        said = self._finish(stop, outcome)
+        events = self._finish(stop, outcome)
         self.over, self.paused, self.closing = True, False, False
         owed = self._costs.take()
         if owed != NO_USAGE:
-            said += [*self.assembler.begin(model=self._model), *self.assembler.finish(stop, owed, outcome)]
-        return [*said, RemoteTurnEnd(stop_reason=stop, outcome=outcome, fault=self._ending.fault)]
+            events += [*self.assembler.begin(model=self._model), *self.assembler.finish(stop, owed, outcome)]
+        return [*events, RemoteTurnEnd(stop_reason=stop, outcome=outcome, fault=self._ending.fault)]
 
 
 BLOCK_STARTS = cue_handlers(BlockDecoder)
@@ -247,12 +247,12 @@ class UsageCounter:
         self._taken = m.Usage()
         self._owed = m.Usage()
         self._bill: m.Usage | None = None
-        self.told = False
+        self.has_usage = False
         """Whether the open message has had its usage; a bill that follows is the run's, and no annotation."""
 
     def spent(self, usage: m.Usage) -> None:
         """The tokens of a message, where the frame that ends it has them."""
-        self.told = True
+        self.has_usage = True
         self._owed += usage
 
     def billed(self, usage: m.Usage) -> None:
@@ -260,15 +260,15 @@ class UsageCounter:
 
         A bill before the usage of its message may be an agent's annotation, and counts only if no usage follows.
         """
-        if self.told:
+        if self.has_usage:
             self._owed = self._owed.at_least(usage.beyond(self._taken))
         else:
             self._bill = usage
 
     def message_over(self) -> None:
-        if not self.told and self._bill is not None:
+        if not self.has_usage and self._bill is not None:
             self._owed = self._owed.at_least(self._bill.beyond(self._taken))
-        self.told, self._bill = False, None
+        self.has_usage, self._bill = False, None
 
     def take(self) -> m.Usage:
         taken, self._owed = self._owed, m.Usage()

@@ -144,8 +144,8 @@ class RemoteRun:
             raise self._refusal(response["code"] or "an error", response["message"])
         self.run_id, self.broken = self.run_id or response["run_id"] or "", None
 
-    def _refusal(self, code: str, said: str | None) -> GatewayError:
-        words = self._upstream.quote(f"{code}{': ' + said if said else ''}".encode())
+    def _refusal(self, code: str, message: str | None) -> GatewayError:
+        words = self._upstream.quote(f"{code}{': ' + message if message else ''}".encode())
         if self.broken is not None:
             return RunLost(f"{self.broken.message}; it cannot be taken up again ({words})")
         kind = Overloaded if code == "OVERLOADED" else BackendFailed
@@ -225,8 +225,8 @@ class TurnStream:
     async def pending(self, run_id: str = "") -> list[Bindings]:
         """The open asks, of a run or of all."""
         query = {"session_id": run_id} if run_id else None
-        told = unwrap(await self._upstream.json("GET", PENDING, query=query))
-        found = read_list("list.pending", told)
+        response = unwrap(await self._upstream.json("GET", PENDING, query=query))
+        found = read_list("list.pending", response)
         return [one for one in found if run_id in ("", one["run_id"] or run_id)]
 
     async def _find(self, run: RemoteRun) -> str | None:
@@ -236,8 +236,8 @@ class TurnStream:
             return run_id
         path = f"/conversations/{run.session_id}/messages"
         query = {"limit": str(MAX_MESSAGES_SEARCHED), "order": "desc"}
-        told = unwrap(await self._upstream.json("GET", path, query=query))
-        found = read_list("list.messages", told)
+        response = unwrap(await self._upstream.json("GET", path, query=query))
+        found = read_list("list.messages", response)
         messages = sorted(found, key=lambda one: one["at"] or 0.0)  # servers differ in what desc means
         runs = [one["run_id"] for one in messages]
         newest = next((run for run in reversed(runs) if run), "")

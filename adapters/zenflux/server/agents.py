@@ -86,18 +86,18 @@ async def default_agent(context: Context[ZenfluxSettings], owner: str) -> str:
     return chosen or next(iter(context.agents), "")
 
 
-def new_definition(service: Agents, said: NewAgent) -> AgentDefinition:
-    made = AgentDefinition(name=said.name, description=said.description or "", system=said.prompt)
-    return changed_definition(service, made, said)
+def new_definition(service: Agents, body: NewAgent) -> AgentDefinition:
+    made = AgentDefinition(name=body.name, description=body.description or "", system=body.prompt)
+    return changed_definition(service, made, body)
 
 
 def changed_definition(
-    service: Agents, old: AgentDefinition, said: NewAgent | AgentChange,
+    service: Agents, old: AgentDefinition, body: NewAgent | AgentChange,
 ) -> AgentDefinition:
     """The definition after a change; what a client does not name, or names as null, stays."""
-    if said.data_dir:
+    if body.data_dir:
         raise Invalid("data_dir: the server chooses where an agent keeps its data", param="data_dir")
-    given = said.model_dump(exclude_none=True)
+    given = body.model_dump(exclude_none=True)
     fields: JsonObject = {word: given[word] for word in ("name", "description", "model") if word in given}
     if "prompt" in given:
         fields["system"] = given["prompt"]
@@ -106,9 +106,9 @@ def changed_definition(
     if isinstance(use := (given.get("memory") or {}).get("mem0_enabled"), bool):
         fields["memory"] = use
     changed = old.changed(DIALECT_NAME, {word: given[word] for word in KEPT_FIELDS if word in given}, **fields)
-    if said.enabled_capabilities is not None:
+    if body.enabled_capabilities is not None:
         card = service.card_of(changed)
-        changed = changed.changed(DIALECT_NAME, tools=enabled_tools(card, said.enabled_capabilities))
+        changed = changed.changed(DIALECT_NAME, tools=enabled_tools(card, body.enabled_capabilities))
     return changed
 
 
@@ -159,13 +159,13 @@ def template_body(context: Context[ZenfluxSettings], agent: StoredAgent) -> Json
 
 # -- what is wrong with a configuration -------------------------------------------------------------------------------
 
-def model_problems(service: Agents, said: AgentFields) -> Iterator[tuple[str, str, str]]:
+def model_problems(service: Agents, body: AgentFields) -> Iterator[tuple[str, str, str]]:
     """What nobody can tell from one field alone: field, message and word."""
     try:
-        service.card_of(AgentDefinition(name="", model=said.model or ""))
+        service.card_of(AgentDefinition(name="", model=body.model or ""))
     except Invalid as error:
         yield "model", error.message.removeprefix("model: "), "UNKNOWN_MODEL"
-    if said.data_dir:
+    if body.data_dir:
         yield "data_dir", "the server chooses where an agent keeps its data", "INVALID_VALUE"
 
 

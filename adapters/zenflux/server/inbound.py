@@ -31,14 +31,14 @@ StoredFiles = Mapping[str, m.FilePart]
 
 # -- what is said -----------------------------------------------------------------------------------------------------
 def message_of(body: ChatSend, card: m.AgentCard, stored: StoredFiles, table: DialectTable) -> m.AnyCommand:
-    said = table.read_message("chat.send", body.model_dump())
-    files = [_file(SentFile(**reference), card, stored) for reference in said["files"] or ()]
-    words = said["text"]
+    fields = table.read_message("chat.send", body.model_dump())
+    files = [_file(SentFile(**reference), card, stored) for reference in fields["files"] or ()]
+    words = fields["text"]
     if not words and not files:
         raise Invalid("message: say something, or bring a file", param="message")
     content: m.Content = (*([m.TextPart(text=words)] if words else ()), *files) if files else words
     return table.command(
-        "chat.send", content=content, variables=said["variables"], message_id=said["message_id"] or None)
+        "chat.send", content=content, variables=fields["variables"], message_id=fields["message_id"] or None)
 
 
 def _file(reference: SentFile, card: m.AgentCard, stored: StoredFiles) -> m.AnyPart:

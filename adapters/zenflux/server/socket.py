@@ -57,18 +57,18 @@ class ChatSocket:
 
     async def on_frame(self, frame: bytes) -> None:
         try:
-            said = await run_in_slices(decode_frame(frame))
+            message = await run_in_slices(decode_frame(frame))
         except ValueError as error:
             if (request_id := find_request_id(frame)) is not None:
                 code = self._context.table.word("fault@code", m.FaultCode.INVALID)
                 words = str(error) if isinstance(error, JsonLimitExceeded) else f"the frame is not JSON: {error}"
                 await self._say(RefusedFrame(id=request_id, code=code, message=words))
             return
-        kind = said.get("type") if isinstance(said, dict) else None
+        kind = message.get("type") if isinstance(message, dict) else None
         if kind == "ping":
             await self._say(PongFrame(at=self._context.clock()))
         elif kind == "req":
-            await self._answer(said)
+            await self._answer(message)
 
     async def wait_until_idle(self) -> None:
         while running := self._running:
@@ -86,11 +86,11 @@ class ChatSocket:
 
     # -- requests -------------------------------------------------------------------------------------------------
 
-    async def _answer(self, said: dict[str, object]) -> None:
-        request_id = said.get("id")
+    async def _answer(self, message: dict[str, object]) -> None:
+        request_id = message.get("id")
         if not isinstance(request_id, str | int) or request_id == "":
             request_id = str(uuid4())
-        method, params = said.get("method"), said.get("params", {})
+        method, params = message.get("method"), message.get("params", {})
         act = self._methods.get(method) if isinstance(method, str) else None
         if act is None:
             await self._say(RefusedFrame(
@@ -132,9 +132,9 @@ class ChatSocket:
         if run is None or not self._is_telling or not self._context.settings.multi_message:
             return False
         view = await self._context.sessions.get(self._owner, run.view.session_id)
-        said = {entry.message_id: entry.stop_reason for entry in (*view.entries, *view.speaking.values())
-                if entry.turn_id == run.run_id and entry.scope_id == m.ROOT and entry.role is m.Role.ASSISTANT}
-        stopped = len(said) > 1 or any(reason not in (None, *WAITING_STOP_REASONS) for reason in said.values())
+        reasons = {entry.message_id: entry.stop_reason for entry in (*view.entries, *view.speaking.values())
+                   if entry.turn_id == run.run_id and entry.scope_id == m.ROOT and entry.role is m.Role.ASSISTANT}
+        stopped = len(reasons) > 1 or any(reason not in (None, *WAITING_STOP_REASONS) for reason in reasons.values())
         return stopped and not view.asks
 
     async def _begin(self, request_id: str, params: dict[str, object]) -> None:
@@ -188,14 +188,14 @@ class ChatSocket:
 
     async def _check(self, run: StartedRun, options: StreamOptions, after_seq: int) -> None:
         """A client cannot have had more than was sent, and the text that is held back now."""
-        told = 1
+        sent = 1
         async for chunk in await self._context.sessions.read(
             self._owner, run.view.session_id, self._context.dialect, options, after=run.receipt.after,
         ):
-            told += len(chunk.frames)
-            if told >= after_seq or chunk.ends:
+            sent += len(chunk.frames)
+            if sent >= after_seq or chunk.ends:
                 break
-        if after_seq > told:
+        if after_seq > sent:
             raise Invalid(f"after_seq: session '{run.run_id}' has not come to event {after_seq} yet", param="after_seq")
 
     # -- runs -----------------------------------------------------------------------------------------------------

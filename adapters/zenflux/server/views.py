@@ -60,13 +60,13 @@ def run_entries(view: m.SessionView, run_id: str) -> list[m.HistoryEntry]:
 
 def session_body(table: DialectTable, view: m.SessionView, run_id: str) -> JsonValue:
     entries = run_entries(view, run_id)
-    said = [entry for entry in entries if entry.role is m.Role.ASSISTANT]
+    answers = [entry for entry in entries if entry.role is m.Role.ASSISTANT]
     first = entries[0] if entries else None
     return spell(table, SessionBody(
-        run_id=run_id, active=view.turn_id == run_id, turns=len(said),
+        run_id=run_id, active=view.turn_id == run_id, turns=len(answers),
         status=run_status(table, view, run_id),
         message_count=sum(entry.role in (m.Role.USER, m.Role.ASSISTANT) for entry in view.entries),
-        has_plan=any(_is_plan(part) for entry in said for part in m.parts_of(entry.content)),
+        has_plan=any(_is_plan(part) for entry in answers for part in m.parts_of(entry.content)),
         at=first.at if first else view.updated_at, user_id=user_id_of(view.owner, view.metadata),
         session_id=view.session_id, message_id=first.message_id if first else "",
         preview=m.text_of(first.content)[:PREVIEW_LENGTH] if first else "",
@@ -97,17 +97,17 @@ def run_status(table: DialectTable, view: m.SessionView, run_id: str) -> str:
 def run_body(table: DialectTable, view: m.SessionView, run_id: str) -> JsonValue:
     """The reply to a client that does not stream the run."""
     entries = run_entries(view, run_id)
-    said = [entry for entry in entries if entry.role is m.Role.ASSISTANT]
-    usage = sum((entry.usage or m.Usage() for entry in said), m.Usage())
+    answers = [entry for entry in entries if entry.role is m.Role.ASSISTANT]
+    usage = sum((entry.usage or m.Usage() for entry in answers), m.Usage())
     latency = (view.at if view.turn_id == run_id else view.updated_at) - entries[0].at if entries else 0.0
     fault = view.ended.fault if view.ended and entries and view.entries[-1].turn_id == run_id else None
     return spell(table, RunBody(
-        run_id=run_id, session_id=view.session_id, message_id=said[0].message_id if said else None,
+        run_id=run_id, session_id=view.session_id, message_id=answers[0].message_id if answers else None,
         message=m.text_of(entries[0].content) if entries else "", status=run_status(table, view, run_id),
-        content="".join(m.text_of(entry.content) for entry in said),
+        content="".join(m.text_of(entry.content) for entry in answers),
         error=TroubleBody(fault=fault, code=wire_fault_code(fault)) if fault else None,
         usage=UsageBody(**usage_names(
-            usage, llm_calls=len(said), model=(said[-1].model or "") if said else "", latency=latency,
+            usage, llm_calls=len(answers), model=(answers[-1].model or "") if answers else "", latency=latency,
         )),
         pending=[confirmation(ask, view.session_id) for ask in view.asks.values() if ask.turn_id == run_id],
     ))
@@ -119,12 +119,12 @@ def model_bodies(table: DialectTable, cards: Mapping[str, m.AgentCard], kind: st
     by_name: dict[str, list[m.AgentCard]] = {}
     for card in cards.values():
         by_name.setdefault(card.model or card.name, []).append(card)
-    told = [
+    bodies = [
         spell(table, ModelBody(name=name, title=using[0].title or name, provider="dragoman",
                      agents=[card.name for card in using]))
         for name, using in by_name.items()
     ]
-    return [one for one in told if kind in ("", one["type"]) and provider in ("", one["provider"])]
+    return [one for one in bodies if kind in ("", one["type"]) and provider in ("", one["provider"])]
 
 
 def file_body(table: DialectTable, found: Resource, url: str) -> JsonValue:

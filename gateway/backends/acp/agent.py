@@ -217,13 +217,13 @@ class AcpAgent:
             if message.id is not None:
                 await self._asked(message, message.id)
             elif message.method == "session/update":
-                await self._told(message)
+                await self._session_update(message)
         except _InvalidMessage as error:
             log.warning("acp_message_invalid", process=self.pid, reason=error.message)
             if message.id is not None:
                 self._start_request(self._peer.refuse(message.id, INVALID, error.message))
 
-    async def _told(self, message: RpcMessage) -> None:
+    async def _session_update(self, message: RpcMessage) -> None:
         notice = decode_as("session/update", message.params, SessionUpdateParams)
         session = self._sessions.get(notice.session_id)
         if session is not None and session.updates is not None:

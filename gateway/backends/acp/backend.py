@@ -108,8 +108,8 @@ class AcpBackend:
                 images=agent.capabilities.takes_images, refused=await self._refused(command),
                 trust_uploads=self._trust_uploads,
             )
-            said = await asyncio.to_thread(prompt_blocks, command, place.folder, how)
-            blocks = [*memory_blocks(turn), *said]
+            prompt = await asyncio.to_thread(prompt_blocks, command, place.folder, how)
+            blocks = [*memory_blocks(turn), *prompt]
             if is_new:
                 skills = await write_skills(turn, place.folder, trust_uploads=self._trust_uploads)
                 blocks = [*opening_blocks(turn, skills), *blocks]

@@ -133,19 +133,19 @@ class AcpDecoder:
     # -- words ----------------------------------------------------------------------------------------------------
 
     def _chunk(self, update: SessionUpdate, kind: m.BlockKind) -> list[BackendEvent]:
-        said = self.release_held()
+        events = self.release_held()
         if (image := block_image(update.content)) is not None:
-            return [*said, *self._block(self._assembler.image(image))]
+            return [*events, *self._block(self._assembler.image(image))]
         key, text = (kind, update.message_id), block_text(update.content)
         if not text:
-            return said
-        said += self._assembler.end_texts() if key != self._speaking else []
+            return events
+        events += self._assembler.end_texts() if key != self._speaking else []
         self._speaking = key
-        return [*said, *self._assembler.text_delta(key, text, kind)]
+        return [*events, *self._assembler.text_delta(key, text, kind)]
 
-    def _block(self, said: list[BackendEvent]) -> list[BackendEvent]:
+    def _block(self, events: list[BackendEvent]) -> list[BackendEvent]:
         self._speaking = None
-        return said
+        return events
 
     # -- work -----------------------------------------------------------------------------------------------------
 
@@ -153,15 +153,15 @@ class AcpDecoder:
         work = self._works.setdefault(update.tool_call_id, ToolCallState())
         before = work.status
         work.take(update)
-        said = self._emit_call(work) if work.has_begun else []
+        events = self._emit_call(work) if work.has_begun else []
         if work.call is None:
-            return said
+            return events
         if work.status in ("completed", "failed"):
             del self._works[update.tool_call_id]
-            return [*said, *self._return(work, work.call)]
+            return [*events, *self._return(work, work.call)]
         if work.status == "in_progress" and before != work.status:
-            said += self._assembler.status(work.call.call_id, m.ToolStatus.RUNNING)
-        return [*said, *self._print(work, work.call)]
+            events += self._assembler.status(work.call.call_id, m.ToolStatus.RUNNING)
+        return [*events, *self._print(work, work.call)]
 
     def _emit_call(self, work: ToolCallState, permission: m.Permission = m.Permission.ALLOW) -> list[BackendEvent]:
         """Emit the call, once."""
@@ -220,16 +220,16 @@ class AcpDecoder:
 
     def _finish(self, stop: m.StopReason, usage: m.Usage, outcome: m.Outcome) -> list[BackendEvent]:
         """End what is open."""
-        said = self._assembler.end_texts()
-        said += [event for work in self._works.values() for event in self._emit_call(work)]
+        events = self._assembler.end_texts()
+        events += [event for work in self._works.values() for event in self._emit_call(work)]
         for work in self._works.values():
             if work.call is not None:
                 content = work.result or (CALL_DENIED if work.denied else NO_RESULT_TEXT)
-                said += self._assembler.returned(work.call.call_id, content, is_error=True)
+                events += self._assembler.returned(work.call.call_id, content, is_error=True)
         self._works, self._asks = {}, {}
         if not self._assembler.writer.in_message and (stop is not m.StopReason.END_TURN or usage != m.Usage()):
-            said += self._assembler.begin()
-        return [*said, *self._block(self._assembler.finish(stop, usage, outcome))]
+            events += self._assembler.begin()
+        return [*events, *self._block(self._assembler.finish(stop, usage, outcome))]
 
 
 def is_granted(answer: m.Answer) -> bool | None:

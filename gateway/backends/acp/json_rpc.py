@@ -105,7 +105,7 @@ class JsonRpcPeer:
         if self.broken is not None:
             raise self.broken
 
-    # -- hearing --------------------------------------------------------------------------------------------------
+    # -- reading --------------------------------------------------------------------------------------------------
 
     async def _read(self) -> None:
         try:
@@ -125,7 +125,7 @@ class JsonRpcPeer:
         except GatewayError as error:
             self._break(error)
         finally:
-            self._break(BackendFailed("the agent is no longer heard"))
+            self._break(BackendFailed("the gateway stopped reading the messages of the agent; start a new turn"))
         await self._child.end()
 
     def _odd(self) -> str:

@@ -123,7 +123,7 @@ async def mcp_server_params(
     The URL of a host that the operator has listed is passed on. Other servers are behind the relay, which supports
     the transport `http` only: with `sse` the server names a second address.
     """
-    told = []
+    params = []
     for one in given:
         url, kind = one.get("url"), "sse" if one.get("type") == "sse" else "http"
         if not isinstance(url, str) or kind not in transports:
@@ -137,6 +137,6 @@ async def mcp_server_params(
             continue
         named = dict(one.get("headers") or {}).items()
         headers = [{"name": str(name), "value": str(value)} for name, value in named]
-        told.append({"type": kind, "name": str(one.get("name") or url),
+        params.append({"type": kind, "name": str(one.get("name") or url),
                      "url": url if is_listed else await relay.address(url), "headers": headers})
-    return told
+    return params

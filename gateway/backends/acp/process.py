@@ -98,15 +98,15 @@ class ChildProcess:
     async def _listen(self) -> None:
         """Log standard error line by line; long lines are cut, and lines beyond the limit are dropped."""
         assert self._process.stderr is not None, "it was started with a pipe"
-        rest, told = "", 0
+        rest, lines_read = "", 0
         while chunk := await self._process.stderr.read(65536):
             *lines, rest = (rest + chunk.decode(errors="replace")).split("\n")
             rest = rest[:4 * MAX_QUOTED_CHARS]
             for line in filter(None, map(str.strip, lines)):
-                told += 1
-                self._note(line, tell=told <= MAX_LOGGED_LINES)
+                lines_read += 1
+                self._note(line, tell=lines_read <= MAX_LOGGED_LINES)
         if rest.strip():
-            self._note(rest.strip(), tell=told < MAX_LOGGED_LINES)
+            self._note(rest.strip(), tell=lines_read < MAX_LOGGED_LINES)
 
     def _note(self, line: str, *, tell: bool) -> None:
         self._last_line = redact(line, self._secrets)[:MAX_QUOTED_CHARS]

@@ -40,11 +40,11 @@ class PromptOptions:
 
 def prompt_blocks(command: m.SendMessage, folder: SessionFolder, how: PromptOptions) -> list[ContentBlock]:
     """The content blocks of a message; its files are written into the session's folder."""
-    said = [block for part in m.parts_of(command.content) for block in _blocks(part, folder, how)]
+    blocks = [block for part in m.parts_of(command.content) for block in _blocks(part, folder, how)]
     if command.output_schema is not None:
         schema = msgspec.json.encode(command.output_schema).decode()
-        said.append(_text(f"Answer with JSON only, in one piece, that fits this JSON Schema: {schema}"))
-    return said or [_text("")]
+        blocks.append(_text(f"Answer with JSON only, in one piece, that fits this JSON Schema: {schema}"))
+    return blocks or [_text("")]
 
 
 def addresses_in(command: m.SendMessage) -> set[str]:
@@ -75,13 +75,13 @@ def memory_blocks(turn: Turn) -> list[ContentBlock]:
 def opening_blocks(turn: Turn, skills: Path) -> list[ContentBlock]:
     """What a new session of the agent must know: the system prompt, its skills, and the earlier conversation."""
     system, before = with_skills(turn.settings.system, turn.settings, skills), _transcript(turn.history[:-1])
-    said = [_text(system)] if system else []
-    return [*said, _text(f"Earlier in this conversation:\n\n{before}")] if before else said
+    blocks = [_text(system)] if system else []
+    return [*blocks, _text(f"Earlier in this conversation:\n\n{before}")] if before else blocks
 
 
 def _transcript(entries: Sequence[m.HistoryEntry]) -> str:
-    told = (f"{ROLE_NAMES[entry.role]}: {text}" for entry in entries if (text := m.text_of(entry.content).strip()))
-    return "\n\n".join(told)[-MAX_HISTORY_CHARS:]
+    lines = (f"{ROLE_NAMES[entry.role]}: {text}" for entry in entries if (text := m.text_of(entry.content).strip()))
+    return "\n\n".join(lines)[-MAX_HISTORY_CHARS:]
 
 
 def _blocks(part: m.AnyPart, folder: SessionFolder, how: PromptOptions) -> Iterator[ContentBlock]:

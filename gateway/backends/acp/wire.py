@@ -166,9 +166,9 @@ class ConfigResult(_CamelStruct, frozen=True, kw_only=True):
     @property
     def choices(self) -> tuple[ConfigOption, ...]:
         """The options that have values to choose from; those that cannot be read are left out."""
-        told = self.config_options if isinstance(self.config_options, list) else []
+        offered = self.config_options if isinstance(self.config_options, list) else []
         found = []
-        for one in told:
+        for one in offered:
             with suppress(msgspec.ValidationError):
                 found.append(msgspec.convert(one, ConfigOption))
         return tuple(found)

@@ -95,14 +95,14 @@ def _returned(entry: JsonObject) -> object:
 
 def _entry(group: Sequence[SettledAsk]) -> JsonObject:
     interrupt, ask, answer = group[0]
-    told: JsonObject = {"interruptId": interrupt.id}
+    entry: JsonObject = {"interruptId": interrupt.id}
     if actions_of(interrupt):
         decisions = [_decision(ask, answer) for _, ask, answer in group]
-        return {**told, "status": "resolved", "payload": {"decisions": decisions}}
+        return {**entry, "status": "resolved", "payload": {"decisions": decisions}}
     name, wanted = _answer_field(interrupt.response_schema)
     match ask, answer:
         case _, m.Withdraw():
-            return {**told, "status": "cancelled"}
+            return {**entry, "status": "cancelled"}
         case _, m.DecidePermission(granted=granted, reason=reason):
             name, value = _verdict(name, wanted, granted)
             more = {"reason": reason} if reason and name else {}
@@ -111,8 +111,8 @@ def _entry(group: Sequence[SettledAsk]) -> JsonObject:
         case _, m.ReturnResult(content=content):
             value, more = _as_schema_value(wanted, m.text_of(content)), {}
         case _:
-            return {**told, "status": "cancelled"}
-    return {**told, "status": "resolved", "payload": value if name is None else {name: value, **more}}
+            return {**entry, "status": "cancelled"}
+    return {**entry, "status": "resolved", "payload": value if name is None else {name: value, **more}}
 
 
 def _decision(ask: m.AnyAsk, answer: m.Answer) -> JsonObject:

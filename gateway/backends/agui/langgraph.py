@@ -69,8 +69,8 @@ def value_of(interrupt: RunInterrupt) -> object:
     """The argument of the graph's `interrupt()`, if it is known."""
     if interrupt.announced is not None:
         return interrupt.announced
-    told = interrupt.metadata.get("langgraph") if isinstance(interrupt.metadata, Mapping) else None
-    return told.get("raw") if isinstance(told, Mapping) else None
+    details = interrupt.metadata.get("langgraph") if isinstance(interrupt.metadata, Mapping) else None
+    return details.get("raw") if isinstance(details, Mapping) else None
 
 
 def question_text(interrupt: RunInterrupt) -> str:
@@ -83,9 +83,9 @@ def _words(value: Any) -> str:
         return _words(value[0])
     if not isinstance(value, dict):
         return _plain(value)
-    said = next((name for name in QUESTION_FIELDS if isinstance(value.get(name), str) and value[name]), None)
-    rest = [f"{name}: {_plain(one)}" for name, one in value.items() if _is_shown(name, one, (said, *HIDDEN_FIELDS))]
-    return "\n".join([*([value[said]] if said is not None else []), *rest])
+    question = next((name for name in QUESTION_FIELDS if isinstance(value.get(name), str) and value[name]), None)
+    rest = [f"{name}: {_plain(one)}" for name, one in value.items() if _is_shown(name, one, (question, *HIDDEN_FIELDS))]
+    return "\n".join([*([value[question]] if question is not None else []), *rest])
 
 
 def _is_shown(name: str, value: object, hidden: Container[str | None]) -> bool:

@@ -21,12 +21,12 @@ def run_input(
 ) -> JsonObject:
     """The body of a request; `settings` name the tools that the agent may call, `ids` the agent's ids of messages."""
     system = settings.system
-    told = [{"id": "system", "role": "system", "content": system}] if system else []
+    system_message = [{"id": "system", "role": "system", "content": system}] if system else []
     return {
         "threadId": thread_id,
         "runId": turn.mint("run"),
         "state": state,
-        "messages": [*told, *(message for entry in entries for message in entry_messages(entry, ids))],
+        "messages": [*system_message, *(message for entry in entries for message in entry_messages(entry, ids))],
         "tools": [
             {"name": tool.name, "description": tool.description, "parameters": tool.parameters or {"type": "object"}}
             for tool in settings.client_tools
@@ -53,12 +53,12 @@ def _memories(turn: Turn) -> list[JsonObject]:
 
 
 def _context(command: m.SendMessage) -> list[JsonObject]:
-    told = [{"description": name, "value": value if isinstance(value, str) else _json(value)}
+    context = [{"description": name, "value": value if isinstance(value, str) else _json(value)}
             for name, value in command.variables.items()]
     if command.output_schema is not None:
-        told.append({"description": "Answer with JSON only, that fits this JSON Schema.",
+        context.append({"description": "Answer with JSON only, that fits this JSON Schema.",
                      "value": _json(command.output_schema)})
-    return told
+    return context
 
 
 def entry_messages(entry: m.HistoryEntry, ids: Mapping[str, str]) -> list[JsonObject]:
@@ -104,7 +104,7 @@ def _parts(content: m.Content) -> str | list[JsonObject]:
     """Text as a string, anything else as parts."""
     if all(isinstance(part, m.TextPart) for part in m.parts_of(content)):
         return m.text_of(content)
-    return [told for part in m.parts_of(content) if (told := _part(part)) is not None]
+    return [encoded for part in m.parts_of(content) if (encoded := _part(part)) is not None]
 
 
 def _part(part: m.AnyPart) -> JsonObject | None:

@@ -58,7 +58,7 @@ class ScopeWriter:
         """End all that is open; an incomplete call ends as torn."""
         self.texts += ["".join(pieces) for (kind, _), pieces in self._writing.items() if kind == TEXT]
         self._writing, self._thoughts, self._known = {}, set(), ""
-        return [*self.assembler.finish(stop_reason, usage), *self._told_results()]
+        return [*self.assembler.finish(stop_reason, usage), *self._ready_results()]
 
     @property
     def _calling(self) -> bool:
@@ -99,7 +99,7 @@ class ScopeWriter:
             return []
         if kind == TEXT:
             self.texts.append("".join(pieces))
-        return [*self.assembler.end((kind, name)), *self._told_results()]
+        return [*self.assembler.end((kind, name)), *self._ready_results()]
 
     # -- calls ----------------------------------------------------------------------------------------------------
 
@@ -124,9 +124,9 @@ class ScopeWriter:
             return []
         events = [*self.end_thoughts(), *self.end(CALL, call_id)]
         self._results[call_id] = content
-        return [*events, *self._told_results()]
+        return [*events, *self._ready_results()]
 
-    def _told_results(self) -> list[BackendEvent]:
+    def _ready_results(self) -> list[BackendEvent]:
         ready = [call_id for call_id in self._results if call_id in self.assembler.open_calls]
         if not ready:
             return []
@@ -194,8 +194,9 @@ class ScopeWriters:
         return self._end(event.subagent_run_id or "", m.StopReason.END_TURN)
 
     def failed(self, scope: ScopeWriter, event: AguiEvent) -> list[BackendEvent]:
-        told = m.NoticePosted(topic="subagent", title=event.message or "A sub-agent failed.", level=m.NoticeLevel.ERROR)
-        return [told, *self._end(event.subagent_run_id or "", m.StopReason.ERROR)]
+        title = event.message or "A sub-agent failed."
+        notice = m.NoticePosted(topic="subagent", title=title, level=m.NoticeLevel.ERROR)
+        return [notice, *self._end(event.subagent_run_id or "", m.StopReason.ERROR)]
 
     def end_subagents(self) -> list[BackendEvent]:
         """End the sub-agents that have not ended."""

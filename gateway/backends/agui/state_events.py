@@ -122,20 +122,20 @@ def _apply_patch(what: str, document: Any, operations: list[Any]) -> Any:
 
 def new_messages(scope: ScopeWriter, event: AguiEvent) -> list[BackendEvent]:
     """Emit the messages after the last user message that were not received before."""
-    told = event.messages or []
-    last = max((at for at, one in enumerate(told) if one.get("role") == "user"), default=-1)
-    return [events for one in told[last + 1:] for events in _message(scope, one)]
+    messages = event.messages or []
+    last = max((at for at, one in enumerate(messages) if one.get("role") == "user"), default=-1)
+    return [events for one in messages[last + 1:] for events in _message(scope, one)]
 
 
-def _message(scope: ScopeWriter, told: dict[str, Any]) -> list[BackendEvent]:
-    known, text, events = str(told.get("id") or ""), told.get("content"), list[BackendEvent]()
-    if told.get("role") == "tool":
-        return scope.returned(str(told.get("toolCallId")), tool_content(text))
-    if told.get("role") != "assistant":
+def _message(scope: ScopeWriter, message: dict[str, Any]) -> list[BackendEvent]:
+    known, text, events = str(message.get("id") or ""), message.get("content"), list[BackendEvent]()
+    if message.get("role") == "tool":
+        return scope.returned(str(message.get("toolCallId")), tool_content(text))
+    if message.get("role") != "assistant":
         return []
     if isinstance(text, str) and text and known not in scope.ids.values() and text not in scope.texts:
         events += [*scope.say(known, text), *scope.end(TEXT, known)]
-    for call in told.get("toolCalls") or ():
+    for call in message.get("toolCalls") or ():
         events += _whole_call(scope, known, call)
     return events
 

@@ -55,14 +55,14 @@ class AguiSessionState(Struct, kw_only=True, omit_defaults=True):
     def metadata_update(self, turn: Turn, waiting: Sequence[RunInterrupt | None] = ()) -> list[m.SessionUpdated]:
         """The event that stores this state; empty if nothing has changed."""
         self.waiting = list(waiting)
-        told: dict[str, Any] = msgspec.to_builtins(self)
-        if len(msgspec.json.encode(told.get("state"))) > MAX_STATE_BYTES:
+        memory: dict[str, Any] = msgspec.to_builtins(self)
+        if len(msgspec.json.encode(memory.get("state"))) > MAX_STATE_BYTES:
             log.warning("agui_state_not_stored", session=turn.session_id)
-            told.pop("state")
+            memory.pop("state")
         private = turn.metadata.get(m.PRIVATE) or {}
-        if private.get(METADATA_KEY) == told:
+        if private.get(METADATA_KEY) == memory:
             return []
-        return [m.SessionUpdated(metadata={**turn.metadata, m.PRIVATE: {**private, METADATA_KEY: told}})]
+        return [m.SessionUpdated(metadata={**turn.metadata, m.PRIVATE: {**private, METADATA_KEY: memory}})]
 
 
 class AguiTurn:
@@ -92,14 +92,14 @@ class AguiTurn:
 
     def note(self, items: Iterable[DecodedItem]) -> list[BackendEvent]:
         """Add the agent's own events to the conversation, and return all events; `decoder` has the asks."""
-        told = [item for item in self._tools.shown([*items]) if not isinstance(item, RemoteAsk | RemoteTurnEnd)]
-        for said in told:
-            if not isinstance(said, ScopedEvent):
+        events = [item for item in self._tools.shown([*items]) if not isinstance(item, RemoteAsk | RemoteTurnEnd)]
+        for event in events:
+            if not isinstance(event, ScopedEvent):
                 m.apply(self._view, m.Record(
                     seq=self._view.head + 1, at=0.0, session_id=self.turn.session_id, turn_id=self.turn.turn_id,
-                    event=said,
+                    event=event,
                 ))
-        return told
+        return events
 
     @property
     def is_cancelled(self) -> bool:
@@ -138,10 +138,10 @@ class AguiTurn:
 
     def ran(self, event: BackendEvent) -> list[BackendEvent]:
         """Add an event of a call that the gateway runs; the agent gets the result with the next run."""
-        told = event.event if isinstance(event, ScopedEvent) else event
-        if isinstance(told, m.ToolReturned):
-            scope, _ = self.decoder.open_calls[told.call_id]
-            scope.assembler.open_calls.pop(told.call_id)
+        inner = event.event if isinstance(event, ScopedEvent) else event
+        if isinstance(inner, m.ToolReturned):
+            scope, _ = self.decoder.open_calls[inner.call_id]
+            scope.assembler.open_calls.pop(inner.call_id)
         return self.note([event])
 
     def settle(self) -> list[BackendEvent]:

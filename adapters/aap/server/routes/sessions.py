@@ -47,15 +47,15 @@ async def choose_agent(context: Context[AapSettings], owner: str, name: str) -> 
     return chosen, service.shown_card(chosen.agent)
 
 
-def with_choices(card: m.AgentCard, made: m.Settings, said: m.Settings) -> m.Settings:
+def with_choices(card: m.AgentCard, made: m.Settings, settings: m.Settings) -> m.Settings:
     """The settings of a new session: what the agent was made with, and what the client says on top of it."""
-    for name in said.tools or ():
+    for name in settings.tools or ():
         if card.tool(name) is None:
             known = ", ".join(f"'{tool.spec.name}'" for tool in card.tools) or "none"
             raise Invalid(f"agent '{card.name}' has no tool '{name}'; it has {known}")
     return replace(
-        made, tools=said.tools, options=made.options | said.options,
-        client_tools=(*made.client_tools, *said.client_tools),
+        made, tools=settings.tools, options=made.options | settings.options,
+        client_tools=(*made.client_tools, *settings.client_tools),
     )
 
 
@@ -68,7 +68,7 @@ class TurnCursor(NamedTuple):
 
 def turn_cursor_of(request: web.Request) -> TurnCursor:
     """The cursor in the header or the query: `events` of the last turn, or `turn.events`."""
-    given = {said for said in (request.headers.get("Last-Event-ID"), request.query.get("after")) if said}
+    given = {value for value in (request.headers.get("Last-Event-ID"), request.query.get("after")) if value}
     if len(given) > 1:
         raise Invalid("Last-Event-ID and after exclude each other: send one of them", param="after")
     found = CURSOR_FORMAT.fullmatch(given.pop()) if given else CURSOR_FORMAT.fullmatch("0")
@@ -97,9 +97,9 @@ async def resume_point(
         await _check_turn_begins(context, request, view, begins)
     if not begins:
         raise NotFound(f"session '{view.session_id}' has had no turn yet")
-    told, is_over = await _count_events(context, request, view, options, begins - 1, had) if had else (0, False)
-    if had > told:
-        raise Invalid(f"after: the turn has had {told} events so far, not {had}", param="after")
+    sent, is_over = await _count_events(context, request, view, options, begins - 1, had) if had else (0, False)
+    if had > sent:
+        raise Invalid(f"after: the turn has had {sent} events so far, not {had}", param="after")
     return ResumePoint(begins - 1, had, is_over)
 
 
@@ -116,13 +116,13 @@ async def _count_events(
     had: int,
 ) -> tuple[int, bool]:
     """How many events the turn has, counted up to one more than the client has; and whether these are all."""
-    told = 0
+    sent = 0
     chunks = await context.sessions.read(request[OWNER], view.session_id, context.dialect, options, after=after)
     async for chunk in chunks:
-        told += len(chunk.frames)
-        if told > had or chunk.yields:
-            return told, told == had
-    return told, False
+        sent += len(chunk.frames)
+        if sent > had or chunk.yields:
+            return sent, sent == had
+    return sent, False
 
 
 RESUMABLE = {"delta": StreamOptions("delta", has_ids=True), "message": StreamOptions("message", has_ids=True)}

@@ -34,33 +34,33 @@ class CheckpointRoutes:
 
     async def listed(self, request: web.Request) -> web.Response:
         view = await self._view(request)
-        last, said = _last_messages(view), _first_words(view)
+        last, titles = _last_messages(view), _first_words(view)
         leaf, shown = f"{CHECKPOINT_PREFIX}{view.checkpoints[-1].seq}", list[JsonValue]()
         async for some in sliced(view.checkpoints[:]):
             shown += [
                 views.checkpoint_body(self.context.table, f"{CHECKPOINT_PREFIX}{mark.seq}", mark, last[mark.entries],
-                                 said.get(mark.turn_id, ""), leaf)
+                                 titles.get(mark.turn_id, ""), leaf)
                 for mark in some
             ]
         return json_response(shown)
 
     async def rewind(self, request: web.Request) -> web.Response:
-        said, view = await read_json(request, RewindRequest), await self._view(request)
-        mark = view.checkpoints[_checkpoint_index(view, said.checkpoint_id)]
+        body, view = await read_json(request, RewindRequest), await self._view(request)
+        mark = view.checkpoints[_checkpoint_index(view, body.checkpoint_id)]
         if mark is not view.checkpoints[-1] or view.status != "idle":
             await self.context.sessions.rewind(view.owner, view.session_id, mark.seq)
         return json_response(
-            self.context.table.object("rewound", checkpoint_id=said.checkpoint_id, session_id=view.session_id)
+            self.context.table.object("rewound", checkpoint_id=body.checkpoint_id, session_id=view.session_id)
         )
 
     async def check_out(self, request: web.Request) -> web.Response:
         """How the session looked there; nothing changes."""
-        said, view = await read_json(request, CheckoutRequest), await self._view(request)
-        place = _checkpoint_index(view, said.checkpoint_id)
-        mark = view.checkpoints[max(place - 1, 0) if said.position == "before" else place]
+        body, view = await read_json(request, CheckoutRequest), await self._view(request)
+        place = _checkpoint_index(view, body.checkpoint_id)
+        mark = view.checkpoints[max(place - 1, 0) if body.position == "before" else place]
         messages = await message_bodies(self.context, view.owner, view.session_id, upto=mark.seq)
         return json_response(self.context.table.object(
-            "checked_out", checkpoint_id=said.checkpoint_id, position=said.position, messages=messages,
+            "checked_out", checkpoint_id=body.checkpoint_id, position=body.position, messages=messages,
         ))
 
     async def _view(self, request: web.Request) -> m.SessionView:
@@ -85,11 +85,11 @@ def _last_messages(view: m.SessionView) -> list[str | None]:
 
 def _first_words(view: m.SessionView) -> dict[str | None, str]:
     """The message that began each turn."""
-    said: dict[str | None, str] = {None: ""}
+    titles: dict[str | None, str] = {None: ""}
     for entry in view.entries:
-        if entry.turn_id not in said:
-            said[entry.turn_id] = m.text_of(entry.content)[:PREVIEW_LENGTH]
-    return said
+        if entry.turn_id not in titles:
+            titles[entry.turn_id] = m.text_of(entry.content)[:PREVIEW_LENGTH]
+    return titles
 
 
 def replay_routes(context: Context[BladeSettings]) -> list[web.RouteDef]:
@@ -110,7 +110,7 @@ class ReplayRoutes:
         self.replays = replays
 
     async def start(self, request: web.Request) -> web.Response:
-        said = await read_json(request, ReplayRequest) if request.can_read_body else ReplayRequest()
+        body = await read_json(request, ReplayRequest) if request.can_read_body else ReplayRequest()
         owner = request[OWNER]
         old = await self.context.sessions.get(owner, request.match_info["id"])
         kept: JsonObject = {m.PRIVATE: {self.context.dialect: old.private(self.context.dialect)}}
@@ -118,7 +118,7 @@ class ReplayRoutes:
         async def changed(session_id: str, state: ReplayState) -> None:
             await update_private(self.context, owner, session_id, replay_state=self._shown(state))
 
-        view = await self.replays.start(owner, old.session_id, said.speed, kept, changed)
+        view = await self.replays.start(owner, old.session_id, body.speed, kept, changed)
         return json_response(self.context.table.object("replay.started", session_id=view.session_id))
 
     async def preview(self, request: web.Request) -> web.Response:
@@ -130,9 +130,9 @@ class ReplayRoutes:
         ))
 
     async def change(self, request: web.Request) -> web.Response:
-        said, session_id = await read_json(request, ReplayChange), request.match_info["id"]
+        body, session_id = await read_json(request, ReplayChange), request.match_info["id"]
         state = await self.replays.change(
-            request[OWNER], session_id, speed=said.speed, stop=said.status == "autonomous",
+            request[OWNER], session_id, speed=body.speed, stop=body.status == "autonomous",
         )
         return json_response(self.context.table.object("replay", state=self._shown(state)))
 

@@ -48,8 +48,8 @@ class MemoryRoutes:
         self.memories = Memories(context.resources)
 
     async def create(self, request: web.Request) -> web.Response:
-        said = await read_json(request, NewMemory)
-        kept = await self.memories.add(request[OWNER], Memory(**_memory_fields(said)))
+        body = await read_json(request, NewMemory)
+        kept = await self.memories.add(request[OWNER], Memory(**_memory_fields(body)))
         return json_response(views.memory_body(self.context.table, kept), 201)
 
     async def listed(self, request: web.Request) -> web.Response:
@@ -68,13 +68,13 @@ class MemoryRoutes:
         )
 
     async def change(self, request: web.Request) -> web.Response:
-        said = await read_json(request, MemoryChange)
-        changed = await self.memories.change(request[OWNER], _memory_number(request), **_memory_fields(said))
+        body = await read_json(request, MemoryChange)
+        changed = await self.memories.change(request[OWNER], _memory_number(request), **_memory_fields(body))
         return json_response(views.memory_body(self.context.table, changed))
 
     async def switch(self, request: web.Request) -> web.Response:
-        said = await read_json(request, MemorySwitch)
-        changed = await self.memories.change(request[OWNER], _memory_number(request), disabled=said.disabled)
+        body = await read_json(request, MemorySwitch)
+        changed = await self.memories.change(request[OWNER], _memory_number(request), disabled=body.disabled)
         return json_response(views.memory_body(self.context.table, changed))
 
     async def delete(self, request: web.Request) -> web.Response:
@@ -82,11 +82,11 @@ class MemoryRoutes:
         return json_response(self.context.table.object("ok"))
 
     async def batch(self, request: web.Request) -> web.Response:
-        said, owner = await read_json(request, MemoryBatch), request[OWNER]
-        if said.action == "delete":
-            count = await self.memories.remove_all(owner, said.ids)
+        body, owner = await read_json(request, MemoryBatch), request[OWNER]
+        if body.action == "delete":
+            count = await self.memories.remove_all(owner, body.ids)
         else:
-            count = await self.memories.change_all(owner, said.ids, disabled=said.action == "disable")
+            count = await self.memories.change_all(owner, body.ids, disabled=body.action == "disable")
         return json_response(self.context.table.object("ok.count", count=count))
 
 
@@ -96,8 +96,8 @@ def _memory_fields(fields: MemoryFields) -> dict[str, Any]:
 
 
 def _memory_number(request: web.Request) -> int:
-    said = request.match_info["id"]
-    number = parse_whole_number(said, 15)
+    value = request.match_info["id"]
+    number = parse_whole_number(value, 15)
     if number is None:
-        raise NotFound(f"there is no memory '{said}'")
+        raise NotFound(f"there is no memory '{value}'")
     return number

@@ -37,12 +37,12 @@ class TaskRoutes:
         self.schedules = Schedules(context.resources, context.clock)
 
     async def create(self, request: web.Request) -> web.Response:
-        said = await read_json(request, NewTask)
+        body = await read_json(request, NewTask)
         agent = self.context.settings.agent or next(iter(self.context.agents))
         kept = await self.schedules.add(request[OWNER], ScheduledTask(
-            title=said.title, prompt=said.prompt, cron=said.cron, timezone=said.timezone, agent=agent,
-            enabled=said.enabled, unattended=said.skip_confirmations, model=said.model,
-            expires_at=_read_time(said.expires_at, "expires_at"),
+            title=body.title, prompt=body.prompt, cron=body.cron, timezone=body.timezone, agent=agent,
+            enabled=body.enabled, unattended=body.skip_confirmations, model=body.model,
+            expires_at=_read_time(body.expires_at, "expires_at"),
         ))
         return json_response(views.task_body(self.context.table, kept), 201)
 
@@ -83,22 +83,22 @@ class TaskRoutes:
         return json_response(views.task_body(self.context.table, kept))
 
 
-def _task_changes(said: TaskChange) -> JsonObject:
+def _task_changes(body: TaskChange) -> JsonObject:
     """The fields that a client sent, under our names; null removes an optional field, and is ignored for others."""
-    changes = {name: getattr(said, name) for name in said.model_fields_set - {"anonymous"}}
+    changes = {name: getattr(body, name) for name in body.model_fields_set - {"anonymous"}}
     changes = {name: value for name, value in changes.items() if value is not None or name in ("expires_at", "model")}
     if "skip_confirmations" in changes:
         changes["unattended"] = changes.pop("skip_confirmations")
     if "expires_at" in changes:
-        changes["expires_at"] = _read_time(said.expires_at, "expires_at")
+        changes["expires_at"] = _read_time(body.expires_at, "expires_at")
     return changes
 
 
-def _read_time(said: str | None, field: str) -> float | None:
+def _read_time(text: str | None, field: str) -> float | None:
     """A time as `2026-01-01T00:00:00Z`; without a zone it is UTC's."""
-    if said is None:
+    if text is None:
         return None
-    at = parse_timestamp(said)
+    at = parse_timestamp(text)
     if at is None:
-        raise Invalid(f"{field}: '{said[:40]}' is no time such as 2026-01-01T00:00:00Z", param=field)
+        raise Invalid(f"{field}: '{text[:40]}' is no time such as 2026-01-01T00:00:00Z", param=field)
     return at

@@ -69,10 +69,10 @@ class ServiceRoutes:
     async def keep_extra(self, request: web.Request) -> web.Response:
         if len(await read_bytes(request)) > MAX_EXTRA_BYTES:
             raise TooLarge(f"extra: has more than {MAX_EXTRA_BYTES} bytes", param="extra")
-        said = await read_json(request, ExtraInfo)
+        body = await read_json(request, ExtraInfo)
         view = await self.context.sessions.get(request[OWNER], request.match_info["id"])
         now, old = self.context.clock(), _extra_info(view, self.context.dialect)
-        kept = {"extra": said.extra, "created_at": old.get("created_at", now), "updated_at": now}
+        kept = {"extra": body.extra, "created_at": old.get("created_at", now), "updated_at": now}
         view = await update_private(self.context, view.owner, view.session_id, extra_info=kept)
         return json_response(self._shown(view))
 

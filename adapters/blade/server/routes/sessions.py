@@ -171,16 +171,16 @@ class SessionRoutes:
 
 def _private_fields(body: wire.NewSession) -> JsonObject:
     """The fields that only Blade's clients use."""
-    said: BaseModel = body
-    kept = said.model_dump(exclude={"intent", "model", "disable_tools", "env", "memory_enabled"}, exclude_none=True)
+    fields: BaseModel = body
+    kept = fields.model_dump(exclude={"intent", "model", "disable_tools", "env", "memory_enabled"}, exclude_none=True)
     return kept | ({m.SECRETS: body.env} if body.env else {})
 
 
 def _number_param(request: web.Request, name: str, otherwise: int, least: int) -> int:
-    said = request.query.get(name, str(otherwise))
-    number = parse_whole_number(said)
+    value = request.query.get(name, str(otherwise))
+    number = parse_whole_number(value)
     if number is None or number < least:
-        raise Invalid(f"{name}: must be a whole number, {least} or more, not {quote_value(said)}", param=name)
+        raise Invalid(f"{name}: must be a whole number, {least} or more, not {quote_value(value)}", param=name)
     return number
 
 

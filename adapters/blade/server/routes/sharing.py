@@ -90,8 +90,8 @@ class ArchiveRoutes:
         try:
             await asyncio.to_thread(unpack_session_files, file, self.workspaces.of(view.session_id))
             if title or solution:
-                said = {"solution_id": solution} if solution else {}
-                await update_private(self.context, view.owner, view.session_id, title or None, **said)
+                template = {"solution_id": solution} if solution else {}
+                await update_private(self.context, view.owner, view.session_id, title or None, **template)
         except (GatewayError, OSError):
             await self.context.sessions.delete(view.owner, view.session_id)
             raise
@@ -114,9 +114,9 @@ class ShareRoutes:
         self.sharing = Shares(context.resources, context.clock)
 
     async def create(self, request: web.Request) -> web.Response:
-        said = await read_json(request, ShareRequest) if request.can_read_body else ShareRequest()
+        body = await read_json(request, ShareRequest) if request.can_read_body else ShareRequest()
         view = await self.context.sessions.get(request[OWNER], request.match_info["id"])
-        token, share = await self.sharing.share(view.owner, view.session_id, said.ttl_seconds)
+        token, share = await self.sharing.share(view.owner, view.session_id, body.ttl_seconds)
         url = absolute_url(request, f"{self.context.mount}/share/{token}")
         return json_response(self.context.table.object("share", token=token, url=url, expires_at=share.expires_at))
 

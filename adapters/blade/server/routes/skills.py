@@ -93,17 +93,17 @@ class SkillRoutes:
 
     async def upload(self, request: web.Request) -> web.Response:
         """Add a skill to the user's library, or a version to the skill of this name, for the session to use."""
-        said, view = await read_json(request, SkillUpload), await self._view(request)
-        made, is_new = await self.service.put(view.owner, said.name, _skill_of(said))
+        body, view = await read_json(request, SkillUpload), await self._view(request)
+        made, is_new = await self.service.put(view.owner, body.name, _skill_of(body))
         await self._use(view, made)
         return json_response(self.context.table.object(
-            "skill.uploaded", name=made.name, folder=f"skills/{made.name}", files=len(said.files),
+            "skill.uploaded", name=made.name, folder=f"skills/{made.name}", files=len(body.files),
             overwritten=not is_new))
 
     async def install(self, request: web.Request) -> web.Response:
         """Let the session use a skill of the library."""
-        said, view = await read_json(request, SkillChoice), await self._view(request)
-        found = await self.service.get(view.owner, said.skill_id)
+        body, view = await read_json(request, SkillChoice), await self._view(request)
+        found = await self.service.get(view.owner, body.skill_id)
         await self._use(view, found)
         return json_response(views.skill_body(self.context.table, found))
 
@@ -131,11 +131,11 @@ class SkillRoutes:
         return await self.context.sessions.get(request[OWNER], request.match_info["id"])
 
 
-def _skill_of(said: SkillUpload) -> SkillFolder:
+def _skill_of(body: SkillUpload) -> SkillFolder:
     """The skill that a client has sent; Blade's clients may leave out the front matter."""
-    paths = {one.path: one.content for one in said.files}
-    if len(paths) < len(said.files):
+    paths = {one.path: one.content for one in body.files}
+    if len(paths) < len(body.files):
         raise Invalid("files: two files have the same path", param="files")
     if SKILL_FILE in paths:
-        paths[SKILL_FILE] = with_front_matter(paths[SKILL_FILE], said.name)
+        paths[SKILL_FILE] = with_front_matter(paths[SKILL_FILE], body.name)
     return read_skill_files({path: content.encode("utf-8", "surrogatepass") for path, content in paths.items()})

@@ -70,8 +70,8 @@ def plan_steps(turns: Iterable[TurnEntry]) -> list[Mapping[str, object]]:
     for turn in turns:
         for block in turn.blocks:
             if block.type == PLAN and isinstance(block.content, Mapping):
-                told = block.content.get("steps")
-                steps = [step for step in told if isinstance(step, Mapping)] if isinstance(told, list) else []
+                found = block.content.get("steps")
+                steps = [step for step in found if isinstance(step, Mapping)] if isinstance(found, list) else []
     return steps
 
 
@@ -102,19 +102,19 @@ class StatisticsRoutes:
         self.context = context
 
     async def prompt(self, request: web.Request) -> web.Response:
-        said = await read_json(request, PromptToCount)
+        body = await read_json(request, PromptToCount)
         return json_response(self.context.table.object(
-            "tokens", count=estimate_tokens(said.prompt), window=CONTEXT_WINDOW, model=said.model))
+            "tokens", count=estimate_tokens(body.prompt), window=CONTEXT_WINDOW, model=body.model))
 
     async def messages(self, request: web.Request) -> web.Response:
-        said = await read_json(request, MessagesToCount)
-        counts = [PER_MESSAGE + estimate_tokens(_text(one.content)) for one in said.messages]
-        tools = estimate_tokens(_text(said.tools)) if said.tools else 0
-        opened = PER_MESSAGE if said.add_generation_prompt else 0
+        body = await read_json(request, MessagesToCount)
+        counts = [PER_MESSAGE + estimate_tokens(_text(one.content)) for one in body.messages]
+        tools = estimate_tokens(_text(body.tools)) if body.tools else 0
+        opened = PER_MESSAGE if body.add_generation_prompt else 0
         shown = [self.context.table.object("tokens.message", role=one.role, count=count)
-                 for one, count in zip(said.messages, counts, strict=True)]
+                 for one, count in zip(body.messages, counts, strict=True)]
         return json_response(self.context.table.object(
-            "tokens.messages", count=sum(counts) + tools + opened, window=CONTEXT_WINDOW, model=said.model,
+            "tokens.messages", count=sum(counts) + tools + opened, window=CONTEXT_WINDOW, model=body.model,
             messages=shown, tools=tools))
 
     async def context_stats(self, request: web.Request) -> web.Response:

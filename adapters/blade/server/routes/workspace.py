@@ -54,8 +54,8 @@ class WorkspaceRoutes:
         return attachment(file, file.name, guess_media_type(None, file.name))
 
     async def put(self, request: web.Request) -> web.Response:
-        space, said = await self._space(request, changing=True), await read_json(request, FileContent)
-        path = await _in_thread(space.write, _path(request), said.content.encode())
+        space, body = await self._space(request, changing=True), await read_json(request, FileContent)
+        path = await _in_thread(space.write, _path(request), body.content.encode())
         return await self._changed(request, path, "file.written")
 
     async def delete(self, request: web.Request) -> web.Response:
@@ -64,13 +64,13 @@ class WorkspaceRoutes:
         return await self._changed(request, path, "deleted")
 
     async def rename(self, request: web.Request) -> web.Response:
-        space, said = await self._space(request, changing=True), await read_json(request, RenameFile)
-        return await self._changed(request, await _in_thread(space.rename, _path(request), said.new_name), "file.path")
+        space, body = await self._space(request, changing=True), await read_json(request, RenameFile)
+        return await self._changed(request, await _in_thread(space.rename, _path(request), body.new_name), "file.path")
 
     async def copy(self, request: web.Request) -> web.Response:
         space = await self._space(request, changing=True)
-        said = await read_json(request, CopyRequest) if request.can_read_body else CopyRequest()
-        return await self._changed(request, await _in_thread(space.copy, _path(request), said.destination), "file.path")
+        body = await read_json(request, CopyRequest) if request.can_read_body else CopyRequest()
+        return await self._changed(request, await _in_thread(space.copy, _path(request), body.destination), "file.path")
 
     async def download(self, request: web.Request) -> web.StreamResponse:
         space, path = await self._space(request), _path(request)
@@ -126,10 +126,10 @@ def _path(request: web.Request) -> str:
     return request.match_info.get("path") or "."
 
 
-def _target_paths(said: str | None, names: list[str]) -> list[str]:
+def _target_paths(target: str | None, names: list[str]) -> list[str]:
     """The path of each file: from `paths`, or the name in the form."""
     try:
-        paths = names if said is None else orjson.loads(said)
+        paths = names if target is None else orjson.loads(target)
     except orjson.JSONDecodeError:
         raise Invalid("paths: not JSON", param="paths") from None
     if not names or not isinstance(paths, list) or len(paths) != len(names) or not all(map(_is_path, paths)):

@@ -162,8 +162,8 @@ class AgentRoutes:
 
 def _version_param(request: web.Request) -> int | None:
     """Zero is the newest version, and so is no version."""
-    said = request.query.get("version") or "0"
-    number = parse_whole_number(said)
+    value = request.query.get("version") or "0"
+    number = parse_whole_number(value)
     if number is None:
-        raise Invalid(f"version: must be a whole number, not {quote_value(said)}", param="version")
+        raise Invalid(f"version: must be a whole number, not {quote_value(value)}", param="version")
     return number or None

@@ -64,7 +64,7 @@ class EventRoutes:
         view = await self.handlers.session(request)
         history = self.handlers.history(view, self.handlers.scope(request, view), as_list=True)
         page = await fetch_page(
-            page_request(request.query, ascending=True), history.fetch, place_of=lambda told: told.place,
+            page_request(request.query, ascending=True), history.fetch, place_of=lambda item: item.place,
             find=history.find, keep=event_filter(request.query),
         )
         first, last = (page.items[0].id, page.items[-1].id) if page.items else (None, None)
@@ -80,7 +80,7 @@ class EventRoutes:
             after = await start.after(view, scope_id, request.query.get("stream_start"))
         return await self.context.stream_session(
             request, view.session_id, options, after=after, comment=self.context.settings.heartbeat,
-            on_write=start.told(view.session_id, scope_id),
+            on_write=start.on_write(view.session_id, scope_id),
         )
 
     # -- threads --------------------------------------------------------------------------------------------------
@@ -117,7 +117,7 @@ class EventRoutes:
 
 def _cursor_param(request: web.Request) -> str | None:
     """The last event that a client has had, from the header that browsers send, or from the query."""
-    given = [said for said in (request.headers.get("Last-Event-ID"), request.query.get("after_id")) if said]
+    given = [value for value in (request.headers.get("Last-Event-ID"), request.query.get("after_id")) if value]
     if len(set(given)) > 1:
         raise Invalid("Last-Event-ID and after_id exclude each other: send one of them", param="after_id")
     return given[0] if given else None

@@ -82,13 +82,13 @@ def _is_listed(request: web.Request, found: Resource) -> bool:
 
 def read_form_fields(fields: Mapping[str, str], model: type[M]) -> M:
     """The fields of a form beside its files; metadata is JSON in a text."""
-    said: dict[str, Any] = {word: text for word, text in fields.items() if text not in ("", "null")}
-    if "metadata" in said:
+    given: dict[str, Any] = {word: text for word, text in fields.items() if text not in ("", "null")}
+    if "metadata" in given:
         try:
-            said["metadata"] = read_json(said["metadata"])
+            given["metadata"] = read_json(given["metadata"])
         except JsonLimitExceeded as error:
             field = f"metadata.{error.field}" if error.field else "metadata"
             raise Invalid(f"{field}: {error.words}", param=field) from None
         except orjson.JSONDecodeError:
             raise Invalid("metadata: not JSON", param="metadata") from None
-    return validate(model, said)
+    return validate(model, given)

@@ -356,16 +356,16 @@ async def agent_update(desk: HandlerContext, view: m.SessionView, given: dict[st
                       param=f"agent.{fixed}")
     if view.status is m.SessionStatus.RUNNING:
         raise Conflict(BUSY_MESSAGE)
-    said = validate(AgentFields, given, "agent")
-    desk.context.check_addresses(said.addresses("agent."))
+    body = validate(AgentFields, given, "agent")
+    desk.context.check_addresses(body.addresses("agent."))
     settings = view.settings
-    if said.tools is not None:
-        tools = server_tools(said.tools, desk.card(view))
-        settings = replace(settings, tools=tools, client_tools=client_tools(said.tools))
-    told = said.model_dump(include={"tools", "mcp_servers"}, exclude_none=True, exclude_unset=True)
-    if "mcp_servers" in told:
-        settings = replace(settings, mcp_servers=tuple(told["mcp_servers"]))
-    return AgentUpdate(m.Configure(settings=settings), {**await desk.agent(view), **told})
+    if body.tools is not None:
+        tools = server_tools(body.tools, desk.card(view))
+        settings = replace(settings, tools=tools, client_tools=client_tools(body.tools))
+    changes = body.model_dump(include={"tools", "mcp_servers"}, exclude_none=True, exclude_unset=True)
+    if "mcp_servers" in changes:
+        settings = replace(settings, mcp_servers=tuple(changes["mcp_servers"]))
+    return AgentUpdate(m.Configure(settings=settings), {**await desk.agent(view), **changes})
 
 
 def private_metadata(view: m.SessionView, dialect: str, changes: dict[str, object]) -> dict[str, object]:

@@ -42,8 +42,8 @@ class SkillRoutes:
 
     async def create(self, request: web.Request) -> web.Response:
         fields, read = await _receive_skill(request)
-        said = read_form_fields(fields, SkillFields)
-        made = await self._service.add(request[OWNER], read, title=said.title, metadata=said.metadata)
+        body = read_form_fields(fields, SkillFields)
+        made = await self._service.add(request[OWNER], read, title=body.title, metadata=body.metadata)
         return json_response(skill_body(self._context.table, made), 201)
 
     async def listed(self, request: web.Request) -> web.Response:
@@ -91,9 +91,9 @@ class SkillRoutes:
             return await self._service.get(request[OWNER], name)
 
     async def _version(self, request: web.Request) -> StoredSkill:
-        name, said = request.match_info["id"], request.match_info["version"]
-        with not_found_as(NOUN, f"{name}, version {said}"):
-            return await self._service.get(request[OWNER], name, version=version_number(said, NotFound))
+        name, value = request.match_info["id"], request.match_info["version"]
+        with not_found_as(NOUN, f"{name}, version {value}"):
+            return await self._service.get(request[OWNER], name, version=version_number(value, NotFound))
 
 
 def _is_listed(request: web.Request, skill: StoredSkill) -> bool:

@@ -45,11 +45,11 @@ class AgentRoutes:
         return views.reply(self.context, {"total": len(shown), "agents": shown})
 
     async def create(self, request: web.Request) -> web.Response:
-        said = await read_json(request, NewAgent)
-        if said.agent_id in RESERVED_NAMES:
-            raise Invalid(f"agent_id: '{said.agent_id}' is a reserved name; choose another", param="agent_id")
+        body = await read_json(request, NewAgent)
+        if body.agent_id in RESERVED_NAMES:
+            raise Invalid(f"agent_id: '{body.agent_id}' is a reserved name; choose another", param="agent_id")
         made = await self.service.create(
-            request[OWNER], agents.new_definition(self.service, said), said.agent_id or None)
+            request[OWNER], agents.new_definition(self.service, body), body.agent_id or None)
         shown = await detail_body(self.context, request[OWNER], made)
         return views.reply(self.context, {**shown, "status": "creating"})
 
@@ -59,11 +59,11 @@ class AgentRoutes:
         return views.reply(self.context, await detail_body(self.context, request[OWNER], found))
 
     async def update(self, request: web.Request) -> web.Response:
-        said, agent_id = await read_json(request, AgentChange), request.match_info["id"]
+        body, agent_id = await read_json(request, AgentChange), request.match_info["id"]
         with agent_errors(agent_id):
             old = await self.service.changeable(request[OWNER], agent_id)
             changed = await self.service.change(
-                request[OWNER], agent_id, agents.changed_definition(self.service, old.definition, said),
+                request[OWNER], agent_id, agents.changed_definition(self.service, old.definition, body),
                 expected=old.version)
         shown = await detail_body(self.context, request[OWNER], changed)
         return views.reply(self.context, {**shown, "status": "reloading"})
@@ -90,7 +90,7 @@ class AgentRoutes:
         """Say what is wrong with a configuration, and make nothing."""
         body = await read_json_object(request)
         try:
-            said = NewAgent.model_validate(body)
+            fields = NewAgent.model_validate(body)
         except ValidationError as error:
             problems = [
                 (field, str(describe_error(one, field, discreet=True)).removeprefix(f"{field}: "),
@@ -98,7 +98,7 @@ class AgentRoutes:
                 for one in error.errors(include_url=False) for field in [".".join(map(str, one["loc"]))]
             ]
         else:
-            problems = [*agents.model_problems(self.service, said), *await self._taken(request[OWNER], said)]
+            problems = [*agents.model_problems(self.service, fields), *await self._taken(request[OWNER], fields)]
         return views.reply(self.context, {
             "valid": not problems,
             "errors": [{"field": field, "message": message, "code": code} for field, message, code in problems],
@@ -131,16 +131,16 @@ class AgentRoutes:
         detail = await detail_body(self.context, owner, found)
         return await send_and_close(request, [dumps({**detail, "type": "complete", "success": True})])
 
-    async def _taken(self, owner: str, said: NewAgent) -> list[tuple[str, str, str]]:
-        if not said.agent_id:
+    async def _taken(self, owner: str, body: NewAgent) -> list[tuple[str, str, str]]:
+        if not body.agent_id:
             return []
-        if not AGENT_NAME.fullmatch(said.agent_id):
+        if not AGENT_NAME.fullmatch(body.agent_id):
             return [("agent_id", f"a name matches {AGENT_NAME.pattern}", "INVALID_FORMAT")]
         try:
-            await self.service.get(owner, said.agent_id)
+            await self.service.get(owner, body.agent_id)
         except NotFound:
             return []
-        return [("agent_id", f"agent '{said.agent_id}' exists already", "ALREADY_EXISTS")]
+        return [("agent_id", f"agent '{body.agent_id}' exists already", "ALREADY_EXISTS")]
 
     async def _reloaded(self, *named: str) -> object:
         """Read config.yaml again, and tell of these agents or of all; if it is wrong, what was in force stays.

@@ -86,16 +86,16 @@ class ConversationRoutes:
     async def messages(self, request: web.Request) -> web.Response:
         """The oldest first, or the newest first; before a cursor, the last ones in order of time."""
         view, (limit, offset) = await self._found(request), wire.page_params(request, 50, 200)
-        said, newest = self._messages(view), wire.choice_param(request, "order", "asc", "desc") == "desc"
+        messages, newest = self._messages(view), wire.choice_param(request, "order", "asc", "desc") == "desc"
         before = request.query.get("before_cursor")
-        total, end = len(said), _end_before(said, before)
+        total, end = len(messages), _end_before(messages, before)
         back = newest or bool(before)
         if back:
             end = max(0, end - offset)
             start = max(0, end - limit)
         else:
             start, end = min(offset, end), min(offset + limit, end)
-        shown, more = said[start:end], start > 0 if back else end < total
+        shown, more = messages[start:end], start > 0 if back else end < total
         cursor = shown[0].id if shown and more and back else None
         if newest and not before:
             shown.reverse()
@@ -110,20 +110,20 @@ class ConversationRoutes:
     async def preload(self, request: web.Request) -> web.Response:
         """Answer at once: there is nothing to preload."""
         view, limit = await self._found(request), wire.whole_number_param(request, "limit", 50, 1, 200)
-        said = self._messages(view)
+        messages = self._messages(view)
         return views.reply(self.context, spell(self.context.table, PreloadBody(
-            session_id=view.session_id, count=len(said), oldest=said[-limit:][0].id if said else None,
+            session_id=view.session_id, count=len(messages), oldest=messages[-limit:][0].id if messages else None,
             updated_at=view.updated_at, limit=limit,
         )))
 
     async def summary(self, request: web.Request) -> web.Response:
         view = await self._found(request)
-        said = self._messages(view)
+        messages = self._messages(view)
         return views.reply(self.context, spell(self.context.table, SummaryBody(
             session_id=view.session_id, title=view.title or self.context.settings.default_title,
-            count=len(said), created_at=view.created_at, updated_at=view.updated_at,
+            count=len(messages), created_at=view.created_at, updated_at=view.updated_at,
             summary=view.compaction.summary if view.compaction else None,
-            last=said[-1].text[:200] if said else None,
+            last=messages[-1].text[:200] if messages else None,
         )))
 
     # -- pieces ---------------------------------------------------------------------------------------------------
@@ -152,11 +152,11 @@ class ConversationRoutes:
         return views.conversation_body(self.context.table, view, self.context.settings.default_title)
 
 
-def _end_before(said: list[StoredMessage], before: str | None) -> int:
+def _end_before(messages: list[StoredMessage], before: str | None) -> int:
     """Where the messages before a cursor end."""
     if not before:
-        return len(said)
-    for place, message in enumerate(said):
+        return len(messages)
+    for place, message in enumerate(messages):
         if message.id == before:
             return place
     raise Invalid(f"before_cursor: there is no message '{before}' in this conversation", param="before_cursor")

@@ -35,19 +35,19 @@ class McpServerRoutes:
 
     async def register(self, request: web.Request) -> web.Response:
         """Store a server; nothing is connected to before a session needs it."""
-        said = await read_json(request, NewMcpServer)
-        _refuse_command(said)
-        if said.server_name in RESERVED_NAMES:
-            raise Invalid(f"server_name: '{said.server_name}' is the name of a path; choose another",
+        body = await read_json(request, NewMcpServer)
+        _refuse_command(body)
+        if body.server_name in RESERVED_NAMES:
+            raise Invalid(f"server_name: '{body.server_name}' is the name of a path; choose another",
                           param="server_name")
-        auth = said.auth_config
+        auth = body.auth_config
         definition = McpServerDefinition(
-            url=said.server_url, auth_type=said.auth_type, description=said.description or "",
-            auth_env=said.auth_env or (auth and (auth.token_env or auth.api_key_env)) or None,
-            capability=said.capability, tools=None if said.tool_filter is None else tuple(said.tool_filter),
+            url=body.server_url, auth_type=body.auth_type, description=body.description or "",
+            auth_env=body.auth_env or (auth and (auth.token_env or auth.api_key_env)) or None,
+            capability=body.capability, tools=None if body.tool_filter is None else tuple(body.tool_filter),
         )
         token = (auth and (auth.token or auth.api_key)) or None
-        made = await mcp_server_service(self.context).register(request[OWNER], said.server_name, definition, token)
+        made = await mcp_server_service(self.context).register(request[OWNER], body.server_name, definition, token)
         return views.reply(self.context, {"server_name": made.name, "registered_tools": [], "failed_tools": []})
 
     async def listed(self, request: web.Request) -> web.Response:
@@ -64,9 +64,9 @@ class McpServerRoutes:
         return views.reply(self.context, {**self._connection(found, offered), "connected_tools": names})
 
     async def update(self, request: web.Request) -> web.Response:
-        said = await read_json(request, McpServerChange)
-        _refuse_command(said)
-        given = said.model_dump(exclude_none=True, exclude=set(CommandFields.model_fields))
+        body = await read_json(request, McpServerChange)
+        _refuse_command(body)
+        given = body.model_dump(exclude_none=True, exclude=set(CommandFields.model_fields))
         fields = {"url" if word == "server_url" else word: value for word, value in given.items()}
         changed = await mcp_server_service(self.context).change(request[OWNER], request.match_info["name"], **fields)
         return views.reply(self.context, self._shown(changed))
@@ -108,18 +108,18 @@ class McpServerRoutes:
         raise McpServerNotFound(f"agent '{agent_id}' has no MCP server '{name[:128]}'")
 
     async def enable(self, request: web.Request) -> web.Response:
-        agent_id, said = request.match_info["id"], await _choice(request)
-        choice = McpServerChoice(auth_env=said.auth_env or None, metadata=said.metadata or {})
+        agent_id, body = request.match_info["id"], await _choice(request)
+        choice = McpServerChoice(auth_env=body.auth_env or None, metadata=body.metadata or {})
         with agent_errors(agent_id):
             made = await mcp_server_service(self.context).enable(
                 request[OWNER], agent_id, request.match_info["name"], choice)
         return views.reply(self.context, self._shown(made))
 
     async def change(self, request: web.Request) -> web.Response:
-        agent_id, said = request.match_info["id"], await read_json(request, AgentMcpServer)
+        agent_id, body = request.match_info["id"], await read_json(request, AgentMcpServer)
         with agent_errors(agent_id):
             changed = await mcp_server_service(self.context).change_choice(
-                request[OWNER], agent_id, request.match_info["name"], **said.model_dump(exclude_none=True))
+                request[OWNER], agent_id, request.match_info["name"], **body.model_dump(exclude_none=True))
         return views.reply(self.context, self._shown(changed))
 
     async def disable(self, request: web.Request) -> web.Response:
@@ -149,8 +149,8 @@ class McpServerRoutes:
         }
 
 
-def _refuse_command(said: CommandFields) -> None:
-    if said.command is not None or said.args is not None:
+def _refuse_command(body: CommandFields) -> None:
+    if body.command is not None or body.args is not None:
         raise Forbidden("an MCP server of a client is an address: commands of clients are never run")
 
 

@@ -35,9 +35,9 @@ class MemoryRoutes:
         self.memories = Memories(context.resources, context.clock)
 
     async def search(self, request: web.Request) -> web.Response:
-        said, owner = await read_json(request, MemorySearch), request[OWNER]
+        body, owner = await read_json(request, MemorySearch), request[OWNER]
         found = await self.memories.recall(
-            owner, said.query, fits=lambda memory: is_of(memory, said.user_id, owner), limit=said.limit)
+            owner, body.query, fits=lambda memory: is_of(memory, body.user_id, owner), limit=body.limit)
         shown = [self._shown(one.stored, owner, round(one.score, 4)) for one in found]
         return views.reply(self.context, shown)
 
@@ -47,13 +47,13 @@ class MemoryRoutes:
         return views.reply(self.context, [self._shown(kept, owner) for kept in found[:limit]])
 
     async def add(self, request: web.Request) -> web.Response:
-        said, owner = await read_json(request, NewMemories), request[OWNER]
-        pieces = [piece for message in said.messages if message.role == "user" for piece in pieces_of(message.content)]
+        body, owner = await read_json(request, NewMemories), request[OWNER]
+        pieces = [piece for message in body.messages if message.role == "user" for piece in pieces_of(message.content)]
         if not pieces:
             raise Invalid("messages: no user message has any text", param="messages")
-        metadata = said.metadata or {}
+        metadata = body.metadata or {}
         kind: Any = "experience" if metadata.get("type") == "experience" else "feedback"
-        user_id = None if said.user_id == LOCAL_USER else said.user_id
+        user_id = None if body.user_id == LOCAL_USER else body.user_id
         added = []
         for piece in pieces:
             kept = await self.memories.add(
@@ -63,9 +63,9 @@ class MemoryRoutes:
 
     async def batch(self, request: web.Request) -> web.Response:
         """Change the memories that are named; conversations have no extractor here."""
-        said, owner = await read_json(request, MemoryBatch), request[OWNER]
+        body, owner = await read_json(request, MemoryBatch), request[OWNER]
         begun = self.context.clock()
-        problems = [problem for update in said.updates or () if (problem := await self._updated(owner, update))]
+        problems = [problem for update in body.updates or () if (problem := await self._updated(owner, update))]
         seconds = self.context.clock() - begun
         result = {
             "user_id": owner or LOCAL_USER, "success": not problems, "memories_added": 0,

@@ -111,9 +111,9 @@ class ServiceRoutes:
     @admins_only
     async def metrics(self, request: web.Request) -> web.Response:
         figures = self.context.metrics.figures() if self.context.metrics else {}
-        told = MetricsBody(metrics=figures, at=self.context.clock())
-        return views.reply(self.context, spell(self.context.table, told))
+        body = MetricsBody(metrics=figures, at=self.context.clock())
+        return views.reply(self.context, spell(self.context.table, body))
 
     def _health(self, status: str) -> web.Response:
-        told = HealthBody(status=status, version=version("dragoman"), at=self.context.clock())
-        return views.reply(self.context, spell(self.context.table, told))
+        body = HealthBody(status=status, version=version("dragoman"), at=self.context.clock())
+        return views.reply(self.context, spell(self.context.table, body))

@@ -80,26 +80,26 @@ class SkillRoutes:
             "total": len(found), "skills": [summary_body(self.context, one) for one in found]})
 
     async def install(self, request: web.Request) -> web.Response:
-        said = await read_json(request, SkillChoice)
-        await self.service.install(request[OWNER], said.skill_name, said.agent_id)
-        return views.reply(self.context, {"skill_name": said.skill_name, "agent_id": said.agent_id})
+        body = await read_json(request, SkillChoice)
+        await self.service.install(request[OWNER], body.skill_name, body.agent_id)
+        return views.reply(self.context, {"skill_name": body.skill_name, "agent_id": body.agent_id})
 
     async def uninstall(self, request: web.Request) -> web.Response:
         """Remove a skill from its agent; one's own upload, from the library."""
-        said = await read_json(request, SkillChoice)
-        await self.service.remove(request[OWNER], said.skill_name, skill_agent(said.agent_id))
-        return views.reply(self.context, {"skill_name": said.skill_name, "agent_id": said.agent_id})
+        body = await read_json(request, SkillChoice)
+        await self.service.remove(request[OWNER], body.skill_name, skill_agent(body.agent_id))
+        return views.reply(self.context, {"skill_name": body.skill_name, "agent_id": body.agent_id})
 
     async def toggle(self, request: web.Request) -> web.Response:
-        said = await read_json(request, SkillSwitch)
-        await self.service.switch(request[OWNER], said.skill_name, said.agent_id, enabled=said.enabled)
+        body = await read_json(request, SkillSwitch)
+        await self.service.switch(request[OWNER], body.skill_name, body.agent_id, enabled=body.enabled)
         return views.reply(self.context, {
-            "skill_name": said.skill_name, "agent_id": said.agent_id, "enabled": said.enabled})
+            "skill_name": body.skill_name, "agent_id": body.agent_id, "enabled": body.enabled})
 
     async def update_content(self, request: web.Request) -> web.Response:
-        said = await read_json(request, SkillText)
-        await self.service.rewrite(request[OWNER], said.skill_name, said.content, skill_agent(said.agent_id))
-        return views.reply(self.context, {"skill_name": said.skill_name, "agent_id": said.agent_id})
+        body = await read_json(request, SkillText)
+        await self.service.rewrite(request[OWNER], body.skill_name, body.content, skill_agent(body.agent_id))
+        return views.reply(self.context, {"skill_name": body.skill_name, "agent_id": body.agent_id})
 
     async def detail(self, request: web.Request) -> web.Response:
         found = await self.service.get(

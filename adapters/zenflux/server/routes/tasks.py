@@ -69,11 +69,11 @@ class BackgroundTaskRoutes:
         return views.reply(self.context, {"running": running, "jobs": jobs, "total_jobs": len(jobs)})
 
     async def start(self, request: web.Request) -> web.Response:
-        said, name, owner = await read_json(request, TaskStart), request.match_info["name"], request[OWNER]
+        body, name, owner = await read_json(request, TaskStart), request.match_info["name"], request[OWNER]
         if name in JOBS:
-            return views.reply(self.context, await self._job_run(owner, name, said))
+            return views.reply(self.context, await self._job_run(owner, name, body))
         task = await self._found(owner, name)
-        return views.reply(self.context, await self._run(owner, task, wait=said.wait))
+        return views.reply(self.context, await self._run(owner, task, wait=body.wait))
 
     async def batch(self, request: web.Request) -> web.Response:
         await read_json(request, TaskBatch)
@@ -90,13 +90,13 @@ class BackgroundTaskRoutes:
 
     # -- background jobs ------------------------------------------------------------------------------------------
 
-    async def _job_run(self, owner: str, name: str, said: TaskStart) -> object:
+    async def _job_run(self, owner: str, name: str, body: TaskStart) -> object:
         if name == MEMORIES:
             return self._done(name, "manual", {"memories_added": 0, "message": NO_EXTRACTOR})
-        if not said.conversation_id:
+        if not body.conversation_id:
             raise Invalid(f"conversation_id: task '{name}' needs a conversation", param="conversation_id")
-        with conversation_errors(said.conversation_id):
-            view = await self.context.sessions.get(owner, said.conversation_id)
+        with conversation_errors(body.conversation_id):
+            view = await self.context.sessions.get(owner, body.conversation_id)
             title = view.title or self.chats.title_of(view)
             if title is not None and view.title is None:
                 await self.context.sessions.update(owner, view.session_id, title=title)

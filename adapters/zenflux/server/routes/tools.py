@@ -88,8 +88,8 @@ class ToolRoutes:
     async def register(self, request: web.Request) -> web.Response:
         """Store a definition; code that a client names is never loaded."""
         body = await read_json_object(request)
-        said = validate(ToolRegistration, body if "definition" in body else {**body, "definition": body}, "")
-        definition = said.definition
+        fields = validate(ToolRegistration, body if "definition" in body else {**body, "definition": body}, "")
+        definition = fields.definition
         if definition.name in RESERVED_NAMES:
             raise Invalid(f"name: '{definition.name}' is the name of a path; choose another", param="name")
         if definition.tool_type == "mcp" and definition.mcp_config is None:
@@ -97,8 +97,8 @@ class ToolRoutes:
         if definition.implementation:
             raise Forbidden("implementation: a client's code is never run here; leave it out")
         made = await self.service.register(
-            request[OWNER], definition.name, _definition(definition, enabled=said.enabled),
-            replace_existing=said.replace_existing)
+            request[OWNER], definition.name, _definition(definition, enabled=fields.enabled),
+            replace_existing=fields.replace_existing)
         return views.reply(self.context, {"tool_name": made.spec.name, "tool_definition": self._shown(made)})
 
     async def delete(self, request: web.Request) -> web.Response:
@@ -117,33 +117,33 @@ class ToolRoutes:
         return await self._run(request, ToolExecution(
             tool_name=request.match_info["name"], input=input, stream=stream))
 
-    async def _run(self, request: web.Request, said: ToolExecution) -> web.StreamResponse:
-        owner, seconds = request[OWNER], float(MAX_TOOL_SECONDS if said.timeout is None else said.timeout)
-        tool = await self.service.check_runnable(owner, said.tool_name, said.input)
+    async def _run(self, request: web.Request, body: ToolExecution) -> web.StreamResponse:
+        owner, seconds = request[OWNER], float(MAX_TOOL_SECONDS if body.timeout is None else body.timeout)
+        tool = await self.service.check_runnable(owner, body.tool_name, body.input)
         with self.service.reserve_run(owner):
-            if not said.stream:
+            if not body.stream:
                 return views.reply(self.context, self._outcome(
-                    await self.service.run(owner, tool, said.input, seconds)))
-            told = ToolChunks(self.context, random_id("inv"))
-            running = asyncio.create_task(self._feed(told, owner, tool, said.input, seconds))
+                    await self.service.run(owner, tool, body.input, seconds)))
+            chunks = ToolChunks(self.context, random_id("inv"))
+            running = asyncio.create_task(self._feed(chunks, owner, tool, body.input, seconds))
             try:
                 return await stream_sse(
-                    request, told, heartbeat=self.context.heartbeat, patience=self.context.send_timeout,
-                    until_end=True, hello=b"", headers={"X-Invocation-Id": told.invocation_id})
+                    request, chunks, heartbeat=self.context.heartbeat, patience=self.context.send_timeout,
+                    until_end=True, hello=b"", headers={"X-Invocation-Id": chunks.invocation_id})
             finally:
                 running.cancel()
                 await asyncio.wait((running,))
 
     async def _feed(
-        self, told: "ToolChunks", owner: str, tool: KnownTool, input: JsonObject, seconds: float,
+        self, chunks: "ToolChunks", owner: str, tool: KnownTool, input: JsonObject, seconds: float,
     ) -> None:
         """Run a tool, and tell what it says, what it returns, and that it is done."""
         try:
             done = await self.service.run(
-                owner, tool, input, seconds, invocation_id=told.invocation_id, out=partial(told.add, "log"))
-            told.add(*(("data", done.output) if done.error is None else ("error", done.error)))
+                owner, tool, input, seconds, invocation_id=chunks.invocation_id, out=partial(chunks.add, "log"))
+            chunks.add(*(("data", done.output) if done.error is None else ("error", done.error)))
         finally:
-            told.end()
+            chunks.end()
 
     # -- what clients see -----------------------------------------------------------------------------------------
 
@@ -217,11 +217,11 @@ def _mentions(shown: Any, keyword: str) -> bool:
     return any(keyword in text.casefold() for text in texts)
 
 
-def _definition(said: ToolDefinitionBody, *, enabled: bool) -> ToolDefinition:
-    own = {word: value for word in KEPT_FIELDS if (value := getattr(said, word)) is not None}
+def _definition(body: ToolDefinitionBody, *, enabled: bool) -> ToolDefinition:
+    own = {word: value for word in KEPT_FIELDS if (value := getattr(body, word)) is not None}
     return ToolDefinition(
-        description=said.description, parameters=said.input_schema, enabled=enabled, extra={DIALECT_NAME: own},
-        server=said.mcp_config.server_name if said.mcp_config else None,
+        description=body.description, parameters=body.input_schema, enabled=enabled, extra={DIALECT_NAME: own},
+        server=body.mcp_config.server_name if body.mcp_config else None,
     )
 
 
