@@ -4,12 +4,16 @@ import argparse
 import hashlib
 import multiprocessing
 import os
+import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
+from pathlib import Path
 from typing import NamedTuple
 
+from tests.prove.coverage.rooms import PACKAGES, read_rooms
 from tests.prove.simulation.plan import Plan, plan_of
 from tests.prove.simulation.planted import PLANTED
 from tests.prove.simulation.planted_runs import Found, find
@@ -21,6 +25,7 @@ SEEDS, MOST_PLANTED = 2000, 300
 """How many worlds are run, and how many at most to find a planted bug."""
 WORKER = ExitStack()
 """What holds for as long as a process lives that runs worlds."""
+COVERED_ROOMS = ("gateway/engine", "gateway/cluster", "gateway/storage")
 SHOWN = 12
 """How many broken promises of a world are shown."""
 
@@ -103,6 +108,22 @@ def tell_planted(names: list[str], seeds: range, workers: int) -> int:
     return 1 if missed else 0
 
 
+def cover(seeds: int, first: int) -> int:
+    """Run the worlds in a process under coverage; tell how much of each room they ran."""
+    with tempfile.TemporaryDirectory() as folder:
+        data = Path(folder) / ".coverage"
+        words = [sys.executable, "-m", "coverage", "run", f"--data-file={data}", f"--source={','.join(PACKAGES)}", "-m",
+                 "tests.prove.simulation", "--workers", "1", "--seeds", str(seeds), "--first", str(first)]
+        code = subprocess.run(words, env={**os.environ, "COVERAGE_CORE": "ctrace"}).returncode
+        rooms = read_rooms(data)
+    for name in COVERED_ROOMS:
+        room = rooms[name]
+        print(f"{name:18} {room.percent:5.1f} % of {room.lines} lines")
+        least = sorted(room.missing.items(), key=lambda one: -one[1])[:5]
+        print(*(f"    {missing:4} lines did not run in {file}" for file, missing in least), sep="\n")
+    return code
+
+
 def replay(plan: Plan, with_trace: bool) -> int:
     """Run one world, and tell its steps."""
     with simulation():
@@ -132,11 +153,14 @@ def main() -> int:
     parser.add_argument("--shrink", type=int, metavar="SEED", help="find the shortest world that breaks a promise")
     parser.add_argument("--planted", nargs="?", const="", metavar="NAME", choices=["", *PLANTED],
                         help="plant bugs, or one of them, and tell how many worlds it takes to find each")
+    parser.add_argument("--coverage", action="store_true", help="tell how much of engine, cluster and storage runs")
     given = parser.parse_args()
     if given.planted is not None:
         names = [given.planted] if given.planted else list(PLANTED)
         return tell_planted(names, range(given.first, given.first + (given.seeds or MOST_PLANTED)), given.workers)
     given.seeds = given.seeds or SEEDS
+    if given.coverage:
+        return cover(given.seeds, given.first)
     if given.replay is not None:
         return replay(plan_of(given.replay), given.trace)
     if given.shrink is not None:

@@ -127,7 +127,7 @@ class RestUser:
                 self.broken(Kind.REPEATED, session, "GET answered 200 for a session that was deleted")
 
     async def send_with_key(self) -> None:
-        """A message under an idempotency key, repeated until somebody answers."""
+        """A message under an idempotency key, repeated until somebody answers; some users are impatient."""
         session = self._one() or await self.create()
         if session is None:
             return
@@ -139,7 +139,8 @@ class RestUser:
             with suppress(*GONE):
                 now = asyncio.get_running_loop().time()
                 history.said.append(SentMessage(self.tenant, session, words, False, now))
-                status, _ = await self.call("POST", f"{CAS}/{session}/events", body, headers)
+                async with asyncio.timeout(self._random.choice((0.3, 3.0, 60.0))):
+                    status, _ = await self.call("POST", f"{CAS}/{session}/events", body, headers)
                 if status < 300:
                     history.said.append(SentMessage(self.tenant, session, words, True, now))
                 if status not in (REFUSED, UNKNOWN):
