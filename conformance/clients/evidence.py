@@ -4,10 +4,10 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from conformance.clients.agent_actions import Asked, Say
+from conformance.clients.client_traffic import ClientTraffic, Request
 from conformance.clients.judgement import DoesNotApply
-from conformance.clients.moves import Asked, Say
 from conformance.clients.situations import PATIENCE
-from conformance.clients.tape import Request, Tape
 from conformance.kit.expect import NotTestable, fail, show, that
 
 MOST_TRIES = 8
@@ -61,9 +61,9 @@ def sent_in_turn(messages: Sequence[Message]) -> None:
         )
 
 
-def sent_once(tape: Tape, messages: Sequence[Message]) -> None:
+def sent_once(traffic: ClientTraffic, messages: Sequence[Message]) -> None:
     """The first message was not sent again after the connection broke."""
-    if not tape.count("cut"):
+    if not traffic.count("cut"):
         raise NotTestable("the connection was not broken: the client did not get so far")
     again = [item for item in messages[1:] if item.text == messages[0].text]
     that(not again, "the message once: its turn has begun", f"the message {messages[0].text!r} again")
@@ -75,9 +75,9 @@ def echoed(messages: Sequence[Message], text: str) -> None:
     that(messages[1].text.strip() == text.strip(), f"the answer {text!r} as the second message", messages[1].text)
 
 
-def echoed_reply(tape: Tape, messages: Sequence[Message]) -> None:
+def echoed_reply(traffic: ClientTraffic, messages: Sequence[Message]) -> None:
     """The second message is the first reply that was played, word for word."""
-    echoed(messages, "".join(move.text for move in tape.meta["replies"][0] if isinstance(move, Say)))
+    echoed(messages, "".join(action.text for action in traffic.meta["replies"][0] if isinstance(action, Say)))
 
 
 def waited(messages: Sequence[Message], what: str) -> None:
@@ -87,18 +87,18 @@ def waited(messages: Sequence[Message], what: str) -> None:
     that(is_patient, f"the client to wait {PATIENCE:g} s", f"a further message before the {what} ended")
 
 
-def carries_key(tape: Tape, requests: Iterable[Request]) -> None:
+def carries_key(traffic: ClientTraffic, requests: Iterable[Request]) -> None:
     """Each of the requests carries the key of the examination as a bearer token."""
-    key = needed_key(tape)
+    key = needed_key(traffic)
     for request in requests:
         given = request.headers.get("Authorization")
         place = f"{request.method} {request.path}"
         that(given == f"Bearer {key}", f"Authorization: Bearer with the key at {place}", given or "no such header")
 
 
-def needed_key(tape: Tape) -> str:
+def needed_key(traffic: ClientTraffic) -> str:
     """The key that the client was given; what is said of keys does not apply without one."""
-    key = tape.meta["key"]
+    key = traffic.meta["key"]
     if key is None:
         raise DoesNotApply("no key was given to the examination; --key gives one")
     return str(key)
@@ -117,25 +117,25 @@ def is_calm(times: Sequence[float], most: int = MOST_TRIES) -> None:
     that(len(times) <= most, f"at most {most} tries", f"{len(times)} tries in {seconds:.1f} s")
 
 
-def respects_wait(tape: Tape, times: Sequence[float], seconds: float) -> None:
+def respects_wait(traffic: ClientTraffic, times: Sequence[float], seconds: float) -> None:
     """Nothing was tried again before the time that the server asked for."""
-    if not tape.count("refused"):
+    if not traffic.count("refused"):
         raise NotTestable("the client sent no message")
-    since = tape.marks["refused"][0]
+    since = traffic.marks["refused"][0]
     early = [at - since for at in times if since < at < since + seconds - EARLY]
     that(not early, f"no further try for {seconds:g} s, as Retry-After says", f"tries after {show(early)} s")
 
 
-def not_tried_again(tape: Tape, messages: Sequence[Message]) -> None:
+def not_tried_again(traffic: ClientTraffic, messages: Sequence[Message]) -> None:
     """What was refused for good was not sent again as it was."""
-    if not tape.count("refused"):
+    if not traffic.count("refused"):
         raise NotTestable("the client sent no message")
     that(len(messages) == 1, "one try: what is refused with 4xx stays refused", f"{len(messages)} tries")
 
 
-def answers_each(tape: Tape, answers: Iterable[Answer], *kinds: Asked) -> list[Answer]:
+def answers_each(traffic: ClientTraffic, answers: Iterable[Answer], *kinds: Asked) -> list[Answer]:
     """The one answer to each ask of these kinds, in the order of the asks."""
-    asks = [ask for ask in tape.asks if ask.kind in kinds]
+    asks = [ask for ask in traffic.asks if ask.kind in kinds]
     if not asks:
         raise NotTestable(NOT_ASKED[kinds[0]])
     given = list(answers)
@@ -148,9 +148,9 @@ def answers_each(tape: Tape, answers: Iterable[Answer], *kinds: Asked) -> list[A
     return found
 
 
-def answers_only(tape: Tape, answers: Iterable[Answer]) -> None:
+def answers_only(traffic: ClientTraffic, answers: Iterable[Answer]) -> None:
     """Nothing was answered that was not asked."""
-    asked: Collection[str] = {ask.ref for ask in tape.asks if ask.kind != Asked.NOTHING}
+    asked: Collection[str] = {ask.ref for ask in traffic.asks if ask.kind != Asked.NOTHING}
     strange = [item.ref for item in answers if item.ref not in asked]
     that(not strange, f"answers to what was asked only: {sorted(asked)}", f"answers to {strange}")
 

@@ -1,13 +1,13 @@
-"""Judgements: functions that look at the tape of a situation and say whether a requirement was met there."""
+"""Judgements: functions that read a client's traffic in a situation and decide whether a requirement was met."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from types import ModuleType
 
-from conformance.clients.tape import Tape
+from conformance.clients.client_traffic import ClientTraffic
 from conformance.kit.requirement import Catalogue
 
-Check = Callable[[Tape], None]
+Check = Callable[[ClientTraffic], None]
 
 
 class DoesNotApply(Exception):

@@ -1,4 +1,4 @@
-"""The runner: plays one situation after the other, sees when a client has done enough, and judges what it sent."""
+"""The runner: plays one situation after the other, waits until the client is done, and judges what it sent."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Protocol
 
+from conformance.clients.client_traffic import ClientTraffic
 from conformance.clients.judgement import DoesNotApply, Judgement
-from conformance.clients.score import serving
+from conformance.clients.reply_queue import serving
 from conformance.clients.situation import Cue, Situation
-from conformance.clients.suite import ClientSuite, Stage, names
-from conformance.clients.tape import Tape
+from conformance.clients.suite import ClientSuite, ScriptedServer, names
 from conformance.kit.expect import Failed, NotTestable
 from conformance.kit.requirement import Requirement
 from conformance.kit.secrets import Redactor
@@ -31,7 +31,7 @@ class Driver(Protocol):
 
 @dataclass(frozen=True)
 class Examination:
-    """Where the stage listens, the key the client is to use, and how long a client may do nothing."""
+    """Where the scripted server listens, which key the client must use, and how long a client may do nothing."""
 
     host: str = "127.0.0.1"
     port: int = 0
@@ -44,7 +44,7 @@ class Played:
     """A situation that is over."""
 
     situation: Situation
-    tape: Tape
+    traffic: ClientTraffic
     seconds: float
 
 
@@ -64,17 +64,17 @@ class ClientRunner:
     ) -> Report:
         """Play the situations that decide these requirements, and judge them."""
         started, clock = datetime.now(UTC), asyncio.get_running_loop().time
-        begun, stage = clock(), self._suite.stage()
+        begun, server = clock(), self._suite.server()
         wanted = {item.id for item in requirements}
         judgements = [item for item in self._suite.judgements if item.requirement in wanted]
         played: list[Played] = []
         results: list[CaseResult] = []
-        host, cancels = self._examination.host, stage.cancels_requests
-        async with serving(stage.app(), host, self._examination.port, cancels=cancels) as port:
-            url = f"http://{_reachable(host)}:{port}{stage.mount}"
+        host, cancels = self._examination.host, server.cancels_requests
+        async with serving(server.app(), host, self._examination.port, cancels=cancels) as port:
+            url = f"http://{_reachable(host)}:{port}{server.mount}"
             for situation in self._suite.chosen(requirements):
                 announce(situation, url)
-                played.append(await self._play(stage, situation, url))
+                played.append(await self._play(server, situation, url))
                 told = [self._judged(item, [played[-1]]) for item in judgements if situation.name in item.situations]
                 results += told
                 for result in told:
@@ -92,46 +92,48 @@ class ClientRunner:
 
     # -- playing -------------------------------------------------------------------------------------------------------
 
-    async def _play(self, stage: Stage, situation: Situation, url: str) -> Played:
+    async def _play(self, server: ScriptedServer, situation: Situation, url: str) -> Played:
         clock = asyncio.get_running_loop().time
         start, transcript = clock(), Transcript(Redactor(key=self._examination.key, marks=self._marks), clock)
-        tape = Tape(transcript, last_news=start)
-        tape.meta |= {"key": self._examination.key, "replies": situation.replies, **situation.options}
+        traffic = ClientTraffic(transcript, last_news=start)
+        traffic.meta |= {"key": self._examination.key, "replies": situation.replies, **situation.options}
         transcript.remark("told: " + " ".join(situation.instruction.words))
-        stage.score.begin(situation, tape)
+        server.reply_queue.begin(situation, traffic)
         cue = Cue(situation.name, url, self._examination.key, situation.instruction)
-        driving = asyncio.create_task(self._drive(cue, tape))
+        driving = asyncio.create_task(self._drive(cue, traffic))
         try:
-            await self._enough(stage, situation, tape, driving)
+            await self._enough(server, situation, traffic, driving)
         finally:
             driving.cancel()
             await asyncio.gather(driving, return_exceptions=True)
-        return Played(situation, tape, clock() - start)
+        return Played(situation, traffic, clock() - start)
 
-    async def _drive(self, cue: Cue, tape: Tape) -> None:
+    async def _drive(self, cue: Cue, traffic: ClientTraffic) -> None:
         """How a driver ends does not matter: what its client has sent does."""
         try:
             await self._driver(cue)
         finally:
-            tape.mark("driver done")
+            traffic.mark("driver done")
 
-    async def _enough(self, stage: Stage, situation: Situation, tape: Tape, driving: "asyncio.Task[None]") -> None:
+    async def _enough(
+        self, server: ScriptedServer, situation: Situation, traffic: ClientTraffic, driving: "asyncio.Task[None]"
+    ) -> None:
         """Wait until the client has done all there was to do, or does nothing any more."""
         over_since: float | None = None
         while True:
-            over_since = (over_since or tape.now) if stage.score.is_over else None
-            ends = [tape.last_news + self._examination.timeout + situation.quiet]
+            over_since = (over_since or traffic.now) if server.reply_queue.is_over else None
+            ends = [traffic.last_news + self._examination.timeout + situation.quiet]
             if driving.done():
-                ends.append(tape.last_news + LINGER)
+                ends.append(traffic.last_news + LINGER)
             if over_since is not None:
                 watched = over_since + situation.watch
-                ends.append(min(max(watched, tape.last_news + LINGER), watched + LONGEST_LINGER))
-            if tape.now >= min(ends):
+                ends.append(min(max(watched, traffic.last_news + LINGER), watched + LONGEST_LINGER))
+            if traffic.now >= min(ends):
                 return
-            tape.changed.clear()
+            traffic.changed.clear()
             try:
                 async with asyncio.timeout_at(min(ends)):
-                    await tape.changed.wait()
+                    await traffic.changed.wait()
             except TimeoutError:
                 continue
 
@@ -146,12 +148,12 @@ class ClientRunner:
     def _result(self, judgement: Judgement, played: Played) -> CaseResult:
         place = played.situation.name if judgement.situations else "everywhere"
         result = replace(_nothing(judgement), name=f"{place}.{judgement.name}", seconds=played.seconds)
-        hide = played.tape.transcript.redact
-        result = replace(result, transcript=str(played.tape.transcript), reason=None, outcome=Outcome.PASSED)
+        hide = played.traffic.transcript.redact
+        result = replace(result, transcript=str(played.traffic.transcript), reason=None, outcome=Outcome.PASSED)
         try:
-            if played.tape.is_empty:
+            if played.traffic.is_empty:
                 raise NotTestable(NOTHING_DONE)
-            judgement.check(played.tape)
+            judgement.check(played.traffic)
         except Failed as error:
             where = f"in the situation {played.situation.name}: "
             return replace(

@@ -1,11 +1,11 @@
-"""A situation: what the person or the driver is told to do, and what the stage plays meanwhile."""
+"""A situation: the instruction for the person or the driver, and the replies that the scripted server plays."""
 
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import orjson
 
-from conformance.clients.moves import Reply
+from conformance.clients.agent_actions import Reply
 
 TOOL = {
     "name": "examiners_lookup",
@@ -44,7 +44,7 @@ class Instruction:
 
 @dataclass(frozen=True)
 class Situation:
-    """One scene; each message of the client takes the next of the replies, and the last of them stays."""
+    """One situation; each message of the client takes the next of the replies, and the last of them stays."""
 
     name: str
     section: str
@@ -57,7 +57,7 @@ class Situation:
     quiet: float = 0.0
     """For how many seconds more than usual nothing may happen."""
     options: dict[str, Any] = field(default_factory=dict)
-    """What a dialect's stage does in its own way here."""
+    """Settings of this situation for the dialect's scripted server."""
 
 
 @dataclass(frozen=True)

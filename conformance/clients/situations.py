@@ -3,7 +3,8 @@
 from collections.abc import Iterable
 from dataclasses import replace
 
-from conformance.clients.moves import (
+from conformance.clients.agent_actions import (
+    Action,
     Asked,
     Call,
     Cut,
@@ -11,7 +12,6 @@ from conformance.clients.moves import (
     End,
     Everything,
     Heartbeat,
-    Move,
     Refuse,
     Reply,
     Say,
@@ -26,7 +26,7 @@ TWO = ("Send any message.", "When the answer is complete, send another message."
 ANSWER = Say(("The answer ", "has a few ", "words."))
 PLAIN: Reply = (ANSWER, End())
 PATIENCE = 3.0
-"""Seconds for which a stage lets a client wait."""
+"""Seconds for which the scripted server lets a client wait."""
 WATCH = 6.0
 """Seconds for which a client is watched whose requests fail."""
 RETRY_AFTER = 2
@@ -36,10 +36,10 @@ DECLARE = f"Declare a client tool named {TOOL['name']}."
 ENABLE = f"Let the agent use the server's tool {SERVER_TOOL}, and have it ask first."
 
 
-def two_messages(name: str, section: str, sentence: str, *moves: Move, end: End | None = None) -> Situation:
-    """The moves, and then a second message, which shows that the client has come through them."""
+def two_messages(name: str, section: str, sentence: str, *actions: Action, end: End | None = None) -> Situation:
+    """The actions, then a second message, which shows that the client got through them."""
     instruction = Instruction(TWO, (FIRST, SECOND))
-    return Situation(name, section, sentence, instruction, ((*moves, end or End()), PLAIN))
+    return Situation(name, section, sentence, instruction, ((*actions, end or End()), PLAIN))
 
 
 CONVERSATION = (
@@ -137,14 +137,14 @@ def cuts() -> tuple[Situation, ...]:
     }
     return tuple(
         replace(
-            two_messages(name, "connection", f"The connection breaks {where}, once.", *moves),
+            two_messages(name, "connection", f"The connection breaks {where}, once.", *actions),
             watch=WATCH,
             instruction=Instruction(
                 ("Send any message.", "The connection breaks. When the client is ready again, send another message."),
                 (FIRST, SECOND),
             ),
         )
-        for name, (where, moves) in places.items()
+        for name, (where, actions) in places.items()
     )
 
 

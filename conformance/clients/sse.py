@@ -1,4 +1,4 @@
-"""A stream of server-sent events as a stage writes it: plainly, in an odd but valid form, or broken off."""
+"""A stream of server-sent events from a scripted server: in plain form, in an odd but valid form, or cut off."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import orjson
 from aiohttp import web
 
-from conformance.clients.tape import Tape
+from conformance.clients.client_traffic import ClientTraffic
 
 ODD_CHUNK = 5
 """In the odd form, so many bytes are written at a time: letters, lines and events are cut anywhere."""
@@ -15,22 +15,22 @@ ODD_CHUNK = 5
 class EventStream:
     """Writes events to one client."""
 
-    def __init__(self, request: web.Request, tape: Tape, *, is_odd: bool = False) -> None:
-        self._request, self._tape, self._is_odd = request, tape, is_odd
+    def __init__(self, request: web.Request, traffic: ClientTraffic, *, is_odd: bool = False) -> None:
+        self._request, self._traffic, self._is_odd = request, traffic, is_odd
         self.response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "Cache-Control": "no-cache"})
 
     async def open(self) -> None:
         await self.response.prepare(self._request)
-        self._tape.transcript.sent("200 text/event-stream")
+        self._traffic.transcript.sent("200 text/event-stream")
 
     async def send(self, name: str | None, body: Any, event_id: str | None = None) -> None:
         text = self._odd(name, body, event_id) if self._is_odd else _plain(name, body, event_id)
-        self._tape.transcript.sent(_plain(name, body, event_id).rstrip("\n"))
+        self._traffic.transcript.sent(_plain(name, body, event_id).rstrip("\n"))
         await self._write(text.encode())
-        self._tape.news()
+        self._traffic.news()
 
     async def comment(self, words: str = "heartbeat") -> None:
-        self._tape.transcript.sent(f": {words}")
+        self._traffic.transcript.sent(f": {words}")
         await self._write(f": {words}\n\n".encode())
 
     async def cut(self, name: str | None = None, body: Any = None, event_id: str | None = None) -> None:
@@ -38,7 +38,7 @@ class EventStream:
         if body is not None:
             whole = _plain(name, body, event_id).encode()
             await self.response.write(whole[: len(whole) * 2 // 3])
-        self._tape.transcript.remark("the connection is cut" + (" within an event" if body is not None else ""))
+        self._traffic.transcript.remark("the connection is cut" + (" within an event" if body is not None else ""))
         hang_up(self._request)
 
     async def _write(self, data: bytes) -> None:

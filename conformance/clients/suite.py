@@ -1,4 +1,4 @@
-"""What belongs to a dialect: the catalogue, the situations, the judgements and the stage; found by its name."""
+"""The client suite of a dialect: its catalogue, situations, judgements and scripted server, found by its name."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -11,17 +11,17 @@ from aiohttp import web
 
 import conformance.clients as clients
 from conformance.clients.judgement import Judgement
-from conformance.clients.score import Score
+from conformance.clients.reply_queue import ReplyQueue
 from conformance.clients.situation import Situation
 from conformance.kit.case import Case
 from conformance.kit.requirement import Catalogue, Requirement
 
 
-class Stage(Protocol):
-    """A server of a dialect that plays the situations of its score."""
+class ScriptedServer(Protocol):
+    """A server of a dialect that plays situations."""
 
     mount: str
-    score: Score
+    reply_queue: ReplyQueue
     cancels_requests: bool
     """Whether a request is cancelled when its client hangs up."""
 
@@ -35,7 +35,7 @@ class ClientSuite:
     catalogue: Catalogue
     situations: tuple[Situation, ...]
     judgements: tuple[Judgement, ...]
-    stage: Callable[[], Stage]
+    server: Callable[[], ScriptedServer]
 
     def chosen(self, requirements: Iterable[Requirement]) -> tuple[Situation, ...]:
         """The situations that decide something about these requirements."""

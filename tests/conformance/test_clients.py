@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.clients.actor import Wrong, read_wrongs
+from conformance.clients.client_base import Wrong, read_wrongs
 from conformance.clients.judgement import mismatches
 from conformance.clients.runner import NOTHING_DONE
 from conformance.clients.situation import Cue

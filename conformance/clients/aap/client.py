@@ -7,7 +7,7 @@ from typing import Any
 import aiohttp
 import orjson
 
-from conformance.clients.actor import Actor, Gone, run_client
+from conformance.clients.client_base import ClientBase, Gone, run_client
 from conformance.clients.situation import SERVER_TOOL, Cue
 from conformance.faults.content import text_of
 from conformance.kit.sse import SseParser
@@ -20,7 +20,7 @@ class AapClient:
     """One conversation."""
 
     def __init__(self, cue: Cue, wrong: str | None, http: aiohttp.ClientSession) -> None:
-        self._actor, self._http = Actor(cue, wrong), http
+        self._actor, self._http = ClientBase(cue, wrong), http
         self._wrong, self._told = self._actor.is_wrong, cue.instruction
         self._mode, self._session, self._calls = "none", "", dict[str, dict[str, Any]]()
 

@@ -6,13 +6,13 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from conformance.clients import evidence
-from conformance.clients.aap.stage import MODES
+from conformance.clients.aap.scripted_server import MODES
+from conformance.clients.agent_actions import Asked
+from conformance.clients.client_traffic import ClientTraffic, Request
 from conformance.clients.evidence import Answer, Message
 from conformance.clients.judgement import judges
-from conformance.clients.moves import Asked
 from conformance.clients.situation import SERVER_TOOL, TOOL
 from conformance.clients.situations import CUTS, PATIENCE, RETRY_AFTER
-from conformance.clients.tape import Request, Tape
 from conformance.faults.aap.requests import NewSession, NewTurn
 from conformance.faults.content import text_of
 from conformance.kit.expect import NotTestable, equal, that
@@ -21,8 +21,8 @@ AGENT = "examiner"
 KINDS = {"tool": Asked.CLIENT, "tool_permission": Asked.PERMISSION}
 
 
-def bodies(tape: Tape, *paths: str) -> list[Request]:
-    found = tape.of("POST", *paths)
+def bodies(traffic: ClientTraffic, *paths: str) -> list[Request]:
+    found = traffic.of("POST", *paths)
     if not found:
         raise NotTestable(f"the client sent no POST {' or '.join(paths)}")
     return found
@@ -35,20 +35,20 @@ def posted(request: Request) -> list[dict[str, Any]]:
     return [item for item in found if isinstance(item, dict)] if isinstance(found, list) else []
 
 
-def messages(tape: Tape) -> list[Message]:
+def messages(traffic: ClientTraffic) -> list[Message]:
     """What people said, turn by turn."""
-    users = ((it, [item for item in posted(it) if item.get("role") == "user"]) for it in _turns(tape))
+    users = ((it, [item for item in posted(it) if item.get("role") == "user"]) for it in _turns(traffic))
     return [Message(it.at, _text(found[0]), it.path, it.turns_before) for it, found in users if found]
 
 
-def _turns(tape: Tape) -> list[Request]:
-    return tape.of("POST", "/turns")
+def _turns(traffic: ClientTraffic) -> list[Request]:
+    return traffic.of("POST", "/turns")
 
 
-def answers(tape: Tape) -> list[Answer]:
+def answers(traffic: ClientTraffic) -> list[Answer]:
     return [
         Answer(request.at, str(item.get("toolCallId")), KINDS[item["role"]], item, place)
-        for place, request in enumerate(_turns(tape)) for item in posted(request) if item.get("role") in KINDS
+        for place, request in enumerate(_turns(traffic)) for item in posted(request) if item.get("role") in KINDS
     ]  # fmt: skip
 
 
@@ -68,9 +68,9 @@ def _fits(request: Request, model: type[BaseModel], name: str) -> None:
         that(False, f"the body to be a {name}; {place or 'it'}: {first['msg']}", request)
 
 
-def _configs(tape: Tape) -> Iterator[dict[str, Any]]:
+def _configs(traffic: ClientTraffic) -> Iterator[dict[str, Any]]:
     """What the client has said of the agent, in sessions and turns."""
-    for request in tape.of("POST", "/sessions", "/turns"):
+    for request in traffic.of("POST", "/sessions", "/turns"):
         agent = request.body.get("agent") if isinstance(request.body, dict) else None
         if isinstance(agent, dict):
             yield agent
@@ -80,24 +80,24 @@ def _configs(tape: Tape) -> Iterator[dict[str, Any]]:
 
 
 @judges("AAP-CL-SESS-01")
-def session_is_a_request(tape: Tape) -> None:
+def session_is_a_request(traffic: ClientTraffic) -> None:
     """The body of POST /sessions has an agent with its name; messages, if there are any, have their shapes."""
-    for request in bodies(tape, "/sessions"):
+    for request in bodies(traffic, "/sessions"):
         _fits(request, NewSession, "PostSessionsRequest")
 
 
 @judges("AAP-CL-SESS-02")
-def agent_is_declared(tape: Tape) -> None:
+def agent_is_declared(traffic: ClientTraffic) -> None:
     """The session is made with an agent of /meta."""
-    for request in bodies(tape, "/sessions"):
+    for request in bodies(traffic, "/sessions"):
         agent = request.body.get("agent") if isinstance(request.body, dict) else None
         equal("the agent's name, as /meta has it", AGENT, agent.get("name") if isinstance(agent, dict) else agent)
 
 
 @judges("AAP-CL-SESS-03", "trusted_tool", "permission_allowed")
-def tools_are_declared(tape: Tape) -> None:
+def tools_are_declared(traffic: ClientTraffic) -> None:
     """The tools that the client enables are tools of /meta, with a trust that is a boolean; options have strings."""
-    found = [tool for agent in _configs(tape) for tool in agent.get("tools") or () if isinstance(tool, dict)]
+    found = [tool for agent in _configs(traffic) for tool in agent.get("tools") or () if isinstance(tool, dict)]
     if not found:
         raise NotTestable("the client enabled no tool of the server")
     for tool in found:
@@ -106,163 +106,163 @@ def tools_are_declared(tape: Tape) -> None:
 
 
 @judges("AAP-CL-TURN-01")
-def turn_is_a_request(tape: Tape) -> None:
+def turn_is_a_request(traffic: ClientTraffic) -> None:
     """The body of POST /sessions/:id/turns has messages of an application, and a known stream mode if it has one."""
-    for request in bodies(tape, "/turns"):
+    for request in bodies(traffic, "/turns"):
         _fits(request, NewTurn, "PostSessionTurnRequest")
 
 
 @judges("AAP-CL-TURN-02")
-def turn_is_one_thing(tape: Tape) -> None:
+def turn_is_one_thing(traffic: ClientTraffic) -> None:
     """A turn has one message of a person, or answers."""
-    for request in bodies(tape, "/turns"):
+    for request in bodies(traffic, "/turns"):
         roles = [item.get("role") for item in posted(request)]
         that(roles == ["user"] or "user" not in roles, "one user message, or results and permissions", roles)
 
 
 @judges("AAP-CL-TURN-03", "only_messages", "only_whole")
-def mode_is_declared(tape: Tape) -> None:
+def mode_is_declared(traffic: ClientTraffic) -> None:
     """The client asks for a stream mode that the agent declares; without one it asks for none."""
-    modes = tape.meta["modes"]
-    for request in bodies(tape, "/turns"):
+    modes = traffic.meta["modes"]
+    for request in bodies(traffic, "/turns"):
         mode = request.body.get("stream", "none") if isinstance(request.body, dict) else None
         that(mode not in MODES or mode in (*modes, "none"), f"one of the modes {modes}", request)
 
 
 @judges("AAP-CL-TURN-04")
-def agent_stays(tape: Tape) -> None:
+def agent_stays(traffic: ClientTraffic) -> None:
     """A turn does not name the agent: it cannot be changed."""
-    for request in bodies(tape, "/turns"):
+    for request in bodies(traffic, "/turns"):
         agent = request.body.get("agent") if isinstance(request.body, dict) else None
         that(not isinstance(agent, dict) or "name" not in agent, "no agent.name in a turn", request)
 
 
 @judges("AAP-CL-TURN-05", "plain")
-def waits_for_the_end(tape: Tape) -> None:
+def waits_for_the_end(traffic: ClientTraffic) -> None:
     """A further message is sent when the turn before is over."""
-    evidence.sent_in_turn(messages(tape))
+    evidence.sent_in_turn(messages(traffic))
 
 
 @judges("AAP-CL-TURN-06", "plain")
-def stays_in_the_session(tape: Tape) -> None:
+def stays_in_the_session(traffic: ClientTraffic) -> None:
     """The messages of a conversation go to one session, which keeps the history."""
-    evidence.kept_session(messages(tape))
+    evidence.kept_session(messages(traffic))
 
 
 @judges("AAP-CL-AUTH-01")
-def key_is_sent(tape: Tape) -> None:
+def key_is_sent(traffic: ClientTraffic) -> None:
     """Every request but GET /meta carries the key as a bearer token."""
-    evidence.carries_key(tape, [request for request in tape.requests if request.path != "/meta"])
+    evidence.carries_key(traffic, [request for request in traffic.requests if request.path != "/meta"])
 
 
 # -- the stream -------------------------------------------------------------------------------------------------------
 
 
 @judges("AAP-CL-SSE-01", "echo")
-def joins_deltas(tape: Tape) -> None:
+def joins_deltas(traffic: ClientTraffic) -> None:
     """The pieces of an answer are joined as they come."""
-    evidence.echoed_reply(tape, messages(tape))
+    evidence.echoed_reply(traffic, messages(traffic))
 
 
 @judges("AAP-CL-SSE-02", "only_messages", "only_whole")
-def takes_whole_messages(tape: Tape) -> None:
+def takes_whole_messages(traffic: ClientTraffic) -> None:
     """A whole text is the answer, where the agent does not send deltas."""
-    evidence.echoed_reply(tape, messages(tape))
+    evidence.echoed_reply(traffic, messages(traffic))
 
 
 @judges("AAP-CL-SSE-03", "every_event")
-def takes_every_event(tape: Tape) -> None:
+def takes_every_event(traffic: ClientTraffic) -> None:
     """The client takes thinking, tool calls and tool results, and goes on."""
-    evidence.came_through(messages(tape))
+    evidence.came_through(messages(traffic))
 
 
 @judges("AAP-CL-SSE-04", "endings")
-def takes_every_ending(tape: Tape) -> None:
+def takes_every_ending(traffic: ClientTraffic) -> None:
     """A turn is over for whatever reason it stops: end_turn, max_tokens, refusal and error."""
-    evidence.came_through(messages(tape), len(tape.meta["replies"]))
+    evidence.came_through(messages(traffic), len(traffic.meta["replies"]))
 
 
 @judges("AAP-CL-SSE-05", "odd_framing")
-def reads_the_format(tape: Tape) -> None:
+def reads_the_format(traffic: ClientTraffic) -> None:
     """The stream is read as the standard of server-sent events has it."""
-    evidence.echoed_reply(tape, messages(tape))
+    evidence.echoed_reply(traffic, messages(traffic))
 
 
 # -- tolerance --------------------------------------------------------------------------------------------------------
 
 
 @judges("AAP-CL-TOL-01", "unknown_events")
-def ignores_events(tape: Tape) -> None:
+def ignores_events(traffic: ClientTraffic) -> None:
     """Events of unknown names are ignored."""
-    evidence.came_through(messages(tape))
+    evidence.came_through(messages(traffic))
 
 
 @judges("AAP-CL-TOL-02", "unknown_members")
-def ignores_members(tape: Tape) -> None:
+def ignores_members(traffic: ClientTraffic) -> None:
     """Unknown members of events and bodies are ignored."""
-    evidence.came_through(messages(tape))
+    evidence.came_through(messages(traffic))
 
 
 @judges("AAP-CL-TOL-03", "heartbeats")
-def ignores_comments(tape: Tape) -> None:
+def ignores_comments(traffic: ClientTraffic) -> None:
     """Comments of the stream are ignored."""
-    evidence.came_through(messages(tape))
+    evidence.came_through(messages(traffic))
 
 
 # -- asks -------------------------------------------------------------------------------------------------------------
 
 
 @judges("AAP-CL-TOOL-01", "client_tool")
-def returns_results(tape: Tape) -> None:
+def returns_results(traffic: ClientTraffic) -> None:
     """The client's tool returns: a tool message with the id of the call and content."""
-    for answer in evidence.answers_each(tape, answers(tape), Asked.CLIENT):
+    for answer in evidence.answers_each(traffic, answers(traffic), Asked.CLIENT):
         content = answer.value.get("content")
         that(isinstance(content, str | list), "content, a string or a list of blocks", answer.value)
 
 
 @judges("AAP-CL-TOOL-02", "permission_allowed")
-def grants(tape: Tape) -> None:
+def grants(traffic: ClientTraffic) -> None:
     """A tool that the person allows is granted."""
-    for answer in evidence.answers_each(tape, answers(tape), Asked.PERMISSION):
+    for answer in evidence.answers_each(traffic, answers(traffic), Asked.PERMISSION):
         that(answer.value.get("granted") is True, "granted: true", answer.value)
 
 
 @judges("AAP-CL-TOOL-03", "permission_denied")
-def denies(tape: Tape) -> None:
+def denies(traffic: ClientTraffic) -> None:
     """A tool that the person denies is not granted; a reason is a string."""
-    for answer in evidence.answers_each(tape, answers(tape), Asked.PERMISSION):
+    for answer in evidence.answers_each(traffic, answers(traffic), Asked.PERMISSION):
         that(answer.value.get("granted") is False, "granted: false", answer.value)
 
 
 @judges("AAP-CL-TOOL-04", "several_asks")
-def answers_all(tape: Tape) -> None:
+def answers_all(traffic: ClientTraffic) -> None:
     """Of several calls each gets its answer, of its kind: a result for the client's tool, leave for the server's."""
-    if len(tape.asks) < 2:
+    if len(traffic.asks) < 2:
         raise NotTestable("the client declared no tool, or enabled none of the server's: two could not be called")
-    evidence.answers_each(tape, answers(tape), Asked.CLIENT, Asked.PERMISSION)
+    evidence.answers_each(traffic, answers(traffic), Asked.CLIENT, Asked.PERMISSION)
 
 
 @judges("AAP-CL-TOOL-05", "several_asks")
-def answers_together(tape: Tape) -> None:
+def answers_together(traffic: ClientTraffic) -> None:
     """All calls that a turn left open are answered with one POST."""
-    found = answers(tape)
-    if len(tape.asks) < 2 or not found:
+    found = answers(traffic)
+    if len(traffic.asks) < 2 or not found:
         raise NotTestable("there were no two calls that the client has answered")
     that(len({answer.source for answer in found}) == 1, "one POST with all answers", [item.value for item in found])
 
 
 @judges("AAP-CL-TOOL-06", "trusted_tool", "several_asks")
-def answers_what_was_asked(tape: Tape) -> None:
+def answers_what_was_asked(traffic: ClientTraffic) -> None:
     """A tool that the server runs by itself is not answered, and nothing else that was not asked."""
-    if not tape.asks:
+    if not traffic.asks:
         raise NotTestable("the client enabled no tool of the server, so that none could be called")
-    evidence.answers_only(tape, answers(tape))
+    evidence.answers_only(traffic, answers(traffic))
 
 
 @judges("AAP-CL-TOOL-07", "client_tool", "several_asks")
-def declares_tools(tape: Tape) -> None:
+def declares_tools(traffic: ClientTraffic) -> None:
     """The client's tools are declared with name, description and parameters."""
-    requests = bodies(tape, "/sessions", "/turns")
+    requests = bodies(traffic, "/sessions", "/turns")
     found = [tool for it in requests if isinstance(it.body, dict) for tool in it.body.get("tools") or ()]
     if not found:
         raise NotTestable(f"the client declared no tool, and was told to declare {TOOL['name']}")
@@ -275,64 +275,64 @@ def declares_tools(tape: Tape) -> None:
 # -- waits, connections, errors, stops --------------------------------------------------------------------------------
 
 
-def _patient(tape: Tape) -> None:
-    that(not tape.count("hung_up"), f"the client to wait {PATIENCE:g} s", "it closed the connection")
-    evidence.came_through(messages(tape))
+def _patient(traffic: ClientTraffic) -> None:
+    that(not traffic.count("hung_up"), f"the client to wait {PATIENCE:g} s", "it closed the connection")
+    evidence.came_through(messages(traffic))
 
 
 @judges("AAP-CL-WAIT-01", "slow")
-def waits_for_pieces(tape: Tape) -> None:
+def waits_for_pieces(traffic: ClientTraffic) -> None:
     """A pause within a stream is waited out."""
-    _patient(tape)
+    _patient(traffic)
 
 
 @judges("AAP-CL-WAIT-02", "late")
-def waits_for_the_beginning(tape: Tape) -> None:
+def waits_for_the_beginning(traffic: ClientTraffic) -> None:
     """An answer that begins late is waited for."""
-    _patient(tape)
+    _patient(traffic)
 
 
 @judges("AAP-CL-CUT-01", *CUTS)
-def does_not_repeat(tape: Tape) -> None:
+def does_not_repeat(traffic: ClientTraffic) -> None:
     """A message whose turn has begun is not sent again when the stream breaks."""
-    evidence.sent_once(tape, messages(tape))
+    evidence.sent_once(traffic, messages(traffic))
 
 
 @judges("AAP-CL-CUT-02", *CUTS)
-def goes_on_after_a_cut(tape: Tape) -> None:
+def goes_on_after_a_cut(traffic: ClientTraffic) -> None:
     """After a stream that broke, the conversation goes on in the same session."""
-    evidence.kept_session(messages(tape))
+    evidence.kept_session(messages(traffic))
 
 
 @judges("AAP-CL-CUT-03", *CUTS, "dropped")
-def makes_no_storm(tape: Tape) -> None:
+def makes_no_storm(traffic: ClientTraffic) -> None:
     """A connection that breaks brings no storm of requests."""
-    evidence.is_calm([request.at for request in tape.after_cut])
+    evidence.is_calm([request.at for request in traffic.after_cut])
 
 
 @judges("AAP-CL-ERR-01", "refused_400")
-def gives_up_on_4xx(tape: Tape) -> None:
+def gives_up_on_4xx(traffic: ClientTraffic) -> None:
     """A turn that is refused with 400 is not sent again as it was."""
-    evidence.not_tried_again(tape, messages(tape))
+    evidence.not_tried_again(traffic, messages(traffic))
 
 
 @judges("AAP-CL-ERR-02", "limited")
-def waits_as_told(tape: Tape) -> None:
+def waits_as_told(traffic: ClientTraffic) -> None:
     """A turn that is refused with 429 is not sent again before Retry-After has passed."""
-    evidence.respects_wait(tape, [message.at for message in messages(tape)], RETRY_AFTER)
+    evidence.respects_wait(traffic, [message.at for message in messages(traffic)], RETRY_AFTER)
 
 
 @judges("AAP-CL-ERR-03", "refused_500")
-def tries_seldom(tape: Tape) -> None:
+def tries_seldom(traffic: ClientTraffic) -> None:
     """A server that fails is tried again a few times at most."""
-    evidence.is_calm([message.at for message in messages(tape)])
+    evidence.is_calm([message.at for message in messages(traffic)])
 
 
 @judges("AAP-CL-STOP-01", "stopped")
-def stops(tape: Tape) -> None:
+def stops(traffic: ClientTraffic) -> None:
     """A turn that the person stops is no longer read: the client closes the stream, or asks the server to stop."""
-    modes = [it.body.get("stream") for it in _turns(tape) if isinstance(it.body, dict)]
+    modes = [it.body.get("stream") for it in _turns(traffic) if isinstance(it.body, dict)]
     if not set(modes).intersection(("delta", "message")):
         raise NotTestable("the client streams no answers")
-    asked = [request for request in tape.requests if request.method == "DELETE"]
-    that(bool(tape.count("hung_up") or asked), "the stream closed, or a request to stop the turn", "neither")
+    asked = [request for request in traffic.requests if request.method == "DELETE"]
+    that(bool(traffic.count("hung_up") or asked), "the stream closed, or a request to stop the turn", "neither")

@@ -1,4 +1,4 @@
-"""Plays moves as AAP: a stream of deltas, a stream of whole messages, or one body, as the client has asked."""
+"""Plays actions as AAP: a stream of deltas, a stream of whole messages, or one body, as the client asked."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Sequence
@@ -8,21 +8,21 @@ from uuid import uuid4
 
 from aiohttp import web
 
-from conformance.clients.moves import (
+from conformance.clients.agent_actions import (
+    Action,
     Asked,
     Call,
     Cut,
     End,
     Everything,
     Heartbeat,
-    Move,
     Say,
     Think,
     Unknown,
     Wait,
 )
-from conformance.clients.recorder import reply
-from conformance.clients.score import Score
+from conformance.clients.reply_queue import ReplyQueue
+from conformance.clients.request_recorder import reply
 from conformance.clients.situation import SERVER_TOOL
 from conformance.clients.sse import EventStream
 
@@ -57,91 +57,91 @@ class Pause:
     said: list[dict[str, Any]] = field(default_factory=list)
     results: list[dict[str, Any]] = field(default_factory=list)
     pending: dict[str, dict[str, Any]] = field(default_factory=dict)
-    rest: Sequence[Move] = ()
+    rest: Sequence[Action] = ()
     reason: str = "end_turn"
     is_cut: bool = False
 
 
 class Player:
-    """Plays the replies of a score."""
+    """Plays the replies of a situation."""
 
-    def __init__(self, score: Score) -> None:
-        self._score = score
+    def __init__(self, reply_queue: ReplyQueue) -> None:
+        self._reply_queue = reply_queue
 
-    async def play(self, request: web.Request, turn: Turn, moves: Sequence[Move], *, waiting: bool) -> Pause:
+    async def play(self, request: web.Request, turn: Turn, actions: Sequence[Action], *, waiting: bool) -> Pause:
         """Play up to the end of the turn, to a call that waits for the client, or to a cut."""
         pause = Pause(web.Response())
         if waiting:
-            pause.reason, pause.rest, moves = "tool_use", moves, ()
+            pause.reason, pause.rest, actions = "tool_use", actions, ()
         try:
             if turn.mode == "none":
-                await self._in_one_body(turn, moves, pause)
+                await self._in_one_body(turn, actions, pause)
             else:
-                await self._streamed(request, turn, moves, pause)
+                await self._streamed(request, turn, actions, pause)
         except (ConnectionResetError, asyncio.CancelledError):
-            self._score.tape.mark("hung_up")
+            self._reply_queue.traffic.mark("hung_up")
             raise
         return pause
 
     # -- one body ------------------------------------------------------------------------------------------------------
 
-    async def _in_one_body(self, turn: Turn, moves: Sequence[Move], pause: Pause) -> None:
-        async for _ in self._events(turn, moves, pause):
+    async def _in_one_body(self, turn: Turn, actions: Sequence[Action], pause: Pause) -> None:
+        async for _ in self._events(turn, actions, pause):
             pass
         said = [{"role": "assistant", "content": pause.said}] if pause.said else []
-        body = {"stopReason": pause.reason, "messages": [*said, *pause.results]} | self._score.members
+        body = {"stopReason": pause.reason, "messages": [*said, *pause.results]} | self._reply_queue.members
         if pause.is_cut:
             self._note_cut(turn, pause)
         elif not pause.pending:
-            self._score.tape.mark("ended")
+            self._reply_queue.traffic.mark("ended")
         pause.response = reply(body)
 
     # -- streams -------------------------------------------------------------------------------------------------------
 
-    async def _streamed(self, request: web.Request, turn: Turn, moves: Sequence[Move], pause: Pause) -> None:
-        tape = self._score.tape
-        stream = EventStream(request, tape, is_odd=bool(self._score.option("odd")))
+    async def _streamed(self, request: web.Request, turn: Turn, actions: Sequence[Action], pause: Pause) -> None:
+        traffic = self._reply_queue.traffic
+        stream = EventStream(request, traffic, is_odd=bool(self._reply_queue.option("odd")))
         pause.response = stream.response
-        await asyncio.sleep(_first_wait(moves))
+        await asyncio.sleep(_first_wait(actions))
         await stream.open()
-        await stream.send("turn_start", self._score.members)
-        async for event in self._events(turn, moves[1:] if _first_wait(moves) else moves, pause):
+        await stream.send("turn_start", self._reply_queue.members)
+        async for event in self._events(turn, actions[1:] if _first_wait(actions) else actions, pause):
             if event is None:
                 await stream.comment()
             else:
-                await stream.send(event[0], event[1] | self._score.members)
+                await stream.send(event[0], event[1] | self._reply_queue.members)
         if pause.is_cut:
             await self._cut(stream, pause)
             self._note_cut(turn, pause)
             return
         if not pause.pending:
-            tape.mark("ended")
-        await stream.send("turn_stop", {"stopReason": pause.reason} | self._score.members)
+            traffic.mark("ended")
+        await stream.send("turn_stop", {"stopReason": pause.reason} | self._reply_queue.members)
 
     async def _cut(self, stream: EventStream, pause: Pause) -> None:
-        move = pause.rest[0]
-        assert isinstance(move, Cut), "a cut is played at a cut"
-        await (stream.cut("text_delta", {"delta": "lost words"}) if move.is_within else stream.cut())
+        action = pause.rest[0]
+        assert isinstance(action, Cut), "a cut is played at a cut"
+        await (stream.cut("text_delta", {"delta": "lost words"}) if action.is_within else stream.cut())
 
     def _note_cut(self, turn: Turn, pause: Pause) -> None:
         """What comes after a cut happens without the client: only the history tells of it."""
-        for move in pause.rest:
-            if isinstance(move, Say):
-                pause.said.append({"type": "text", "text": move.text})
+        for action in pause.rest:
+            if isinstance(action, Say):
+                pause.said.append({"type": "text", "text": action.text})
         pause.rest = ()
-        self._score.tape.note_cut()
-        self._score.tape.mark("ended")
+        self._reply_queue.traffic.note_cut()
+        self._reply_queue.traffic.mark("ended")
 
     # -- what happens --------------------------------------------------------------------------------------------------
 
-    async def _events(self, turn: Turn, moves: Sequence[Move], pause: Pause) -> AsyncIterator[Event | None]:
-        """The events of the moves; None is a heartbeat."""
-        for place, move in enumerate(moves):
-            match move:
+    async def _events(self, turn: Turn, actions: Sequence[Action], pause: Pause) -> AsyncIterator[Event | None]:
+        """The events of the actions; None is a heartbeat."""
+        for place, action in enumerate(actions):
+            match action:
                 case Say() | Think():
-                    kind = "text" if isinstance(move, Say) else "thinking"
-                    pause.said.append({"type": kind, kind: move.text})
-                    for event in _words(turn.mode, kind, move.pieces):
+                    kind = "text" if isinstance(action, Say) else "thinking"
+                    pause.said.append({"type": kind, kind: action.text})
+                    for event in _words(turn.mode, kind, action.pieces):
                         yield event
                 case Unknown():
                     yield UNKNOWN
@@ -150,14 +150,14 @@ class Player:
                 case Wait(seconds):
                     await asyncio.sleep(seconds)
                 case Everything() | Call():
-                    asked = move.asked if isinstance(move, Call) else (Asked.NOTHING,)
+                    asked = action.asked if isinstance(action, Call) else (Asked.NOTHING,)
                     for event in self._calls(turn, asked, pause):
                         yield event
                     if pause.pending:
-                        pause.rest, pause.reason = moves[place + 1 :], "tool_use"
+                        pause.rest, pause.reason = actions[place + 1 :], "tool_use"
                         return
                 case Cut():
-                    pause.rest, pause.is_cut = moves[place:], True
+                    pause.rest, pause.is_cut = actions[place:], True
                     return
                 case End(reason):
                     pause.reason = reason or "end_turn"
@@ -173,7 +173,7 @@ class Player:
             call: dict[str, Any] = {"toolCallId": f"call-{uuid4().hex}", "name": name, "input": {"word": "dragoman"}}
             pause.pending[call["toolCallId"]] = call
             pause.said.append({"type": "tool_use", **call})
-            self._score.tape.note_ask(call["toolCallId"], kind, turn.session)
+            self._reply_queue.traffic.note_ask(call["toolCallId"], kind, turn.session)
             yield "tool_call", call
 
     def _server_tool(self, pause: Pause, session: str) -> Iterator[Event]:
@@ -183,7 +183,7 @@ class Player:
         result = {"toolCallId": call["toolCallId"], "content": "42"}
         pause.said.append({"type": "tool_use", **call})
         pause.results.append({"role": "tool", **result})
-        self._score.tape.note_ask(call["toolCallId"], Asked.NOTHING, session)
+        self._reply_queue.traffic.note_ask(call["toolCallId"], Asked.NOTHING, session)
         yield "tool_call", call
         yield "tool_result", result
 
@@ -195,6 +195,6 @@ def _words(mode: str, kind: str, pieces: Sequence[str]) -> Iterator[Event]:
         yield kind, {kind: "".join(pieces)}
 
 
-def _first_wait(moves: Sequence[Move]) -> float:
+def _first_wait(actions: Sequence[Action]) -> float:
     """How long a stream does not even begin."""
-    return moves[0].seconds if moves and isinstance(moves[0], Wait) else 0.0
+    return actions[0].seconds if actions and isinstance(actions[0], Wait) else 0.0

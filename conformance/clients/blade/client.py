@@ -9,7 +9,7 @@ import socketio  # type: ignore[import-untyped]
 from engineio.packet import PONG  # type: ignore[import-untyped]
 from socketio.exceptions import SocketIOError  # type: ignore[import-untyped]
 
-from conformance.clients.actor import STORM, Actor, Gone, run_client
+from conformance.clients.client_base import STORM, ClientBase, Gone, run_client
 from conformance.clients.situation import ECHO, Cue
 
 Body = dict[str, Any]
@@ -23,7 +23,7 @@ class BladeClient:
     """One conversation over one socket."""
 
     def __init__(self, cue: Cue, wrong: str | None, http: aiohttp.ClientSession) -> None:
-        self._actor, self._http = Actor(cue, wrong), http
+        self._actor, self._http = ClientBase(cue, wrong), http
         self._wrong, self._told = self._actor.is_wrong, cue.instruction
         self._session, self._last, self._inbox = "", 0, asyncio.Queue[tuple[str, Body]]()
         self._children: set[str] = set()

@@ -3,41 +3,41 @@
 from typing import Any
 
 from conformance.clients import evidence
+from conformance.clients.agent_actions import Asked
 from conformance.clients.blade.player import QUESTIONS
-from conformance.clients.blade.stage import SOCKET
+from conformance.clients.blade.scripted_server import SOCKET
+from conformance.clients.client_traffic import ClientTraffic, Frame
 from conformance.clients.evidence import Answer, Message
 from conformance.clients.judgement import judges
-from conformance.clients.moves import Asked
 from conformance.clients.situations import CUTS
-from conformance.clients.tape import Frame, Tape
 from conformance.kit.expect import NotTestable, that
 
 ASKS = ("question", "two_questions", "child_question")
 MOST_SOCKETS = 8
 
 
-def events(tape: Tape, *names: str) -> list[Frame]:
-    return [frame for frame in tape.frames if frame.name in names]
+def events(traffic: ClientTraffic, *names: str) -> list[Frame]:
+    return [frame for frame in traffic.frames if frame.name in names]
 
 
-def sends(tape: Tape) -> list[tuple[Frame, dict[str, Any]]]:
+def sends(traffic: ClientTraffic) -> list[tuple[Frame, dict[str, Any]]]:
     """What was sent with chat:send."""
-    found = [(it, it.body if isinstance(it.body, dict) else {}) for it in events(tape, "chat:send")]
+    found = [(it, it.body if isinstance(it.body, dict) else {}) for it in events(traffic, "chat:send")]
     if not found:
         raise NotTestable("the client sent no chat:send")
     return found
 
 
-def messages(tape: Tape) -> list[Message]:
+def messages(traffic: ClientTraffic) -> list[Message]:
     """What people said; an answer to a question is no message."""
-    said = [(it, body) for it, body in sends(tape) if not body.get("askuser_answer")]
+    said = [(it, body) for it, body in sends(traffic) if not body.get("askuser_answer")]
     return [
         Message(it.at, _text(body.get("message")), str(body.get("session_id")), it.turns_before) for it, body in said
     ]  # fmt: skip
 
 
-def answers(tape: Tape) -> list[Answer]:
-    found = [body["askuser_answer"] for _, body in sends(tape) if isinstance(body.get("askuser_answer"), dict)]
+def answers(traffic: ClientTraffic) -> list[Answer]:
+    found = [body["askuser_answer"] for _, body in sends(traffic) if isinstance(body.get("askuser_answer"), dict)]
     return [Answer(0.0, str(it.get("tool_call_id")), Asked.QUESTION, it, place) for place, it in enumerate(found)]
 
 
@@ -51,29 +51,29 @@ def _text(message: Any) -> str:
 
 
 @judges("BL-CL-SEND-01")
-def sends_what_is_needed(tape: Tape) -> None:
+def sends_what_is_needed(traffic: ClientTraffic) -> None:
     """chat:send has session_id, a string, and message, a string or a list of parts."""
-    for frame, body in sends(tape):
+    for frame, body in sends(traffic):
         that(isinstance(body.get("session_id"), str), "session_id: a string", frame.body)
         that(isinstance(body.get("message"), str | list), "message: a string or a list of parts", frame.body)
 
 
 @judges("BL-CL-SEND-02", "plain")
-def waits_for_the_end(tape: Tape) -> None:
+def waits_for_the_end(traffic: ClientTraffic) -> None:
     """A further message is sent when the chat before is over."""
-    evidence.sent_in_turn(messages(tape))
+    evidence.sent_in_turn(messages(traffic))
 
 
 @judges("BL-CL-SEND-03", "plain")
-def stays_in_the_session(tape: Tape) -> None:
+def stays_in_the_session(traffic: ClientTraffic) -> None:
     """The messages of a conversation go to one session."""
-    evidence.kept_session(messages(tape))
+    evidence.kept_session(messages(traffic))
 
 
 @judges("BL-CL-SESS-01")
-def makes_a_session(tape: Tape) -> None:
+def makes_a_session(traffic: ClientTraffic) -> None:
     """A session is made with an intent."""
-    made = tape.of("POST", "/api/sessions")
+    made = traffic.of("POST", "/api/sessions")
     if not made:
         raise NotTestable("the client made no session")
     for request in made:
@@ -82,82 +82,82 @@ def makes_a_session(tape: Tape) -> None:
 
 
 @judges("BL-CL-AUTH-01")
-def key_is_sent(tape: Tape) -> None:
+def key_is_sent(traffic: ClientTraffic) -> None:
     """The key is the token of the connection, and the bearer token of requests."""
-    key = evidence.needed_key(tape)
-    for frame in events(tape, "connect"):
+    key = evidence.needed_key(traffic)
+    for frame in events(traffic, "connect"):
         token = frame.body.get("token") if isinstance(frame.body, dict) else None
         that(token == key, "auth: {token} with the key at the connection", token or "no token")
-    ours = [it for it in tape.requests if it.path.startswith("/api/") and it.path != "/api/version"]
-    evidence.carries_key(tape, ours)
+    ours = [it for it in traffic.requests if it.path.startswith("/api/") and it.path != "/api/version"]
+    evidence.carries_key(traffic, ours)
 
 
 # -- events -----------------------------------------------------------------------------------------------------------
 
 
 @judges("BL-CL-EV-01", "echo")
-def joins_deltas(tape: Tape) -> None:
+def joins_deltas(traffic: ClientTraffic) -> None:
     """The text of a turn is the answer, whether it is joined from text_delta or read whole."""
-    evidence.echoed_reply(tape, messages(tape))
+    evidence.echoed_reply(traffic, messages(traffic))
 
 
 @judges("BL-CL-EV-02", "child_words")
-def keeps_children_apart(tape: Tape) -> None:
+def keeps_children_apart(traffic: ClientTraffic) -> None:
     """What a sub-agent says is no part of the answer."""
-    evidence.echoed_reply(tape, messages(tape))
+    evidence.echoed_reply(traffic, messages(traffic))
 
 
 @judges("BL-CL-EV-03", "every_event")
-def takes_every_event(tape: Tape) -> None:
+def takes_every_event(traffic: ClientTraffic) -> None:
     """The client takes every kind of block, tool call and event, and goes on."""
-    evidence.came_through(messages(tape))
+    evidence.came_through(messages(traffic))
 
 
 @judges("BL-CL-EV-04", "endings")
-def takes_every_ending(tape: Tape) -> None:
+def takes_every_ending(traffic: ClientTraffic) -> None:
     """A chat is over with chat:end, whatever its status is."""
-    evidence.came_through(messages(tape), len(tape.meta["replies"]))
+    evidence.came_through(messages(traffic), len(traffic.meta["replies"]))
 
 
 @judges("BL-CL-TOL-01", "unknown_events")
-def ignores_events(tape: Tape) -> None:
+def ignores_events(traffic: ClientTraffic) -> None:
     """Unknown events and patches are ignored."""
-    evidence.came_through(messages(tape))
+    evidence.came_through(messages(traffic))
 
 
 @judges("BL-CL-TOL-02", "unknown_members")
-def ignores_members(tape: Tape) -> None:
+def ignores_members(traffic: ClientTraffic) -> None:
     """Unknown members of events are ignored."""
-    evidence.came_through(messages(tape))
+    evidence.came_through(messages(traffic))
 
 
 @judges("BL-CL-TOL-03", "heartbeats")
-def answers_pings(tape: Tape) -> None:
+def answers_pings(traffic: ClientTraffic) -> None:
     """The pings of the connection within an answer are no part of it."""
-    evidence.came_through(messages(tape))
+    evidence.came_through(messages(traffic))
 
 
 # -- questions --------------------------------------------------------------------------------------------------------
 
 
 @judges("BL-CL-ASK-01", *ASKS)
-def names_the_question(tape: Tape) -> None:
+def names_the_question(traffic: ClientTraffic) -> None:
     """An answer names the tool call that asks; a question of a sub-agent is no exception."""
-    evidence.answers_each(tape, answers(tape), Asked.QUESTION)
+    evidence.answers_each(traffic, answers(traffic), Asked.QUESTION)
 
 
 @judges("BL-CL-ASK-02", "question")
-def chooses(tape: Tape) -> None:
+def chooses(traffic: ClientTraffic) -> None:
     """The chosen option is its index, under the number of the question."""
-    for answer in evidence.answers_each(tape, answers(tape), Asked.QUESTION):
+    for answer in evidence.answers_each(traffic, answers(traffic), Asked.QUESTION):
         picks = answer.value.get("selections")
         that(picks == {"0": [1]}, 'selections: {"0": [1]} for the second option', answer.value)
 
 
 @judges("BL-CL-ASK-03", "two_questions")
-def answers_every_question(tape: Tape) -> None:
+def answers_every_question(traffic: ClientTraffic) -> None:
     """Every question has a selection or a text of its own."""
-    for answer in evidence.answers_each(tape, answers(tape), Asked.QUESTION):
+    for answer in evidence.answers_each(traffic, answers(traffic), Asked.QUESTION):
         for number in map(str, range(len(QUESTIONS))):
             has = any((answer.value.get(name) or {}).get(number) for name in ("selections", "custom"))
             that(has, f"selections or custom for question {number}", answer.value)
@@ -167,66 +167,66 @@ def answers_every_question(tape: Tape) -> None:
 
 
 @judges("BL-CL-WAIT-01", "slow")
-def waits_for_pieces(tape: Tape) -> None:
+def waits_for_pieces(traffic: ClientTraffic) -> None:
     """A pause within a chat is waited out."""
-    evidence.waited(messages(tape), "chat")
+    evidence.waited(messages(traffic), "chat")
 
 
 @judges("BL-CL-WAIT-02", "late")
-def waits_for_the_beginning(tape: Tape) -> None:
+def waits_for_the_beginning(traffic: ClientTraffic) -> None:
     """An answer that begins late is waited for."""
-    evidence.waited(messages(tape), "chat")
+    evidence.waited(messages(traffic), "chat")
 
 
 @judges("BL-CL-CUT-01", *CUTS)
-def resumes(tape: Tape) -> None:
+def resumes(traffic: ClientTraffic) -> None:
     """After a break the client subscribes again, from the last event it had, or reads the messages."""
-    if not tape.cuts:
+    if not traffic.cuts:
         raise NotTestable("the connection was not broken: the client did not get so far")
-    right = int(tape.cuts[0][1])
-    later = [it for it in events(tape, "session:subscribe") if it.at >= tape.marks["cut"][0]]
+    right = int(traffic.cuts[0][1])
+    later = [it for it in events(traffic, "session:subscribe") if it.at >= traffic.marks["cut"][0]]
     later = [it for it in later if isinstance(it.body, dict)]
-    has_read = any(request.path.endswith("/messages") for request in tape.after_cut)
+    has_read = any(request.path.endswith("/messages") for request in traffic.after_cut)
     that(bool(later) or has_read, "session:subscribe, or GET messages", "neither after the connection broke")
     cursors = [it.body.get("after_sequence") for it in later if it.body.get("resume") is True]
     that(not cursors or cursors[0] == right, f"after_sequence: {right}, the last event that was sent", cursors[:1])
 
 
 @judges("BL-CL-CUT-02", *CUTS)
-def does_not_repeat(tape: Tape) -> None:
+def does_not_repeat(traffic: ClientTraffic) -> None:
     """A message whose chat has begun is not sent again when the connection breaks."""
-    evidence.sent_once(tape, messages(tape))
+    evidence.sent_once(traffic, messages(traffic))
 
 
 @judges("BL-CL-CUT-03", *CUTS)
-def goes_on_after_a_cut(tape: Tape) -> None:
+def goes_on_after_a_cut(traffic: ClientTraffic) -> None:
     """After a connection that broke, the conversation goes on in the same session."""
-    evidence.kept_session(messages(tape))
+    evidence.kept_session(messages(traffic))
 
 
 @judges("BL-CL-CUT-04", "refused_sockets")
-def backs_off(tape: Tape) -> None:
+def backs_off(traffic: ClientTraffic) -> None:
     """Connections that are refused are tried again a few times at most."""
-    if not tape.cuts:
+    if not traffic.cuts:
         raise NotTestable("the connection was not broken: the client did not get so far")
-    evidence.is_calm([it.at for it in tape.after_cut if it.path.startswith(SOCKET)], MOST_SOCKETS)
+    evidence.is_calm([it.at for it in traffic.after_cut if it.path.startswith(SOCKET)], MOST_SOCKETS)
 
 
 @judges("BL-CL-ERR-01", "refused_400")
-def gives_up_on_errors(tape: Tape) -> None:
+def gives_up_on_errors(traffic: ClientTraffic) -> None:
     """A message that is refused as invalid is not sent again as it was."""
-    evidence.not_tried_again(tape, messages(tape))
+    evidence.not_tried_again(traffic, messages(traffic))
 
 
 @judges("BL-CL-ERR-02", "refused_500")
-def tries_seldom(tape: Tape) -> None:
+def tries_seldom(traffic: ClientTraffic) -> None:
     """A server that fails is tried again a few times at most."""
-    evidence.is_calm([message.at for message in messages(tape)])
+    evidence.is_calm([message.at for message in messages(traffic)])
 
 
 @judges("BL-CL-STOP-01", "stopped")
-def stops(tape: Tape) -> None:
+def stops(traffic: ClientTraffic) -> None:
     """A chat that the person stops is stopped by its session's id."""
-    session = messages(tape)[0].session
-    named = [it.body.get("session_id") for it in events(tape, "chat:stop") if isinstance(it.body, dict)]
+    session = messages(traffic)[0].session
+    named = [it.body.get("session_id") for it in events(traffic, "chat:stop") if isinstance(it.body, dict)]
     that(session in named, f"chat:stop with session_id {session}", named)

@@ -1,23 +1,23 @@
-"""Plays moves as Blade chats: turns, patches and their end, to whoever has subscribed to the session."""
+"""Plays actions as Blade chats: turns, patches and their end, to whoever has subscribed to the session."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
-from conformance.clients.moves import (
+from conformance.clients.agent_actions import (
+    Action,
     Asked,
     Call,
     Cut,
     End,
     Everything,
     Heartbeat,
-    Move,
     Say,
     Think,
     Unknown,
     Wait,
 )
-from conformance.clients.score import Score
+from conformance.clients.reply_queue import ReplyQueue
 from conformance.faults.blade.script import Send, Use
 from conformance.faults.blade.server import BladeServer
 from conformance.faults.blade.state import Body, Paused, Pending, Session, block, mint
@@ -45,16 +45,18 @@ CHILD = "agent:child"
 
 
 class Player:
-    """Plays the replies of a score; `cut` breaks the connections of the clients."""
+    """Plays the replies of a situation; `cut` breaks the connections of the clients."""
 
-    def __init__(self, score: Score, server: BladeServer, cut: Callable[..., Awaitable[None]]) -> None:
-        self._score, self._server, self._cut = score, server, cut
+    def __init__(self, reply_queue: ReplyQueue, server: BladeServer, cut: Callable[..., Awaitable[None]]) -> None:
+        self._reply_queue, self._server, self._cut = reply_queue, server, cut
 
-    async def play(self, session: Session, moves: Sequence[Move], said: list[Body], pending: Pending | None) -> None:
+    async def play(
+        self, session: Session, actions: Sequence[Action], said: list[Body], pending: Pending | None
+    ) -> None:
         """A whole chat, from chat:start to chat:end; with a pending question it goes on after its answer."""
         writer, player = self._server.writer, self._server.player
         end: Body = {"session_id": session.id, "status": "completed", "finish_reason": "completed", "result": None}
-        with self._score.playing() as tape:
+        with self._reply_queue.playing() as traffic:
             try:
                 await writer.send_event(session, "chat:start", {"session_id": session.id, "chat_run_id": session.run})
                 await player.user_turn(session, said)
@@ -62,7 +64,7 @@ class Player:
                     await player.give(session, pending.turn, pending.call, {"answers": "given"})
                     pending.turn["status"] = "completed"
                     await player.end_again(session, pending.turn)
-                end |= await self._perform(session, moves)
+                end |= await self._perform(session, actions)
                 await player.close(session, "failed" if end["status"] == "failed" else "completed")
             except Paused:
                 session.becomes("waiting_for_input")
@@ -70,10 +72,10 @@ class Player:
                 await writer.send_event(session, "chat:end", end | self._pause(session))
                 return
             except asyncio.CancelledError:
-                tape.mark("stopped")
+                traffic.mark("stopped")
                 await player.close(session, "interrupted")
                 end |= {"status": "interrupted", "finish_reason": None}
-            tape.mark("ended")
+            traffic.mark("ended")
             session.becomes(end["status"])
             session.run = None
             if end["status"] == "failed":
@@ -88,26 +90,26 @@ class Player:
 
     @property
     def _questions(self) -> list[Body]:
-        return QUESTIONS[: self._score.option("questions") or 1]
+        return QUESTIONS[: self._reply_queue.option("questions") or 1]
 
-    async def _perform(self, session: Session, moves: Sequence[Move]) -> Body:
-        """Make the moves; what chat:end says of how they ended."""
+    async def _perform(self, session: Session, actions: Sequence[Action]) -> Body:
+        """Play the actions; return what chat:end says of their end."""
         turn = await self._server.player.start(session, "root", None)
-        if self._score.option("child"):
+        if self._reply_queue.option("child"):
             await self._child(session, turn)
-        for place, move in enumerate(moves):
-            if isinstance(move, Call) and move.asked == (Asked.QUESTION,):
-                await self._ask(session, turn, moves[place + 1 :])
-            if isinstance(move, End):
-                return _end(move)
-            await self._make(session, turn, move)
+        for place, action in enumerate(actions):
+            if isinstance(action, Call) and action.asked == (Asked.QUESTION,):
+                await self._ask(session, turn, actions[place + 1 :])
+            if isinstance(action, End):
+                return _end(action)
+            await self._make(session, turn, action)
         return {}
 
-    async def _make(self, session: Session, turn: Body, move: Move) -> None:
+    async def _make(self, session: Session, turn: Body, action: Action) -> None:
         player, writer = self._server.player, self._server.writer
-        match move:
+        match action:
             case Say(pieces) | Think(pieces):
-                kind = "text" if isinstance(move, Say) else "thinking"
+                kind = "text" if isinstance(action, Say) else "thinking"
                 for piece in pieces:
                     await player.speak(session, turn, kind, piece)
             case Unknown():
@@ -119,7 +121,7 @@ class Player:
                 await asyncio.sleep(seconds)
             case Cut(is_within):
                 await asyncio.sleep(0.1)  # until what was queued is sent
-                self._score.tape.note_cut(str(len(session.sent)))
+                self._reply_queue.traffic.note_cut(str(len(session.sent)))
                 await self._cut(is_within=is_within)
             case Everything():
                 await self._everything(session, turn)
@@ -148,17 +150,17 @@ class Player:
         await player.finish(session, child, "completed")
         await player.give(session, turn, call, "done")
 
-    async def _ask(self, session: Session, turn: Body, rest: Sequence[Move]) -> None:
+    async def _ask(self, session: Session, turn: Body, rest: Sequence[Action]) -> None:
         """Ask, as the agent itself or as a sub-agent of it; the chat pauses."""
         player, parent = self._server.player, None
-        if self._score.option("from_child"):
+        if self._reply_queue.option("from_child"):
             parent = turn
             fork = await player.call(session, turn, "Agent", {"description": "a task"})
             turn = await player.start(session, CHILD, fork["id"])
         source = {"loop_name": CHILD, "description": "a task"} if parent else None
         given = {"questions": self._questions, "source_loop": source}
         call = await player.call(session, turn, "AskUserQuestion", given, "awaiting_answer")
-        self._score.tape.note_ask(call["id"], Asked.QUESTION, session.id)
+        self._reply_queue.traffic.note_ask(call["id"], Asked.QUESTION, session.id)
         session.pending = Pending(call, turn, list(rest))  # type: ignore[arg-type]
         await player.finish(session, turn, "paused")
         if parent is not None:
@@ -169,12 +171,12 @@ class Player:
         raise Paused
 
 
-def _end(move: End) -> Body:
-    match move.reason:
+def _end(action: End) -> Body:
+    match action.reason:
         case "max_turns":
             return {"finish_reason": "max_turns"}
         case "failed" | "interrupted":
-            return {"status": move.reason, "finish_reason": None}
+            return {"status": action.reason, "finish_reason": None}
     return {}
 
 

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from conformance.clients import situations as common
-from conformance.clients.moves import Cut, End, Say
+from conformance.clients.agent_actions import Cut, End, Say
 from conformance.clients.situation import Instruction, Situation
 
 PLAIN, ECHO, EVERY_EVENT = common.CONVERSATION

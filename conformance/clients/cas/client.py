@@ -8,7 +8,7 @@ from uuid import uuid4
 import aiohttp
 import orjson
 
-from conformance.clients.actor import STORM, Actor, Gone, Refused, run_client
+from conformance.clients.client_base import STORM, ClientBase, Gone, Refused, run_client
 from conformance.clients.situation import ECHO, SERVER_TOOL, Cue
 from conformance.faults.content import text_of
 from conformance.kit.sse import SseParser
@@ -22,7 +22,7 @@ class CasClient:
     """One conversation."""
 
     def __init__(self, cue: Cue, wrong: str | None, http: aiohttp.ClientSession) -> None:
-        self._actor, self._http = Actor(cue, wrong), http
+        self._actor, self._http = ClientBase(cue, wrong), http
         self._wrong, self._told = self._actor.is_wrong, cue.instruction
         self._session, self._cursor, self._partial = "", "", ""
         self._calls: dict[str, Event] = {}

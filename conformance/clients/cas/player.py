@@ -1,24 +1,24 @@
-"""Plays moves as CAS events, written into the journal of a session."""
+"""Plays actions as CAS events, written into the journal of a session."""
 
 import asyncio
 from collections.abc import Sequence
 from typing import Any
 
-from conformance.clients.cas.streams import Streams
-from conformance.clients.moves import (
+from conformance.clients.agent_actions import (
+    Action,
     Asked,
     Call,
     Cut,
     End,
     Everything,
     Heartbeat,
-    Move,
     Say,
     Think,
     Unknown,
     Wait,
 )
-from conformance.clients.score import Score
+from conformance.clients.cas.streams import Streams
+from conformance.clients.reply_queue import ReplyQueue
 from conformance.clients.situation import SERVER_TOOL
 from conformance.faults.cas.server import CasServer
 from conformance.faults.cas.state import Session, mint
@@ -26,30 +26,30 @@ from conformance.faults.script import Speak
 
 
 class Player:
-    """Plays the replies of a score."""
+    """Plays the replies of a situation."""
 
-    def __init__(self, score: Score, server: CasServer, streams: Streams) -> None:
-        self._score, self._server, self._streams = score, server, streams
+    def __init__(self, reply_queue: ReplyQueue, server: CasServer, streams: Streams) -> None:
+        self._reply_queue, self._server, self._streams = reply_queue, server, streams
 
-    async def play(self, session: Session, moves: Sequence[Move]) -> None:
+    async def play(self, session: Session, actions: Sequence[Action]) -> None:
         """A whole turn; one that is stopped ends as cancelled."""
         player, reason = self._server.player, "end_turn"
-        with self._score.playing():
+        with self._reply_queue.playing():
             try:
                 player.go(session)
-                for move in moves:
-                    reason = await self._make(session, move) or reason
+                for action in actions:
+                    reason = await self._make(session, action) or reason
             except asyncio.CancelledError:
                 reason = "cancelled"
             if reason == "error":
                 self._server.journal.emit(session, "session.error", error=player.error())
-            self._score.tape.mark("ended")
+            self._reply_queue.traffic.mark("ended")
             player.finish(session, {"type": reason})
 
-    async def _make(self, session: Session, move: Move) -> str | None:
-        """One move; the reason, if the turn ends with it."""
+    async def _make(self, session: Session, action: Action) -> str | None:
+        """One action; the reason, if the turn ends with it."""
         journal = self._server.journal
-        match move:
+        match action:
             case Say(pieces):
                 await self._server.player.speak(session, Speak("text", pieces))
             case Think(pieces):
@@ -87,7 +87,7 @@ class Player:
                 self._server.player.settle(session, event, is_allowed=True)
             else:
                 continue
-            self._score.tape.note_ask(event["id"], kind, session.view["id"])
+            self._reply_queue.traffic.note_ask(event["id"], kind, session.view["id"])
             if kind is not Asked.NOTHING:
                 session.pending[event["id"]] = event
         journal.close_span(session)

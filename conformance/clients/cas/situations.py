@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from conformance.clients import situations as common
-from conformance.clients.moves import End
+from conformance.clients.agent_actions import End
 from conformance.clients.situation import Instruction, Situation
 
 PLAIN, ECHO, EVERY_EVENT = common.CONVERSATION

@@ -1,4 +1,4 @@
-"""The streams of the CAS stage: each client reads the session's feed from its cursor, until the stage cuts it off."""
+"""The streams of the scripted CAS server: each client reads a session from its cursor, until the server cuts it off."""
 
 import asyncio
 from contextlib import suppress
@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from aiohttp import web
 
-from conformance.clients.recorder import reply
-from conformance.clients.score import Score
+from conformance.clients.reply_queue import ReplyQueue
+from conformance.clients.request_recorder import reply
 from conformance.clients.sse import EventStream
 from conformance.faults.cas.server import CasServer
 from conformance.faults.cas.state import Body, Session, mint, now
@@ -30,18 +30,18 @@ class Reader:
 class Streams:
     """Serves streams, and cuts them."""
 
-    def __init__(self, score: Score, server: CasServer) -> None:
-        self._score, self._server = score, server
+    def __init__(self, reply_queue: ReplyQueue, server: CasServer) -> None:
+        self._reply_queue, self._server = reply_queue, server
         self._readers: dict[str, list[Reader]] = {}
 
     async def get_stream(self, request: web.Request) -> web.StreamResponse:
         session = self._server.sessions.find(request)
-        status = self._score.option("stream_status")
+        status = self._reply_queue.option("stream_status")
         if status:
-            self._score.tape.mark("stream refused")
+            self._reply_queue.traffic.mark("stream refused")
             error = {"type": "api_error", "message": "No streams now."}
             return reply({"type": "error", "request_id": mint("req"), "error": error}, status)
-        stream = EventStream(request, self._score.tape, is_odd=bool(self._score.option("odd")))
+        stream = EventStream(request, self._reply_queue.traffic, is_odd=bool(self._reply_queue.option("odd")))
         reader = Reader(stream, self._start(request, session))
         await stream.open()
         readers = self._readers.setdefault(session.view["id"], [])
@@ -67,7 +67,7 @@ class Streams:
             while reader.place < session.end:
                 item = session.feed[reader.place]
                 if self._server.streams.is_shown(item, session, None, forms, is_old=reader.place < opened):
-                    body = item.body | self._score.members
+                    body = item.body | self._reply_queue.members
                     await reader.stream.send(body["type"], body, body.get("id"))
                     self._server.streams.carry(session, item.body, None)
                     reader.last_id = body.get("id") or reader.last_id
@@ -85,7 +85,7 @@ class Streams:
         except TimeoutError:
             await reader.stream.comment()
 
-    # -- what the stage does to them -----------------------------------------------------------------------------------
+    # -- what the server does to them ----------------------------------------------------------------------------------
 
     async def beat(self, session: Session) -> None:
         for reader in self._readers.get(session.view["id"], ()):
@@ -101,7 +101,7 @@ class Streams:
             reader.is_cut = True
             event = _partial(session) if is_within else None
             await reader.stream.cut(*((event["type"], event, event["id"]) if event else ()))
-            self._score.tape.note_cut(reader.last_id or "")
+            self._reply_queue.traffic.note_cut(reader.last_id or "")
         session.wake()
 
     def _caught_up(self, session: Session) -> list[Reader]:

@@ -1,4 +1,4 @@
-"""Clients of ZenFlux: what they are held to, the stage that plays ZenFlux to them, and a small correct client."""
+"""Clients of ZenFlux: their requirements, the scripted server that they talk to, and a small correct client."""
 
 from pathlib import Path
 
@@ -11,9 +11,9 @@ def suite() -> ClientSuite:
     """Everything needed to examine a ZenFlux client."""
     from conformance.clients.judgement import collect_judgements
     from conformance.clients.zenflux import judgements
+    from conformance.clients.zenflux.scripted_server import ZenfluxScriptedServer
     from conformance.clients.zenflux.situations import SITUATIONS
-    from conformance.clients.zenflux.stage import ZenfluxStage
     from conformance.kit.requirement import read_catalogue
 
     catalogue = read_catalogue(HERE / "requirements.yaml")
-    return ClientSuite(catalogue, SITUATIONS, collect_judgements(judgements), ZenfluxStage)
+    return ClientSuite(catalogue, SITUATIONS, collect_judgements(judgements), ZenfluxScriptedServer)

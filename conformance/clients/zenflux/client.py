@@ -7,7 +7,7 @@ from uuid import uuid4
 import aiohttp
 import orjson
 
-from conformance.clients.actor import STORM, Actor, Gone, run_client
+from conformance.clients.client_base import STORM, ClientBase, Gone, run_client
 from conformance.clients.situation import ECHO, Cue
 
 Frame = dict[str, Any]
@@ -25,7 +25,7 @@ class ZenfluxClient:
     """One conversation over one socket."""
 
     def __init__(self, cue: Cue, wrong: str | None, http: aiohttp.ClientSession) -> None:
-        self._actor, self._http = Actor(cue, wrong), http
+        self._actor, self._http = ClientBase(cue, wrong), http
         self._wrong, self._told = self._actor.is_wrong, cue.instruction
         self._socket: aiohttp.ClientWebSocketResponse | None = None
         self._conversation: str | None = None

@@ -1,24 +1,24 @@
-"""Plays moves as a ZenFlux run: its events in their order, each in its envelope, to wherever the client listens."""
+"""Plays actions as a ZenFlux run: its events in their order, each in its envelope, to wherever the client listens."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import Any
 from uuid import uuid4
 
-from conformance.clients.moves import (
+from conformance.clients.agent_actions import (
+    Action,
     Asked,
     Call,
     Cut,
     End,
     Everything,
     Heartbeat,
-    Move,
     Say,
     Think,
     Unknown,
     Wait,
 )
-from conformance.clients.score import Score
+from conformance.clients.reply_queue import ReplyQueue
 from conformance.clients.situation import SERVER_TOOL
 from conformance.clients.zenflux.sinks import WRITER, Sink
 from conformance.faults.zenflux.player import Player as RunPlayer
@@ -38,26 +38,26 @@ NOTES: tuple[tuple[str, Any], ...] = (
 
 
 class Player:
-    """Plays the replies of a score."""
+    """Plays the replies of a situation."""
 
-    def __init__(self, score: Score) -> None:
-        self._score, self._events = score, RunPlayer()
+    def __init__(self, reply_queue: ReplyQueue) -> None:
+        self._reply_queue, self._events = reply_queue, RunPlayer()
 
-    async def play(self, session: Session, moves: Sequence[Move], sink: Sink) -> None:
+    async def play(self, session: Session, actions: Sequence[Action], sink: Sink) -> None:
         """A whole run, from session_start to session_end."""
-        with self._score.playing() as tape:
+        with self._reply_queue.playing() as traffic:
             end = End()
             try:
                 for event in self._opened(session):
                     await self._send(session, event, sink)
-                for move in moves:
-                    end = move if isinstance(move, End) else end
-                    async for event in self._make(session, move, sink):
+                for action in actions:
+                    end = action if isinstance(action, End) else end
+                    async for event in self._make(session, action, sink):
                         await self._send(session, event, sink)
             except Stopped:
-                tape.mark("stopped")
+                traffic.mark("stopped")
                 end = End("cancelled")
-            tape.mark("ended")
+            traffic.mark("ended")
             for event in self._closed(session, end.reason or "completed"):
                 await self._send(session, event, sink)
 
@@ -85,11 +85,11 @@ class Player:
             yield RunEvent("session_stopped", {"session_id": session.id, "reason": why, "stopped_at": event_time()})
         yield self._events.end(session, status)
 
-    async def _make(self, session: Session, move: Move, sink: Sink) -> AsyncIterator[RunEvent]:
-        match move:
+    async def _make(self, session: Session, action: Action, sink: Sink) -> AsyncIterator[RunEvent]:
+        match action:
             case Say(pieces) | Think(pieces):
-                kind = "text" if isinstance(move, Say) else "thinking"
-                kept = {"type": kind, kind: move.text}
+                kind = "text" if isinstance(action, Say) else "thinking"
+                kept = {"type": kind, kind: action.text}
                 async for event in self._events.block(session, {"type": kind, kind: ""}, pieces, kept):
                     yield event
             case Unknown():
@@ -101,7 +101,7 @@ class Player:
             case Cut(is_within):
                 part = WRITER.envelope(session, self._part(session)) if is_within else None
                 await sink.cut(part)
-                self._score.tape.note_cut(str(session.seq))
+                self._reply_queue.traffic.note_cut(str(session.seq))
             case Everything():
                 async for event in self._everything(session):
                     yield event
@@ -141,13 +141,13 @@ class Player:
     # -- asks ----------------------------------------------------------------------------------------------------------
 
     async def _ask(self, session: Session, asked: Asked) -> AsyncIterator[RunEvent]:
-        tape = self._score.tape
+        traffic = self._reply_queue.traffic
         if asked is Asked.CONTINUATION:
-            tape.note_ask(session.id, asked, session.id)
+            traffic.note_ask(session.id, asked, session.id)
             yield RunEvent("long_running_confirm", {"turn": 15, "message": "It takes long. Go on?"})
             await session.wait("continue")
         elif asked is Asked.ROLLBACK:
-            tape.note_ask(session.id, asked, session.id)
+            traffic.note_ask(session.id, asked, session.id)
             about = {"task_id": session.id, "options": STATES, "error": "It broke.", "reason": "Repair."}
             yield RunEvent("rollback_options", about)
             await session.wait("rollback")
@@ -170,6 +170,6 @@ class Player:
             "confirmation_type": "single_choice" if is_question else "yes_no",
         }  # fmt: skip
         session.request = Request(about, asyncio.get_running_loop().create_future())
-        self._score.tape.note_ask(about["request_id"], asked, session.id)
+        self._reply_queue.traffic.note_ask(about["request_id"], asked, session.id)
         yield self._events.note("confirmation_request", about)
         await session.either(asyncio.shield(session.request.answer))

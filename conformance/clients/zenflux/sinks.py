@@ -7,7 +7,7 @@ from typing import Protocol
 import orjson
 from aiohttp import web
 
-from conformance.clients.score import Score
+from conformance.clients.reply_queue import ReplyQueue
 from conformance.clients.sse import EventStream, hang_up
 from conformance.faults.zenflux.state import Body
 from conformance.faults.zenflux.writer import DONE, Writer
@@ -27,12 +27,14 @@ class Sink(Protocol):
 class SocketSink:
     """A WebSocket of a client; once it is closed, what is sent goes nowhere."""
 
-    def __init__(self, request: web.Request, socket: web.WebSocketResponse, score: Score, number: int) -> None:
+    def __init__(
+        self, request: web.Request, socket: web.WebSocketResponse, reply_queue: ReplyQueue, number: int
+    ) -> None:
         self.request, self.socket, self.number = request, socket, number
-        self._score = score
+        self._reply_queue = reply_queue
 
     async def send(self, envelope: Body) -> None:
-        await self.frame(WRITER.event_frame(envelope) | self._score.members)
+        await self.frame(WRITER.event_frame(envelope) | self._reply_queue.members)
 
     async def beat(self) -> None:
         await self.frame(WRITER.tick_frame())
@@ -41,10 +43,10 @@ class SocketSink:
         if self.socket.closed or self.request.transport is None:
             return
         text = orjson.dumps(frame).decode()
-        self._score.tape.transcript.sent(text)
+        self._reply_queue.traffic.transcript.sent(text)
         with suppress(ConnectionResetError, RuntimeError):
             await self.socket.send_str(text)
-        self._score.tape.news()
+        self._reply_queue.traffic.news()
 
     async def cut(self, envelope: Body | None) -> None:
         """Break the connection; within a frame, if an envelope is given: its header promises more than comes."""
@@ -52,7 +54,7 @@ class SocketSink:
         if envelope is not None and transport is not None:
             part = orjson.dumps(WRITER.event_frame(envelope))[:60]
             transport.write(b"\x81\x7d" + part)
-        self._score.tape.transcript.remark("the connection is cut" + (" within a frame" if envelope else ""))
+        self._reply_queue.traffic.transcript.remark("the connection is cut" + (" within a frame" if envelope else ""))
         await asyncio.sleep(0)
         hang_up(self.request)
 
@@ -60,9 +62,9 @@ class SocketSink:
 class StreamSink:
     """The stream that answers POST /chat."""
 
-    def __init__(self, request: web.Request, score: Score) -> None:
-        self._stream = EventStream(request, score.tape)
-        self._score, self._is_cut = score, False
+    def __init__(self, request: web.Request, reply_queue: ReplyQueue) -> None:
+        self._stream = EventStream(request, reply_queue.traffic)
+        self._reply_queue, self._is_cut = reply_queue, False
 
     @property
     def response(self) -> web.StreamResponse:
@@ -87,4 +89,4 @@ class StreamSink:
     async def _write(self, name: str | None, body: Body) -> None:
         if not self._is_cut:
             with suppress(ConnectionResetError):
-                await self._stream.send(name, body | self._score.members)
+                await self._stream.send(name, body | self._reply_queue.members)

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from conformance.clients import situations as common
-from conformance.clients.moves import Asked, Call, Cut, End, Say, Wait
+from conformance.clients.agent_actions import Asked, Call, Cut, End, Say, Wait
 from conformance.clients.situation import Instruction, Situation
 
 PLAIN, ECHO, EVERY_EVENT = common.CONVERSATION

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from conformance.clients.actor import Wrong
+from conformance.clients.client_base import Wrong
 from conformance.kit.suite import load_suite
 from conformance.kit.verdict import Verdict
 from tests.support.conformance.allowed_variations import combined

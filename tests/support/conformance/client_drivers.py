@@ -9,7 +9,7 @@ import pytest
 
 import conformance.clients
 import gateway.model as m
-from conformance.clients.actor import Wrong, read_wrongs
+from conformance.clients.client_base import Wrong, read_wrongs
 from conformance.clients.runner import ClientRunner, Driver, Examination
 from conformance.clients.situation import ECHO, Cue, Instruction
 from conformance.clients.suite import client_dialects, load_client_suite

@@ -1,4 +1,4 @@
-"""What the small clients share: they follow an instruction, know when to try again, and are wrong where told to be."""
+"""The base of the small clients: they follow an instruction, retry, and make the one mistake they are told to make."""
 
 import asyncio
 import os
@@ -49,7 +49,7 @@ def read_wrongs(folder: Path) -> tuple[Wrong, ...]:
     return read_document(folder / "wrongs.yaml", Wrongs).wrongs
 
 
-class Actor:
+class ClientBase:
     """Follows a cue: sends its messages one after the other, and tries again what may pass."""
 
     def __init__(self, cue: Cue, wrong: str | None = None) -> None:

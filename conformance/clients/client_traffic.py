@@ -1,4 +1,4 @@
-"""The tape of a situation: what the client has sent, when, and what it was given."""
+"""The traffic of a client in one situation: what it sent, when, and what it received."""
 
 import asyncio
 from collections.abc import Iterable, Mapping
@@ -56,12 +56,12 @@ class Ask:
     at: float
     ref: str
     kind: str
-    """A value of `moves.Asked`."""
+    """A value of `agent_actions.Asked`."""
     session: str
 
 
 @dataclass
-class Tape:
+class ClientTraffic:
     """All of one situation; whoever waits for news of it waits for `changed`."""
 
     transcript: Transcript
@@ -69,11 +69,11 @@ class Tape:
     frames: list[Frame] = field(default_factory=list)
     asks: list[Ask] = field(default_factory=list)
     marks: dict[str, list[float]] = field(default_factory=dict)
-    """When the stage did what judgements ask about: cut, refused, began, ended, hung_up."""
+    """When the server did what judgements ask about: cut, refused, began, ended, hung_up."""
     cuts: list[tuple[int, str]] = field(default_factory=list)
     """At each cut, how many requests there were before, and where a client that has read everything goes on."""
     meta: dict[str, Any] = field(default_factory=dict)
-    """What else judgements must know of the stage."""
+    """What else judgements must know of the server."""
     changed: asyncio.Event = field(default_factory=asyncio.Event)
     last_news: float = 0.0
 

@@ -1,4 +1,4 @@
-"""The way into a stage: every request is kept on the tape before it is answered."""
+"""A middleware of the scripted servers: it records every request before a handler answers it."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -6,15 +6,15 @@ from typing import Any
 import orjson
 from aiohttp import web
 
-from conformance.clients.score import Score
-from conformance.clients.tape import Request
+from conformance.clients.client_traffic import Request
+from conformance.clients.reply_queue import ReplyQueue
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 ENTRY = web.RequestKey("entry", Request)
 
 
 def recorder(
-    score: Score, mount: str, refusal: Callable[[int, str], web.Response], unread: str | None = None
+    reply_queue: ReplyQueue, mount: str, refusal: Callable[[int, str], web.Response], unread: str | None = None
 ) -> Any:
     """A middleware that keeps requests and their statuses; what has no route is refused in the dialect's way.
 
@@ -23,19 +23,19 @@ def recorder(
 
     @web.middleware
     async def record(request: web.Request, handler: Handler) -> web.StreamResponse:
-        tape = score.tape
+        traffic = reply_queue.traffic
         is_read = unread is None or not request.path.startswith(unread)
-        entry = request[ENTRY] = await tape.note_request(request, mount, is_read=is_read)
+        entry = request[ENTRY] = await traffic.note_request(request, mount, is_read=is_read)
         try:
             response = await handler(request)
         except web.HTTPException as error:
             response = refusal(error.status, error.reason)
         finally:
-            entry.ended_at = tape.now
+            entry.ended_at = traffic.now
         entry.status = response.status
         if is_read and isinstance(response, web.Response) and isinstance(response.body, bytes):
-            tape.transcript.sent(f"{response.status} {response.body.decode()}")
-        tape.news()
+            traffic.transcript.sent(f"{response.status} {response.body.decode()}")
+        traffic.news()
         return response
 
     return record

@@ -1,4 +1,4 @@
-"""The AAP stage: a server in memory that takes what a client sends as it comes, and plays the situation's replies."""
+"""The scripted AAP server: it keeps its state in memory, accepts what a client sends, and plays a situation."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -8,9 +8,9 @@ from uuid import uuid4
 from aiohttp import web
 
 from conformance.clients.aap.player import Pause, Player, Turn
-from conformance.clients.moves import Drop, Move, Refuse
-from conformance.clients.recorder import ENTRY, recorder, reply, retry_after
-from conformance.clients.score import Score
+from conformance.clients.agent_actions import Action, Drop, Refuse
+from conformance.clients.reply_queue import ReplyQueue
+from conformance.clients.request_recorder import ENTRY, recorder, reply, retry_after
 from conformance.clients.situation import SERVER_TOOL
 from conformance.clients.sse import hang_up
 
@@ -27,7 +27,7 @@ class Session:
     tools: list[Any]
     history: list[dict[str, Any]]
     pending: dict[str, dict[str, Any]] = field(default_factory=dict)
-    rest: Sequence[Move] = ()
+    rest: Sequence[Action] = ()
     """What is still to be played when the pending calls are settled."""
 
     @property
@@ -35,19 +35,19 @@ class Session:
         return {"sessionId": self.id, "agent": self.agent, "tools": self.tools}
 
 
-class AapStage:
+class AapScriptedServer:
     """Plays situations over AAP."""
 
     mount = "/aap"
     cancels_requests = True
 
     def __init__(self) -> None:
-        self.score = Score()
+        self.reply_queue = ReplyQueue()
         self._sessions: dict[str, Session] = {}
-        self._player = Player(self.score)
+        self._player = Player(self.reply_queue)
 
     def app(self) -> web.Application:
-        app = web.Application(middlewares=[recorder(self.score, self.mount, _refusal)])
+        app = web.Application(middlewares=[recorder(self.reply_queue, self.mount, _refusal)])
         app.add_routes([
             web.get("/aap/meta", self._get_meta),
             web.post("/aap/sessions", self._post_session),
@@ -64,11 +64,11 @@ class AapStage:
         option = {"type": "text", "name": "tone", "default": "friendly"}
         capabilities = {
             "history": {"full": LEAF},
-            "stream": dict.fromkeys(self.score.option("modes") or MODES, LEAF),
+            "stream": dict.fromkeys(self.reply_queue.option("modes") or MODES, LEAF),
             "application": {"tools": LEAF},
         }
         about = {"name": "examiner", "title": "Examiner", "version": "1.0.0", "tools": [tool], "options": [option]}
-        return reply({"version": 3, "agents": [about | {"capabilities": capabilities} | self.score.members]})
+        return reply({"version": 3, "agents": [about | {"capabilities": capabilities} | self.reply_queue.members]})
 
     async def _post_session(self, request: web.Request) -> web.StreamResponse:
         body = _object(request)
@@ -79,7 +79,7 @@ class AapStage:
             history,
         )  # fmt: skip
         self._sessions[session.id] = session
-        return reply({"sessionId": session.id} | self.score.members, 201)
+        return reply({"sessionId": session.id} | self.reply_queue.members, 201)
 
     async def _get_sessions(self, request: web.Request) -> web.StreamResponse:
         return reply({"sessions": [session.info for session in self._sessions.values()]})
@@ -112,17 +112,17 @@ class AapStage:
             self._settle(session, answers)
             return await self._play(request, session, body, session.rest)
         session.pending.clear()
-        match self.score.next_reply():
+        match self.reply_queue.next_reply():
             case Refuse(status, seconds):
-                self.score.tape.mark("refused")
+                self.reply_queue.traffic.mark("refused")
                 return reply({"error": f"refused with {status}"}, status, retry_after(seconds))
             case Drop():
-                self.score.tape.note_cut()
+                self.reply_queue.traffic.note_cut()
                 hang_up(request)
                 return web.Response()
-            case moves:
+            case actions:
                 session.history += messages
-                return await self._play(request, session, body, moves)
+                return await self._play(request, session, body, actions)
 
     def _configure(self, session: Session, body: dict[str, Any]) -> None:
         """What a turn declares takes the place of what the session was made with."""
@@ -138,12 +138,12 @@ class AapStage:
                 session.history.append(answer)
 
     async def _play(
-        self, request: web.Request, session: Session, body: dict[str, Any], moves: Sequence[Move]
+        self, request: web.Request, session: Session, body: dict[str, Any], actions: Sequence[Action]
     ) -> web.StreamResponse:
         mode = body.get("stream", "none")
         turn = Turn(mode if mode in MODES else "none", session.agent, session.tools, session.id)
-        with self.score.playing():
-            pause: Pause = await self._player.play(request, turn, moves, waiting=bool(session.pending))
+        with self.reply_queue.playing():
+            pause: Pause = await self._player.play(request, turn, actions, waiting=bool(session.pending))
         if pause.said:
             session.history.append({"role": "assistant", "content": pause.said})
         session.history += pause.results

@@ -1,4 +1,4 @@
-"""The ZenFlux stage: the small correct server's REST half, with a socket and a chat that play the situation."""
+"""The scripted ZenFlux server: REST from the reference server; a socket and a chat play the situation."""
 
 import asyncio
 from typing import Any
@@ -7,9 +7,9 @@ from uuid import uuid4
 import orjson
 from aiohttp import WSMsgType, web
 
-from conformance.clients.moves import Drop, Refuse, Reply
-from conformance.clients.recorder import ENTRY, Handler, recorder, reply, retry_after
-from conformance.clients.score import Score
+from conformance.clients.agent_actions import Drop, Refuse, Reply
+from conformance.clients.reply_queue import ReplyQueue
+from conformance.clients.request_recorder import ENTRY, Handler, recorder, reply, retry_after
 from conformance.clients.sse import hang_up
 from conformance.clients.zenflux.player import Player
 from conformance.clients.zenflux.sinks import WRITER, SocketSink, StreamSink
@@ -20,16 +20,16 @@ from conformance.faults.zenflux.state import Body, Conversation, Session, event_
 CODES = {400: "VALIDATION_ERROR", 429: "RATE_LIMITED", 500: "INTERNAL_ERROR", 503: "OVERLOADED"}
 
 
-class ZenfluxStage:
+class ZenfluxScriptedServer:
     """Plays situations over ZenFlux."""
 
     mount = BASE
     cancels_requests = True
 
     def __init__(self) -> None:
-        self.score = Score()
+        self.reply_queue = ReplyQueue()
         self._server = ZenfluxServer()
-        self._player = Player(self.score)
+        self._player = Player(self.reply_queue)
         self._sockets = 0
         self._runs: set[asyncio.Task[None]] = set()
 
@@ -38,7 +38,7 @@ class ZenfluxStage:
         async def answering(request: web.Request, handler: Handler) -> web.StreamResponse:
             return await self._server.front.answer(request, handler)
 
-        record = recorder(self.score, self.mount, _refusal)
+        record = recorder(self.reply_queue, self.mount, _refusal)
         app = web.Application(middlewares=[record, answering], client_max_size=LARGEST)
         own = [web.get("/ws/chat", self._get_socket), web.post("/chat", self._post_chat)]
         taken = {(route.method, route.path) for route in own}
@@ -49,12 +49,12 @@ class ZenfluxStage:
     # -- the socket ----------------------------------------------------------------------------------------------------
 
     async def _get_socket(self, request: web.Request) -> web.StreamResponse:
-        if self.score.option("refuse_after_cut") and self.score.tape.cuts:
+        if self.reply_queue.option("refuse_after_cut") and self.reply_queue.traffic.cuts:
             return _refusal(503, "There are no connections now.")
         socket = web.WebSocketResponse()
         await socket.prepare(request)
         self._sockets += 1
-        sink = SocketSink(request, socket, self.score, self._sockets)
+        sink = SocketSink(request, socket, self.reply_queue, self._sockets)
         async for message in socket:
             if message.type is WSMsgType.TEXT:
                 await self._receive(sink, message.data)
@@ -63,7 +63,7 @@ class ZenfluxStage:
     async def _receive(self, sink: SocketSink, text: str) -> None:
         frame = _parsed(text)
         name = str(frame.get("method", frame.get("type"))) if isinstance(frame, dict) else ""
-        self.score.tape.note_frame(sink.number, name, frame if isinstance(frame, dict) else {"text": text})
+        self.reply_queue.traffic.note_frame(sink.number, name, frame if isinstance(frame, dict) else {"text": text})
         params = frame.get("params") if isinstance(frame, dict) else None
         match name:
             case "ping":
@@ -78,19 +78,19 @@ class ZenfluxStage:
 
     async def _chat(self, sink: SocketSink, frame: Body, params: Body) -> None:
         name = str(frame.get("id") or uuid4())
-        match self.score.next_reply():
+        match self.reply_queue.next_reply():
             case Refuse(status):
-                self.score.tape.mark("refused")
+                self.reply_queue.traffic.mark("refused")
                 await sink.frame(WRITER.error_frame(name, CODES.get(status, "ERROR"), f"Refused with {status}."))
             case Drop():
-                self.score.tape.note_cut()
+                self.reply_queue.traffic.note_cut()
                 hang_up(sink.request)
-            case moves:
+            case actions:
                 session = self._begin(params)
                 about = {"session_id": session.id, "conversation_id": session.conversation.id}
                 about |= {"status": "streaming", "message_id": session.message_id}
-                await sink.frame(WRITER.response_frame(name, about | self.score.members))
-                self._spawn(self._player.play(session, moves, sink))
+                await sink.frame(WRITER.response_frame(name, about | self.reply_queue.members))
+                self._spawn(self._player.play(session, actions, sink))
 
     async def _abort(self, sink: SocketSink, frame: Body, params: Body) -> None:
         session = self._server.state.sessions.get(str(params.get("session_id")))
@@ -104,25 +104,25 @@ class ZenfluxStage:
     async def _post_chat(self, request: web.Request) -> web.StreamResponse:
         body = request[ENTRY].body
         params = self._server.streams.spelled(body if isinstance(body, dict) else {})
-        match self.score.next_reply():
+        match self.reply_queue.next_reply():
             case Refuse(status, seconds):
-                self.score.tape.mark("refused")
+                self.reply_queue.traffic.mark("refused")
                 return _refusal(status, f"Refused with {status}.", seconds)
             case Drop():
-                self.score.tape.note_cut()
+                self.reply_queue.traffic.note_cut()
                 hang_up(request)
                 return web.Response()
-            case moves:
-                return await self._streamed(request, params, moves)
+            case actions:
+                return await self._streamed(request, params, actions)
 
-    async def _streamed(self, request: web.Request, params: Body, moves: Reply) -> web.StreamResponse:
-        assert isinstance(moves, tuple), "refusals are answered before"
-        session, sink = self._begin(params), StreamSink(request, self.score)
+    async def _streamed(self, request: web.Request, params: Body, actions: Reply) -> web.StreamResponse:
+        assert isinstance(actions, tuple), "refusals are answered before"
+        session, sink = self._begin(params), StreamSink(request, self.reply_queue)
         if params.get("stream") is False:
-            await self._player.play(session, moves, _Nowhere())
+            await self._player.play(session, actions, _Nowhere())
             return self._server.front.reply(self._server.streams.whole(session))
         await sink.open()
-        await asyncio.shield(self._spawn(self._player.play(session, moves, sink)))
+        await asyncio.shield(self._spawn(self._player.play(session, actions, sink)))
         await sink.done()
         return sink.response
 
@@ -137,7 +137,7 @@ class ZenfluxStage:
         session = Session(user, talk, message if isinstance(message, str) else "")
         self._server.state.sessions[session.id] = session
         talk.add("user", session.message, None)
-        self.score.tape.meta.setdefault("assigned", []).append((session.id, talk.id))
+        self.reply_queue.traffic.meta.setdefault("assigned", []).append((session.id, talk.id))
         return session
 
     def _spawn(self, work: Any) -> "asyncio.Task[None]":

@@ -1,4 +1,4 @@
-"""The score of a stage: which reply comes next, and which are still being played."""
+"""The queue of a scripted server's replies: which reply comes next, and which replies are still being played."""
 
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -6,22 +6,22 @@ from typing import Any
 
 from aiohttp import web
 
-from conformance.clients.moves import Reply
+from conformance.clients.agent_actions import Reply
+from conformance.clients.client_traffic import ClientTraffic
 from conformance.clients.situation import Situation
-from conformance.clients.tape import Tape
 from conformance.kit.transcript import Transcript
 
 
-class Score:
-    """The replies of the situation that is being played, and its tape."""
+class ReplyQueue:
+    """The replies of the current situation, and the client's traffic in it."""
 
     def __init__(self) -> None:
         self.situation: Situation | None = None
-        self.tape = Tape(Transcript())
+        self.traffic = ClientTraffic(Transcript())
         self._taken = self._playing = 0
 
-    def begin(self, situation: Situation, tape: Tape) -> None:
-        self.situation, self.tape = situation, tape
+    def begin(self, situation: Situation, traffic: ClientTraffic) -> None:
+        self.situation, self.traffic = situation, traffic
         self._taken = 0
 
     @property
@@ -39,15 +39,15 @@ class Score:
         return replies[min(self._taken, len(replies)) - 1]
 
     @contextmanager
-    def playing(self) -> Iterator[Tape]:
-        """A reply is being played; the tape it belongs to."""
+    def playing(self) -> Iterator[ClientTraffic]:
+        """Count a reply as being played; yield the traffic that it belongs to."""
         self._playing += 1
-        tape = self.tape
+        traffic = self.traffic
         try:
-            yield tape
+            yield traffic
         finally:
             self._playing -= 1
-            tape.mark("played")
+            traffic.mark("played")
 
     @property
     def is_over(self) -> bool:

@@ -1,4 +1,4 @@
-"""Moves: what a stage plays to a client, in words that every dialect can spell."""
+"""Actions of a scripted agent, which every dialect can express: say, think, call tools, wait, cut, end."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -99,6 +99,6 @@ class Drop:
     """Close the connection in place of an answer."""
 
 
-Move = Say | Think | Call | Everything | Unknown | Heartbeat | Wait | Cut | End
-Reply = tuple[Move, ...] | Refuse | Drop
+Action = Say | Think | Call | Everything | Unknown | Heartbeat | Wait | Cut | End
+Reply = tuple[Action, ...] | Refuse | Drop
 """How one message of a client is answered."""

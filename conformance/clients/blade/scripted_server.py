@@ -1,4 +1,4 @@
-"""The Blade stage: the small correct server's REST half, with a socket whose chats play the situation."""
+"""The scripted Blade server: REST from the reference server, and a socket whose chats play the situation."""
 
 import asyncio
 from typing import Any
@@ -6,10 +6,10 @@ from typing import Any
 import orjson
 from aiohttp import web
 
+from conformance.clients.agent_actions import Refuse
 from conformance.clients.blade.player import Player, run_id
-from conformance.clients.moves import Refuse
-from conformance.clients.recorder import ENTRY, Handler, recorder, reply
-from conformance.clients.score import Score
+from conformance.clients.reply_queue import ReplyQueue
+from conformance.clients.request_recorder import ENTRY, Handler, recorder, reply
 from conformance.clients.sse import hang_up
 from conformance.faults.blade.front import USER
 from conformance.faults.blade.server import BladeServer
@@ -21,14 +21,14 @@ SOCKET, SESSIONS = "/socket.io/", "/api/sessions"
 PING_INTERVAL, PING_TIMEOUT = 1.0, 4.0
 
 
-class BladeStage:
+class BladeScriptedServer:
     """Plays situations over Blade."""
 
     mount = ""
     cancels_requests = False
 
     def __init__(self) -> None:
-        self.score = Score()
+        self.reply_queue = ReplyQueue()
         self._server = BladeServer()
         writer, socket = self._server.writer, self._server.socket
         settings: dict[str, Any] = {"ping_interval": PING_INTERVAL, "ping_timeout": PING_TIMEOUT}
@@ -36,7 +36,7 @@ class BladeStage:
         writer.shown = self._shown  # type: ignore[method-assign]
         socket.handler = self._handler  # type: ignore[method-assign]
         socket.connect = self._connect  # type: ignore[method-assign]
-        self._player = Player(self.score, self._server, self._cut)
+        self._player = Player(self.reply_queue, self._server, self._cut)
         self._connections: dict[str, int] = {}
         self._open: list[web.Request] = []
 
@@ -45,7 +45,7 @@ class BladeStage:
         async def answering(request: web.Request, handler: Handler) -> web.StreamResponse:
             if not request.path.startswith(SOCKET):
                 return await self._server.front.answer(request, handler)
-            if self.score.option("refuse_after_cut") and self.score.tape.cuts:
+            if self.reply_queue.option("refuse_after_cut") and self.reply_queue.traffic.cuts:
                 return reply({"detail": "There are no connections now."}, 503)
             self._open.append(request)
             try:
@@ -53,7 +53,7 @@ class BladeStage:
             finally:
                 self._open = [other for other in self._open if other is not request]
 
-        record = recorder(self.score, self.mount, lambda status, words: reply({"detail": words}, status), SOCKET)
+        record = recorder(self.reply_queue, self.mount, lambda status, words: reply({"detail": words}, status), SOCKET)
         app = web.Application(middlewares=[record, answering])
         server = self._server
         others = (*server.session_routes(), *server.routes_beside(), *server.resource_routes())
@@ -68,17 +68,17 @@ class BladeStage:
         given: Body = body if isinstance(body, dict) else {}
         made = new_session({**given, "intent": str(given.get("intent"))}, USER)
         self._server.state.sessions[made.id] = made
-        return reply({"session_id": made.id} | self.score.members, 201)
+        return reply({"session_id": made.id} | self.reply_queue.members, 201)
 
     # -- the socket ----------------------------------------------------------------------------------------------------
 
     async def _connect(self, sid: str, environ: Any, auth: Any = None) -> None:
         self._connections[sid] = len(self._connections) + 1
-        self.score.tape.note_frame(self._connections[sid], "connect", auth)
+        self.reply_queue.traffic.note_frame(self._connections[sid], "connect", auth)
 
     def _handler(self, name: str) -> Any:
         async def handle(sid: str, body: Any = None) -> Any:
-            self.score.tape.note_frame(self._connections.get(sid, 0), name, body)
+            self.reply_queue.traffic.note_frame(self._connections.get(sid, 0), name, body)
             given = body if isinstance(body, dict) else {}
             session = self._session(given)
             match name:
@@ -121,21 +121,21 @@ class BladeStage:
             said.insert(0, block("ask_user_answer", answer))
             self._begin(session, pending.rest, said, pending)
             return {"status": "ok", "chat_run_id": session.run}
-        match self.score.next_reply():
+        match self.reply_queue.next_reply():
             case Refuse(status):
-                self.score.tape.mark("refused")
+                self.reply_queue.traffic.mark("refused")
                 words = f"Refused with {status}."
                 error = {"message": words, "code": status, "session_id": session.id}
                 await self._server.writer.io.emit("system:error", error, room=sid)
                 return {"status": "error", "message": words, "code": str(status)}
-            case moves:
-                self._begin(session, moves, said, None)
-                return {"status": "ok", "chat_run_id": session.run} | self.score.members
+            case actions:
+                self._begin(session, actions, said, None)
+                return {"status": "ok", "chat_run_id": session.run} | self.reply_queue.members
 
-    def _begin(self, session: Session, moves: Any, said: list[Body], pending: Any) -> None:
+    def _begin(self, session: Session, actions: Any, said: list[Body], pending: Any) -> None:
         session.run = run_id()
         session.becomes("running")
-        session.task = asyncio.create_task(self._player.play(session, moves, said, pending))
+        session.task = asyncio.create_task(self._player.play(session, actions, said, pending))
 
     def _stop(self, session: Session) -> Body:
         if session.task is not None and session.is_busy:
@@ -143,10 +143,10 @@ class BladeStage:
             return {"status": "stopping"}
         return {"status": "idle"}
 
-    # -- what the stage does to clients --------------------------------------------------------------------------------
+    # -- what the server does to clients -------------------------------------------------------------------------------
 
     def _shown(self, kind: str, body: Any) -> Any:
-        return body | self.score.members if isinstance(body, dict) else body
+        return body | self.reply_queue.members if isinstance(body, dict) else body
 
     async def _cut(self, *, is_within: bool) -> None:
         """Break every connection of the socket; within a frame, its header promises more than comes."""
@@ -155,4 +155,4 @@ class BladeStage:
                 part = orjson.dumps(["turn:patch", {"data": {"text_delta": "words that get lost"}}])[:40]
                 request.transport.write(b"\x81\x7d42" + part)
             hang_up(request)
-        self.score.tape.transcript.remark("the connections are cut" + (" within a frame" if is_within else ""))
+        self.reply_queue.traffic.transcript.remark("the connections are cut" + (" within a frame" if is_within else ""))

@@ -1,15 +1,15 @@
-"""The CAS stage: the small correct server's resources and sessions, with turns that play the situation's replies."""
+"""The scripted CAS server: resources and sessions of the reference server, and turns that play a situation."""
 
 import asyncio
 from typing import Any
 
 from aiohttp import web
 
+from conformance.clients.agent_actions import Drop, Refuse
 from conformance.clients.cas.player import Player
 from conformance.clients.cas.streams import Streams
-from conformance.clients.moves import Drop, Refuse
-from conformance.clients.recorder import ENTRY, Handler, recorder, reply, retry_after
-from conformance.clients.score import Score
+from conformance.clients.reply_queue import ReplyQueue
+from conformance.clients.request_recorder import ENTRY, Handler, recorder, reply, retry_after
 from conformance.clients.situation import SERVER_TOOL, TOOL
 from conformance.clients.sse import hang_up
 from conformance.faults.cas.agents import TOOLSET
@@ -22,17 +22,17 @@ ANSWERS = {"user.tool_confirmation": "tool_use_id", "user.custom_tool_result": "
 DROPPED = web.RequestKey("dropped", bool)
 
 
-class CasStage:
+class CasScriptedServer:
     """Plays situations over CAS."""
 
     mount = "/api/v1/cloud"
     cancels_requests = True
 
     def __init__(self) -> None:
-        self.score = Score()
+        self.reply_queue = ReplyQueue()
         self._server = CasServer()
-        self._streams = Streams(self.score, self._server)
-        self._player = Player(self.score, self._server, self._streams)
+        self._streams = Streams(self.reply_queue, self._server)
+        self._player = Player(self.reply_queue, self._server, self._streams)
         self._furnish()
         self._server.sessions.agent_of = self._agent_of  # type: ignore[method-assign]
         self._server.sessions.environment_of = self._environment_of  # type: ignore[method-assign]
@@ -46,7 +46,7 @@ class CasStage:
                 hang_up(request)
             return response
 
-        record = recorder(self.score, self.mount, lambda status, words: _refusal(status))
+        record = recorder(self.reply_queue, self.mount, lambda status, words: _refusal(status))
         app = web.Application(middlewares=[record, answering], client_max_size=LARGEST_BODY)
         app.on_response_prepare.append(self._server.front.stamp)
         server = self._server
@@ -79,7 +79,7 @@ class CasStage:
         self._server.resources.create("environments", "env", "environment", named)
 
     def _agent_of(self, body: Body) -> Body:
-        """The agent that a session names; the stage's own, if it names none that there is."""
+        """The agent that a session names; the server's own, if it names none that there is."""
         given = body.get("agent")
         name = given.get("id") if isinstance(given, dict) else given
         versions = self._server.state.agents
@@ -98,22 +98,22 @@ class CasStage:
         body = request[ENTRY].body
         given = body.get("events", [body]) if isinstance(body, dict) else []
         events = [event for event in given if isinstance(event, dict)] if isinstance(given, list) else []
-        moves: Any = ()
+        actions: Any = ()
         if any(event.get("type") == "user.message" for event in events):
-            match self.score.next_reply():
+            match self.reply_queue.next_reply():
                 case Refuse(status, seconds):
-                    self.score.tape.mark("refused")
+                    self.reply_queue.traffic.mark("refused")
                     return _refusal(status, seconds)
                 case Drop():
-                    self.score.tape.note_cut()
+                    self.reply_queue.traffic.note_cut()
                     request[DROPPED] = True
                 case found:
-                    moves = found
-        taken = [self._take(session, event, moves) for event in events]
-        await asyncio.sleep(self.score.option("acceptance") or 0)
-        return reply({"data": taken} | self.score.members, 202)
+                    actions = found
+        taken = [self._take(session, event, actions) for event in events]
+        await asyncio.sleep(self.reply_queue.option("acceptance") or 0)
+        return reply({"data": taken} | self.reply_queue.members, 202)
 
-    def _take(self, session: Session, event: Body, moves: Any) -> Body:
+    def _take(self, session: Session, event: Body, actions: Any) -> Body:
         journal, kind = self._server.journal, str(event.get("type"))
         extras = {name: value for name, value in event.items() if name not in ("type", "id")}
         if isinstance(extras.get("content"), str | list):
@@ -121,7 +121,7 @@ class CasStage:
         if kind == "user.message":
             session.turn_id = mint("turn")
             stored = journal.emit(session, kind, **extras)
-            session.task = asyncio.create_task(self._player.play(session, moves))
+            session.task = asyncio.create_task(self._player.play(session, actions))
             return stored
         stored = journal.emit(session, kind, **extras)
         if kind == "user.interrupt":
@@ -137,7 +137,7 @@ class CasStage:
             session.answered.set()
 
     def _stop(self, session: Session) -> None:
-        self.score.tape.mark("stopped")
+        self.reply_queue.traffic.mark("stopped")
         if session.is_busy and session.task is not None:
             session.task.cancel()
 
