@@ -171,6 +171,8 @@ def is_ordinary(chat: Chat, earlier: frozenset[str]) -> None:
 def has_bounds(chat: Chat, earlier: frozenset[str]) -> None:
     """Expect chat:start, turns with their patches between start and end, and chat:end."""
     expect.that(chat.is_ended, "chat:end", chat.shown, "BL-FLOW-01")
+    is_late = "chat:start" in chat.names and chat.events[0][1].get("turn_id") in earlier
+    expect.that(not is_late, "nothing of the chat that asked after its chat:end", chat.shown, "BL-FLOW-01")
     counts = [chat.names[0], chat.names[-1], chat.names.count("chat:start"), chat.names.count("chat:end")]
     expect.equal("first and last event, and how often each", ["chat:start", "chat:end", 1, 1], counts)
     patches_lie_between(chat, earlier)

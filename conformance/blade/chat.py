@@ -59,6 +59,12 @@ class TurnEvents:
     def results(self) -> list[Body]:
         return self.data("tool_result")
 
+    def expect_announced(self) -> None:
+        """Expect that the turn does not end with more calls than patches announced."""
+        if self.start is not None and self.end is not None:
+            told, ended = ({call["id"] for call in calls} for calls in (self.calls, self.end["tool_calls"]))
+            expect.that(len(told) >= len(ended), "every call announced", sorted(ended - told), "BL-FLOW-06")
+
 
 @dataclass(frozen=True)
 class Chat:
@@ -146,13 +152,22 @@ class Chat:
     def call(self, tool: str | None = None) -> Body:
         """The call of this tool, or of any; the profile promises there is one."""
         found = [call for call in self.calls if tool in (None, call["tool_name"])]
+        if not found:
+            self.expect_announced()
         return expect.first(f"a call of {tool or 'a tool'}, as the profile promises", found, self.shown)
 
     def question(self) -> Body:
         """The open question; the profile promises there is one."""
         asked = [call for call in self.calls if call["tool_name"] == ASK]
+        if not asked:
+            self.expect_announced()
         with expect.owned("BL-FLOW-10"):
             return expect.first(f"a call of {ASK}, as the profile promises", reversed(asked), self.shown)
+
+    def expect_announced(self) -> None:
+        """Expect that no turn ends with more calls than patches announced; what else is missing is so because of it."""
+        for turn in self.turns:
+            turn.expect_announced()
 
     def turn_of(self, call: Body) -> TurnEvents:
         """The turn that a call was announced in."""

@@ -6,7 +6,7 @@ from conformance.blade.examination import BladeExamination
 from conformance.blade.order import in_order
 from conformance.blade.scene import messages, pairs, scene
 from conformance.blade.snapshot import is_message
-from conformance.blade.witness import Kept, ends_whole, held_by, keeps, matched_results
+from conformance.blade.witness import Kept, answered_calls, ends_whole, held_by, keeps, matched_results
 from conformance.kit import expect
 from conformance.kit.case import requirement
 
@@ -36,8 +36,7 @@ async def a_loop_ends_with_text(exam: BladeExamination) -> None:
 def ends_with_text(chat: Chat) -> None:
     """Expect text after the last result, and a result for every call."""
     matched_results(chat)
-    open_calls = {call["id"] for call in chat.calls} - {item["tool_call_id"] for item in chat.results}
-    expect.equal("calls without a result", set(), open_calls)
+    answered_calls(chat)
     expect.that(bool(text_after(chat)), "text after the last result", chat.shown)
 
 
@@ -127,8 +126,7 @@ async def results_belong_to_calls(exam: BladeExamination) -> None:
 def results_are_of_calls(chat: Chat) -> None:
     """Expect one result for each call, after it."""
     matched_results(chat)
-    results = [item["tool_call_id"] for item in chat.results]
-    expect.equal("the calls that have results", sorted(call["id"] for call in chat.calls), sorted(results))
+    answered_calls(chat)
 
 
 @requirement("BL-FLOW-08")
@@ -139,7 +137,7 @@ async def text_follows_the_result(exam: BladeExamination) -> None:
 
 def goes_on_to_its_text(chat: Chat) -> None:
     """Expect text after the result, and no further call."""
-    with expect.owned("BL-FLOW-07"):
+    with expect.owned("BL-FLOW-06"):
         answered = chat.place("turn:patch", patch_type="tool_result")
     later = [body for name, body in chat.events[answered + 1 :] if name == "turn:patch"]
     expect.that(bool(text_after(chat)), "text after the result", chat.shown)
@@ -152,6 +150,7 @@ async def rounds_follow_each_other(exam: BladeExamination) -> None:
     chat = (await scene(exam, "rounds")).chat()
     in_order(chat)
     turns = [turn for turn in chat.replies if turn.calls]
+    chat.expect_announced()
     expect.that(sum(len(turn.calls) for turn in turns) >= 2, "two calls, as the profile promises", chat.shown)
     rounds_are_in_order(chat)
 
@@ -159,6 +158,7 @@ async def rounds_follow_each_other(exam: BladeExamination) -> None:
 def rounds_are_in_order(chat: Chat) -> None:
     """Expect each call and its result in one turn, and the reply in the last."""
     matched_results(chat)
+    answered_calls(chat)
     for turn in chat.replies:
         called = sorted(call["id"] for call in turn.calls)
         answered = sorted(item["tool_call_id"] for item in turn.results)

@@ -62,7 +62,8 @@ def ends_with_its_result(chat: Chat, call: Any) -> None:
     """Expect children, result and the parent's end in this order."""
     matched_results(chat)
     owner = chat.turn_of(call)
-    done = chat.place("turn:patch", patch_type="tool_result", tool_call_id=call["id"])
+    with expect.owned("BL-FLOW-06"):
+        done = chat.place("turn:patch", patch_type="tool_result", tool_call_id=call["id"])
     expect.equal("the status of the fork's result", "done", chat.events[done][1]["data"]["status"])
     with expect.owned("BL-FLOW-03"):
         ended = chat.place("turn:end", turn_id=owner.turn_id)
@@ -97,5 +98,6 @@ async def a_sub_agent_may_ask(exam: BladeExamination) -> None:
     with expect.owned("BL-FLOW-18"):
         has_bounds(chat, frozenset(turn.turn_id for turn in asked.turns))
     done = [item["tool_call_id"] for item in chat.results]
-    expect.that(asked.call(FORK)["id"] in done, "the result of the fork after the answer", chat.shown)
     expect.that(bool(chat.text), "the root to go on with text", chat.shown)
+    is_done = asked.call(FORK)["id"] in done
+    expect.that(is_done, "the result of the fork after the answer", chat.shown, "BL-FLOW-06")

@@ -227,7 +227,10 @@ async def a_subscription_is_live(exam: BladeExamination) -> None:
             heard = [await talk.hear()]
             while heard[-1].name != "chat:end":
                 heard.append(await talk.hear())
-        told = {turn.turn_id for turn in Chat(tuple(heard)).turns}
+        chat = Chat(tuple(heard))
+        is_late = chat.names[0] != "chat:start" and chat.events[0][1].get("turn_id") in known
+        expect.that(not is_late, "nothing of a chat after its chat:end", chat.shown, "BL-FLOW-01")
+        told = {turn.turn_id for turn in chat.turns}
         expect.that(not known & told, "nothing of earlier chats", sorted(known & told))
         known |= told
 

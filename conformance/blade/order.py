@@ -73,6 +73,8 @@ def children_lie_within(chat: Chat) -> None:
         for turn in chat.turns:
             fork = parent(turn)
             if fork is not None:
+                if not chat.places("turn:patch", patch_type="add_tool_call", id=fork):
+                    chat.expect_announced()
                 begun = chat.place("turn:patch", patch_type="add_tool_call", id=fork)
                 done = chat.places("turn:patch", patch_type="tool_result", tool_call_id=fork)
                 own = [at for at, (_, body) in enumerate(chat.events) if body.get("turn_id") == turn.turn_id]

@@ -12,9 +12,13 @@ from conformance.kit.case import requirement
 
 TYPES = ("add_content", "add_tool_call", "tool_result", "set_status", "set_tool_status")
 
+UNFINISHED = ("pending", "awaiting_answer")
+
 
 def _patches(chat: Chat) -> list[Body]:
     found = [patch for turn in chat.turns for patch in turn.patches]
+    if not found:
+        chat.expect_announced()
     expect.that(bool(found), "patches", chat.shown, "BL-FLOW-04")
     return found
 
@@ -131,6 +135,8 @@ def results_are_whole(chat: Chat) -> None:
     """Expect every result to be of an announced call, with a duration."""
     calls = {call["id"] for call in chat.calls}
     for item in chat.results:
+        if item["tool_call_id"] not in calls:
+            chat.expect_announced()
         expect.member("tool_call_id", calls, item["tool_call_id"])
         took = item.get("duration_ms")
         is_right = isinstance(took, int) or (took is None and item["status"] != "done")  # what was refused took no time
@@ -164,6 +170,7 @@ def changes_are_true(seen: Scene) -> None:
     announced: set[str] = set()
     last: dict[str, Any] = {}
     for place, chat in enumerate(seen.chats):
+        chat.expect_announced()
         for patch in _patches(chat):
             follow(announced, last, patch["patch_type"], patch["data"])
         shown: dict[str, list[Any]] = {}
@@ -172,7 +179,8 @@ def changes_are_true(seen: Scene) -> None:
                 shown.setdefault(call["id"], []).append(call["status"])
         for name, status in last.items():
             is_true = status is None or name not in shown or status in shown[name]
-            expect.that(is_true, f"the status of {name} to be {status} in the end", shown.get(name))
+            owner = "BL-FLOW-06" if status in UNFINISHED else None  # its result was to come
+            expect.that(is_true, f"the status of {name} to be {status} in the end", shown.get(name), owner)
 
 
 def seen_turns(chat: Chat, seen: Scene, place: int) -> list[tuple[TurnEvents, Any]]:

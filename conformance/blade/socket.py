@@ -5,6 +5,7 @@ from uuid import uuid4
 
 from conformance.blade.chat import EVENTS, Chat
 from conformance.blade.examination import BladeExamination
+from conformance.blade.order import turns_are_whole
 from conformance.blade.scene import pairs, scene
 from conformance.blade.snapshot import text_of
 from conformance.blade.talk import Talk
@@ -135,6 +136,7 @@ async def who_unsubscribes_hears_no_more(exam: BladeExamination) -> None:
     await talk.play("text")
     await other.listen("BL-WS-03")
     await other.unsubscribe()
+    other.link.forget()
     before = len(other.link.heard)
     await talk.play("text")
     await _chats_of_its_own(exam, other.link)
@@ -145,7 +147,9 @@ async def who_unsubscribes_hears_no_more(exam: BladeExamination) -> None:
 async def messages_may_be_parts(exam: BladeExamination) -> None:
     """A string, a list of text parts, and a list with a picture and a file are taken."""
     text = {"type": "text", "text": exam.profile.prompt("text")}
-    usual = [text_of(turn.final) for turn in (await scene(exam, "text")).chat().users]
+    plain = (await scene(exam, "text")).chat()
+    turns_are_whole(plain)
+    usual = [text_of(turn.final) for turn in plain.users]
     is_kept = any(text["text"] in said for said in usual)
     picture = {"type": "image_url", "image_url": {"url": PICTURE}}
     paper = {"type": "file", "name": "note.txt", "data": "SGVsbG8="}

@@ -196,6 +196,8 @@ def expect_children(chat: Chat) -> None:
     distinct_calls(chat)
     forks = [call["id"] for call in chat.calls if call["tool_name"] == FORK]
     expect.that(bool(chat.children), "turns of a sub-agent, as the profile promises", chat.shown, "BL-FLOW-20")
+    if not forks:
+        chat.expect_announced()
     for turn in chat.children:
         expect.member("parent_fork_tool_call_id", forks, parent_of(turn.final))
 

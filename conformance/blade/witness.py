@@ -70,6 +70,7 @@ def ends_whole(turn: TurnEvents, kept: Kept = None) -> None:
         said = data.get("content")
         expect.that(said in shown or not said, f"{data['type']} as it was told last: {expect.show(said)}", shown)
     told, ended = folded(turn), turn.final["tool_calls"]
+    turn.expect_announced()
     expect.equal("the calls of turn:end", [call["id"] for call in told], [call["id"] for call in ended])
     for call, shown_call in zip(told, ended, strict=True):
         for name in NAMED:
@@ -118,11 +119,19 @@ def distinct_calls(chat: Chat) -> None:
     expect.that(len(ids) == len(set(ids)), "every call to have an id of its own", ids, "BL-TC-02")
 
 
+def answered_calls(chat: Chat) -> None:
+    """Expect a result for every call of a chat that ends without a question."""
+    open_calls = {call["id"] for call in chat.calls} - {item["tool_call_id"] for item in chat.results}
+    expect.that(not open_calls, "a result for every call", sorted(open_calls), "BL-FLOW-06")
+
+
 def matched_results(chat: Chat) -> None:
     """Expect one result for each call that is not a question, after the call; a question's may come later."""
     distinct_calls(chat)
     calls = {call["id"]: call["tool_name"] for call in chat.calls}
     for item in chat.results:
+        if item["tool_call_id"] not in calls:
+            chat.expect_announced()
         expect.that(item["tool_call_id"] in calls, f"one of the calls {sorted(calls)}", item, "BL-FLOW-07")
     results = [item["tool_call_id"] for item in chat.results]
     expect.that(len(results) == len(set(results)), "one result for each call", results, "BL-FLOW-07")

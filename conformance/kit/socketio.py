@@ -133,6 +133,11 @@ class Link:
             raise heard
         return heard
 
+    def forget(self) -> None:
+        """Drop what has come and was not read."""
+        while not self._waiting.empty():
+            self._waiting.get_nowait()
+
     async def _bounded(self, work: Awaitable[Any], what: str, within: float | None = None) -> Any:
         wait = Wait(within or self._timeout)
         try:
