@@ -12,6 +12,7 @@ from conformance.faults.fault import load_faults
 from conformance.faults.kill import command
 from conformance.faults.kill.attribution import MUTANTS, Attribution, Bound, Bounds, FlawEffect, lines, read_bounds
 from conformance.faults.kill.attribution_run import Choice, attribute, attribute_mutants, effect_of
+from conformance.faults.kill.clock import run_jumping
 from conformance.faults.kill.setups import SETUPS
 from conformance.kit.requirement import Catalogue
 from conformance.kit.suite import Suite
@@ -135,6 +136,12 @@ async def test_mutants_are_measured() -> None:
     assert [item.flaw for item in found.effects] == ["drop GET /meta 200 version", "null GET /meta 200 version"]
     assert found.kind == MUTANTS
     assert all("AAP-META-01" in item.failed for item in found.effects)
+
+
+def test_a_slow_turn_that_lost_its_words_is_waited_for() -> None:
+    choice = Choice(only=("lose sse text_delta",), sample=1)
+    found = run_jumping(attribute_mutants("aap", choice, lambda *given: None))
+    assert [effect.failed for effect in found.effects] == [{"AAP-SSE-02"}]
 
 
 @pytest.mark.parametrize(("options", "code"), [((), 0), (("--hold",), 1)])

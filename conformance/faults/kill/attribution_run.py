@@ -75,12 +75,15 @@ async def attribute(dialect: str, choice: Choice, advance: Advance) -> Attributi
 
 
 async def attribute_mutants(dialect: str, choice: Choice, advance: Advance) -> Attribution:
-    """Put the whole suite to a sample of the mutants that break a MUST, from every kind in turn."""
+    """Put the whole suite to a sample of the mutants that break a MUST, from every kind in turn.
+
+    They are given as long as a clean server: what is lost makes a slow turn silent for longer than a killer waits.
+    """
     orders = read_orders(dialect)
     traffic = await run_cleanly(case_runner_of(dialect), orders.walk, PATIENT, AT_ONCE)
     plan = make_plan(dialect, traffic, choice.only)
     flaws = spread(plan.expecting(Expectation.BREAKS), choice.sample or len(plan.flaws))
-    return await attribute_flaws(dialect, flaws, choice.within, advance)
+    return await attribute_flaws(dialect, flaws, max(choice.within, PATIENT), advance)
 
 
 async def attribute_flaws(dialect: str, flaws: Sequence[Flaw], within: float, advance: Advance) -> Attribution:
