@@ -191,7 +191,7 @@ def _key_hint(gateway: Gateway) -> list[str]:
     if config.auth_methods != ("keys",) or len(gateway.keys):
         return []
     return [
-        "There are no keys yet, and `auth: keys` lets nobody in without one. Make a key with:",
+        "There are no keys yet, and `auth: keys` refuses every request without one. Make a key with:",
         f"  {_program_name()} keys add NAME --data {shlex.quote(str(_relative_to_here(config.data)))}",
     ]
 

@@ -21,7 +21,7 @@ METRICS_SECONDS = 2.0
 
 @dataclass(frozen=True)
 class Assignment:
-    """What a parent tells a worker in its environment: its number, two inherited sockets, and a folder of all."""
+    """The environment variable of a worker: its number, two inherited sockets, and the folder of all workers."""
 
     number: int
     door: int
@@ -72,7 +72,7 @@ class Worker:
 
 
 class WorkerMetrics:
-    """The metrics of all workers: each offers its own on a Unix socket, and whoever is asked reads all of them."""
+    """The metrics of all workers: each offers its own on a Unix socket, and the worker that is asked reads all."""
 
     def __init__(self, worker: Worker) -> None:
         self._number, self._folder = worker.number, worker.folder

@@ -155,7 +155,7 @@ class WorkerSlot:
 
 
 class WorkerPool:
-    """The parent of the workers, until it is told to stop."""
+    """The parent of the workers, until it gets a signal to stop."""
 
     def __init__(self, config: Config, count: int, read_settings: Callable[[], Config], announce: Callable[[str], None],
                  command: Sequence[str] | None = None) -> None:

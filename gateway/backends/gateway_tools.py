@@ -18,7 +18,7 @@ from .tools import Tool, is_planning
 
 CALLS_CLIENT_TOOLS = SessionPlaces(client_tools=True)
 SERVER_FIELDS = ("type", "name", "url")
-"""The fields of an MCP server that an agent elsewhere is told."""
+"""The fields of an MCP server that are sent to a remote agent."""
 
 
 class GatewayTools:

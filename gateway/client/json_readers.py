@@ -58,13 +58,13 @@ def require_id(value: Mapping[str, Any], what: str) -> str:
 
 
 def read_count(value: Any) -> int:
-    """A count; 0 for what is no number, is negative or is out of all bounds."""
+    """A count; 0 if the value is not a number, is negative, or is too large."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return int(value) if is_number and 0 < value < MOST_TOKENS else 0
 
 
 def optional_count(value: object) -> int | None:
-    """A count; None for what is no number."""
+    """A count; None if the value is not a number."""
     return read_count(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 

@@ -152,7 +152,7 @@ class SocketIOConnection:
     def _silent(self, seconds: float) -> GatewayError:
         if seconds < self._upstream.timeouts.idle:
             return ConnectionLost(f"{self._upstream.name} stopped sending pings")
-        return TimedOut(f"{self._upstream.name} has said nothing for {seconds:g} seconds")
+        return TimedOut(f"{self._upstream.name} has sent nothing for {seconds:g} seconds")
 
     async def _send(self, packet: str) -> None:
         try:

@@ -51,7 +51,7 @@ class WebSocketConnector:
             ), self._upstream)
 
     async def _only_switched(self, request: ClientRequest, handler: ClientHandlerType) -> ClientResponse:
-        """Whatever is no socket is a refusal, and a redirection too: keys are for this server alone."""
+        """Any response that is not an upgrade is a refusal, redirects too: keys are sent to this server only."""
         response = await handler(request)
         if response.status == SWITCHED:
             return response

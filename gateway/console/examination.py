@@ -76,7 +76,7 @@ class Examination:
     folder: Path
     started_at: float
     recording: bytes | None = None
-    """What is judged in the place of a server; `url` is its name then."""
+    """The recording that is judged instead of a server; `url` is then its name."""
     status: ExaminationStatus = "running"
     ended_at: float | None = None
     done: int = 0
@@ -141,7 +141,7 @@ class Examination:
 
 
 class ExaminationSubscription:
-    """What an examination tells, from its start, as a subscription."""
+    """The messages of an examination, from its start, as a subscription."""
 
     cut_at: int | None = None
     is_draining = False

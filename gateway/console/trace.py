@@ -14,9 +14,9 @@ HELD_FRAMES = 512
 SUBAGENTS = "subagents"
 HELD_BACK = "held back: joined with what follows"
 WITHOUT_FRAME: dict[type[m.Event], str] = {
-    m.BlockStarted: "said with the content of the block",
-    m.BlockDelta: "said when the block is whole",
-    m.BlockEnded: "said by its deltas",
+    m.BlockStarted: "sent with the content of the block",
+    m.BlockDelta: "sent when the block is complete",
+    m.BlockEnded: "sent as its deltas",
 }
 """Why an event of a block may have no frame, if the table does not say it."""
 
@@ -39,7 +39,7 @@ class SilenceNotes:
         self._known: dict[tuple[str, str, str | None], Silence] = {}
 
     def silence(self, record: m.Record, silent: Sequence[str], *, is_held: bool = False) -> Silence:
-        """Why nothing is said for the record; `silent` are the cues with empty rows that were raised for it."""
+        """Why the record has no frame; `silent` are the cues with empty rows that were raised for it."""
         event = record.event
         if is_held and type(event) is m.BlockDelta:
             return Silence(note=HELD_BACK)
@@ -51,7 +51,7 @@ class SilenceNotes:
         return self._known[key]
 
     def _feature(self, record: m.Record) -> str | None:
-        """The lost feature: what a sub-agent says is lost where sub-agents are."""
+        """The lost feature: events of a sub-agent are lost where sub-agents are."""
         feature = feature_of(record.event)
         if feature is None and record.scope_id != m.ROOT and self.table.support[SUBAGENTS] in LOST_LEVELS:
             return SUBAGENTS

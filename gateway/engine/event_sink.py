@@ -76,7 +76,7 @@ async def close_backend(stream: AsyncGenerator[BackendOutput, None]) -> None:
 
 
 def _append_all(run: OpenTurn, outputs: Sequence[BackendEvent]) -> None:
-    """Append events that came together; deltas that follow each other are appended in one step."""
+    """Append events of one batch; deltas that follow each other are appended in one step."""
     session, turn_id, deltas = run.session, run.turn_id, list[m.BlockDelta]()
     for output in outputs:
         if type(output) is m.BlockDelta and type(words := output.delta) is str and (
@@ -123,7 +123,7 @@ def _add_usage(run: OpenTurn, event: m.MessageEnded, scope_id: str) -> None:
 
 
 def _check_backend_event(event: m.AnyEvent) -> m.AnyEvent:
-    """An agent may say anything; only events of a backend, with fields that can be written and read, get further."""
+    """Check an item of an agent: only events of a backend are accepted, with fields that can be encoded."""
     kind = type(event)
     if kind not in m.BACKEND_EVENTS:
         raise m.GrammarError(f"{getattr(kind, 'name', kind.__name__)} is not a backend's to say")
@@ -138,7 +138,7 @@ W = TypeVar("W", bound=m.Event | m.Fault)
 
 
 def ensure_serializable(value: W) -> W:
-    """The same as the log would give it back; raises `GrammarError` if it would not."""
+    """The event as the log would return it; raises `GrammarError` if the log could not store it."""
     kind, name = type(value), getattr(value, "name", "a fault")
     try:
         plain = msgspec.to_builtins(value, builtin_types=(bytes,))
@@ -162,7 +162,7 @@ def _to_json(plain: object) -> bytes:
 
 
 def ensure_serializable_fault(fault: m.Fault) -> m.Fault:
-    """The same fault, or what can be told of it: an agent may put anything into it, and must still be able to fail."""
+    """The fault without fields that cannot be encoded, so that any failure of an agent can be stored."""
     try:
         return ensure_serializable(fault)
     except m.GrammarError:

@@ -67,7 +67,7 @@ class TurnRun:
         self.session = session
         self.backend = backend
         self.recorded = recorded
-        """The records of the turn, until its backend has come to where it was when the server stopped."""
+        """The records of the turn, while its backend repeats the events from before the restart."""
         self.usage = recorded.usage if recorded else m.Usage()
         self.stop_reason = m.StopReason.END_TURN
         self._stem = f"{turn_id.partition('_')[2]}z"
@@ -286,7 +286,7 @@ class TurnRun:
         self.session.append(event, scope_id, self.turn_id)
 
     def _append_status(self, event: m.ScopeStatusChanged, scope_id: str) -> None:
-        """Append that a sub-agent waits for people or goes on, unless its backend has said so."""
+        """Append that a sub-agent waits for people or goes on, unless its backend has emitted that event."""
         for one in with_scope_status(self.session, event, scope_id):
             self._append(one, scope_id)
 

@@ -43,7 +43,7 @@ class SocketRelay:
         return f"{os.getpid()}{SEPARATOR}{connection_id}"
 
     async def pass_on(self, request: web.Request, connection_id: str) -> web.StreamResponse | None:
-        """The response of the process that has the connection; None if that is no other process that lives."""
+        """The response of the process that has the connection; None if no other running process has it."""
         process, _, rest = connection_id.partition(SEPARATOR)
         if not rest or not process.isascii() or not process.isdecimal() or process == str(os.getpid()):
             return None
@@ -107,7 +107,7 @@ WebSocket = web.WebSocketResponse | aiohttp.ClientWebSocketResponse
 
 
 async def _copy(source: WebSocket, target: WebSocket) -> None:
-    """Send what one side says to the other, until the first one closes."""
+    """Copy messages from one side to the other, until the first side closes."""
     async for message in source:
         if message.type is aiohttp.WSMsgType.TEXT:
             await target.send_str(message.data)

@@ -80,8 +80,8 @@ async def stream_sse(
 
     A comment is sent at once, so that the client and every proxy know that the stream is open, and another every
     `heartbeat` seconds. Comments that are bytes are sent unchanged. The connection of a client that does not read for
-    `patience` seconds is aborted. If the subscription ends early, the client is told to reconnect. The response to HEAD
-    has no body. `on_write` gets the number of the last record of each write. `headers` are sent, too.
+    `patience` seconds is aborted. If the subscription ends early, a last comment asks the client to reconnect. The
+    response to HEAD has no body. `on_write` gets the number of the last record of each write. `headers` are sent, too.
     """
     if request.method == hdrs.METH_HEAD:
         return web.Response(content_type="text/event-stream", headers={hdrs.CACHE_CONTROL: "no-cache"})

@@ -139,7 +139,7 @@ class WebSocketWriter:
 
 
 class SizeLimitedWebSocketResponse(web.WebSocketResponse):
-    """A WebSocket that tells its client why a frame is refused that is larger than the limit.
+    """A WebSocket that sends a reason before it refuses a frame that is larger than the limit.
 
     The frame is refused by its header, while its body is still arriving. A connection that is closed with unread bytes
     is reset, and the client may lose the close frame.

@@ -1,8 +1,10 @@
 """What a person must settle before a turn can go on."""
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from msgspec import Struct
+
+from gateway.json_values import JsonObject
 
 from .content import ToolCall
 
@@ -61,7 +63,7 @@ class RollbackAsk(Ask, frozen=True, kw_only=True, tag="rollback"):
 
     kind: ClassVar[str] = "rollback"
     task_id: str
-    options: tuple[dict[str, Any], ...]
+    options: tuple[JsonObject, ...]
     error: str | None = None
     reason: str | None = None
 

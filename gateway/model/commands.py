@@ -13,7 +13,7 @@ from .enums import CompactionTrigger, Resolution
 class Command(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="kind"):
     """One wish of a client.
 
-    `said` of an answer is the client's own answer if it came as the result of a call: history keeps it as it was sent.
+    `said` of an answer is the text that the client sent, if it sent the answer as the result of a call.
     """
 
     kind: ClassVar[str]

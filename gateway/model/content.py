@@ -102,7 +102,7 @@ def image_markdown(image: ImagePart) -> str:
 
 
 class SeedMessage(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A message that a session starts with, said before the gateway was there."""
+    """A message from an earlier conversation, which a session starts with."""
 
     role: Role
     content: Content
@@ -165,11 +165,11 @@ def read_memory_refs(annotation: object) -> tuple[MemoryRef, ...]:
 class Settings(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a session has chosen of its agent; secrets stand apart so that nothing prints them by accident.
 
-    `tools` is None where nobody said anything about tools: the agent's own are then enabled and allowed. `agent_id` and
+    `tools` is None if the client sent no choice of tools: all tools of the agent are then enabled. `agent_id` and
     `agent_version` are those of the made agent that the settings come from, if they come from one. `mcp_headers` has,
     by the URL of an MCP server, the header that it gets, as `Name: value`; it is as secret as the secrets. `skills` is
-    None where nobody said anything about skills: a new session then gets those of its agent. `memory` is whether the
-    memories of the user are used, None where nobody said so: then they are not. `memory_user` narrows them to those
+    None if the client sent no choice of skills: a new session then gets those of its agent. `memory` is whether the
+    memories of the user are used; None means that they are not. `memory_user` narrows them to those
     that name this user; the empty text stands for those that name nobody.
     """
 

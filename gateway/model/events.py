@@ -53,7 +53,7 @@ class SessionCreated(Event, frozen=True, kw_only=True, tag="session.created"):
 
 
 class SessionUpdated(Event, frozen=True, kw_only=True, tag="session.updated"):
-    """What is None did not change."""
+    """A change of the session; a field that is None did not change."""
 
     name: ClassVar[str] = "session.updated"
     title: str | None = None
@@ -74,7 +74,7 @@ class SessionCompacted(Event, frozen=True, kw_only=True, tag="session.compacted"
 
 
 class SessionRewound(Event, frozen=True, kw_only=True, tag="session.rewound"):
-    """What was said after record `to_seq` is hidden from people and from the agent; the log keeps it."""
+    """The records after `to_seq` are hidden from people and from the agent; the log keeps them."""
 
     name: ClassVar[str] = "session.rewound"
     to_seq: int

@@ -74,7 +74,7 @@ SCOPE_TRANSITIONS: dict[ScopePhase, dict[type[Event], ScopePhase]] = {
     ScopePhase.IN_BLOCK: {BlockDelta: ScopePhase.IN_BLOCK, BlockEnded: ScopePhase.IN_MESSAGE},
 }
 
-# What may be said in which states of the turn, beside the turn's own events.
+# The events that are allowed in each state of the turn, beside the events of the turn itself.
 ALLOWED_ALWAYS: tuple[type[Event], ...] = (
     SessionCreated, SessionUpdated, SessionCompacted, SessionClosed, InputAccepted, NoticePosted, CustomEvent,
     ScopeStatusChanged,
@@ -101,7 +101,7 @@ BACKEND_EVENTS: frozenset[type[Event]] = frozenset((
 
 
 class OpenBlock:
-    """A block that has started and not ended, with the deltas it has had."""
+    """A block that has started and not ended, with its deltas so far."""
 
     __slots__ = ("block_id", "call", "deltas", "kind", "message_id")
 
@@ -114,7 +114,7 @@ class OpenBlock:
 
 
 class ScopeState:
-    """What is open in one scope."""
+    """The open messages and blocks of one scope."""
 
     __slots__ = ("block", "message_id", "phase")
 

@@ -39,12 +39,12 @@ class Record(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
 
 
 def event_id_of(session_id: str, seq: int) -> str:
-    """The id of the event that stands there."""
+    """The id of the event of that record."""
     return f"evt_{session_id.rpartition('_')[2]}_{seq}"
 
 
 def seq_of_event(session_id: str, event_id: str) -> int | None:
-    """Where in the session's log an event stands; None if that is no id of this session's events."""
+    """The number of the record that an event id names; None if the id belongs to no event of this session."""
     stem, _, number = event_id.rpartition("_")
     if stem != f"evt_{session_id.rpartition('_')[2]}" or not (number.isascii() and number.isdigit()):
         return None
@@ -52,7 +52,7 @@ def seq_of_event(session_id: str, event_id: str) -> int | None:
 
 
 def with_settings(record: Record, change: Callable[[Settings], Settings]) -> Record:
-    """The same record, its settings changed, wherever it has any."""
+    """A copy of the record with changed settings, if the record has settings."""
     event = record.event
     if isinstance(event, SessionCreated | SessionUpdated) and event.settings is not None:
         return replace(record, event=replace(event, settings=change(event.settings)))
@@ -66,7 +66,7 @@ SecretChange = Callable[[dict[str, Any]], dict[str, Any]]
 
 
 def with_secrets(record: Record, change: SecretChange) -> Record:
-    """The same record, whatever is secret in it changed: of settings, of a message, of what dialects keep."""
+    """A copy of the record with changed secrets: those of settings, of a message, and of private metadata."""
     event = record.event
     if isinstance(event, InputAccepted):
         command = command_with_secrets(event.command, change)
@@ -81,7 +81,7 @@ def with_secrets(record: Record, change: SecretChange) -> Record:
 
 
 def command_with_secrets(command: AnyCommand, change: SecretChange) -> AnyCommand:
-    """The same command, whatever is secret in it changed."""
+    """A copy of the command with changed secrets."""
     if isinstance(command, SendMessage) and command.variables:
         return replace(command, variables=change(command.variables))
     if isinstance(command, Configure):
@@ -91,7 +91,7 @@ def command_with_secrets(command: AnyCommand, change: SecretChange) -> AnyComman
 
 
 def metadata_with_secrets(metadata: JsonObject, change: SecretChange) -> JsonObject:
-    """The same metadata of a session, the secrets that dialects keep there changed."""
+    """A copy of the metadata of a session, in which the secrets of the dialects are changed."""
     return {**metadata, PRIVATE: _kept(metadata[PRIVATE], change)} if PRIVATE in metadata else metadata
 
 

@@ -12,7 +12,7 @@ SEARCHED_ROLES = (Role.USER, Role.ASSISTANT)
 
 
 def searched_texts(records: Iterable[Record]) -> Iterator[str]:
-    """The titles, and what people and the agent itself have said: each message whole."""
+    """The titles, and the whole text of each message of users and of the agent itself."""
     messages: dict[str, list[str]] = {}
     for record in records:
         match record.event:

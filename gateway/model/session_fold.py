@@ -66,7 +66,7 @@ def _updated(view: SessionView, record: Record, event: SessionUpdated) -> None:
 def _compacted(view: SessionView, record: Record, event: SessionCompacted) -> None:
     kept = len(view.entries)
     while kept and record.turn_id is not None and view.entries[kept - 1].turn_id == record.turn_id:
-        kept -= 1  # what this turn has said so far is not yet history
+        kept -= 1  # the messages of the running turn are not yet history
     view.compaction, view.compacted_to, view.updated_at = event, kept, record.at
 
 
@@ -220,7 +220,7 @@ def _scope_changed(view: SessionView, record: Record, event: ScopeStatusChanged)
 
 
 def _private_of(metadata: Mapping[str, object]) -> dict[str, object]:
-    """What stays when metadata are replaced by somebody who cannot see it."""
+    """The private metadata, which stay when a client replaces the metadata that it can see."""
     return {PRIVATE: metadata[PRIVATE]} if PRIVATE in metadata else {}
 
 

@@ -16,7 +16,7 @@ from .record import PRIVATE
 
 
 class HistoryEntry(Struct, kw_only=True):
-    """One message of the history: what a person said, what a model answered, or what a tool gave back."""
+    """One message of the history: the message of a user, the response of a model, or the result of a tool."""
 
     role: Role
     content: Content
@@ -36,7 +36,7 @@ class HistoryEntry(Struct, kw_only=True):
 
 
 class OpenAsk(Struct, kw_only=True, frozen=True):
-    """An ask nobody has settled yet."""
+    """An open ask."""
 
     request_id: str
     ask: AnyAsk

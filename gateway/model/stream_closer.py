@@ -1,4 +1,4 @@
-"""What must be said to end well when a backend breaks, is interrupted, or leaves things open."""
+"""The events that close a stream correctly when a backend fails, is interrupted, or leaves blocks open."""
 
 from collections.abc import Iterator
 

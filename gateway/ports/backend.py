@@ -82,8 +82,8 @@ class Backend(Protocol):
     and whatever was open is closed by the engine. When the turn is interrupted the generator is closed.
 
     If the server stops while a turn waits for people, and the last answer comes after it is back, the turn is run anew
-    up to the ask it waited at: what is said on the way is dropped, earlier asks are answered as they were, and from
-    there on it counts. What some can do beside that is told in `ResumableBackend`, `StatefulBackend` and
+    up to the ask it waited at: repeated events are dropped, earlier asks get their recorded answers, and from
+    there on events are new. Further abilities of some backends are in `ResumableBackend`, `StatefulBackend` and
     `ConfinableBackend`; the method is enough.
     """
 

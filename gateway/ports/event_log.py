@@ -60,7 +60,7 @@ NO_LISTENER = NoListener()
 
 
 class EventLog(Protocol):
-    """An append-only log per session. No client may see a record before the listener was told of it."""
+    """An append-only log per session. No client may see a record before the log has reported it to the listener."""
 
     def attach(self, listener: LogListener) -> None:
         """Report to this listener from now on; a log has one listener, which is given once."""
@@ -73,7 +73,7 @@ class EventLog(Protocol):
     def session_count(self) -> int:
         """How many sessions there are."""
     def append(self, record: m.Record) -> None:
-        """Take the record; the listener is told when it is stored, in order, several at a time if that is cheaper."""
+        """Take the record; the log reports stored records to the listener in order, one or several at a time."""
     def append_deltas(self, records: Sequence[m.Record]) -> None:
         """Take one or more deltas of one session that follow each other."""
     async def wait_stored(self, session_id: str, seq: int) -> None:
@@ -83,7 +83,7 @@ class EventLog(Protocol):
     async def read_without_deltas(
         self, session_id: str, after: int = 0, upto: int | None = None,
     ) -> Sequence[m.Record]:
-        """The records after `after` and up to `upto`, except deltas; all of them tell the state of an idle session."""
+        """The records after `after` and up to `upto`, except deltas; all of them give the state of an idle session."""
     async def sessions(
         self, owner: str | None, before: int | None = None, limit: int = 50, *, after: int | None = None,
         oldest_first: bool = False,

@@ -70,7 +70,7 @@ class Key(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def opens(self) -> bool:
-        """Whether the key lets its user in; a key that nobody has created (under `auth: none`) does not."""
+        """Whether the key is valid; the key of `auth: none`, which was never created, is not."""
         return bool(self.user) and not self.is_removed
 
 

@@ -14,7 +14,7 @@ from .backend import BackendEvent
 
 @dataclass(frozen=True, kw_only=True)
 class Timeouts:
-    """How long an upstream is waited for, in seconds, and how often it is tried before it has said anything.
+    """How long an upstream is waited for, in seconds, and how many attempts there are before its first frame.
 
     `first_byte` is for the beginning of an answer, `idle` for each further piece of it, `total` for one attempt.
     """
@@ -120,7 +120,7 @@ class SessionPlaces(Struct, frozen=True, kw_only=True):
     mcp_servers: bool = False
     """MCP servers that the server itself connects to, without a token."""
     variables: bool = False
-    """Variables of a message, which tell the agent what its user has around: memories can be among them."""
+    """Variables of a message, which describe the surroundings of the user to the agent, memories among them."""
 
 
 class RemoteTurn(Protocol):

@@ -133,7 +133,7 @@ class ToolRunner(Protocol):
     def specs(self) -> Mapping[str, m.ToolSpec]:
         """The tools that can run, by name."""
     async def run(self, name: str, input: JsonObject, out: Callable[[str], None]) -> ToolOutcome:
-        """Run a tool; `out` gets what it tells of its progress."""
+        """Run a tool; `out` gets its progress messages."""
 
 
 class ServerTool(Struct, frozen=True, kw_only=True):
@@ -164,7 +164,7 @@ class McpTools(Protocol):
     async def call(
         self, agent: str, server: str, tool: str, input: JsonObject, out: Callable[[str], None],
     ) -> ToolOutcome:
-        """Call a tool of a server that config.yaml gives to an agent; `out` gets what it tells of its progress."""
+        """Call a tool of a server that config.yaml gives to an agent; `out` gets its progress messages."""
 
 
 class TaskStarter(Protocol):

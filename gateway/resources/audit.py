@@ -62,7 +62,7 @@ class AuditedResources:
 
 
 class AuditedSessions:
-    """The session service, as the handlers of dialects use it; what is said in a session is in the session's log."""
+    """The session service, as the handlers of dialects use it; the messages of a session are in the session's log."""
 
     def __init__(self, sessions: SessionService, audit: Audit, who: Who) -> None:
         self._sessions = sessions

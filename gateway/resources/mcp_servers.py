@@ -390,7 +390,7 @@ class McpServerService:
 
 
 def check_server_url(url: str) -> None:
-    """Refuse what is no address of a server over HTTP, or has a key in it."""
+    """Refuse a URL that is not an HTTP address, or that contains a key."""
     try:
         parts = urlsplit(url)
         is_address = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0

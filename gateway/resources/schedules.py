@@ -38,7 +38,7 @@ class Timetable:
     timezone: str = "UTC"
 
     def check(self) -> None:
-        """Refuse what is no cron expression, or no time zone, or never comes."""
+        """Refuse a wrong cron expression, an unknown time zone, and a time that never comes."""
         from croniter import croniter  # type: ignore[import-untyped]  # 2 MB, which a server without schedules spares
 
         _zone(self.timezone)
@@ -261,7 +261,7 @@ def _run(found: Resource) -> StoredRun:
 
 FIELDS, HOUR = 5, 1
 RANDOM_FIELDS = "hHrR"
-"""Words of croniter that stand for a time nobody can foresee."""
+"""Words of croniter for a random time, which no scheduler can compute again."""
 
 
 @lru_cache(maxsize=512)

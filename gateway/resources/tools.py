@@ -111,7 +111,7 @@ class ToolNotFound(NotFound):
 class ToolService:
     """The tools of all users; those that other users have registered are not found.
 
-    Users register definitions and never code. What runs here is what the operator lists, and asks nobody.
+    Users register definitions and never code. Only tools that the operator lists run here, without permission.
     """
 
     resources: Resources
@@ -279,7 +279,7 @@ class ToolService:
         self, owner: str, tool: KnownTool, input: JsonObject, seconds: float = MAX_SECONDS, *,
         invocation_id: str | None = None, out: Callable[[str], None] | None = None,
     ) -> Invocation:
-        """Run a tool; what it was given is written down nowhere. `out` gets what it tells of its progress."""
+        """Run a tool; its input is stored nowhere. `out` gets its progress messages."""
         name, started, printed = tool.spec.name, self.clock(), BoundedOutput(out)
         output = error = None
         timed_out = False
@@ -313,7 +313,7 @@ class ToolService:
 
 
 class BoundedOutput:
-    """What a tool tells while it runs: passed on until there are too many bytes, dropped from then on."""
+    """The output of a running tool: passed on up to a number of bytes, and dropped from then on."""
 
     def __init__(self, out: Callable[[str], None] | None) -> None:
         self._out = out

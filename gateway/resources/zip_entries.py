@@ -1,4 +1,4 @@
-"""Reads ZIPs of strangers: within limits, and never believing what a ZIP says of its own size."""
+"""Reads ZIPs from clients within limits; the sizes that a ZIP declares are not trusted."""
 
 import stat
 import struct

@@ -14,7 +14,7 @@ from .value_types import CHECKS, NOUNS, Need
 WirePath = tuple[str | int, ...]
 """The way to a member of a frame: keys and indexes from its top."""
 Invert = Callable[[Any], Any]
-"""From a value of the wire to a value of the model; raises ValueError where it is none."""
+"""From a value of the wire to a value of the model; raises ValueError if the value is invalid."""
 MISSING: object = object()
 NAME, DATA = "event", "data"
 """Where the transport's own name of a frame and its parsed body stand in an envelope of a named framing."""
@@ -29,16 +29,16 @@ class UnreadableBody(ValueError):
 
     @property
     def field(self) -> str:
-        """The member, as a person who looks at the body finds it."""
+        """The path of the member, as a reader of the body sees it."""
         return dotted(self.path)
 
     def within(self, path: WirePath) -> "UnreadableBody":
-        """The same of a body that is part of another one."""
+        """The error with its path below the body that contains this one."""
         return UnreadableBody((*path, *self.path[1:]), self.problem)
 
 
 class UnfitValue(ValueError):
-    """A value has the type of its place, and still cannot be what it stands for; the text says why."""
+    """A value has the right type and is still invalid; the message says why."""
 
 
 @dataclass(frozen=True)

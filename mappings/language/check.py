@@ -148,7 +148,7 @@ class _TableCheck:
             self._type(("types", name), spelled)
             if name == BODY and spelled not in (WHOLE_BODY, SOME_BODY):
                 hint = f"write {WHOLE_BODY}, or {SOME_BODY} if it may be missing"
-                self.add(("types", name), "a body can only be said to be an object", hint)
+                self.add(("types", name), "the only type of a body is object", hint)
 
     def _types_of_row(self, row: str, types: dict[str, str]) -> None:
         nodes = [*self.draft.rows(row), *self.before.rows(row)]

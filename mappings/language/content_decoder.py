@@ -64,7 +64,7 @@ class ContentDecoder:
 
 
 class PartReader:
-    """One spelling of a kind of blocks; `is_known` tells whether the word of a block alone says that it is this one."""
+    """One spelling of a kind of blocks; `is_known` says whether the type of a block alone identifies it."""
 
     __slots__ = ("_fields", "_is_plain", "_part", "fits", "is_known", "kind")
 

@@ -27,7 +27,7 @@ from .value_types import NOUNS, Need, ValueType
 _PLAIN_TEXT = re.compile(r"[\w.:/ -]*\w", re.ASCII)
 ANY_TYPE = ValueType().name
 VARIANT_FIELDS = frozenset(("kind", "origin"))
-"""Fields that only say which variant an event is: the cue has said it."""
+"""Fields that only name the variant of an event, which the cue names already."""
 
 
 class Loss(StrEnum):

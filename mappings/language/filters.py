@@ -99,7 +99,7 @@ def parse_time(value: Any) -> float:
 
 
 def parse_json_text(value: JsonValue) -> object:
-    """The value that a text of JSON spells; what is no text stays as it is."""
+    """The value of a string that contains JSON; any other value stays unchanged."""
     return read_exact_json(value) if isinstance(value, str) else value
 
 

@@ -38,7 +38,7 @@ class Mark(NamedTuple):
 
     @property
     def is_one_look(self) -> bool:
-        """Whether one look tells it: a word that is there, or an object."""
+        """Whether one comparison is enough: with words that must be there, or with the type object."""
         return self.is_object if self.words is None else None not in self.words
 
     def is_in(self, root: JsonValue) -> bool:
@@ -112,7 +112,7 @@ class SpellingReader:
 
     @property
     def one_constant(self) -> tuple[tuple[WirePath, Any], ...] | None:
-        """The constant that alone tells that it is this one, if any is needed; None where more must be looked at."""
+        """The one constant that identifies the spelling, if one is needed; None if several must be compared."""
         marks = [mark for choice in self._marks for mark in choice]
         if len(marks) > 1 or self._checked or any(mark.words is None or len(mark.words) != 1 for mark in marks):
             return None
@@ -200,7 +200,7 @@ class FoundFrame(NamedTuple):
     root: JsonValue
 
     def bindings(self) -> dict[str, Any]:
-        """What stands in the frame. Raises `UnreadableBody`."""
+        """The bindings of the frame. Raises `UnreadableBody`."""
         return self.read(self.root)
 
 
@@ -209,7 +209,7 @@ Choose = Callable[[Any], SpellingReader | None]
 
 
 def choose_row(rows: Sequence[SpellingReader]) -> Choose:
-    """The first row that fits; where one constant tells the rows apart, it is looked up."""
+    """The first row that fits; if one constant distinguishes the rows, the row is looked up by it."""
     if len(rows) == 1 and rows[0].is_sure:
         return lambda root: rows[0]
 
@@ -249,7 +249,7 @@ class Form(NamedTuple):
         return next((value for path, value in self.constants if path == (NAME,)), None)
 
     def of_its_name(self) -> "Form":
-        """The same for frames whose name is known to fit."""
+        """The rows of frames whose name is known to fit."""
         return self._replace(constants=tuple(one for one in self.constants if one[0] != (NAME,)))
 
 
@@ -302,7 +302,7 @@ class FrameDecoder:
         return None if found is None else DecodedFrame(*found)
 
     def read(self, name: str, body: Any) -> tuple[str, dict[str, Any]] | None:
-        """As `decode`, as a plain pair: for whoever reads every word of a stream."""
+        """Decode like `decode` into a plain pair, which is faster: for readers of every delta of a stream."""
         root = {NAME: name, DATA: body}
         row = self._row(name, root)
         return None if row is None else (row.cue, row.read(root))

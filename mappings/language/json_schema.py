@@ -202,7 +202,7 @@ def _frame() -> Schema:
         WRITE_ONLY: {"type": "string", "description": "Why the frame is not read."},
         READ_ONLY: {"type": "string", "description": "Whose frame it is; it is read and never written."},
         KNOWN_BY: {"type": "array", "items": {"anyOf": [member, {"type": "array", "items": member, "minItems": 1}]},
-                   "description": "Members of the body that tell it from other rows of its name; of a list any one."},
+                   "description": "Members of the body that only this row of its name has; of a list any one."},
         ALSO: {"type": "array", "items": FURTHER_FRAME, "description": "Further spellings that are read."},
     }
     keys = {key: kinds.get(key, {}) for key in FRAME_KEYS}

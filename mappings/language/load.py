@@ -95,7 +95,7 @@ def builtin_table(dialect: Dialect) -> Table:
 def load_table(path: Path | str, vocabulary: Vocabulary, overrides: Sequence[Path | str] = ()) -> Table:
     """Raises `Problems`, naming every mistake of the table and its overrides.
 
-    An override changes what is written, never what is read: whether rows can be told apart is asked of the table alone.
+    An override changes what is written, never what is read: only the table itself decides which row a frame is.
     """
     marked = own = read_yaml(path)
     complete_objects(marked, vocabulary.objects)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from gateway.json_values import JsonValue
+from gateway.json_values import JsonObject, JsonValue
 from gateway.yaml_positions import read_yaml, suggest
 
 from .expressions import Node, Object, Slot, nested_row, slots
@@ -120,7 +120,7 @@ def _object_names(draft: ParsedTable, routes: Iterable[Route]) -> dict[str, tupl
 
 # -- values of a query ------------------------------------------------------------------------------------------------
 
-def query_values(row: str, node: Node, types: Mapping[str, object], query: Mapping[str, str]) -> dict[str, object]:
+def query_values(row: str, node: Node, types: Mapping[str, object], query: Mapping[str, str]) -> JsonObject:
     """The texts of a query as values of the types that the row's names have; what does not fit stays a text."""
     own = types.get(row)
     declared = {**types, **(own if isinstance(own, dict) else {})}
@@ -175,7 +175,7 @@ def _check_route(route: Route, draft: ParsedTable, findings: ProblemCollector) -
         if name != SESSION:
             findings.add(at, f"nobody knows '{{{name}}}' of '{route.key}'", "a path may name {session}", key=True)
     if len(route.actions) > 1 and not all(action.input for action in route.actions):
-        findings.add(at, "of several things that a request may do, each has an input that tells it from the others")
+        findings.add(at, "of several things that a request may do, each must have an input of its own")
     for index, action in enumerate(route.actions):
         here = at if len(route.actions) == 1 else (*at, index)
         for message, what in _mistakes(route, action, draft):
@@ -183,7 +183,7 @@ def _check_route(route: Route, draft: ParsedTable, findings: ProblemCollector) -
 
 
 def _mistakes(route: Route, action: RouteShape, draft: ParsedTable) -> Iterator[tuple[str, str]]:
-    """What is wrong, and the key where."""
+    """The problem, and the key of the route that has it."""
     for key, row in (("object", action.object), ("body", action.body), ("query", action.query), ("ping", action.ping)):
         if row is not None and row not in draft.objects and "objects" not in draft.broken:
             yield f"there is no object '{row}'; {suggest(row, draft.objects)}".removesuffix("; "), key
@@ -193,7 +193,7 @@ def _mistakes(route: Route, action: RouteShape, draft: ParsedTable) -> Iterator[
         elif name in draft.inputs and draft.inputs[name].given.items:
             yield f"'{name}' has no 'wire', and there is no code that gives its fields", "input"
         elif name in draft.inputs and draft.inputs[name].wire is None and len(action.input) > 1:
-            yield f"'{name}' has no 'wire', so that nobody can tell it from others", "input"
+            yield f"'{name}' has no 'wire', so that it cannot be distinguished from others", "input"
     needs_session = action.session in ("get", "delete") or ((action.input or action.stream) and action.session is None)
     if needs_session and not route.has_session:
         yield "it is about a session, and its path names none; write '{session}' into the path", ""

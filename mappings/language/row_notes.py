@@ -51,7 +51,7 @@ class RowNotes:
         return keys.get(("notes", feature)) or keys.get(("support", feature))
 
     def event_position(self, name: str, variant: str) -> Position | None:
-        """Where the table says by which cues an event is said; None if it says that nowhere."""
+        """The line of the table that names the cues of an event; None if there is no such line."""
         keys = self._document.keys
         return keys.get((EVENTS, f"{name}.{variant}")) or keys.get((EVENTS, name))
 

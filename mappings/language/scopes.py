@@ -56,7 +56,7 @@ class Vocabulary:
                    former_cues=dialect.former_cues)
 
     def cue_hint(self, cue: str, cues: Iterable[str]) -> str:
-        """What somebody may have meant by a cue that is none of these."""
+        """The known cue that is most like an unknown cue."""
         now = self.former_cues.get(cue)
         return suggest(cue, cues) if now is None else f"it is '{now}' now, see docs/upgrading.md"
 

@@ -1,4 +1,4 @@
-"""The table with which a client role reads what a server says: what does not fit is a failure of the server."""
+"""The table with which a client role reads frames of a server; a frame that does not fit is the server's fault."""
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
@@ -9,7 +9,7 @@ import msgspec
 
 from gateway.errors import BackendFailed
 from gateway.field_errors import describe_struct_error
-from gateway.json_values import JsonValue
+from gateway.json_values import JsonObject, JsonValue
 from gateway.ports import Framing
 
 from .binding_reader import UnreadableBody
@@ -19,7 +19,7 @@ from .object_decoder import Body
 from .table import Table
 
 Bindings = dict[str, Any]
-"""What a row of the table has read, by the names of the row."""
+"""The values that a row of the table has read, by the names of the row."""
 
 
 Read = TypeVar("Read", bound=Body)
@@ -41,16 +41,16 @@ class ServerTable:
     def frames(
         self, wanted: Mapping[str, Sequence[str]] | None = None, always: Sequence[str] = ()
     ) -> FrameDecoder:
-        """The frames as the table reads them; of each cue only what is `wanted` is bound, and `always` this."""
+        """The decoder of frames; of each cue only the `wanted` names are bound, and the names in `always`."""
         return self.table.decoder(*self._framings, wanted=wanted, always=always)
 
     # -- bodies -------------------------------------------------------------------------------------------------------
 
-    def spell(self, body: Body) -> Any:
+    def spell(self, body: Body) -> JsonObject:
         """The body as its row spells it."""
         return self.table.object(body.row, body)
 
-    def read(self, row: str, body: Any, what: str = "") -> Bindings:
+    def read(self, row: str, body: JsonValue, what: str = "") -> Bindings:
         """The bindings of a body. Raises `BackendFailed`, which says `what` of the server does not fit."""
         try:
             return self.table.read_object(row, body)
@@ -64,7 +64,7 @@ class ServerTable:
         except UnreadableBody:
             return None
 
-    def read_as(self, kind: type[Read], body: Any, what: str) -> Read:
+    def read_as(self, kind: type[Read], body: JsonValue, what: str) -> Read:
         """A body as the struct of its row. Raises `BackendFailed`."""
         try:
             return msgspec.convert(self.read(kind.row, body, what), kind)

@@ -56,7 +56,7 @@ class SpellingCompiler:
         self._types = draft.shape.types
 
     def _declared(self, row: str, key: str) -> tuple[ValueType | None, bool]:
-        """The type that the table says a binding has, in this row or everywhere, and whether it is said of this row."""
+        """The type of a binding in this row, or in all rows, and whether the table names it for this row."""
         of_row = self._types.get(row)
         own = of_row.get(key) if isinstance(of_row, dict) else None
         spelled = own or self._types.get(key)
@@ -161,7 +161,7 @@ class SpellingCompiler:
         unread = [tuple(name.split(".")) for name in self._draft.shape.unread]
         constants = tuple((one.path, one.node.value) for one in found if isinstance(one.node, Constant)
                           and not is_placeholder(one.node.value) and one.path not in unread)
-        is_distinct = bool(before and constants)  # by constants of its own, so the transport's name says nothing of it
+        is_distinct = bool(before and constants)  # then the transport's name is not needed
         wires += [path for name in self._draft.shape.names
                   if (path := tuple(name.split("."))) != (NAME,) or not is_distinct]
         own = [one for one in found if isinstance(one.node, Slot) and one.node.name not in (WIRE, BODY)]
@@ -197,7 +197,7 @@ class SpellingCompiler:
         return BindingReader(slot.name, slot.steps, need, sources)
 
     def _source(self, place: Place, kind: str, convert: Filter | None) -> Source:
-        """A filter tells the type on the wire; without one, it is the type of the binding. A splice is an object."""
+        """The type on the wire: that of the filter or, without a filter, of the binding. A splice is an object."""
         assert isinstance(place.node, Slot)
         if place.written is not None:
             return Source(place.path, "object", None, place.written)
@@ -215,7 +215,7 @@ def is_named(envelope: Node) -> bool:
 
 
 def conversion(hint: object) -> Filter | None:
-    """What makes a value of JSON a field of a command, and refuses what is none; None where JSON has the same value."""
+    """The converter from JSON to a field of a command, which refuses wrong values; None if none is needed."""
     kinds = set(union_members(hint))
     if kinds <= {str, int, float, bool, Any, dict[str, Any]}:
         return None

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any, TypeVar, cast
 
 import gateway.model as m
-from gateway.json_values import JsonValue
+from gateway.json_values import JsonObject, JsonValue
 from gateway.ports import NO_FRAMES, CueEncoder, FrameCursor, Frames, Framing
 from gateway.yaml_positions import Problem, Problems, YamlDocument
 
@@ -89,7 +89,7 @@ class Table:
         self._spellings = SpellingCompiler(draft, vocabulary, inverses)
         self._messages = self._client_messages(inverses)
 
-    # -- what is said -------------------------------------------------------------------------------------------------
+    # -- writing ----------------------------------------------------------------------------------------------------
 
     def encoder(self, framing: Framing) -> FrameEncoder:
         """The compiled frames in one framing, made once; raises `Problems` if an envelope does not fit it."""
@@ -98,7 +98,7 @@ class Table:
         return self._encoders[framing]
 
     def silent(self, event: m.Event) -> bool:
-        """Is this event deliberately not said?"""
+        """Whether the table deliberately has no frame for this event."""
         name = type(event).name
         by_cue = self._draft.shape.events
         cues = by_cue.get(f"{name}.{event.variant}", by_cue.get(name, ()))
@@ -109,15 +109,17 @@ class Table:
         cue = f"{event.name}.{variant}"
         return cue if cue in self._draft.frames else event.name
 
-    def object(self, name: str, subject: Any = None, /, **bindings: Any) -> Any:
+    def object(self, name: str, subject: Any = None, /, **bindings: Any) -> JsonObject:
         """A REST body, as plain JSON values: of the fields of a struct, of bindings, or of both."""
         given = bindings if subject is None else {**bindings_of(subject), **bindings}
-        return to_builtins(self._objects[name](None, None, given))
+        body: JsonObject = to_builtins(self._objects[name](None, None, given))
+        return body
 
-    def message(self, name: str, command: Any = None, /, **bindings: Any) -> Any:
+    def message(self, name: str, command: Any = None, /, **bindings: Any) -> JsonObject:
         """What a client sends for a command, or for bindings, as plain JSON values."""
         given = bindings if command is None else {**bindings_of(command), **bindings}
-        return to_builtins(self._messages[name].write(given))
+        body: JsonObject = to_builtins(self._messages[name].write(given))
+        return body
 
     def error(self, code: m.FaultCode, /, **bindings: Any) -> tuple[int, Any]:
         """The status and the body of an error; names without a binding are null."""
@@ -135,7 +137,7 @@ class Table:
         return self._draft.written(cue)[0].wire
 
     def meanings(self, enum_map: str, kind: type[Member], *preferred: Member) -> dict[str, Member]:
-        """The reverse: the member that each word stands for.
+        """The member of an enum that each word of the wire stands for.
 
         If several members share a word, the preferred one counts, else the one whose own value is the word, else the
         first.
@@ -146,13 +148,13 @@ class Table:
             found.setdefault(self.word(enum_map, member), member)
         return found
 
-    # -- what is heard ------------------------------------------------------------------------------------------------
+    # -- reading ----------------------------------------------------------------------------------------------------
 
     def command(self, message: str, /, **bindings: Any) -> m.AnyCommand:
         """The command for a client message; raises `UnknownWord` for a word that the table cannot read."""
         return self._messages[message].command(bindings)
 
-    def read_message(self, message: str, body: Any, /) -> dict[str, Any]:
+    def read_message(self, message: str, body: JsonValue, /) -> dict[str, Any]:
         """What a client message says, by the names of its row. Raises `UnreadableBody`, which names the member."""
         return self._messages[message].read(body)
 
@@ -167,7 +169,7 @@ class Table:
         rows = sorted(among or self._messages, key=lambda name: -self._messages[name].exactness)
         return next((name for name in rows if self._messages[name].fits(body)), None)
 
-    def read_object(self, name: str, body: Any, /) -> dict[str, Any]:
+    def read_object(self, name: str, body: JsonValue, /) -> dict[str, Any]:
         """The bindings of a REST body. Members that the row does not have are passed over. Raises `UnreadableBody`."""
         return self._object_reader(name).read(body)
 

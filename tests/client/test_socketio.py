@@ -100,6 +100,6 @@ async def test_every_wait_ends() -> None:
     assert await waited(SocketIOConnection(Packets(), upstream).greet(None), TimedOut, "there") == 10
     quiet = SocketIOConnection(Packets("0{}", "40"), upstream)
     await quiet.greet(None)
-    assert await waited(quiet.receive(500), TimedOut, "has said nothing for 60 seconds") == 60
+    assert await waited(quiet.receive(500), TimedOut, "has sent nothing for 60 seconds") == 60
     deaf = SocketIOConnection(Packets(reads=False), upstream)
     assert await waited(deaf.emit("a", {}), TimedOut, "does not read") == 60

@@ -16,7 +16,7 @@ from mappings.language import Bindings, DecodedFrame, FrameDecoder, UnreadableBo
 from .readers import AAP, NO_TOOLS_KNOWN, CallFrame, SessionTools, media_type_of, session_tools_of, with_media_types
 
 TurnFrame = ParsedFrame | DecodedFrame
-"""A frame as a server sent it, or what a frame would say that was not sent as one."""
+"""A frame of a server, or its decoded form if it was computed from the history."""
 IMAGE_MARKDOWN = re.compile(r"!\[image\]\((https?://[^\s()]+|data:image/[^\s()]+)\)")
 """How an image is written; a block of text that is nothing else is an image."""
 STARTED = "turn.started"
@@ -171,7 +171,7 @@ class Decoder(DecoderPort):
     def _call(self, call: Bindings) -> list[DecodedItem]:
         frame = CallFrame(tool_call_id=call["call_id"], name=call["name"], input=call["input"])
         if frame.tool_call_id in self._assembler.open_calls or frame.tool_call_id in self._loose:
-            return self._fail("The server made two calls with one id, and answers could not be told apart.")
+            return self._fail("The server made two calls with one id, so their answers cannot be distinguished.")
         ask = self._toolbox.ask_without_call(frame)
         if ask is not None:
             self._loose[frame.tool_call_id] = ask

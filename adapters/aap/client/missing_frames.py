@@ -1,4 +1,4 @@
-"""What a stream that was cut lacks of its turn, by the history of the server."""
+"""The frames that a broken stream lacks, computed from the history of the server."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
@@ -15,7 +15,7 @@ KINDS = {
 }
 """The kind of a piece by the cue that says it."""
 Piece = tuple[str, str, DecodedFrame | None]
-"""The kind of a piece, its text or the id of its call, and what says it; a text has nothing."""
+"""The kind of a piece, its text or the id of its call, and its frame; a text has no frame."""
 
 
 class ReceivedPieces:
@@ -25,7 +25,7 @@ class ReceivedPieces:
         self._received: list[Piece] = []
 
     def add(self, frame: TurnFrame) -> TurnFrame:
-        """Note the frame; return it decoded, so that nobody decodes it twice, or as it is if it cannot be decoded."""
+        """Note the frame; return it decoded, so that it is decoded once, or unchanged if it cannot be decoded."""
         try:
             found = frame if isinstance(frame, DecodedFrame) else frame_decoder().decode(frame.name, frame.body)
         except UnreadableBody:
@@ -50,7 +50,7 @@ def missing_frames(
     """The frames that a stream lacks, up to its `turn_stop`; None if the history has no finished turn.
 
     The turn began with the last message of a person or, if it was continued, with the results of the `answered` calls.
-    It is over if the last message is the agent's. What was received must be the beginning of what the history has.
+    It is over if the last message is the agent's. The received frames must be the beginning of the turn in the history.
     """
     stored = _messages_of_turn(messages, answered)
     if not stored or stored[-1].role != m.Role.ASSISTANT:

@@ -17,7 +17,7 @@ AAP = ServerTable("adapters.aap", "sse")
 
 
 class CallFrame(Struct, frozen=True, kw_only=True):
-    """A call of a tool as a server tells it."""
+    """A call of a tool as a server sends it."""
 
     tool_call_id: str
     name: str

@@ -21,6 +21,7 @@ from gateway.client import (
 )
 from gateway.errors import GatewayError, Unsupported
 from gateway.ids import Mint, make_mint, random_id
+from gateway.json_values import JsonObject, JsonValue
 from gateway.ports import (
     DecodedItem,
     NewRemoteSession,
@@ -52,7 +53,7 @@ NO_TURN_STATUSES = (404, 405, 409, 501)
 """The statuses of a server that has no such route, no such session, or no open turn."""
 TURN_START = DecodedFrame("turn.started", {})
 BUSY_RETRY_DELAYS = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
-"""After how many seconds a server is asked once more that may not have noticed yet that we hung up."""
+"""Seconds until a request is repeated to a server that may not have noticed the closed connection."""
 
 
 @dataclass(kw_only=True, repr=False)
@@ -66,7 +67,7 @@ class RemoteSessionState:
     user_messages: int | None = None
     """How many messages of people the history has."""
     was_abandoned: bool = False
-    """Whether we hung up while a turn ran, which its server may not have noticed yet."""
+    """Whether this client closed the connection during a turn, which the server may not have noticed yet."""
 
 
 class Remote:
@@ -250,8 +251,8 @@ class Remote:
         sent = AAP.table.read_message("message.user", post.messages[-1])
         return is_counted and bool(people) and people[-1].content == sent["content"]
 
-    async def _create(self, body: dict[str, object]) -> object:
-        """A session that is made twice does no harm; a server that supports the idempotency key makes it once."""
+    async def _create(self, body: JsonObject) -> JsonValue:
+        """Create a session, with retries; a server that supports idempotency keys creates it once."""
         headers = {"Idempotency-Key": random_id("open")}
         return await retry(
             lambda: self._upstream.json("POST", "/sessions", body, headers=headers), self._upstream.timeouts.attempts

@@ -30,7 +30,7 @@ MAX_RETRY_DELAY = 5.0
 
 
 class StreamInterrupted(Exception):
-    """We ended the conversation ourselves."""
+    """This client ended the stream itself."""
 
 
 WasAccepted = Callable[[], Awaitable[bool | None]]
@@ -68,7 +68,7 @@ class TurnStream:
         self._cut: GatewayError | None = None
         """The last break of the stream, until it is resumed."""
         self._invalid: GatewayError | None = None
-        """What is wrong with the event after those that were returned last."""
+        """The error of the event after those that were returned last."""
         self._is_hung_up = False
         self._waiting: asyncio.Timeout | None = None
 
@@ -84,7 +84,7 @@ class TurnStream:
         await self._open.aclose()
 
     def hang_up(self) -> None:
-        """End the conversation; whoever waits for the next frames gets `StreamInterrupted`."""
+        """End the stream; a task that waits for the next frames gets `StreamInterrupted`."""
         is_first, self._is_hung_up = not self._is_hung_up, True
         if self._waiting is not None and is_first:
             self._waiting.reschedule(asyncio.get_running_loop().time())
@@ -106,7 +106,7 @@ class TurnStream:
     async def _read_whole(self) -> list[TurnFrame]:
         """The frames of a server that does not stream."""
         if self._is_whole:
-            raise ConnectionLost(f"{self._upstream.name} said nothing of how the turn ended")
+            raise ConnectionLost(f"{self._upstream.name} sent no end of the turn")
         while True:
             try:
                 frames = frames_of_body(await self._upstream.json("POST", self._path, self._body))
@@ -208,7 +208,7 @@ class TurnStream:
         return frames
 
     def _is_new(self, event: SseEvent) -> bool:
-        """Whether the event was not had before; it counts from now on."""
+        """Whether the event is new; it counts as received from now on."""
         found = EVENT_ID.fullmatch(event.id)
         if found is not None and int(found[1]) <= self._had:
             return False

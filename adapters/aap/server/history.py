@@ -15,7 +15,7 @@ from gateway.ports import DialectTable
 
 
 async def history_body(table: DialectTable, kind: str, view: m.SessionView) -> object:
-    """All messages, and at the end what waits for the client: it must be able to continue from this alone."""
+    """All messages, and last the open calls: a client must be able to continue with this body alone."""
     entries = view.entries if kind == "full" else view.compacted
     archived = view.entries[:view.compacted_to] if kind != "full" and view.compaction is not None else []
     since = archived[-1].seq if archived else 0
@@ -63,7 +63,7 @@ def _merged(entries: Iterable[m.HistoryEntry], asked: Iterable[HistoryItem]) -> 
 # -- asks -------------------------------------------------------------------------------------------------------------
 
 def _ask_items(table: DialectTable, asks: Iterable[m.AskRecord]) -> Iterable[HistoryItem]:
-    """The calls that stand for asks, and what the client returned."""
+    """The calls that stand for asks, and the results that the client sent."""
     for past in asks:
         one = past.asked
         calls = ask_as_calls(table, one.request_id, one.ask, one.scope_id)

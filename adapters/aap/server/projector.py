@@ -30,7 +30,7 @@ def make_projector(table: DialectTable, options: StreamOptions) -> Projector:
 class CallRegistry:
     """The calls of a turn that are written unlike the agent's other calls.
 
-    `told` are calls of sub-agents that the client was asked about; `returned` are those whose result it returned.
+    `shown_calls` are calls of sub-agents that the client was asked about; `returned` are calls whose result it sent.
     """
 
     def __init__(self) -> None:
@@ -67,7 +67,7 @@ class DeltaProjector(ProjectorBase):
             return self.words[event.kind](record, event, NO_BINDINGS)
         self.known.feed(record, event)
         if type(event) is m.ToolReturned and event.call_id in self.known.returned:
-            return NO_FRAMES  # the client knows what it returned
+            return NO_FRAMES  # the client sent this result itself
         if record.scope_id != m.ROOT:
             return self._of_child(record, event)
         if type(event) is m.BlockEnded and event.kind is m.BlockKind.IMAGE:

@@ -10,7 +10,7 @@ import gateway.model as m
 from adapters.blade import asks
 from adapters.blade.wire import BlockType
 from gateway.client import read_questions
-from gateway.json_values import JsonValue
+from gateway.json_values import JsonObject, JsonValue
 from mappings.language import Bindings, ObjectDecoder, ServerTable
 
 BLADE = ServerTable("adapters.blade", "socketio")
@@ -48,7 +48,7 @@ def outcomes() -> dict[str, m.Outcome]:
 def already_accepted_codes() -> frozenset[str]:
     """If the second attempt is refused with one of these, the first was accepted."""
     refused = [BLADE.table.object(row, message="") for row in ("refusal.busy", "refusal.answer")]
-    return frozenset(one["code"] for one in refused)
+    return frozenset(str(one["code"]) for one in refused)
 
 
 PAGE_BLOCKS = {str(BlockType.TOOL_BRIDGE): "bridge", str(BlockType.TOOL_UI): "ui"}
@@ -65,7 +65,7 @@ def read_result(value: Any) -> tuple[m.Content, dict[str, Any] | None]:
 
 
 def _read_wrapped(rest: dict[str, Any]) -> Any:
-    """What is no object stands within one, so that it can have metadata."""
+    """A result that is not an object is wrapped in one, so that it can have metadata."""
     inner = read("result.content", rest)
     return inner["content"] if BLADE.table.object("result.content", **inner) == rest else rest
 
@@ -105,5 +105,5 @@ def _guesses(question: m.Question, call: m.ToolCall, waiting: Sequence[m.ToolCal
         yield m.ClientToolAsk(call=tools[0])
     yield m.ContinuationAsk(turn=1, message=question.question)
     if question.options:
-        options = tuple({"id": choice.label} for choice in question.options)
+        options: tuple[JsonObject, ...] = tuple({"id": choice.label} for choice in question.options)
         yield m.RollbackAsk(task_id=call.call_id, options=options, error=question.question)

@@ -144,7 +144,7 @@ class TurnDecoder:
         self, turn: DecodedTurn, body: Any, /, call: Bindings, name: str | None = None, title: str | None = None,
         arguments: Any = None, result: Any = None, reference: Any = None,
     ) -> list[DecodedItem]:
-        """The change, and what else the turn tells of the call."""
+        """The change, with the other fields of the call in the turn."""
         turn.growing = None
         given = {"call": call, "name": name, "title": title, "arguments": arguments, "result": result,
                  "reference": reference}
@@ -228,7 +228,7 @@ def _name_of(bindings: Bindings, what: str) -> str:
 
 
 def _merged(known: Bindings, given: Bindings) -> Bindings:
-    """What a patch tells of a call, and for the rest what is known of it."""
+    """The known fields of a call, replaced by those of a patch."""
     return {**known, **{name: value for name, value in given.items() if value is not None},
             "call": {**known["call"], **{name: value for name, value in given["call"].items() if value is not None}}}
 

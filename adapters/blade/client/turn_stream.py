@@ -126,7 +126,7 @@ class TurnStream:
         self._connection = None
 
     async def check_resumable(self, error: GatewayError) -> None:
-        """A chat cannot be resumed if its events cannot be told from those of earlier chats."""
+        """A chat cannot be resumed if its events cannot be distinguished from those of earlier chats."""
         can_resume = not self._sends or self._before is not None or (self._is_taken and self._has_numbers)
         is_passing = isinstance(error, ConnectionLost | ServerUnreachable | Overloaded)
         if not is_passing or not can_resume or self._seconds <= 0:
@@ -157,7 +157,7 @@ class TurnStream:
         return [turn for turn in turns if read_count(turn.get("sequence")) > last]
 
     async def _missed(self) -> list[ParsedFrame]:
-        """What the server does not repeat, from its messages: the turns as they are, and the end if it has come."""
+        """Read from the list of messages what the server does not repeat: the turns, and the end if there is one."""
         status = await self._queries.status(self._session_id)
         running = status_word(m.SessionStatus.RUNNING, "session_status@turn")
         frames = [ParsedFrame(frame_name("turn.opened" if turn.get("status") == running else "turn.closed"), turn)

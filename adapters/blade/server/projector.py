@@ -17,7 +17,7 @@ from .turn_projection import NO_NAMES
 from .turn_state import OpenTurns, TurnCall, TurnEntry
 
 NUMBERS_PER_RECORD = 100
-"""How many numbers the events of one record may have; so a number tells the place of its event in the log."""
+"""How many numbers the events of one record may have; so the number of an event gives its place in the log."""
 RECORDS_BACK = 100
 """How many records earlier to begin, because a record with more events than numbers borrows numbers of later ones."""
 TIMER_SLACK = 0.01
@@ -75,7 +75,7 @@ class Projector(ProjectorBase):
         return tuple(frames)
 
     def skip(self, record: m.Record) -> None:
-        """Take in a record that the client has had: only the numbers of its events count."""
+        """Project a record that the client has received: only the numbers of its events count."""
         self._writer.begin(record, renders=False)
         self._session.project(record)
 

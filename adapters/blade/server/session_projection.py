@@ -101,7 +101,7 @@ class SessionProjection:
                 self._write_fault()
 
     def _fault_raised(self, record: m.Record, event: m.FaultRaised) -> None:
-        """The next record tells whether the fault ends the turn."""
+        """The next record shows whether the fault ends the turn."""
         self._fault = (event.fault, record.at + FAULT_DELAY, record.seq)
 
     def _write_fault(self) -> None:

@@ -1,6 +1,6 @@
 """Events of a CAS server in, canonical events out: a turn's messages, calls, sub-agents, faults and its end.
 
-The table tells the cue of an event and its bindings; what is here is about time.
+The table gives the cue of an event and its bindings; this module knows the order of events.
 """
 
 from functools import cache
@@ -63,7 +63,7 @@ class Decoder(DecoderPort):
         self._turn.paused = False
 
     def on_reconnect(self) -> None:
-        """The line was cut, and is taken up again after the last event that was whole."""
+        """The connection broke, and the stream resumes after the last complete event."""
         for thread in self._turn.threads.by_scope.values():
             thread.connection_lost()
 
@@ -73,7 +73,7 @@ class Decoder(DecoderPort):
         return self.take(read_event(frame))
 
     def take(self, event: ReceivedEvent) -> list[DecodedItem]:
-        """What an event says."""
+        """The decoded items of an event."""
         cue, turn = event.cue, self._turn
         if event.is_preview:
             return turn.preview(event)
@@ -112,7 +112,7 @@ class TurnDecoder:
         self._fault: m.Fault | None = None
 
     def decode(self, event: ReceivedEvent) -> list[DecodedItem]:
-        """What an event says; a sub-agent that has ended says nothing more."""
+        """The decoded items of an event; events of a sub-agent that has ended are ignored."""
         cue = event.cue
         if cue in OF_THREAD:
             thread = self.threads.thread_of(event)
@@ -122,7 +122,7 @@ class TurnDecoder:
         return events
 
     def preview(self, event: ReceivedEvent) -> list[DecodedItem]:
-        """What a message in progress says."""
+        """The decoded items of a preview."""
         thread = self.threads.thread_of(event)
         if self.over or thread.over or event.cue not in OF_THREAD:
             return []
@@ -163,7 +163,7 @@ class TurnDecoder:
 
     @decodes(*SESSION_ENDS)
     def _gone(self, event: ReceivedEvent, /) -> list[DecodedItem]:
-        """The session is no more; whatever ran in it has ended with it."""
+        """The session was deleted, and its running turn ended with it."""
         self._fault = m.Fault(code=m.FaultCode.BACKEND, message="The server has closed the session.")
         return self._end(m.StopReason.ERROR)
 

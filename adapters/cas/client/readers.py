@@ -47,9 +47,9 @@ def simplified_content(parts: tuple[m.AnyPart, ...]) -> m.Content:
 
 
 def read_fault(error: Mapping[str, Any], *, is_retried: bool = False) -> m.Fault:
-    """The fault of an event; a server that tries again by itself has had one that may pass."""
+    """The fault of an event; if the server retries by itself, the fault is temporary."""
     code = error["code"] or m.FaultCode.BACKEND
-    message = error["message"] or "The server tells of an error, and not of which."
+    message = error["message"] or "The server reports an error without a message."
     return m.Fault(code=code, message=message, retryable=is_retried or code.is_retryable)
 
 
@@ -99,13 +99,13 @@ class OpenAsks:
         else:
             found = [self._named(event_id) for event_id in event_ids]
         if not found:
-            raise BackendFailed("the upstream waits for people, and does not tell for what")
+            raise BackendFailed("the upstream waits for people, and does not say for what")
         return found
 
     def _named(self, event_id: object) -> RemoteAsk:
         found = self._open.get(event_id) if isinstance(event_id, str) else None
         if found is None:
-            raise BackendFailed(f"the upstream waits for an answer to '{str(event_id)[:64]}', which it never told")
+            raise BackendFailed(f"the upstream waits for an answer to '{str(event_id)[:64]}', which it never asked for")
         return found
 
 

@@ -106,7 +106,7 @@ class Remote:
         self, session_id: str, command: m.SendMessage | m.Compact, settings: m.Settings | None,
     ) -> TurnStream:
         if isinstance(command, m.Compact):
-            raise Unsupported("the upstream compacts by itself, and cannot be told to")
+            raise Unsupported("the upstream compacts by itself, and not on request")
         if settings is not None:
             await self._settings.send_changes(session_id, settings)
         accepted = (await self._send(session_id, [message_event(command)]))[-1]
@@ -150,11 +150,11 @@ class Remote:
         response = await self._post(f"/sessions/{session_id}/events", CAS.spell(NewEventsBody(events=events)))
         accepted = CAS.read(SentEventsBody.row, response, "events")["events"]
         if not accepted or not all(isinstance(one, dict) for one in accepted):
-            raise BackendFailed(f"{self._upstream.name} does not tell which events it has taken")
+            raise BackendFailed(f"{self._upstream.name} does not say which events it has accepted")
         return [*map(listed_event, accepted)]
 
     async def _post(self, path: str, body: Any) -> Any:
-        """Tried again under the same key, so that it is carried out once."""
+        """Send the request, with retries under one idempotency key, so that it is executed once."""
         headers = {"Idempotency-Key": random_id("key")}
         return await retry(
             lambda: self._upstream.json("POST", path, body, headers=headers), self._upstream.timeouts.attempts

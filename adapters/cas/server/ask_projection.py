@@ -1,4 +1,4 @@
-"""Projects what people say and settle: messages, asks and answers."""
+"""Projects the input of people: messages, and answers to asks."""
 
 from typing import Any
 
@@ -86,7 +86,7 @@ def _answer_names(command: Any, pending: AnswerableAsk) -> dict[str, Any]:
 
 
 def _content_as_text(content: m.Content) -> m.Content:
-    """CAS keeps a result as blocks of text (the seed's event table); the agent gets its images all the same."""
+    """CAS keeps a result as blocks of text (the seed's event table); the agent gets the images, too."""
     return content if isinstance(content, str) else tuple(_part_as_text(part) for part in content)
 
 

@@ -37,7 +37,7 @@ class FrameWriter:
         return frames
 
     def write_preview(self, cue: str, record: m.Record, final_id: str, **names: object) -> Frames:
-        """A preview of the event that will have that id; nobody keeps it, but a stream can resume after it."""
+        """A preview of the event that will have that id; it is not stored, but a stream can resume after it."""
         seq, count = self._previewed
         self._previewed = (record.seq, count + 1 if seq == record.seq else 1)
         thread = None if record.scope_id == m.ROOT else thread_id_of(record.session_id, record.scope_id)

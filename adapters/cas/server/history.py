@@ -37,7 +37,7 @@ class ListedEvent(NamedTuple):
 
 
 class EventPosition(NamedTuple):
-    """Where a cursor stands: its place in the list, its record, and whether the record has nothing more to tell."""
+    """Where a cursor stands: its place in the list, its record, and whether it is the last event of its record."""
 
     place: int
     seq: int
@@ -47,7 +47,7 @@ class EventPosition(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class EventHistory:
-    """One session, as one reading has it: the same projector that the stream has, fed from the log."""
+    """The events of one session for one reader, made from the log by the projector of its stream."""
 
     context: Context[CasSettings]
     owner: str
@@ -137,7 +137,7 @@ class EventHistory:
         return self.reading.thread or m.ROOT
 
     async def resumed(self, event_id: str | None) -> tuple[int, StreamOptions]:
-        """After which record a stream goes on that has had this event, and how it is read from there."""
+        """The record after which a stream resumes that has received this event, and the options from there on."""
         if event_id is None:
             return 0, self.reading
         try:
@@ -195,7 +195,7 @@ class StreamStart:
         return max((stop for stop in view.stops if stop < view.turn_starts[-1] or stop <= carried), default=0)
 
     async def _is_carried(self, view: m.SessionView, thread: str | None) -> bool:
-        """Whether a stream has had the last turn up to its end or its pause, where it now is."""
+        """Whether a stream has carried the last turn up to its end or its pause."""
         if view.status is m.SessionStatus.RUNNING or not view.stops:
             return False
         carried = self._carried.get((view.session_id, thread))

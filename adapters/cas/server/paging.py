@@ -92,7 +92,7 @@ async def page_of_rows(
     query: Mapping[str, str], rows: Sequence[T], *, id_of: Callable[[T], str],
     place_of: Callable[[T], int] | None = None, ascending: bool = False,
 ) -> ListPage[T]:
-    """A page of a list in memory, which has the oldest row first; the place of a row is its number, if not said."""
+    """A page of a list in memory, which has the oldest row first; the place of a row is its number by default."""
     places = {id_of(row): number for number, row in enumerate(rows, 1)}
     place = place_of or (lambda row: places[id_of(row)])
 

@@ -1,4 +1,4 @@
-"""Frames of a message in progress, which nobody keeps: previews of events, or the raw stream."""
+"""Frames of a message in progress, which are not stored: previews of events, or the raw stream."""
 
 import gateway.model as m
 from adapters.cas.wire import PreviewedType

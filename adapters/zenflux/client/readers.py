@@ -56,13 +56,13 @@ def unwrap(body: Any) -> Any:
 
 
 def read_list(row: str, data: Any) -> list[Bindings]:
-    """The bindings of the bodies of a list, which may be bare or under its name; empty for what is no list."""
+    """The bindings of the bodies of a list, which may be bare or under its name; empty if the data are not a list."""
     found: list[Bindings] | None = ZENFLUX.read(row, data)["items"]
     return found or []
 
 
 def read_body(row: str, body: Any) -> Bindings:
-    """The bindings of a body; what is no object has none of its members."""
+    """The bindings of a body; a body that is not an object has no members."""
     return ZENFLUX.read(row, members(body))
 
 

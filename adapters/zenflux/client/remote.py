@@ -108,7 +108,7 @@ class Remote:
 
     async def _new_run(self, session_id: str, command: m.SendMessage | m.Compact) -> BegunRun:
         if isinstance(command, m.Compact):
-            raise Unsupported("a ZenFlux server compacts by itself, and cannot be told to")
+            raise Unsupported("a ZenFlux server compacts by itself, and not on request")
         params = message_body(session_id, command, self._agent)
         await self._leave(session_id)
         run = RemoteRun(session_id, self._mint, self._upstream, await self._sockets.open())

@@ -295,7 +295,7 @@ class RunFrames:
                 run.quiets += 1
                 raise SilenceTimeout from None
             if run.silence >= limit:
-                raise TimedOut(f"{self._upstream.name} has said nothing for {limit:g} seconds") from None
+                raise TimedOut(f"{self._upstream.name} has sent nothing for {limit:g} seconds") from None
             raise TurnTimedOut(f"{self._upstream.name} took longer than {patience.total:g} seconds in all") from None
         run.rest()
         return frame

@@ -1,4 +1,4 @@
-"""ZenFlux's agents: the gateway's agents as ZenFlux spells them, and what a client may say of one."""
+"""ZenFlux's agents: the gateway's agents as ZenFlux spells them, and the fields that a client may send."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -160,7 +160,7 @@ def template_body(context: Context[ZenfluxSettings], agent: StoredAgent) -> Json
 # -- what is wrong with a configuration -------------------------------------------------------------------------------
 
 def model_problems(service: Agents, body: AgentFields) -> Iterator[tuple[str, str, str]]:
-    """What nobody can tell from one field alone: field, message and word."""
+    """Problems that only several fields together show: field, message and word."""
     try:
         service.card_of(AgentDefinition(name="", model=body.model or ""))
     except Invalid as error:

@@ -140,7 +140,7 @@ class ChatService:
     async def _submitted(self, wish: CheckedMessage, view: m.SessionView) -> StartedRun:
         sessions = self.context.sessions
         with conversation_errors(view.session_id):
-            before = copy(view)  # the agent may change what the run has to begin with before we hear of its start
+            before = copy(view)  # the agent may change the title before this server reads the start of the run
             title = self._title_of(wish.body, view)
             settings = wish.settings and with_memory_use(wish.settings, view.settings)
             configured = settings is not None and settings != view.settings
@@ -189,9 +189,9 @@ class ChatService:
     ) -> Receipt:
         """Set the title while the run is on, so that its stream has the change, even if the run is very short."""
         submitted = asyncio.ensure_future(submitting)
-        await asyncio.sleep(0)  # by now the run has begun, or was refused; the agent has not said anything yet
+        await asyncio.sleep(0)  # by now the run has begun, or was refused; the agent has sent no event yet
         if not submitted.done() or submitted.exception() is None:
-            with suppress(GatewayError):  # what becomes of the message is told, and a name can be given later
+            with suppress(GatewayError):  # the outcome of the message is streamed, and the title can be set later
                 await self.context.sessions.update(wish.owner, view.session_id, title=title)
         return await submitted
 

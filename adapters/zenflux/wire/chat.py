@@ -74,7 +74,7 @@ def _either(snake: str, *others: str) -> Any:
 
 
 class ChatRequest(ChatSend):
-    """The same over HTTP, where both spellings are in use."""
+    """A message over HTTP, where both spellings of its fields are in use."""
 
     user_id: str = Field(
         "local", min_length=1, max_length=256, validation_alias=AliasChoices("user_id", "userId"),

@@ -295,7 +295,7 @@ def decode_as(method: str, raw: msgspec.Raw, shape: type[Shape]) -> Shape:
     try:
         return msgspec.json.decode(raw, type=shape)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise _InvalidMessage(f"the agent said something in {method} that cannot be read: {error}") from None
+        raise _InvalidMessage(f"the agent sent a message {method} that cannot be read: {error}") from None
 
 
 def config_choices(raw: msgspec.Raw) -> tuple[ConfigOption, ...]:

@@ -239,6 +239,6 @@ class LlmBackend:
 
 
 def _system_text(own: str | None, settings: m.Settings, *, can_read: bool) -> str:
-    """The texts of the operator and of the session; a model that can read skills is told which there are."""
+    """The texts of the operator and of the session; the names of the skills, if the model can read skills."""
     text = "\n\n".join(filter(None, (own, settings.system)))
     return (with_skills(text, settings) or "") if can_read else text

@@ -47,7 +47,7 @@ class ResponseDecoder(Protocol):
     """Whether nothing follows at all."""
 
     def feed(self, events: Sequence[SseEvent], output: list[BackendEvent]) -> None:
-        """Append the decoded events to `said`; if one event raises, those before it have been appended.
+        """Append the decoded events to `output`; if one event raises, those before it have been appended.
 
         After the response is complete, only its usage is read.
         """

@@ -36,14 +36,14 @@ class ReplyWriter:
         if isinstance(item, list | tuple):
             return [output for one in item for output in self.take(one)]
         raise UnsupportedOutput(
-            f"The agent '{self._turn.agent.name}' said something of type {type(item).__name__}; "
-            "it may say strings, events, and lists of them."
+            f"The agent '{self._turn.agent.name}' sent a value of type {type(item).__name__}; "
+            "it may send strings, events, and lists of them."
         )
 
     def close(self, stop_reason: m.StopReason = m.StopReason.END_TURN) -> list[BackendEvent]:
         """End the message that strings have opened; messages of the function are not ended."""
         if self._held:
-            raise m.GrammarError(f"block {self._block} was left open, and more was said after it")
+            raise m.GrammarError(f"block {self._block} was left open, and another event follows it")
         if self._is_ours:
             self._is_ours = False
             return self._writer.close(stop_reason=stop_reason)

@@ -151,7 +151,7 @@ def shadowed(agent: Backend, shadow: Backend, reporter: ShadowReport, options: S
 
 
 class _TurnRecording:
-    """One turn, what the agent made of it, and the answers that it got."""
+    """One turn, the events of the agent, and the answers that the agent got."""
 
     def __init__(self, turn: Turn) -> None:
         self.turn, self.agent = turn, TurnStructure()

@@ -41,7 +41,7 @@ class TurnStructure:
         if isinstance(event, m.BlockEnded):
             self._block(event, scope_id)
         elif isinstance(event, m.ToolReturned):
-            name = self._calls.get(event.call_id, "a call nobody made")
+            name = self._calls.get(event.call_id, "an unknown call")
             self._results.append(self._in(scope_id, f"result of {name}: {'error' if event.is_error else 'ok'}"))
         elif isinstance(event, m.ScopeOpened):
             self._scopes[scope_id] = f"{self._scopes.get(event.parent, '')}sub-agent: "

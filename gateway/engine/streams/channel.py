@@ -77,7 +77,7 @@ class Channel:
         return min(taken, len(records))
 
     def skip(self, records: Sequence[m.Record]) -> None:
-        """Take in records that the reader has had already; nobody wants their frames."""
+        """Project records whose frames the reader has received; the frames are dropped."""
         if records:
             skip = self.projector.skip if isinstance(self.projector, SkippingProjector) else self.projector.feed
             for record in records:
@@ -90,7 +90,7 @@ class Channel:
             self.bytes += size_of(self.chunks[-1:]) if len(self.readers) > 1 else 0
 
     def catch_up(self, other: "Channel") -> list[Chunk]:
-        """Release what this projector holds back and the other, which has the same records, has released already."""
+        """Release held frames that the other projector, which has equal records, has released already."""
         before: float | None = None
         while (due := self.projector.deadline) not in (None, before, other.projector.deadline):
             self.flush(due)

@@ -258,7 +258,7 @@ class Cursor:
         own = reader.channel
         try:
             ready = await reader.read_page()
-        except LogUnreadable:  # a client that was cut comes back, and is told then what is wrong, if it still is
+        except LogUnreadable:  # the client reconnects, and gets the error then if the log still cannot be read
             self.cut()
             return ()
         except LogGone:

@@ -190,8 +190,8 @@ class Hub:
     def is_time(self, feed: Feed, due: float | None) -> bool:
         """Whether frames that were held back until `due` are released now.
 
-        What is on its way into the log may have been said before that time, and would have been told with it: so that
-        a reader who comes later is told the same, it is waited for.
+        Records that are not stored yet may be older than `due`, and their frames may belong to the held frames. The hub
+        waits for these records, so that a client that reads the log later gets equal frames.
         """
         return due is not None and due <= self.clock() and not self._sessions.has_unstored_records(feed.session_id)
 

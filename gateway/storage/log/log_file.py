@@ -55,7 +55,7 @@ class LogFile:
         return int(self.connection.execute("SELECT count(*) FROM sessions").fetchone()[0])
 
     def heads(self) -> Iterator[SessionHead]:
-        """All sessions, oldest first; in pages, so that nobody is held up by a long look."""
+        """All sessions, oldest first; in pages, so that a long read does not delay a server."""
         page, after = f"{SELECT_HEADS} WHERE ordinal > ? ORDER BY ordinal LIMIT 256", 0
         while rows := self.connection.execute(page, (after,)).fetchall():
             yield from map(row_to_head, rows)
@@ -76,7 +76,7 @@ class LogFile:
         return (Segment(*row) for row in rows.fetchall())
 
     def records(self, session_id: str) -> list[m.Record]:
-        """All that the session has; none if nobody knows it."""
+        """All segments of the session; none if there is no such session."""
         found = self.find(session_id)
         return [] if found is None else [r for segment in self.segments(found.ordinal) for r in segment.records()]
 

@@ -1,4 +1,4 @@
-"""The index of what was said, in memory: made when somebody searches, from the records that are new since."""
+"""The index of the texts of sessions, in memory: a search adds the records that are new since the last one."""
 
 from array import array
 from bisect import bisect_left

@@ -19,7 +19,7 @@ MAX_LISTED_PAGES = 100
 
 
 class LogProblem(NamedTuple):
-    """What is wrong, and where."""
+    """One problem of the log, with its session and record."""
 
     words: str
     session_id: str | None = None
@@ -42,7 +42,7 @@ class VerificationReport:
 
 
 def verify_log(path: Path, progress: Progress = lambda done, total: None) -> VerificationReport:
-    """Look at everything; a server may be at work meanwhile. Raises `StorageUnusable` if there is no such file."""
+    """Check the whole file; a server may use it meanwhile. Raises `StorageUnusable` if there is no such file."""
     verdict = VerificationReport()
     with open_log_file(path) as file:
         verdict.problems += _pages(file)
@@ -71,7 +71,7 @@ def _pages(file: LogFile) -> Iterator[LogProblem]:
 # -- one session ------------------------------------------------------------------------------------------------------
 
 def _session(file: LogFile, session_id: str, verdict: VerificationReport) -> list[LogProblem]:
-    """One look at one state of it, whatever a server writes meanwhile."""
+    """Check one snapshot of the file, whatever a server writes meanwhile."""
     file.connection.execute("BEGIN")
     try:
         row = file.find(session_id)
@@ -132,7 +132,7 @@ class SessionCheck:
         self.records += 1
 
     def _check_law(self, record: m.Record) -> None:
-        """After the first event out of its place, the rest has nothing to be measured by."""
+        """Check the grammar up to the first wrong event; later events cannot be checked without it."""
         if self._grammar is None:
             return
         try:
@@ -152,7 +152,7 @@ class SessionCheck:
             self._turn = None
 
     def end(self, words: set[str]) -> None:
-        """What the list of sessions says of it is so."""
+        """Compare the session with its row in the list of sessions."""
         seq = self._last.seq if self._last else 0
         if self._head.head != seq:
             self._note(f"the list of sessions says that {self._head.head} is the last one", seq)

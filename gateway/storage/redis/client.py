@@ -30,7 +30,7 @@ class RedisObserver(Protocol):
     """The log, as the client sees it: the client reports what concerns all data in Redis."""
 
     def failed(self, error: GatewayError) -> None:
-        """Nothing can be stored, and that has lasted too long to keep it from those who wait."""
+        """Nothing could be stored for so long that waiting callers must get the error."""
     def data_lost(self) -> None:
         """Redis has lost its data: nothing that was read or written before is there."""
 
@@ -39,7 +39,7 @@ class RedisClient:
     """Two connections, one that writes and one that reads, so that neither delays the other.
 
     The data have an epoch, a random word that the first server stores. Every script that writes names the epoch; if the
-    epoch is gone, the data are gone, and the observer is told before anything else happens.
+    epoch is gone, the data are gone, and the client calls the observer before anything else.
     """
 
     def __init__(
@@ -206,11 +206,11 @@ class RedisClient:
 
     @property
     def patience(self) -> float:
-        """For how many seconds Redis may be away before the observer is told."""
+        """For how many seconds Redis may be unreachable before the client calls the observer."""
         return min(2.0, self.lease / 4)
 
     def failed(self, why: GatewayError) -> bool:
-        """Storing has failed; return whether it has failed for so long that the observer was told."""
+        """Note that storing failed; return whether it has failed for so long that the observer was called."""
         now = self.clock()
         self._failing_since = now if self._failing_since is None else self._failing_since
         if now - self._failing_since < self.patience:

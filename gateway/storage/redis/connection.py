@@ -46,7 +46,7 @@ class RedisAddress:
         return cls(url, f"{prefix}:", f"{parts.scheme}://{place}")
 
     def connection(self, seconds: float) -> AbstractConnection:
-        """Not yet connected; no reply comes within a time of its own, so that many can be waited for at once."""
+        """A connection that is not open yet; a reply has no timeout of its own: many are awaited at once."""
         options: dict[str, Any] = dict(parse_url(self.url))
         kind: type[AbstractConnection] = options.pop("connection_class", Connection)
         options |= {"socket_timeout": None, "socket_connect_timeout": seconds, "protocol": 2}

@@ -200,7 +200,7 @@ def index_terms(one: Resource | None) -> frozenset[str]:
 
 
 def counting_terms(counts: Mapping[str, int], common: int) -> list[str]:
-    """Which terms count, of terms with so many resources each: all but the common ones, unless no rarer one is had."""
+    """Which terms count, of terms with so many resources each: the rare ones, or all if every term is common."""
     rare = [term for term, count in counts.items() if count <= common]
     return rare if any(counts[term] for term in rare) else list(counts)
 

@@ -72,8 +72,8 @@ class WriteResult:
 class Database:
     """All writes go through one thread; their callers wait until they are committed.
 
-    `source` is asked, whenever a group leaves, for work of its own; it is told of success or failure, and what could
-    not be written it offers again.
+    Each group of writes takes further work from `source`, and reports success or failure to `source`, which offers
+    failed work again.
     """
 
     def __init__(

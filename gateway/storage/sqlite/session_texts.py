@@ -1,7 +1,7 @@
-"""The index of what was said in sessions, in SQLite: made when somebody searches, from the records that are new since.
+"""The index of the texts of sessions, in SQLite: a search adds the records that are new since the last search.
 
 It is a full-text table that has no text: its tokens are pairs of neighbouring characters, written in hex, so that any
-part of a text is found in any script. What is found must be compared with the texts.
+part of a text is found in any script. The caller must compare the texts of each found session.
 """
 
 import sqlite3

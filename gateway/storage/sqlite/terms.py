@@ -49,7 +49,7 @@ def add_terms(file: sqlite3.Connection, kind: str, owner: str, ordinal: int, ter
 
 
 def remove_terms(file: sqlite3.Connection, kind: str, owner: str, ordinal: int, terms: Collection[str]) -> None:
-    """Take a resource from the index, which must be told all terms that it was put under."""
+    """Remove a resource from the index; `terms` must be all terms that it was added with."""
     if terms:
         tokens = " ".join(tokens_of(file, kind, owner, terms))
         file.execute("INSERT INTO terms (terms, rowid, tokens) VALUES ('delete', ?, ?)", (ordinal, tokens))

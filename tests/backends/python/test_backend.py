@@ -323,7 +323,7 @@ async def test_nonsense_is_told_with_its_type_and_the_agent(agent: Any, kind: st
         ended = await turn.end()
         [line] = turn.of("agent_output_unsupported")
     assert ended.fault is not None
-    assert ended.fault.message.startswith(f"The agent 'agent' said something of type {kind}; it may say strings")
+    assert ended.fault.message.startswith(f"The agent 'agent' sent a value of type {kind}; it may send strings")
     code = agent.__code__
     assert line["at"].startswith(f"{code.co_filename}:{code.co_firstlineno + after}")
     assert (line["agent"], line["type"]) == ("agent", kind)

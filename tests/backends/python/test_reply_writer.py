@@ -58,7 +58,7 @@ def test_a_message_of_the_agents_ends_ours_first() -> None:
 def test_what_is_neither_words_nor_event_is_told(item: Any) -> None:
     kind = "NoneType" if isinstance(item, list) else type(item).__name__
     with pytest.raises(
-        UnsupportedOutput, match=f"The agent 'demo' said something of type {kind}; it may say strings, events"
+        UnsupportedOutput, match=f"The agent 'demo' sent a value of type {kind}; it may send strings, events"
     ):
         reply().take(item)
 

@@ -48,7 +48,7 @@ async def choose_agent(context: Context[AapSettings], owner: str, name: str) -> 
 
 
 def with_choices(card: m.AgentCard, made: m.Settings, settings: m.Settings) -> m.Settings:
-    """The settings of a new session: what the agent was made with, and what the client says on top of it."""
+    """The settings of a new session: those of the agent, and over them those of the request."""
     for name in settings.tools or ():
         if card.tool(name) is None:
             known = ", ".join(f"'{tool.spec.name}'" for tool in card.tools) or "none"
@@ -89,7 +89,7 @@ class ResumePoint(NamedTuple):
 async def resume_point(
     context: Context[AapSettings], request: web.Request, view: m.SessionView, options: StreamOptions
 ) -> ResumePoint:
-    """Where the client goes on; a place that cannot be is refused."""
+    """The place at which the client resumes; an impossible place is refused."""
     begins, had = turn_cursor_of(request)
     if begins is None:
         begins = view.begun_at
@@ -126,7 +126,7 @@ async def _count_events(
 
 
 RESUMABLE = {"delta": StreamOptions("delta", has_ids=True), "message": StreamOptions("message", has_ids=True)}
-"""The streams that a client can come back to, by the word that it asks for one with."""
+"""The streams that a client can resume, by the word in its request."""
 
 
 class SessionRoutes:

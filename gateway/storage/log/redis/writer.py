@@ -71,7 +71,7 @@ class RedisLog:
         redis.attach(self)
 
     def attach(self, listener: LogListener, leases: LeaseListener | None = None) -> None:
-        """Report to these listeners from now on; the second one is told of sessions that were lost."""
+        """Report to these listeners from now on; the second one gets the sessions that were lost."""
         assert self._listener is NO_LISTENER, "a log has one listener"
         self._listener, self._lease_listener = listener, leases
 

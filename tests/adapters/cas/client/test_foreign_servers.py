@@ -152,8 +152,8 @@ async def test_a_page_is_no_stream() -> None:
     (event("agent.tool_use", "e2", name="t", input="x"), "'input' should be an object"),
     (event("session.thread_created", "e2"), "does not name the thread"),
     (event("session.status_idle", "e2", stop_reason=[]), "'stop_reason' should be an object"),
-    (idle("e2", "requires_action"), "does not tell for what"),
-    (idle("e2", "requires_action", event_ids=["e7"]), "'e7', which it never told"),
+    (idle("e2", "requires_action"), "does not say for what"),
+    (idle("e2", "requires_action", event_ids=["e7"]), "'e7', which it never asked for"),
     (idle("e2", "requires_action", event_ids="e7"), "'stop_reason.event_ids' should be a list"),
 ])
 async def test_what_cannot_be_is_a_failure_in_clear_words(frame: bytes, why: str) -> None:
