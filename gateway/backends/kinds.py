@@ -86,7 +86,7 @@ def user_class_kind(word: str, base: Path) -> BackendKind:
         with translate_exceptions({TypeError: Invalid}):
             backend = made(**settings)
         if not callable(getattr(backend, "run", None)) or not callable(getattr(backend, "close", None)):
-            raise Invalid(f"'{word}' is no backend: it needs an async generator 'run(turn)' and a coroutine 'close()'")
+            raise Invalid(f"'{word}' is not a backend: it needs an async generator 'run(turn)' and a coroutine close()")
         if isinstance(backend, ConfinableBackend):
             backend.confine(context.addresses, trust_uploads=context.trust_uploads)
         return MadeBackend(backend, getattr(backend, "card", None), module)

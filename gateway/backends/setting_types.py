@@ -90,7 +90,7 @@ class UpstreamSettings(BaseModel):
         try:
             URL(url).origin()
         except ValueError as error:
-            raise ValueError(f"this is no address ({error}); write it as http://HOST:PORT/PATH") from None
+            raise ValueError(f"this is not an address ({error}); write it as http://HOST:PORT/PATH") from None
         return url
 
     @property

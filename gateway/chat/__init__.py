@@ -1,4 +1,4 @@
-"""A conversation at the terminal with any server: shows what the server sends, and asks the person what it asks."""
+"""A conversation at the terminal with any server: shows the events of the server, and asks the person its questions."""
 
 from .conversation import ChatLoop, Screen
 from .screens import PlainScreen, TerminalScreen

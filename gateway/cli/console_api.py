@@ -32,7 +32,7 @@ def _pages(url: str, key: str | None, timeout: float, limit: int) -> Iterator[li
         query = urlencode({"limit": limit, **({"cursor": cursor} if cursor else {})})
         page = _get(f"{url.rstrip('/')}{API}/sessions?{query}", url, key, timeout)
         if not isinstance(page, dict) or not isinstance(page.get("sessions"), list):
-            fail(f"{url} sent something that is no list of sessions; is it a gateway of this version?")
+            fail(f"{url} sent something that is not a list of sessions; is it a gateway of this version?")
         yield page["sessions"]
         cursor = page.get("next")
         if cursor is None:

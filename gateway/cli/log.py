@@ -56,8 +56,8 @@ def compact(config: ConfigFile = None, data: DataFolder = None) -> None:
 
     Example: [b]dragoman log compact[/b]
 
-    What is left of deleted sessions is dropped, many small pieces become few, and free space is given back. As much
-    space as the file has is needed meanwhile.
+    The command removes remains of deleted sessions, joins small segments, and frees space on the disk. Meanwhile it
+    needs as much free space as the file has.
     """
     from gateway.storage.log import compact_log as press
 

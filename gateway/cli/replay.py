@@ -29,7 +29,7 @@ def replay(
 
     Example: [b]dragoman replay sess_4f2a --json[/b]
 
-    The running server is asked for them: it is the one that has them, wherever its log is.
+    The command asks the running server for the records, wherever its log is.
     """
     from msgspec import MsgspecError
 

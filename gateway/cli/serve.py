@@ -67,7 +67,7 @@ def _run(config: "Config", watch: bool, overrides: "Mapping[str, object]", worke
 def _loop_factory() -> "Callable[[], AbstractEventLoop] | None":
     try:
         from uvloop import new_event_loop
-    except ImportError:  # where uvloop is not installed, the loop of asyncio does the same more slowly
+    except ImportError:  # without uvloop the server uses the loop of asyncio, which is slower
         return None
     return new_event_loop
 

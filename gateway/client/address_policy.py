@@ -134,7 +134,7 @@ class AddressPolicy:
         """As `check` for several addresses, each with its field, after their host names were looked up.
 
         A name that cannot be looked up in time passes: a refusal would let one client with slow names keep out the
-        others. Whoever opens a connection looks at the address again, with `socket_factory`.
+        others. `socket_factory` checks the address again when a connection is opened.
         """
         fields: dict[str, str] = {}
         for field, url in named:

@@ -36,7 +36,7 @@ def objects(value: Any) -> list[dict[str, Any]]:
 def require_object(value: object, what: str) -> JsonObject:
     """An object; `what` names it in the error if it is none."""
     if not isinstance(value, dict):
-        raise BackendFailed(f"the server sent {what} that is no object")
+        raise BackendFailed(f"the server sent {what} that is not an object")
     return value
 
 
@@ -45,7 +45,7 @@ def require_objects(value: Any, what: str) -> list[dict[str, Any]]:
     if value is None:
         return []
     if not isinstance(value, list):
-        raise BackendFailed(f"the server sent {what} that are no list")
+        raise BackendFailed(f"the server sent {what} that are not a list")
     return [require_object(one, f"one of {what}") for one in value]
 
 

@@ -1,4 +1,4 @@
-"""Tries again what failed for a reason that may pass: a request is repeated, a stream is resumed at its cursor."""
+"""Retries after temporary failures: a request is repeated, a stream is resumed at its cursor."""
 
 import asyncio
 import random
@@ -10,7 +10,7 @@ from gateway.errors import ConnectionLost, GatewayError, Overloaded, RateLimited
 MAX_RETRY_WAIT = 20.0
 """If an upstream asks for a longer wait in seconds, there is no retry."""
 RETRYABLE_ERRORS = (ServerUnreachable, ConnectionLost, RateLimited, Overloaded)
-"""Failures that a retry may get past."""
+"""Temporary failures, after which a retry may succeed."""
 Response = TypeVar("Response")
 
 

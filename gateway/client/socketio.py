@@ -131,7 +131,7 @@ class SocketIOConnection:
         if namespace not in (None, "/"):
             return None
         if not isinstance(body, list):
-            raise BackendFailed(f"{self._upstream.name} sent a packet that is no list")
+            raise BackendFailed(f"{self._upstream.name} sent a packet that is not a list")
         if packet.startswith("43"):
             return Acknowledgement(int(number or 0), body[0] if body else None)
         if not body or not isinstance(body[0], str):

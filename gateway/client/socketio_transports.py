@@ -16,7 +16,7 @@ from .transport.error_messages import status_error
 MAX_PACKET_BYTES = 32 * 1024 * 1024
 """A packet may have so many bytes."""
 CLOSE_SECONDS = 2.0
-"""Seconds that a server has to take our farewell."""
+"""Seconds that a server has to accept the closing packet."""
 SEPARATOR = "\x1e"
 MAX_QUEUED_PACKETS = 1000
 """If so many packets are not read yet, the server is not asked for more."""
@@ -96,7 +96,7 @@ class PollingTransport:
             await self._request("POST", packet, seconds=self._upstream.timeouts.idle)
 
     async def close(self) -> None:
-        """Send a farewell, if the server takes it."""
+        """Send a closing packet, if the server accepts it."""
         if self._polling is not None:
             self._polling.cancel()
             await asyncio.wait([self._polling])
@@ -141,7 +141,7 @@ class PollingTransport:
         try:
             return body.decode().split(SEPARATOR)
         except UnicodeDecodeError:
-            raise BackendFailed(f"{self._upstream.name} sent something that is no text") from None
+            raise BackendFailed(f"{self._upstream.name} sent something that is not text") from None
 
     def _connection_id(self, opened: str) -> str:
         """The id that the server has given this connection."""
@@ -149,7 +149,7 @@ class PollingTransport:
             handshake = orjson.loads(opened[1:])
             if opened.startswith("0") and isinstance(handshake, dict) and isinstance(handshake.get("sid"), str):
                 return str(handshake["sid"])
-        raise BackendFailed(f"{self._upstream.name} takes no websockets, and does not answer polling as it should")
+        raise BackendFailed(f"{self._upstream.name} accepts no WebSocket, and its response to polling is malformed")
 
 
 class WebSocketRefused(BackendFailed):
@@ -174,7 +174,7 @@ class WebSocketTransport:
                     ), upstream)
             except aiohttp.WSServerHandshakeError as error:
                 if error.status == 101:
-                    raise BackendFailed(f"{name} does not speak websocket as it should ({error.message})") from None
+                    raise BackendFailed(f"{name} does not speak the WebSocket protocol ({error.message})") from None
                 if error.status in NO_WEBSOCKET_STATUSES:
                     raise WebSocketRefused(f"{name} answered {error.status} to a websocket") from None
                 raise status_error(error.status, f"{name} answered {error.status} to a websocket") from None
@@ -186,7 +186,7 @@ class WebSocketTransport:
             if message.type is aiohttp.WSMsgType.TEXT:
                 return str(message.data)
             if message.type is aiohttp.WSMsgType.ERROR:
-                raise BackendFailed(f"{self._upstream.name} does not keep to the rules of websockets ({message.data})")
+                raise BackendFailed(f"{self._upstream.name} violates the WebSocket protocol ({message.data})")
             if message.type is not aiohttp.WSMsgType.BINARY:
                 raise ConnectionLost(f"the connection to {self._upstream.name} broke")
 

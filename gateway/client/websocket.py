@@ -1,4 +1,4 @@
-"""WebSocket connections to one upstream server: never led elsewhere, never waited for without end."""
+"""WebSocket connections to one upstream server: redirects are refused, and every wait has a timeout."""
 
 import asyncio
 from collections.abc import Mapping

@@ -59,7 +59,7 @@ class CardRoutes:
         link = self._services.files.read_link(request.match_info["link"])
         session_id, _, seq = link.file_id.partition("/")
         if link.media_type != CARD:
-            raise NotFound("this is no link to a card")
+            raise NotFound("this is not a link to a card")
         html = await self._html(link.name, session_id, parse_whole_number(seq))
         return web.Response(text=html, content_type="text/html", headers=CARD_HEADERS)
 

@@ -235,8 +235,8 @@ def _is_named(found: Resource) -> bool:
 def _definition(body: Mapping[str, object]) -> AgentDefinition:
     """A stored definition.
 
-    A body of before, in which dialects kept their fields at the top, has no tools that other dialects know: it enables
-    none of the server's tools.
+    A definition of an older version, in which dialects stored their fields at the top, has no tools that other dialects
+    know: it enables none of the server's tools.
     """
     if DEFINITION in body:
         return msgspec.convert(body[DEFINITION], AgentDefinition)

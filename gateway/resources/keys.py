@@ -36,7 +36,7 @@ def add_key(name: str, user: str | None = None) -> KeyRule[tuple[Key, str]]:
     """The operator creates a key for a user, whose name is by default the name of the key."""
     for word in (name, user or name):
         if not NAME.fullmatch(word):
-            raise Invalid(f"'{word}' is no name for a key or a user: use letters, digits and . @ + _ -")
+            raise Invalid(f"'{word}' is not a name for a key or a user: use letters, digits and . @ + _ -")
     token = KEY_PREFIX + secrets.token_urlsafe(32)
     made = _made(token, KEY_PREFIX, name=name, user=user or name)
 
@@ -129,8 +129,8 @@ def hash_token(token: str) -> str:
 
 
 def key_matches(key: Key, hashed: str) -> bool:
-    """A dict has compared hashes, of which a guesser can choose no part; comparing once more in constant time costs
-    nothing and leaves nothing to argue about."""
+    """A dict has compared the hashes already; this second comparison takes constant time, so that the duration of a
+    request reveals nothing about a stored hash."""
     return key.opens and hmac.compare_digest(key.hash, hashed)
 
 

@@ -33,7 +33,7 @@ class NamedResources:
         self._most = most
 
     def check_name(self, name: str, field: str = "name") -> None:
-        """Refuse a name that is none."""
+        """Refuse an invalid name."""
         if not self._pattern.fullmatch(name):
             raise Invalid(f"{field}: {quote_value(name)} is no name of the kind '{self._noun}'; "
                           f"a name matches {self._pattern.pattern}", param=field)

@@ -30,7 +30,7 @@ ROOM, RATIO = 16 * 1024 * 1024, 20
 
 
 class ArchiveManifest(msgspec.Struct, frozen=True, kw_only=True):
-    """What is in the ZIP, and which version of the model can read it."""
+    """The contents of the ZIP, and the version of the model of its records."""
 
     format: str
     version: int
@@ -115,7 +115,7 @@ def read_session_lines(content: bytes) -> SessionArchive:
     first = _record(1, lines[0], None)
     created = first.event
     if not isinstance(created, m.SessionCreated):
-        raise Invalid(f"{RECORDS}: line 1 is no session.created")
+        raise Invalid(f"{RECORDS}: line 1 is not session.created")
     manifest = ArchiveManifest(format=FORMAT, version=VERSION, model_version=m.MODEL_VERSION,
                                session_id=first.session_id, agent=created.agent, title=created.title)
     records = [_cleaned(_record(number, line, manifest), "") for number, line in enumerate(lines, 1)]
@@ -175,7 +175,7 @@ def _record(number: int, line: bytes, manifest: ArchiveManifest | None) -> m.Rec
     except orjson.JSONDecodeError as error:
         raise Invalid(f"{RECORDS}: line {number} is not JSON: {error}") from None
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise Invalid(f"{RECORDS}: line {number} is no record: {describe_struct_error(error)}") from None
+        raise Invalid(f"{RECORDS}: line {number} is not a record: {describe_struct_error(error)}") from None
     if manifest is not None and record.session_id != manifest.session_id:
         raise Invalid(f"{RECORDS}: line {number} is of another session")
     return record

@@ -1,4 +1,4 @@
-"""Shares: whoever has the link may read one session, until the link expires or is revoked."""
+"""Shares: a link with which anyone can read one session, until the link expires or is revoked."""
 
 import secrets
 from dataclasses import dataclass
@@ -66,7 +66,7 @@ class Shares:
         for one in gone:
             await self._resources.delete(KIND, SYSTEM_OWNER, one.resource_id)
         if len(found) - len(gone) >= MAX_SHARES:
-            raise Conflict(f"the session has {MAX_SHARES} links already; take one back first")
+            raise Conflict(f"the session has {MAX_SHARES} links already; revoke one first")
 
 
 def _share(found: Resource) -> Share:

@@ -45,7 +45,7 @@ class UserSettings:
         """Change all of it, or nothing; an empty text removes a choice.
 
         `model` is for new sessions that name no agent, `options` are values by agent and option. Agents and options
-        that nobody knows are passed over.
+        that are unknown are passed over.
         """
         found = await self._stored.find(owner, NAME)
         new = old = _choices(found)

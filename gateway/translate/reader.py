@@ -108,7 +108,7 @@ class RecordingReader:
             return False
         if isinstance(header, dict) and "exchange" in header and "at" in header:
             raise UnreadableRecording(
-                self._number, "this is out of the middle of a recording; its first line is missing"
+                self._number, "the first line of the recording is missing; translate the complete recording"
             )
         return isinstance(header, dict) and header.get("type") == "recording"
 
@@ -187,7 +187,7 @@ class RecordParser:
         try:
             record = m.decode_record(line)
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-            raise UnreadableRecording(number, f"this is no record: {error}") from None
+            raise UnreadableRecording(number, f"this is not a record: {error}") from None
         yield StoredRecord(line=number, at=record.at, stream=record.session_id, record=record)
 
     def end(self) -> Iterator[AnyRecordedItem]:

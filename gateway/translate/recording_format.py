@@ -27,7 +27,7 @@ ENVELOPE_FIELDS = frozenset(("event", "data", "id"))
 
 
 class InvalidFrame(Exception):
-    """The text is no frame of any dialect."""
+    """The text is not a frame of any dialect."""
 
 
 def parse_frames(text: str) -> list[ParsedFrame]:
@@ -51,7 +51,7 @@ def to_frame(value: object) -> ParsedFrame:
     if isinstance(value, list) and value and isinstance(value[0], str):
         return ParsedFrame(value[0], value[1] if len(value) > 1 else None)
     if not isinstance(value, dict):
-        raise InvalidFrame("this is no frame: neither an object nor an event of Socket.IO")
+        raise InvalidFrame("this is not a frame: it is neither an object nor an event of Socket.IO")
     name = value.get("event", value.get("type"))
     if isinstance(name, str) and "data" in value and "event" in value and value.keys() <= ENVELOPE_FIELDS:
         return ParsedFrame(name, value["data"], str(value.get("id") or ""))
@@ -88,7 +88,7 @@ class ClientFrame(RecordedItem, frozen=True, kw_only=True):
 
 
 class ResponseBody(RecordedItem, frozen=True, kw_only=True):
-    """The body of a response that is no stream; it shows at least which session the stream belongs to."""
+    """The body of a response that is not a stream; it shows at least which session the stream belongs to."""
 
     frame: ParsedFrame
 

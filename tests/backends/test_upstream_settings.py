@@ -24,7 +24,7 @@ def test_what_makes_no_sense_is_refused(wrong: dict[str, object]) -> None:
 
 @pytest.mark.parametrize("url", ["http://", "http:///x", "http://[bad", "http://h:99999/x", "http://h:x/x"])
 def test_what_is_no_address_is_told(url: str) -> None:
-    with pytest.raises(ValidationError, match=r"this is no address .*; write it as http://HOST:PORT/PATH"):
+    with pytest.raises(ValidationError, match=r"this is not an address .*; write it as http://HOST:PORT/PATH"):
         UpstreamSettings(url=url)
 
 

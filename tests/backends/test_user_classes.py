@@ -69,7 +69,7 @@ def test_a_colon_makes_it_an_import(word: str, is_one: bool) -> None:
     ("my_parrot:Eagle", {}, "has no class 'Eagle'"),
     ("my_parrot:number", {}, "has no class 'number'"),
     ("my_mistake:broken", {}, "invalid syntax"),
-    ("my_parrot:NoBackend", {}, "is no backend"),
+    ("my_parrot:NoBackend", {}, "is not a backend"),
     ("my_parrot:Parrot", {"tims": 2}, "tims"),
 ])
 def test_what_is_no_backend_is_told(folder: Path, word: str, settings: dict, told: str) -> None:

@@ -31,7 +31,7 @@ def test_one_event_is_both_its_directions(dragoman: Run, monkeypatch: pytest.Mon
     [text] = [line for line in lines if "text_delta" in line]
     assert text.split("   ", 1)[0] == "  text_delta: { delta: $delta }"
     assert text.endswith("~ block.delta.text")
-    assert any(line.endswith("✗ a call is said when it is whole") for line in lines), "the table's own comment"
+    assert any(line.endswith("✗ a call is sent when it is complete") for line in lines), "the table's own comment"
 
 
 def test_a_reason_not_to_read_is_quoted(dragoman: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -49,11 +49,11 @@ def test_what_must_be_there_is_named_if_it_is_not() -> None:
     assert require_objects([{"a": 1}], "turns") == [{"a": 1}]
     assert require_objects(None, "turns") == []
     assert require_id({"id": "x"}, "an agent") == "x"
-    with pytest.raises(BackendFailed, match=r"^the server sent a turn that is no object$"):
+    with pytest.raises(BackendFailed, match=r"^the server sent a turn that is not an object$"):
         require_object([], "a turn")
-    with pytest.raises(BackendFailed, match=r"^the server sent turns that are no list$"):
+    with pytest.raises(BackendFailed, match=r"^the server sent turns that are not a list$"):
         require_objects({}, "turns")
-    with pytest.raises(BackendFailed, match=r"^the server sent one of turns that is no object$"):
+    with pytest.raises(BackendFailed, match=r"^the server sent one of turns that is not an object$"):
         require_objects([{}, 3], "turns")
     for body in ({}, {"id": ""}, {"id": 7}):
         with pytest.raises(BackendFailed, match=r"^the server sent an agent that has no id$"):

@@ -63,8 +63,8 @@ def test_nothing_is_lost_of_a_row_that_comes_back_whole() -> None:
 
 def test_a_row_that_says_nothing_quotes_its_comment_or_the_note_of_its_feature() -> None:
     aap = explained("aap")
-    assert row(aap, "block.delta.tool_use").note == "a call is said when it is whole"
-    assert row(aap, "input.accepted").note.startswith("What a tool call asks for was said by the call itself."), "above"
+    assert row(aap, "block.delta.tool_use").note == "a call is sent when it is complete"
+    assert row(aap, "input.accepted").note.startswith("The ask of a tool call was sent with the call itself."), "above"
     assert row(aap, "scope.opened").note.startswith("subagents: "), "a note"
     assert row(aap, "tool.status").note == ""
 

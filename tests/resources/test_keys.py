@@ -81,7 +81,7 @@ def test_removing_what_is_not_there_is_refused(store: KeyStore) -> None:
 
 @pytest.mark.parametrize("name", ["", "two words", "new\nline", "x" * 129])
 def test_odd_names_are_refused(store: KeyStore, name: str) -> None:
-    with pytest.raises(Invalid, match="is no name for a key or a user"):
+    with pytest.raises(Invalid, match="is not a name for a key or a user"):
         store.add(name)
 
 

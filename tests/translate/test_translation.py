@@ -224,9 +224,9 @@ def test_a_turn_that_waits_for_people_is_not_torn(originals: dict[str, list[m.Re
     (b'{"type":"recording","version":1,"dialect":"cas"}\n', "line 1: this was recorded from 'cas', not from 'aap'"),
     (b'{"type":"recording","version":1,"dialect":"aap"}\n[]\n', "line 2: a line of a recording is an object"),
     (b'{"type":"recording","version":1,"dialect":"aap"}\n{"type":"event"}\n', "line 2: this line of type 'event'"),
-    (b'{"type":"event","exchange":1,"at":0,"text":""}\n', "line 1: this is out of the middle of a recording"),
+    (b'{"type":"event","exchange":1,"at":0,"text":""}\n', "line 1: the first line of the recording is missing"),
     (b'event: turn_start\ndata: {}\n\nevent: text_delta\ndata: {"delta": 7}\n\n', "line 6: "),
-    (b"7\n\"words\"\n", "line 1: this is no frame"),
+    (b"7\n\"words\"\n", "line 1: this is not a frame"),
 ])
 def test_garbage_is_told_with_its_line(stream: bytes, told_of: str) -> None:
     with pytest.raises(UnreadableRecording) as caught:
@@ -240,7 +240,7 @@ def test_a_record_where_none_may_be_is_told_with_its_line() -> None:
         UnreadableRecording, match=r"line 2: this cannot come here: turn\.started while the turn is running"
     ):
         translated(ended + ended, None, None)
-    with pytest.raises(UnreadableRecording, match="line 1: this is no record"):
+    with pytest.raises(UnreadableRecording, match="line 1: this is not a record"):
         translated(b"{}\n", None, None)
 
 

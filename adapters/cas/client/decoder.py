@@ -69,7 +69,7 @@ class Decoder(DecoderPort):
 
     def feed(self, frame: ParsedFrame) -> list[DecodedItem]:
         if not isinstance(frame.body, dict):
-            raise BackendFailed("the upstream sent an event that is no object")
+            raise BackendFailed("the upstream sent an event that is not an object")
         return self.take(read_event(frame))
 
     def take(self, event: ReceivedEvent) -> list[DecodedItem]:

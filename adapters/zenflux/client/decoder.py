@@ -84,7 +84,7 @@ class Decoder(DecoderPort):
 def read_event(frame: ParsedFrame) -> RunEvent | None:
     """What a frame says; None for a frame that the table does not have. Raises `BackendFailed` for no frame at all."""
     if not isinstance(frame.body, dict):
-        raise BackendFailed("the server sent a frame that is no object")
+        raise BackendFailed("the server sent a frame that is not an object")
     try:
         read = frame_decoder().read(frame.name, frame.body)
     except UnreadableBody as error:

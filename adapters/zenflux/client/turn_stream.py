@@ -100,7 +100,7 @@ class RemoteRun:
 
     def decode(self, body: Any) -> list[DecodedItem]:
         if not isinstance(body, dict):
-            raise BackendFailed(f"{self._upstream.name} sent a frame that is no object")
+            raise BackendFailed(f"{self._upstream.name} sent a frame that is not an object")
         event = read_event(ParsedFrame("", body))
         if event is None:
             self._take_response(body)

@@ -134,7 +134,7 @@ async def _http_transport(
 
 @lru_cache(maxsize=2)
 def _certificates(is_environment_trusted: bool) -> ssl.SSLContext:
-    """The authorities whose certificates count, read once: nobody else is served while they are read."""
+    """The trusted certificate authorities; they are read once, because reading them blocks the server."""
     import httpx2
 
     return httpx2.create_ssl_context(trust_env=is_environment_trusted)

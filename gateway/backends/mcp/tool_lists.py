@@ -25,7 +25,7 @@ log = structlog.get_logger("dragoman.mcp")
 WAIT_SECONDS = 5.0
 """So long a request waits for a server; a later answer is there for the next request."""
 KEPT_SECONDS, RETRY_SECONDS = 60.0, 10.0
-"""How long the answer of a server is remembered, and how long it is left alone if it gave none."""
+"""How long the tools of a server are cached, and how long a server that did not answer is not asked again."""
 MAX_LISTS = 256
 """How many answers are remembered; the oldest are dropped."""
 MAX_TOOLS, MAX_LIST_BYTES = 500, 256 * 1024

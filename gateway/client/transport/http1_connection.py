@@ -20,7 +20,7 @@ MAX_RESPONSE_HEAD_BYTES = 128 * 1024
 
 
 class Http1Connection(asyncio.Protocol):
-    """A connection, idle between two requests. A failure is raised to whoever waits for the response."""
+    """A connection, idle between two requests. A failure is raised where the response is awaited."""
 
     def __init__(
         self, name: str, loop: asyncio.AbstractEventLoop, on_rest: Callable[["Http1Connection"], None],
@@ -122,7 +122,7 @@ class Http1Connection(asyncio.Protocol):
             self.close()
 
     def close(self) -> None:
-        """Close at once; whoever waits for the response gets `ConnectionLost`."""
+        """Close at once; a task that waits for the response gets `ConnectionLost`."""
         self.is_open = False
         if self.expiry is not None:
             self.expiry.cancel()

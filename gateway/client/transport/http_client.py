@@ -232,7 +232,7 @@ def aiohttp_errors(name: str, total: float) -> Iterator[None]:
     except aiohttp.ClientConnectorError as error:
         raise ServerUnreachable(f"{name} cannot be reached ({os_reason(error)})") from None
     except aiohttp.InvalidURL as error:
-        raise BackendFailed(f"{name} is no address: {error}") from None
+        raise BackendFailed(f"{name} is not an address: {error}") from None
     except TimeoutError:
         raise TimedOut(f"{name} took longer than {total:g} seconds in all") from None
     except (aiohttp.ClientError, ConnectionError) as error:

@@ -18,7 +18,7 @@ from tests.support.free_ports import free_port
     (aiohttp.ServerDisconnectedError(), ConnectionLost, "the connection to there broke (ServerDisconnectedError)"),
     (aiohttp.ServerTimeoutError(), TimedOut, "there sent nothing in time"),
     (TimeoutError(), TimedOut, "there took longer than 5 seconds in all"),
-    (aiohttp.InvalidURL("x"), BackendFailed, "there is no address: x"),
+    (aiohttp.InvalidURL("x"), BackendFailed, "there is not an address: x"),
 ])
 def test_a_failure_in_our_words(raised: Exception, kind: type[GatewayError], words: str) -> None:
     with pytest.raises(kind) as caught, aiohttp_errors("there", 5):

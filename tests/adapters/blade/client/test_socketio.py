@@ -168,7 +168,7 @@ def saying(*packets: str | bytes) -> Script:
     ('42["turn:end",{"turn_id":"t1","tool_calls":[1]}]', "'tool_calls.0' should be an object"),
     ('42["chat:end",{"status":"splendid"}]', "splendid"),
     ('42["chat:end",{"status":"paused"}]', "asked nothing"),
-    (b"42[\"\xff\xfe\",{}]", "rules of websockets"),
+    (b"42[\"\xff\xfe\",{}]", "violates the WebSocket protocol"),
 ])
 async def test_a_server_that_sends_nonsense(packet: str | bytes, words: str) -> None:
     await fail(saying(packet), BackendFailed, words)

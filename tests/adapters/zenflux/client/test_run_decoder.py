@@ -478,7 +478,7 @@ def test_a_frame_of_content_that_cannot_be_understood_is_refused(ears: Ears, kin
 
 @pytest.mark.parametrize("body", [None, [], "text", 7])
 def test_a_frame_is_an_object(ears: Ears, body: Any) -> None:
-    with pytest.raises(BackendFailed, match="the server sent a frame that is no object"):
+    with pytest.raises(BackendFailed, match="the server sent a frame that is not an object"):
         ears.take(ParsedFrame("", body))
 
 

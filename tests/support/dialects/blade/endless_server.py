@@ -3,7 +3,7 @@
 from gateway.ports.remote import Timeouts
 from tests.adapters.blade.client import test_socketio as blade
 
-FAILURE = "rules of websockets"
+FAILURE = "violates the WebSocket protocol"
 
 
 async def hear(timeouts: Timeouts) -> None:
