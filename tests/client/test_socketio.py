@@ -74,7 +74,7 @@ async def test_pings_are_answered_and_other_packets_passed_over() -> None:
 @pytest.mark.parametrize(("packet", "error", "words"), [
     ("1", ConnectionLost, "ended the connection"), ("41", ConnectionLost, "ended the connection"),
     ('44{"message":"no"}', ConnectionLost, "ended the connection"),
-    ("42{", BackendFailed, "not JSON"), ('42{"a":1}', BackendFailed, "no list"),
+    ("42{", BackendFailed, "not JSON"), ('42{"a":1}', BackendFailed, "not a list"),
     ("42[]", BackendFailed, "an event without a name"), ("42[7]", BackendFailed, "an event without a name"),
 ])
 async def test_what_cannot_be_used_is_a_failure(packet: str, error: type[GatewayError], words: str) -> None:

@@ -102,10 +102,10 @@ async def test_what_the_server_takes_is_found_out_once() -> None:
     (429, RateLimited, "answered 429"),
     (503, Overloaded, "answered 503"),
     (302, BackendFailed, "with a redirect"),
-    ("<html>", BackendFailed, "does not answer polling as it should"),
-    ("0{}", BackendFailed, "does not answer polling as it should"),
-    ("0{", BackendFailed, "does not answer polling as it should"),
-    (b"\xff\xfe", BackendFailed, "no text"),
+    ("<html>", BackendFailed, "its response to polling is malformed"),
+    ("0{}", BackendFailed, "its response to polling is malformed"),
+    ("0{", BackendFailed, "its response to polling is malformed"),
+    (b"\xff\xfe", BackendFailed, "not text"),
 ])
 async def test_a_server_that_cannot_be_polled_either(greeting: Any, kinds: type[GatewayError], words: str) -> None:
     polled = Polled()
@@ -121,7 +121,7 @@ async def test_a_server_that_cannot_be_polled_either(greeting: Any, kinds: type[
     (400, ConnectionLost, "ended the connection"),
     ("1", ConnectionLost, "ended the connection"),
     (500, Overloaded, "answered 500 to polling"),
-    (b"\xff", BackendFailed, "no text"),
+    (b"\xff", BackendFailed, "not text"),
     ("42[7]", BackendFailed, "without a name"),
 ])
 async def test_a_server_that_breaks_off(said: Any, kinds: type[GatewayError], words: str) -> None:

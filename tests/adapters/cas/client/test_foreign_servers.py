@@ -141,9 +141,9 @@ async def test_a_page_is_no_stream() -> None:
 @pytest.mark.parametrize(("frame", "why"), [
     (b'event: agent.message\ndata: {"type":"agent.mess\n\n', "not JSON"),
     (b"data: \xff\xfe\n\n", "not UTF-8"),
-    (b"data: [1]\n\n", "no object"),
-    (b'data: "hello"\n\n', "no object"),
-    (b"data: null\n\n", "no object"),
+    (b"data: [1]\n\n", "not an object"),
+    (b'data: "hello"\n\n', "not an object"),
+    (b"data: null\n\n", "not an object"),
     (event("error", error={"type": "overloaded_error", "message": "Come back later."}), "Come back later."),
     (event("agent.message", "e2", content=5), "'content' should be a text or a list of blocks"),
     (event("agent.message", "e2", content=["x"]), "'content' should be a text or a list of blocks"),

@@ -126,13 +126,13 @@ async def test_a_server_that_takes_the_message_and_hangs() -> None:
         await talking.until_gone()
 
     async with scripted_server(script) as server:
-        with pytest.raises(GatewayError, match="said nothing for"):
+        with pytest.raises(GatewayError, match="sent nothing for"):
             await hear(server)
 
 
 async def test_a_server_that_hangs_in_the_middle() -> None:
     async with scripted_server(saying(event("message_start"), block("text", text="half"))) as server:
-        with pytest.raises(BackendFailed, match="said nothing for"):
+        with pytest.raises(BackendFailed, match="sent nothing for"):
             await hear(server)
 
 
@@ -233,7 +233,7 @@ async def test_an_answer_that_makes_no_sense() -> None:
     (raw('{"type": "event", "payl'), "not JSON"),
     (raw("hello"), "not JSON"),
     (raw(b"\xff\xfe{}"), "not a WebSocket frame"),
-    (raw("[1, 2]"), "no object"),
+    (raw("[1, 2]"), "not an object"),
     (raw('{"type": "event", "event": "message_start", "seq": 1}'), "a message_start .* 'payload' should be an object"),
     (event("content_start", {"content_block": {"type": "text"}}), r"content_start .*'payload\.data\.index' is missing"),
     (event("content_start", {"index": 0}), r"a content_start .* 'payload\.data\.content_block\.type' is missing"),
