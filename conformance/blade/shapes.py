@@ -264,7 +264,11 @@ class OwnedShapes:
 def damages(schema: str, body: Any, what: str, owner: str | None = None) -> Iterator[tuple[Path, Damaged]]:
     """What of a body does not fit its schema, each with its path."""
     owner = owner or WHOLE.get(schema)
-    errors = [(it.path, it.is_missing, it.message) for it in SCHEMAS.errors(schema, body, owner)]
+    token = expect.OWNER.set(owner)  # members have owners of their own, whoever reads the body
+    try:
+        errors = [(it.path, it.is_missing, it.message) for it in SCHEMAS.errors(schema, body, owner)]
+    finally:
+        expect.OWNER.reset(token)
     for path, is_missing, message in (*errors, *_arguments(schema, body)):
         whose = owner or OWNERS[schema](path, is_missing, body)
         seen = f"/{'/'.join(map(str, path))}: {expect.show(message)}"

@@ -17,7 +17,12 @@ MUTANTS = {
         Flaw("lose", "sse text_delta", owners=("AAP-SSE-02",)),
         Flaw("status", "GET /sessions/{id} 200", "500", owners=("AAP-SESS-07",)),
     ),
-    "blade": (Flaw("lose", "io chat:end", owners=("BL-FLOW-01",)),),
+    "blade": (
+        Flaw("lose", "io chat:end", owners=("BL-FLOW-01",)),
+        Flaw("lose", "io turn:patch(add_tool_call)", owners=("BL-FLOW-06",)),
+        Flaw("lose", "io turn:patch(tool_result)", owners=("BL-FLOW-06",)),
+        Flaw("late", "io turn:patch(add_tool_call)", owners=("BL-FLOW-01", "BL-FLOW-06")),
+    ),
 }
 """Damage to what a correct server says, and the requirement whose sentence it breaks."""
 
