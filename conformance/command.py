@@ -236,18 +236,18 @@ def _judged(
 
     from conformance.kit.reports import console as on_console
     from conformance.offline.judge import judge, load_offline, mounted
+    from conformance.offline.recording import Unusable
     from conformance.offline.recording_file import read
-    from conformance.offline.tape import Unusable
 
     try:
         mount = URL(url).path.rstrip("/").removesuffix(suite.own_path) if url is not None else None
-        tape = mounted(read(path), suite.catalogue.dialect, mount)
+        recording = mounted(read(path), suite.catalogue.dialect, mount)
     except Unusable as error:
         raise _unusable(str(error)) from None
-    for remark in tape.remarks:
+    for remark in recording.remarks:
         typer.echo(f"{path}: {remark}", err=True)
     with on_console.progress(Console(), len(load_offline(suite.catalogue.dialect).rules)) as watcher:
-        return judge(suite, tape, wanted, watcher, secrets=[key] if key else [])
+        return judge(suite, recording, wanted, watcher, secrets=[key] if key else [])
 
 
 @dataclass(frozen=True)

@@ -4,11 +4,11 @@ from typing import Any
 from uuid import uuid4
 
 from conformance.blade.chat import ASK, Chat
-from conformance.blade.damage import sound
+from conformance.blade.conversation import Conversation, first_options, questions
+from conformance.blade.damaged_members import sound
+from conformance.blade.event_order import patches_lie_between
 from conformance.blade.examination import BladeExamination
-from conformance.blade.order import patches_lie_between
 from conformance.blade.scene import answered, scene
-from conformance.blade.talk import Talk, first_options, questions
 from conformance.kit import expect
 from conformance.kit.case import requirement
 from conformance.kit.expect import NotTestable
@@ -64,7 +64,7 @@ async def a_root_question_has_no_source_loop(exam: BladeExamination) -> None:
     expect.that(isinstance(source, dict), "source_loop of a sub-agent's question to be an object", source)
 
 
-async def _asked(exam: BladeExamination, situation: str = "ask") -> tuple[Talk, Any]:
+async def _asked(exam: BladeExamination, situation: str = "ask") -> tuple[Conversation, Any]:
     talk = await exam.open()
     return talk, (await talk.play(situation)).question()
 
@@ -101,7 +101,7 @@ async def options_are_chosen_by_index(exam: BladeExamination) -> None:
     _goes_on(await _listened(exam, talk, "BL-FLOW-15"))
 
 
-async def _listened(exam: BladeExamination, talk: Talk, owner: str) -> Chat:
+async def _listened(exam: BladeExamination, talk: Conversation, owner: str) -> Chat:
     """What comes of an answer; if the plainest answer is not taken either, that is the cause."""
     (await scene(exam, "ask")).chat(1)
     return await talk.listen(owner)

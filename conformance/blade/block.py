@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from conformance.blade.damage import sound
+from conformance.blade.damaged_members import sound
 from conformance.blade.examination import BladeExamination
 from conformance.blade.scene import scene
 from conformance.blade.snapshot import text_of
-from conformance.blade.witness import held_by
+from conformance.blade.turn_sources import held_by
 from conformance.kit import expect
 from conformance.kit.case import Case, requirement
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from conformance.blade.damage import is_damaged
+from conformance.blade.damaged_members import is_damaged
 from conformance.blade.snapshot import is_message, parent_of, text_of
 from conformance.kit import expect
 from conformance.kit.socketio import SocketEvent

@@ -6,9 +6,9 @@ from typing import Any
 from uuid import uuid4
 from weakref import WeakKeyDictionary
 
+from conformance.blade.conversation import Conversation
 from conformance.blade.profile import BladeProfile
-from conformance.blade.shapes import SCHEMAS, read
-from conformance.blade.talk import Talk
+from conformance.blade.schema_owners import SCHEMAS, read
 from conformance.kit import expect, socketio
 from conformance.kit.cleanup import cleared, delete_all
 from conformance.kit.expect import Failed, NotTestable
@@ -48,13 +48,13 @@ class BladeExamination:
         with expect.owned("BL-WS-01"):
             return await self.stack.enter_async_context(socketio.connect(self.http, auth, transports))
 
-    async def open(self, **more: Any) -> Talk:
+    async def open(self, **more: Any) -> Conversation:
         """A session and a connection that has subscribed to it; if it cannot be had, the case cannot be put."""
-        talk = Talk(self, await self.session(**more), await self.link())
+        talk = Conversation(self, await self.session(**more), await self.link())
         await talk.subscribe()
         return talk
 
-    async def another(self, talk: Talk) -> Talk:
+    async def another(self, talk: Conversation) -> Conversation:
         """The same session over a connection of its own, subscribed."""
         other = talk.on(await self.link())
         await other.subscribe()

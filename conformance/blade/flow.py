@@ -1,12 +1,12 @@
 """Section flow: the order of a chat's events, and what adds up to what."""
 
-from conformance.blade import order
+from conformance.blade import event_order
 from conformance.blade.chat import Chat, TurnEvents
+from conformance.blade.event_order import in_order
 from conformance.blade.examination import BladeExamination
-from conformance.blade.order import in_order
 from conformance.blade.scene import messages, pairs, scene
 from conformance.blade.snapshot import is_message
-from conformance.blade.witness import Kept, answered_calls, ends_whole, held_by, keeps, matched_results
+from conformance.blade.turn_sources import Kept, answered_calls, ends_whole, held_by, keeps, matched_results
 from conformance.kit import expect
 from conformance.kit.case import requirement
 
@@ -23,7 +23,7 @@ async def one_message_is_one_loop(exam: BladeExamination) -> None:
 
 def is_one_loop(chat: Chat) -> None:
     """Expect one chat:start first and one chat:end last."""
-    order.is_one_loop(chat)
+    event_order.is_one_loop(chat)
 
 
 @requirement("BL-FLOW-02")
@@ -57,7 +57,7 @@ async def every_turn_has_a_start_and_an_end(exam: BladeExamination) -> None:
 
 def turns_are_whole(chat: Chat) -> None:
     """Expect every turn to start once and end once."""
-    order.turns_are_whole(chat)
+    event_order.turns_are_whole(chat)
 
 
 @requirement("BL-FLOW-04")

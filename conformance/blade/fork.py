@@ -4,12 +4,12 @@ from typing import Any
 
 from conformance.blade.ask import has_bounds
 from conformance.blade.chat import ASK, FORK, Chat
-from conformance.blade.damage import sound
+from conformance.blade.damaged_members import sound
+from conformance.blade.event_order import children_lie_within, parent
 from conformance.blade.examination import BladeExamination
-from conformance.blade.order import children_lie_within, parent
 from conformance.blade.scene import scene
 from conformance.blade.snapshot import parent_of
-from conformance.blade.witness import distinct_calls, matched_results
+from conformance.blade.turn_sources import distinct_calls, matched_results
 from conformance.kit import expect
 from conformance.kit.case import requirement
 

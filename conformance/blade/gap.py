@@ -3,10 +3,10 @@
 from typing import Any
 
 from conformance.blade.chat import ASK, Chat
+from conformance.blade.conversation import Conversation, first_options, questions
 from conformance.blade.examination import BladeExamination
 from conformance.blade.scene import answered, expect_unique_calls, scene
 from conformance.blade.snapshot import is_message, plain
-from conformance.blade.talk import Talk, first_options, questions
 from conformance.kit import expect
 from conformance.kit.case import requirement
 from conformance.kit.expect import Failed, NotTestable
@@ -19,11 +19,11 @@ QUESTIONS = 3
 async def who_sends_hears(exam: BladeExamination) -> None:
     """A connection that never subscribed hears the chat it starts."""
     (await scene(exam, "text")).chat()
-    talk = Talk(exam, await exam.session(), await exam.link())
+    talk = Conversation(exam, await exam.session(), await exam.link())
     await talk.play("text", owner="BL-GAP-02")
 
 
-async def _heard_out(talk: Talk, *others: str) -> SocketEvent:
+async def _heard_out(talk: Conversation, *others: str) -> SocketEvent:
     """The chat:end that a subscriber hears, or the first event of another name, whatever else comes before it."""
     names: list[str] = []
     try:

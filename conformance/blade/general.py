@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from conformance.blade.damage import sound
+from conformance.blade.damaged_members import sound
 from conformance.blade.examination import BladeExamination
 from conformance.blade.scene import scene
 from conformance.kit import expect

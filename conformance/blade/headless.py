@@ -4,11 +4,11 @@ from typing import Any
 
 import jsonschema_rs
 
-from conformance.blade.damage import sound
+from conformance.blade.damaged_members import sound
+from conformance.blade.event_order import in_order
 from conformance.blade.examination import BladeExamination
-from conformance.blade.order import in_order
 from conformance.blade.scene import messages, scene
-from conformance.blade.witness import odd_one
+from conformance.blade.turn_sources import odd_one
 from conformance.kit import expect
 from conformance.kit.case import requirement
 

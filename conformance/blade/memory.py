@@ -3,7 +3,7 @@
 from typing import Any
 
 from conformance.blade.examination import BladeExamination
-from conformance.blade.shapes import SCHEMAS
+from conformance.blade.schema_owners import SCHEMAS
 from conformance.kit import expect
 from conformance.kit.case import requirement
 

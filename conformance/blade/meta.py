@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from conformance.blade.chat import Chat
-from conformance.blade.damage import is_damaged, sound
+from conformance.blade.damaged_members import is_damaged, sound
 from conformance.blade.examination import BladeExamination
 from conformance.blade.scene import scene
 from conformance.blade.snapshot import meta_of

@@ -6,7 +6,7 @@ from conformance.blade.chat import Body, Chat, TurnEvents
 from conformance.blade.examination import BladeExamination
 from conformance.blade.scene import Scene, scene
 from conformance.blade.snapshot import STREAMED, parent_of
-from conformance.blade.witness import Kept, contents, held_by, odd_one
+from conformance.blade.turn_sources import Kept, contents, held_by, odd_one
 from conformance.kit import expect
 from conformance.kit.case import requirement
 

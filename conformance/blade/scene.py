@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from conformance.blade.chat import Chat, TurnEvents
+from conformance.blade.conversation import LAG, LOOKS, Conversation
 from conformance.blade.examination import BladeExamination
 from conformance.blade.snapshot import is_message
-from conformance.blade.talk import LAG, LOOKS, Talk
 from conformance.kit import expect
 from conformance.kit.expect import Failed
 
@@ -117,7 +117,7 @@ async def _played(exam: BladeExamination, situation: str, more: dict[str, Any]) 
     return found
 
 
-async def answered(exam: BladeExamination, talk: Talk, question: Any) -> Chat:
+async def answered(exam: BladeExamination, talk: Conversation, question: Any) -> Chat:
     """What comes of an answer; if it is refused because calls go by other ids than they say, that is the cause."""
     try:
         return await talk.answer(question)
@@ -133,14 +133,14 @@ async def expect_unique_calls(exam: BladeExamination) -> None:
         expect.that(len(ids) == len(set(ids)), "every call to have an id of its own", ids, "BL-TC-02")
 
 
-async def _chat(found: Scene, talk: Talk, say: Callable[[], Awaitable[Chat]]) -> None:
+async def _chat(found: Scene, talk: Conversation, say: Callable[[], Awaitable[Chat]]) -> None:
     """One chat of the scene, and the looks after it; what fails is kept for those who ask for it."""
     found._chats.append(await _caught(say))
     found._kept.append(await _caught(talk.messages))
     found._looks.append(await _caught(lambda: _settled(talk)))
 
 
-async def _settled(talk: Talk) -> dict[str, Any]:
+async def _settled(talk: Conversation) -> dict[str, Any]:
     """The session once it does not run any more, which may take it a moment."""
     for _ in range(LOOKS):
         seen = await talk.info()

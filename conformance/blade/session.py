@@ -3,7 +3,7 @@
 from datetime import datetime
 from uuid import uuid4
 
-from conformance.blade.damage import sound
+from conformance.blade.damaged_members import sound
 from conformance.blade.examination import BladeExamination
 from conformance.blade.scene import scene
 from conformance.kit import expect

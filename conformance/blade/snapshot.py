@@ -5,7 +5,7 @@ from typing import Any
 
 import orjson
 
-from conformance.blade.damage import is_damaged, sound
+from conformance.blade.damaged_members import is_damaged, sound
 
 STREAMED = ("text", "thinking")
 

@@ -4,11 +4,11 @@ from typing import Any
 from uuid import uuid4
 
 from conformance.blade.chat import EVENTS, Chat
+from conformance.blade.conversation import Conversation
+from conformance.blade.event_order import turns_are_whole
 from conformance.blade.examination import BladeExamination
-from conformance.blade.order import turns_are_whole
 from conformance.blade.scene import pairs, scene
 from conformance.blade.snapshot import text_of
-from conformance.blade.talk import Talk
 from conformance.blade.turn import compacted
 from conformance.kit import expect, socketio
 from conformance.kit.case import requirement
@@ -27,7 +27,7 @@ async def every_transport_is_served(exam: BladeExamination) -> None:
     """A chat runs over polling alone, over websocket alone, and over polling that upgrades."""
     session = await exam.session()
     for transports in (("polling",), ("websocket",), socketio.BOTH):
-        talk = Talk(exam, session, await exam.link(transports=transports))
+        talk = Conversation(exam, session, await exam.link(transports=transports))
         expect.equal("the transport in the end", transports[-1], talk.link.transport)
         await talk.subscribe()
         await talk.play("text")
@@ -90,12 +90,12 @@ async def a_connection_needs_a_token(exam: BladeExamination) -> None:
 
 async def _chats_of_its_own(exam: BladeExamination, link: Link) -> None:
     """A whole chat in another session: whatever was to come over this connection before has come."""
-    other = Talk(exam, await exam.session(), link)
+    other = Conversation(exam, await exam.session(), link)
     await other.subscribe()
     await other.play("text")
 
 
-def _of(talk: Talk, link: Link, since: int = 0) -> list[str]:
+def _of(talk: Conversation, link: Link, since: int = 0) -> list[str]:
     """The flow events of this session that a connection heard."""
     flow = [item for item in link.heard[since:] if item.name in EVENTS and isinstance(item.body, dict)]
     return [item.name for item in flow if item.body.get("session_id") == talk.session]

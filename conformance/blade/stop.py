@@ -3,22 +3,22 @@
 from contextlib import suppress
 from typing import Any
 
+from conformance.blade.conversation import QUIET, Conversation
 from conformance.blade.examination import BladeExamination
 from conformance.blade.scene import pairs
-from conformance.blade.talk import QUIET, Talk
 from conformance.kit import expect
 from conformance.kit.case import requirement
 from conformance.kit.expect import Failed
 from conformance.kit.socketio import SocketEvent
 
 
-async def _under_way(exam: BladeExamination) -> Talk:
+async def _under_way(exam: BladeExamination) -> Conversation:
     talk = await exam.open()
     await talk.send(exam.profile.prompt("slow"))
     return talk
 
 
-async def _speaking(talk: Talk) -> list[SocketEvent]:
+async def _speaking(talk: Conversation) -> list[SocketEvent]:
     """The events up to the first patch of the agent's turn; the user's turn may be streamed before it."""
     heard = await talk.until("turn:start")
     while heard[-1].body.get("role") != "assistant":

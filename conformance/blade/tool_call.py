@@ -3,10 +3,10 @@
 from typing import Any
 
 from conformance.blade.chat import FORK
-from conformance.blade.damage import sound
+from conformance.blade.damaged_members import sound
 from conformance.blade.examination import BladeExamination
 from conformance.blade.scene import Scene, scene
-from conformance.blade.witness import distinct_calls
+from conformance.blade.turn_sources import distinct_calls
 from conformance.kit import expect
 from conformance.kit.case import requirement
 

@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from conformance.blade.chat import FORK, Chat
-from conformance.blade.damage import is_damaged, sound
+from conformance.blade.conversation import Conversation
+from conformance.blade.damaged_members import is_damaged, sound
 from conformance.blade.examination import BladeExamination
 from conformance.blade.scene import Scene, Turn, messages, scene
 from conformance.blade.snapshot import is_message, parent_of
-from conformance.blade.talk import Talk
-from conformance.blade.witness import distinct_calls, lacks_nothing
+from conformance.blade.turn_sources import distinct_calls, lacks_nothing
 from conformance.kit import expect
 from conformance.kit.case import requirement
 from conformance.kit.expect import NotTestable
@@ -230,7 +230,7 @@ async def compacted(exam: BladeExamination) -> Compacted:
 
 
 async def _compacted(exam: BladeExamination) -> Compacted:
-    talk: Talk = await exam.open()
+    talk: Conversation = await exam.open()
     chats = [await talk.play("text") for _ in range(2)]
     with expect.owned("BL-WS-07"):
         ack = await talk.link.call("chat:compact", {"session_id": talk.session})

@@ -17,15 +17,15 @@ def suite() -> Suite:
         conventions,
         deltas,
         events,
+        idempotency,
         listing,
         mounts,
-        repetition,
         resources,
-        resuming,
         sessions,
         snapshots,
         stream,
-        telling,
+        stream_contents,
+        stream_resumption,
         threads,
         turns,
         variables,
@@ -35,9 +35,9 @@ def suite() -> Suite:
     from conformance.kit.case import collect
     from conformance.kit.requirement import read_catalogue
 
-    general = (conventions, listing, repetition)
+    general = (conventions, listing, idempotency)
     about_sessions = (sessions, snapshots, variables, mounts)
-    about_events = (events, turns, asks, stream, telling, resuming, deltas)
+    about_events = (events, turns, asks, stream, stream_contents, stream_resumption, deltas)
     return Suite(
         catalogue=read_catalogue(HERE / "requirements.yaml"),
         cases=collect((*general, *about_sessions, *about_events, threads, agents, resources)),

@@ -1,12 +1,12 @@
 """Section events, asks: what waits for the client, and how the turn goes on."""
 
 from conformance.cas import scenes
-from conformance.cas.agreement import told_as_listed
+from conformance.cas.conversation import Conversation, is_idle
 from conformance.cas.examination import CasExamination
+from conformance.cas.object_comparison import told_as_listed
 from conformance.cas.profile import CustomTool
 from conformance.cas.run import Body, Run, answer, confirmation, text_of, texts, tool_result
 from conformance.cas.scenes import FOUND, PARTS, called
-from conformance.cas.talk import Talk, is_idle
 from conformance.kit import expect
 from conformance.kit.case import requirement
 from conformance.kit.expect import Failed, NotTestable
@@ -20,7 +20,7 @@ def _call(exam: CasExamination, run: Run) -> Body:
     return calls[0]
 
 
-async def _asked(exam: CasExamination) -> tuple[Talk, Run, Body]:
+async def _asked(exam: CasExamination) -> tuple[Conversation, Run, Body]:
     """A session that waits for permission, its turn so far, and the call in question."""
     tool = exam.profile.server_tool("asked_tool")
     talk = await exam.open()
@@ -34,7 +34,7 @@ def _custom(exam: CasExamination) -> CustomTool:
     return exam.profile.custom_tool
 
 
-async def _custom_asked(exam: CasExamination) -> tuple[Talk, Body]:
+async def _custom_asked(exam: CasExamination) -> tuple[Conversation, Body]:
     """A session that waits for a custom tool's result, and the call."""
     talk = await exam.open()
     return talk, called(await talk.say(exam.profile.prompt("custom_tool")))
@@ -189,7 +189,7 @@ async def all_can_be_answered_one_by_one(exam: CasExamination) -> None:
         await _went_on_last(talk, run, accepted[0])
 
 
-async def _posted(talk: Talk, event: Body) -> list[Body]:
+async def _posted(talk: Conversation, event: Body) -> list[Body]:
     """Post one answer of several; that it is taken by itself is what is examined."""
     try:
         return await talk.post(event)
@@ -206,7 +206,7 @@ def _answers(event: Body) -> str:
     return str(event.get("tool_use_id") or event.get("custom_tool_use_id"))
 
 
-async def _went_on_last(talk: Talk, run: Run, last: Body) -> None:
+async def _went_on_last(talk: Conversation, run: Run, last: Body) -> None:
     """Expect status_running, and what the agent says, only after the last answer, and idle to name what still waits."""
     listed = await talk.events()
     names = [event["id"] for event in listed]

@@ -4,11 +4,11 @@ from functools import partial
 from typing import Any
 
 from conformance.cas import scenes
+from conformance.cas.conversation import Conversation, Follower, is_idle, is_piece
 from conformance.cas.examination import Body, CasExamination
-from conformance.cas.owners import of_event
+from conformance.cas.requirement_owners import of_event
 from conformance.cas.run import Run, message, text_of
 from conformance.cas.scenes import Scene
-from conformance.cas.talk import Follower, Talk, is_idle, is_piece
 from conformance.kit import expect
 from conformance.kit.case import requirement
 from conformance.kit.expect import NotTestable
@@ -49,7 +49,7 @@ def _is_whole(event: Body, name: str) -> bool:
     return not is_piece(event) and event["id"] == name
 
 
-async def _run(talk: Talk, prompt: str, query: Any = None) -> Run:
+async def _run(talk: Conversation, prompt: str, query: Any = None) -> Run:
     async with talk.follow(query) as follower:
         return await follower.run("the message", await talk.post(message(prompt)))
 
@@ -123,7 +123,7 @@ async def an_event_in_progress_can_be_resumed(exam: CasExamination) -> None:
     expect.that(whole.endswith(pieces) and pieces != whole, "the pieces that were still to come", pieces)
 
 
-async def _resumed(talk: Talk, first: Follower) -> list[Body]:
+async def _resumed(talk: Conversation, first: Follower) -> list[Body]:
     """What a second stream tells after an event in progress; nothing if every event was whole before."""
     tried: set[str] = set()
     while not is_idle(event := (await first.until(_is_delta_or_idle, "event_delta"))[-1]):

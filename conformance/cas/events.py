@@ -3,10 +3,10 @@
 from functools import partial
 
 from conformance.cas import scenes
-from conformance.cas.agreement import told_as_listed
+from conformance.cas.conversation import Conversation, is_event, is_idle
 from conformance.cas.examination import Body, CasExamination
+from conformance.cas.object_comparison import told_as_listed
 from conformance.cas.run import confirmation, message, texts, tool_result
-from conformance.cas.talk import Talk, is_event, is_idle
 from conformance.kit import expect
 from conformance.kit.case import requirement
 from conformance.kit.json_round_trip import CARRIED, HUGE, came_back, written
@@ -16,7 +16,7 @@ BESIDE_TURNS = ("session.updated", "session.deleted")
 BUSY = "Session is currently processing a turn. Cancel the current turn or wait for completion."
 
 
-async def _unchanged(talk: Talk, before: list[Body]) -> None:
+async def _unchanged(talk: Conversation, before: list[Body]) -> None:
     """Expect no event, and no turn, to have come of what was refused."""
     names = [event["id"] for event in before]
     expect.equal("the events after a refusal", names, [event["id"] for event in await talk.events()])

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from conformance.cas.owners import BODIES, note_misfits
+from conformance.cas.conversation import Conversation
 from conformance.cas.profile import CasProfile, toolset
-from conformance.cas.talk import Talk
+from conformance.cas.requirement_owners import BODIES, note_misfits
 from conformance.kit import expect
 from conformance.kit.cleanup import cleared, delete_all
 from conformance.kit.expect import Failed
@@ -168,18 +168,18 @@ class CasExamination:
             self.fitting("session", reply)
         return reply
 
-    async def admit(self, **body: Any) -> Talk:
+    async def admit(self, **body: Any) -> Conversation:
         """A session to talk in, where creating it is what is examined."""
         owner = "CAS-SESS-04" if not body.keys() - {"agent", "environment_id"} else None
         reply = await self.attempt(**body)
         expect.that(reply.status == 201, f"{reply.asked} to be answered with 201", reply.told, owner)
-        talk = Talk(self, reply.json())
+        talk = Conversation(self, reply.json())
         given = {name: body[name] for name in ("title", "metadata") if name in body}
         with expect.owned("CAS-SESS-01"):
             expect.equal("title and metadata", given, {name: talk.session.get(name) for name in given})
         return talk
 
-    async def open(self, **body: Any) -> Talk:
+    async def open(self, **body: Any) -> Conversation:
         """A session to talk in; if it cannot be had, the case cannot be put."""
         with expect.preparing("a session"):
             return await self.admit(**body)

@@ -3,9 +3,9 @@
 import asyncio
 from typing import Any
 
+from conformance.cas.conversation import sound
 from conformance.cas.examination import Body, CasExamination
 from conformance.cas.scenes import replies
-from conformance.cas.talk import sound
 from conformance.kit import expect
 from conformance.kit.case import requirement
 from conformance.kit.http import Query

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from conformance.cas.owners import of_event
+from conformance.cas.requirement_owners import of_event
 from conformance.kit import expect
 from conformance.kit.expect import NotTestable
 

@@ -7,9 +7,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from conformance.cas.conversation import Conversation, Follower, is_event, is_idle
 from conformance.cas.examination import Body, CasExamination
 from conformance.cas.run import Run, answer, confirmation, message, tool_result
-from conformance.cas.talk import Follower, Talk, is_event, is_idle
 from conformance.kit import expect
 from conformance.kit.expect import Failed, NotTestable
 from conformance.kit.http import Query
@@ -64,9 +64,9 @@ class Scene:
     _over: set[str] = field(default_factory=set)
     _ending: Missing | None = None
 
-    def talk(self, exam: CasExamination) -> Talk:
+    def talk(self, exam: CasExamination) -> Conversation:
         """The session, to be asked about by another case."""
-        return Talk(exam, self.session)
+        return Conversation(exam, self.session)
 
     def run(self, name: str) -> Run:
         """What came of one POST; if the scene did not get so far, or the list has it otherwise, that failure."""
@@ -138,7 +138,7 @@ class Scene:
 class Stage:
     """Where a scene is played: one session, one stream of it, and the scene as far as it has come."""
 
-    def __init__(self, exam: CasExamination, talk: Talk, follower: Follower, scene: Scene) -> None:
+    def __init__(self, exam: CasExamination, talk: Conversation, follower: Follower, scene: Scene) -> None:
         self.exam = exam
         self.talk = talk
         self.follower = follower

@@ -4,10 +4,10 @@ from functools import partial
 from typing import Any
 
 from conformance.cas import scenes
-from conformance.cas.agreement import agree
+from conformance.cas.conversation import Conversation, is_idle
 from conformance.cas.examination import Body, CasExamination
+from conformance.cas.object_comparison import agree
 from conformance.cas.run import message
-from conformance.cas.talk import Talk, is_idle
 from conformance.kit import expect
 from conformance.kit.case import requirement
 from conformance.kit.http import Reply
@@ -69,7 +69,7 @@ async def metadata_come_back_as_they_came(exam: CasExamination) -> None:
             if reply.status != 201:
                 exam.refused(reply, 400)
                 continue
-            talk = Talk(exam, reply.json())
+            talk = Conversation(exam, reply.json())
             for session in (talk.session, await talk.info()):
                 came_back("metadata", {name: value}, session["metadata"])
 

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from conformance.cas.agreement import agree
 from conformance.cas.examination import Body, CasExamination
+from conformance.cas.object_comparison import agree
 from conformance.kit import expect
 from conformance.kit.case import requirement
 from conformance.kit.http import Reply

@@ -2,13 +2,13 @@
 
 import asyncio
 
-from conformance.cas.agreement import same_events, told_as_listed
+from conformance.cas.conversation import Follower, is_piece
 from conformance.cas.events import BESIDE_TURNS
 from conformance.cas.examination import CasExamination
-from conformance.cas.owners import of_event
+from conformance.cas.object_comparison import same_events, told_as_listed
+from conformance.cas.requirement_owners import of_event
 from conformance.cas.run import Body, message
 from conformance.cas.scenes import decided, replies
-from conformance.cas.talk import Follower, is_piece
 from conformance.kit import expect
 from conformance.kit.case import requirement
 from conformance.kit.expect import Failed, NotTestable

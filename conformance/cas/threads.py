@@ -3,11 +3,11 @@
 from functools import partial
 
 from conformance.cas import scenes
-from conformance.cas.agreement import agree, told_as_listed
+from conformance.cas.conversation import Conversation
 from conformance.cas.examination import Body, CasExamination
+from conformance.cas.object_comparison import agree, told_as_listed
 from conformance.cas.run import Run, text_of
 from conformance.cas.scenes import Scene
-from conformance.cas.talk import Talk
 from conformance.kit import expect
 from conformance.kit.case import requirement
 from conformance.kit.expect import Failed, NotTestable
@@ -16,7 +16,7 @@ OF_THREADS = tuple(f"session.thread_{what}" for what in ("created", "status_runn
 MESSAGES = ("agent.thread_message_sent", "agent.thread_message_received")
 
 
-async def _thread(exam: CasExamination, talk: Talk, name: str) -> Body:
+async def _thread(exam: CasExamination, talk: Conversation, name: str) -> Body:
     reply = await exam.ask("GET", f"{talk.path}/threads/{name}")
     if reply.status == 404:
         raise NotTestable(f"the server shows no threads: {reply.asked} is a 404")
@@ -231,7 +231,7 @@ async def a_failed_thread_was_not_done(exam: CasExamination) -> None:
     _was_cut(scene.run("fail"), scene.coordinator("fail"))
 
 
-async def _interrupted(talk: Talk) -> Run:
+async def _interrupted(talk: Conversation) -> Run:
     """What comes of an interrupt; if the turn does not end, it is the interrupt's failure."""
     try:
         return await talk.send({"type": "user.interrupt"})

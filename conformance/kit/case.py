@@ -1,5 +1,6 @@
 """Cases: examinations written as code, each bound to the requirements it decides."""
 
+import sys
 from collections.abc import Awaitable, Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 from types import ModuleType
@@ -33,13 +34,16 @@ class Case:
 def requirement(
     *ids: str, destructive: str | None = None, formerly: str | None = None
 ) -> Callable[[Check], Case]:
-    """Make a case of an async function: it decides the requirements of these ids, or what they were part of before."""
+    """Make a case of an async function: it decides the requirements of these ids, or what they were part of before.
+
+    The name of a case begins with the `SECTION` of its module, or with the name of the module.
+    """
     if not ids:
         raise ValueError("a case must name at least one requirement")
 
     def bind(check: Check) -> Case:
         sentence = " ".join((check.__doc__ or "").split())
-        section = check.__module__.rpartition(".")[2]
+        section = getattr(sys.modules[check.__module__], "SECTION", check.__module__.rpartition(".")[2])
         return Case(f"{section}.{check.__name__}", ids, sentence, check, destructive, formerly)
 
     return bind

@@ -11,13 +11,13 @@ from urllib.parse import urlsplit
 import orjson
 from multidict import CIMultiDict
 
-from conformance.offline.tape import Ending, Exchange, Frame, Piece, Tape, Unusable, pairs
+from conformance.offline.recording import Ending, Exchange, Frame, Piece, Recording, Unusable, pairs
 
 ABORTED = "_error"
 Found = dict[str, Any]
 
 
-def read_har(path: Path, found: Any) -> Tape:
+def read_har(path: Path, found: Any) -> Recording:
     """The recording in a HAR document."""
     log = found.get("log") if isinstance(found, dict) else None
     entries = log.get("entries") if isinstance(log, dict) else None
@@ -32,14 +32,14 @@ def read_har(path: Path, found: Any) -> Tape:
             exchanges.append(_exchange(number, entry, moments))
         except (KeyError, TypeError, ValueError, AttributeError, binascii.Error) as error:
             raise Unusable(f"{path}: entry {number} is not whole: {type(error).__name__} {error}") from None
-    tape = Tape(str(path), sorted(moments.settle(exchanges), key=lambda item: item.order))
-    answered = [item for item in tape.exchanges if item.status and item.status not in (101, 204, 304)]
-    if answered and not any(item.pieces for item in answered) and not any(item.frames for item in tape.exchanges):
+    recording = Recording(str(path), sorted(moments.settle(exchanges), key=lambda item: item.order))
+    answered = [item for item in recording.exchanges if item.status and item.status not in (101, 204, 304)]
+    if answered and not any(item.pieces for item in answered) and not any(item.frames for item in recording.exchanges):
         raise Unusable(
             f"{path}: no entry has the body of its response; save the HAR file with content "
             '("Save all as HAR with content" in browsers)'
         )
-    return tape
+    return recording
 
 
 class _Moments:

@@ -9,13 +9,13 @@ from typing import Any
 import orjson
 from multidict import CIMultiDict
 
-from conformance.offline.tape import Ending, Exchange, Frame, Piece, Tape, Unusable, pairs
+from conformance.offline.recording import Ending, Exchange, Frame, Piece, Recording, Unusable, pairs
 
 VERSION = 1
 KNOWN = frozenset({"request", "request.body", "response", "body", "event", "frame", "close", "end", "stopped"})
 
 
-def read_jsonl(path: Path) -> Tape:
+def read_jsonl(path: Path) -> Recording:
     """The recording at the path, read line by line."""
     with path.open("rb") as lines:
         return _Reader(path).read(lines)
@@ -27,31 +27,32 @@ class _Reader:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._open: dict[int, Exchange] = {}
-        self._tape = Tape(str(path), [])
+        self._recording = Recording(str(path), [])
         self._strange: set[str] = set()
 
-    def read(self, lines: Iterable[bytes]) -> Tape:
+    def read(self, lines: Iterable[bytes]) -> Recording:
         for number, line in enumerate(lines, 1):
             if line.strip():
                 self._take(number, line)
-        if not self._tape.dialect:
+        if not self._recording.dialect:
             raise Unusable(f"{self._path}: the file is empty; a recording begins with a line of its version")
         if self._strange:
-            self._tape.remarks.append(f"lines of unknown types were passed over: {', '.join(sorted(self._strange))}")
-        return self._tape
+            names = ", ".join(sorted(self._strange))
+            self._recording.remarks.append(f"lines of unknown types were ignored: {names}")
+        return self._recording
 
     def _take(self, number: int, line: bytes) -> None:
         try:
             told = orjson.loads(line)
         except orjson.JSONDecodeError as error:
-            if not line.endswith(b"\n") and self._tape.dialect:
-                self._tape.remarks.append(f"line {number} is cut off; the rest was judged without it")
+            if not line.endswith(b"\n") and self._recording.dialect:
+                self._recording.remarks.append(f"line {number} is cut off; the rest was judged without it")
                 return
             words = f"not JSON ({error}); is this a recording of `dragoman record`?"
             raise Unusable(f"{self._path}:{number}: {words}") from None
         if not isinstance(told, dict):
             raise Unusable(f"{self._path}:{number}: a line must be an object, not {type(told).__name__}")
-        if not self._tape.dialect:
+        if not self._recording.dialect:
             self._begin(number, told)
         else:
             self._follow(number, told)
@@ -63,8 +64,8 @@ class _Reader:
         if told.get("version") != VERSION:
             seen = f"this is version {told.get('version')!r} of the format"
             raise Unusable(f"{self._path}:{number}: {seen}; version {VERSION} is read here")
-        self._tape.dialect = str(told.get("dialect") or "unknown")
-        self._tape.mount = str(told.get("mount") or "")
+        self._recording.dialect = str(told.get("dialect") or "unknown")
+        self._recording.mount = str(told.get("mount") or "")
 
     def _follow(self, number: int, told: dict[str, Any]) -> None:
         kind = str(told.get("type"))
@@ -84,7 +85,7 @@ class _Reader:
             path, query = str(told["path"]), pairs(str(told.get("query") or ""))
             exchange = Exchange(name, place, number, at, str(told["method"]), path, query, _headers(told))
             self._open[name] = exchange
-            self._tape.exchanges.append(exchange)
+            self._recording.exchanges.append(exchange)
             return
         exchange = self._open[name]
         match kind:

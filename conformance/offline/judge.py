@@ -16,8 +16,8 @@ from conformance.kit.secrets import Redactor
 from conformance.kit.suite import Suite, dialects
 from conformance.kit.unreadable_answers import READING
 from conformance.kit.verdict import CaseResult, Outcome, Report, find
+from conformance.offline.recording import Exchange, Recording, Unusable
 from conformance.offline.rule import Offline, Rule
-from conformance.offline.tape import Exchange, Tape, Unusable
 
 STUMBLES = (*READING, RuntimeError)
 Watcher = Callable[[CaseResult], None]
@@ -29,47 +29,48 @@ def load_offline(dialect: str) -> Offline:
     return found
 
 
-def mounted(tape: Tape, dialect: str, mount: str | None = None) -> Tape:
-    """The tape with the dialect's own paths, which begin after the mount; Unusable if there are none on it."""
-    if tape.dialect not in (None, dialect):
+def mounted(recording: Recording, dialect: str, mount: str | None = None) -> Recording:
+    """The recording with the dialect's own paths, which begin after the mount; Unusable if it has none."""
+    if recording.dialect not in (None, dialect):
         raise Unusable(
-            f"{tape.source}: this is a recording of {tape.dialect}, not of {dialect}; "
-            f"try: dragoman conform {tape.dialect} --transcript {tape.source}"
+            f"{recording.source}: this is a recording of {recording.dialect}, not of {dialect}; "
+            f"try: dragoman conform {recording.dialect} --transcript {recording.source}"
         )
-    found = mount if mount is not None else tape.mount if tape.mount is not None else _guess(tape, dialect)
-    if found is None or not any(item.path.startswith(found) for item in tape.exchanges):
-        raise Unusable(_nothing(tape, dialect))
-    kept = [item for item in tape.exchanges if item.path.startswith(found)]
+    stated = recording.mount if mount is None else mount
+    found = _guess(recording, dialect) if stated is None else stated
+    if found is None or not any(item.path.startswith(found) for item in recording.exchanges):
+        raise Unusable(_nothing(recording, dialect))
+    kept = [item for item in recording.exchanges if item.path.startswith(found)]
     for item in kept:
         item.path = item.path[len(found) :] or "/"
-    return Tape(tape.source, kept, dialect, found, tape.remarks)
+    return Recording(recording.source, kept, dialect, found, recording.remarks)
 
 
-def _guess(tape: Tape, dialect: str) -> str | None:
+def _guess(recording: Recording, dialect: str) -> str | None:
     """What most paths of the dialect have before what is the dialect's own."""
     pattern = re.compile(load_offline(dialect).mount)
-    mounts = Counter(match[1] for item in tape.exchanges if (match := pattern.match(item.path)))
+    mounts = Counter(match[1] for item in recording.exchanges if (match := pattern.match(item.path)))
     return mounts.most_common(1)[0][0] if mounts else None
 
 
-def _nothing(tape: Tape, dialect: str) -> str:
-    words = f"{tape.source}: nothing in it ({len(tape.exchanges)} exchanges) looks like {dialect}"
-    others = [name for name in dialects() if name != dialect and _guess(tape, name) is not None]
+def _nothing(recording: Recording, dialect: str) -> str:
+    words = f"{recording.source}: nothing in it ({len(recording.exchanges)} exchanges) looks like {dialect}"
+    others = [name for name in dialects() if name != dialect and _guess(recording, name) is not None]
     return words + (f"; is it a recording of {' or '.join(others)}?" if others else "")
 
 
 def judge(
     suite: Suite,
-    tape: Tape,
+    recording: Recording,
     requirements: Collection[Requirement],
     watcher: Watcher = lambda result: None,
     secrets: Iterable[str] = (),
 ) -> Report:
-    """Decide these requirements by what is on the tape, which must be mounted; secrets do not reach the report."""
+    """Decide these requirements by what is in the recording, which must be mounted; secrets do not reach the report."""
     dialect = suite.catalogue.dialect
     offline = load_offline(dialect)
     started, clock = datetime.now(UTC), time.monotonic()
-    view, cover = offline.view(tape), _Cover(tape, secrets)
+    view, cover = offline.view(recording), _Cover(recording, secrets)
     wanted = {item.id for item in requirements}
     results = []
     for item in offline.rules:
@@ -81,7 +82,7 @@ def judge(
     return Report(
         dialect=dialect,
         title=suite.catalogue.title,
-        url=tape.source,
+        url=recording.source,
         started=started,
         seconds=time.monotonic() - clock,
         findings=find(requirements, results),
@@ -91,10 +92,10 @@ def judge(
 
 
 class _Cover:
-    """Strikes secrets out of results; the tape is searched for them only when there is something to hide them in."""
+    """Removes secrets from results; searches the recording for secrets only if a result has text to hide them in."""
 
-    def __init__(self, tape: Tape, known: Iterable[str]) -> None:
-        self._tape = tape
+    def __init__(self, recording: Recording, known: Iterable[str]) -> None:
+        self._recording = recording
         self._known = list(known)
 
     def hide(self, result: CaseResult) -> CaseResult:
@@ -103,7 +104,7 @@ class _Cover:
     @cached_property
     def _redactor(self) -> Redactor:
         redactor = Redactor(self._known)
-        for item in self._tape.exchanges:
+        for item in self._recording.exchanges:
             redactor.headers(item.headers.items())
             redactor.headers(item.reply_headers.items())
             redactor.query("&".join(f"{name}={value}" for name, value in item.query))
@@ -121,7 +122,7 @@ def _acting(name: str, why: str) -> CaseResult:
 
 
 def _put(item: Rule, view: Any) -> CaseResult:
-    """One rule put to the tape: the first violation is its answer."""
+    """One rule put to the recording: the first violation is its answer."""
     clock, count = time.monotonic(), 0
     found: Exchange | str = ""
 

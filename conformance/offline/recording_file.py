@@ -4,14 +4,14 @@ from pathlib import Path
 
 from conformance.offline.har import loads, read_har
 from conformance.offline.jsonl import read_jsonl
-from conformance.offline.tape import Tape, Unusable
+from conformance.offline.recording import Recording, Unusable
 
 LARGEST = 1024 * 1024 * 1024
 LARGEST_HAR = 256 * 1024 * 1024
 HEAD = 4096
 
 
-def read(path: Path) -> Tape:
+def read(path: Path) -> Recording:
     """The recording; Unusable says what is wrong with the file."""
     try:
         size = path.stat().st_size

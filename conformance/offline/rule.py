@@ -6,7 +6,7 @@ from types import ModuleType
 from typing import Any
 
 from conformance.kit.requirement import Catalogue
-from conformance.offline.tape import Exchange, Tape
+from conformance.offline.recording import Exchange, Recording
 
 Check = Callable[[Any], Iterator[Exchange | str]]
 
@@ -26,7 +26,7 @@ class Rule:
 
 
 def rule(*ids: str, needs: str) -> Callable[[Check], Rule]:
-    """Make a rule of a generator function; `needs` says what must be on the tape for it to say anything."""
+    """Make a rule of a generator function; `needs` says what must be in the recording for it to say anything."""
 
     def bind(check: Check) -> Rule:
         section = check.__module__.rpartition(".")[2]
@@ -46,11 +46,11 @@ def collect(modules: Iterable[ModuleType]) -> tuple[Rule, ...]:
 class Offline:
     """Everything needed to judge recordings of one dialect.
 
-    `view` puts a tape into the dialect's own words; `acting` says, for the requirements no rule decides, why only a
-    live examination can; `mount` is a pattern whose first group is what comes before the dialect's own paths.
+    `view` reads a recording as traffic of the dialect; `acting` says, for the requirements no rule decides, why only
+    a live examination can; `mount` is a pattern whose first group is what comes before the dialect's own paths.
     """
 
-    view: Callable[[Tape], Any]
+    view: Callable[[Recording], Any]
     rules: tuple[Rule, ...]
     acting: Mapping[str, str]
     mount: str

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from typing import Any, Protocol
 
 from conformance.kit import expect
+from conformance.offline.recording import Exchange
 from conformance.offline.rule import Check, Rule, rule
-from conformance.offline.tape import Exchange
 
 NO_BODY = "-"
 
@@ -41,7 +41,7 @@ def _check(schemas: Fitting, route: str, fixed: frozenset[str], wanted: list[int
     """Names that are routes of their own are not taken for ids."""
 
     def check(view: Any) -> Iterator[Exchange | str]:
-        for item, _ in view.tape.of(route):
+        for item, _ in view.recording.of(route):
             if item.is_done and not item.is_stream and f"{item.method} {item.path}" not in fixed:
                 yield item
                 expect.status(item.reply, *wanted)

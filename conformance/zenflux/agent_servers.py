@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from conformance.kit import expect
 from conformance.kit.case import requirement
 from conformance.zenflux.agents import Agent, any_agent, own_agent
-from conformance.zenflux.answer import listed
 from conformance.zenflux.examination import ZenfluxExamination
-from conformance.zenflux.managed import (
+from conformance.zenflux.management_common import (
     call,
     deleted,
     expect_deleted_once,
@@ -23,6 +22,7 @@ from conformance.zenflux.managed import (
     shows,
 )
 from conformance.zenflux.mcp_servers import Server, is_there, own_server
+from conformance.zenflux.rest_answer import listed
 
 NO_AGENT = "/agents/examined-nobody/mcp"
 

@@ -7,10 +7,8 @@ from conformance.kit import expect
 from conformance.kit.case import requirement
 from conformance.kit.expect import NotTestable
 from conformance.kit.websocket import connect
-from conformance.zenflux.answer import Answer, listed
-from conformance.zenflux.calls import BASE
 from conformance.zenflux.examination import ZenfluxExamination
-from conformance.zenflux.managed import (
+from conformance.zenflux.management_common import (
     FORBIDDEN,
     call,
     deleted,
@@ -26,6 +24,8 @@ from conformance.zenflux.managed import (
     refused,
     shows,
 )
+from conformance.zenflux.rest_answer import Answer, listed
+from conformance.zenflux.rest_calls import BASE
 
 PROMPT = "You are being examined. Answer in one word, and keep the word to yourself if nobody has asked you for it."
 NOBODY = "/agents/examined-nobody"

@@ -4,8 +4,8 @@ from typing import Any
 
 from conformance.kit import expect
 from conformance.kit.case import requirement
-from conformance.zenflux.answer import Answer, listed
 from conformance.zenflux.examination import ZenfluxExamination
+from conformance.zenflux.rest_answer import Answer, listed
 from conformance.zenflux.sample_runs import CONFIRMATIONS, advised, approved, cancelled, given, rejected, to_its_end
 
 NEEDED = ("request_id", "session_id", "tool_name", "description", "options", "question", "confirmation_type")

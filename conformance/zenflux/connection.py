@@ -6,8 +6,8 @@ import math
 from conformance.kit import expect
 from conformance.kit.case import requirement
 from conformance.kit.expect import Failed, NotTestable
+from conformance.zenflux.chat_socket import ChatSocket
 from conformance.zenflux.examination import ZenfluxExamination
-from conformance.zenflux.line import Line
 from conformance.zenflux.responses import coded
 from conformance.zenflux.run import Run
 from conformance.zenflux.sample_runs import aborted, given, kept, on_a_line, texts, to_its_end, told
@@ -50,7 +50,7 @@ async def ticks_come(exam: ZenfluxExamination) -> None:
         expect.that(bool(line.ticks), f"a tick every {every:g} s", late, "ZF-WS-18")
 
 
-async def _listen(line: Line, seconds: float) -> None:
+async def _listen(line: ChatSocket, seconds: float) -> None:
     """Read whatever comes in this time."""
     end = asyncio.get_running_loop().time() + seconds
     while (left := end - asyncio.get_running_loop().time()) > 0:

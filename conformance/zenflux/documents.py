@@ -6,7 +6,7 @@ from typing import Any
 from conformance.kit import expect
 from conformance.kit.case import requirement
 from conformance.zenflux.examination import ZenfluxExamination
-from conformance.zenflux.managed import call, manage, offered, own_name, refused
+from conformance.zenflux.management_common import call, manage, offered, own_name, refused
 
 TREE, CONTENT = "/docs/structure", "/docs/content"
 

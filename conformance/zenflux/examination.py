@@ -15,12 +15,12 @@ from conformance.kit.http import HttpClient, Reply, Stream
 from conformance.kit.multipart import Upload, form
 from conformance.kit.schemas import MOST_PROBLEMS, WATCHER, Schemas
 from conformance.kit.websocket import connect
-from conformance.zenflux import answer, event_shapes
-from conformance.zenflux.answer import Answer
-from conformance.zenflux.calls import BASE, HEALTH, owner_of
-from conformance.zenflux.clearing import Undo, belongings, undo_all
-from conformance.zenflux.line import ENDPOINT, TAKEN, Line
+from conformance.zenflux import event_shapes, rest_answer
+from conformance.zenflux.chat_socket import ENDPOINT, TAKEN, ChatSocket
+from conformance.zenflux.cleanup import Undo, belongings, undo_all
 from conformance.zenflux.profile import ZenfluxProfile
+from conformance.zenflux.rest_answer import Answer
+from conformance.zenflux.rest_calls import BASE, HEALTH, owner_of
 from conformance.zenflux.run import Run
 from conformance.zenflux.run_contents import Event, as_blocks
 
@@ -81,7 +81,7 @@ class ZenfluxExamination:
         """The answer to one request below the base path (or to a health check); what is wrong with it is noted."""
         place = path if path in HEALTH else BASE + path
         reply = await self._reply(method, place, json, owner_of(method, path), **more)
-        return answer.read(reply, self.schemas, self.departures, owner_of(method, path))
+        return rest_answer.read(reply, self.schemas, self.departures, owner_of(method, path))
 
     async def _reply(self, method: str, place: str, json: Any, owner: str | None, **more: Any) -> Reply:
         """The reply to a request; a call that has none is charged with it."""
@@ -164,12 +164,12 @@ class ZenfluxExamination:
     # -- chats ---------------------------------------------------------------------------------------------------------
 
     @asynccontextmanager
-    async def line(self) -> AsyncIterator[Line]:
+    async def line(self) -> AsyncIterator[ChatSocket]:
         """A WebSocket of the chat endpoint."""
         async with AsyncExitStack() as opened:
             with expect.owned("ZF-WS-01"):
                 socket = await opened.enter_async_context(connect(self.http, ENDPOINT))
-            yield Line(self, socket)
+            yield ChatSocket(self, socket)
 
     async def told(self, situation: str, owner: str = TAKEN, **params: Any) -> Run:
         """A whole run of the profile's prompt, on a line of its own, and what comes after it."""
@@ -212,7 +212,7 @@ class ZenfluxExamination:
         reply = await self._reply("POST", f"{BASE}/chat", body, "ZF-HTTP-3.1-01")
         is_stream = reply.content_type == "text/event-stream"
         expect.that(not is_stream, "JSON from POST /chat when stream is false", reply.told, "ZF-HTTP-3.1-01")
-        found = answer.read(reply, self.schemas, self.departures, "ZF-HTTP-3.1-01")
+        found = rest_answer.read(reply, self.schemas, self.departures, "ZF-HTTP-3.1-01")
         self.remember(found.body["data"] if isinstance(found.body["data"], dict) else {})
         return found
 

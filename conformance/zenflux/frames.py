@@ -8,7 +8,7 @@ from conformance.kit.case import requirement
 from conformance.kit.expect import Failed
 from conformance.kit.multipart import Upload
 from conformance.zenflux.examination import UPLOADS, ZenfluxExamination
-from conformance.zenflux.managed import ABSENT, some_agent
+from conformance.zenflux.management_common import ABSENT, some_agent
 from conformance.zenflux.sample_runs import UNSTREAMED, aborted, kept, on_a_line, texts, to_its_end, told
 
 WRONG_STRINGS: tuple[Any, ...] = (None, 7, ["x"], {"x": 1})

@@ -5,10 +5,10 @@ import re
 from conformance.kit import expect
 from conformance.kit.case import Case, requirement
 from conformance.zenflux import agents, mcp_servers, tools
-from conformance.zenflux.answer import listed, wrapped
-from conformance.zenflux.calls import BASE
 from conformance.zenflux.examination import ZenfluxExamination
-from conformance.zenflux.managed import allowed, call, manage, offered, own_name, refused
+from conformance.zenflux.management_common import allowed, call, manage, offered, own_name, refused
+from conformance.zenflux.rest_answer import listed, wrapped
+from conformance.zenflux.rest_calls import BASE
 
 NOT_IMPLEMENTED = 501
 

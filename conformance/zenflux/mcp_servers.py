@@ -6,9 +6,8 @@ from typing import Any
 from conformance.kit import expect
 from conformance.kit.case import requirement
 from conformance.kit.expect import NotTestable
-from conformance.zenflux.answer import Answer, listed
 from conformance.zenflux.examination import ZenfluxExamination
-from conformance.zenflux.managed import (
+from conformance.zenflux.management_common import (
     call,
     deleted,
     expect_deleted_once,
@@ -24,6 +23,7 @@ from conformance.zenflux.managed import (
     refused,
     shows,
 )
+from conformance.zenflux.rest_answer import Answer, listed
 
 SERVERS = "/tools/mcp"
 REGISTER = f"{SERVERS}/register"

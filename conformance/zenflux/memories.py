@@ -6,9 +6,9 @@ from uuid import uuid4
 from conformance.kit import expect
 from conformance.kit.case import requirement
 from conformance.kit.expect import Failed, NotTestable
-from conformance.zenflux.answer import Answer, listed
 from conformance.zenflux.examination import ZenfluxExamination
-from conformance.zenflux.managed import BAD, UNKNOWN, coded, heard, is_refused, is_taken, manage, obtained
+from conformance.zenflux.management_common import BAD, UNKNOWN, coded, heard, is_refused, is_taken, manage, obtained
+from conformance.zenflux.rest_answer import Answer, listed
 
 MANY = "lets the server go through the conversations of all users"
 TOO_SHORT = {"since_hours": 0}

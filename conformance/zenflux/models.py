@@ -5,8 +5,8 @@ from uuid import uuid4
 
 from conformance.kit import expect
 from conformance.kit.case import requirement
-from conformance.zenflux.answer import listed
 from conformance.zenflux.examination import ZenfluxExamination
+from conformance.zenflux.rest_answer import listed
 from conformance.zenflux.run_contents import plain
 
 

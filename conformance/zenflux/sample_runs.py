@@ -8,9 +8,9 @@ from typing import Any
 
 from conformance.kit import expect
 from conformance.kit.expect import Failed, NotTestable, Unanswered
-from conformance.zenflux.answer import Answer
+from conformance.zenflux.chat_socket import ChatSocket, Frame
 from conformance.zenflux.examination import ZenfluxExamination
-from conformance.zenflux.line import Frame, Line
+from conformance.zenflux.rest_answer import Answer
 from conformance.zenflux.run import Run
 from conformance.zenflux.run_contents import as_text
 
@@ -153,14 +153,14 @@ async def _aborted(exam: ZenfluxExamination) -> Stopped:
         return Stopped(await _over(line, run), responses)
 
 
-async def _begun(line: Line, situation: str = "slow") -> Run:
+async def _begun(line: ChatSocket, situation: str = "slow") -> Run:
     """A run that has begun to speak."""
     run = await line.tell(situation)
     await run.until("content_start")
     return run
 
 
-async def _over(line: Line, run: Run) -> Run:
+async def _over(line: ChatSocket, run: Run) -> Run:
     await to_its_end(run)
     return await line.watch_the_end(run)
 
@@ -260,7 +260,7 @@ async def _confirmed(exam: ZenfluxExamination, situation: str, body: dict[str, A
     return await exam.once(f"{situation}, answered with {body['response']}", make)
 
 
-async def _gone_on(line: Line, run: Run, owner: str) -> None:
+async def _gone_on(line: ChatSocket, run: Run, owner: str) -> None:
     """Read a run to its end after what was asked is answered; if nothing more comes, the answer did nothing."""
     with expect.owned(owner):
         await run.next()
@@ -268,7 +268,7 @@ async def _gone_on(line: Line, run: Run, owner: str) -> None:
     await line.watch_the_end(run)
 
 
-async def _looked_at(exam: ZenfluxExamination, line: Line, run: Run) -> tuple[list[str], dict[str, Answer]]:
+async def _looked_at(exam: ZenfluxExamination, line: ChatSocket, run: Run) -> tuple[list[str], dict[str, Answer]]:
     """What comes while the user is asked, and how the request is shown."""
     shown = {
         "pending": await exam.ask("GET", f"{CONFIRMATIONS}/pending"),

@@ -11,9 +11,9 @@ from uuid import uuid4
 from conformance.kit import expect
 from conformance.kit.expect import NotTestable
 from conformance.kit.multipart import Upload
-from conformance.zenflux.answer import Answer
 from conformance.zenflux.examination import ZenfluxExamination
-from conformance.zenflux.managed import allowed, heard, is_refused, manage, some_agent
+from conformance.zenflux.management_common import allowed, heard, is_refused, manage, some_agent
+from conformance.zenflux.rest_answer import Answer
 
 LIBRARY = "global"
 BINARY = bytes(range(128, 256))

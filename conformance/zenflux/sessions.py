@@ -4,10 +4,10 @@ from typing import Any
 
 from conformance.kit import expect
 from conformance.kit.case import requirement
-from conformance.zenflux.answer import listed
 from conformance.zenflux.examination import ZenfluxExamination
-from conformance.zenflux.managed import UNKNOWN_CALL
+from conformance.zenflux.management_common import UNKNOWN_CALL
 from conformance.zenflux.responses import whose_end
+from conformance.zenflux.rest_answer import listed
 from conformance.zenflux.sample_runs import kept, stopped, to_its_end, told, watched
 
 

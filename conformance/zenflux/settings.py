@@ -12,7 +12,7 @@ from conformance.kit import expect
 from conformance.kit.case import requirement
 from conformance.kit.expect import Failed, NotTestable
 from conformance.zenflux.examination import ZenfluxExamination
-from conformance.zenflux.managed import BAD, FORBIDDEN, coded, heard, is_taken, manage, obtained
+from conformance.zenflux.management_common import BAD, FORBIDDEN, coded, heard, is_taken, manage, obtained
 
 CHANGES = "changes a setting of the server for a moment"
 MASKS = ("***", "abc...wxyz")

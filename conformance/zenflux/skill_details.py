@@ -4,9 +4,9 @@ from typing import Any
 
 from conformance.kit import expect
 from conformance.kit.case import requirement
-from conformance.zenflux.answer import listed
 from conformance.zenflux.examination import ZenfluxExamination
-from conformance.zenflux.managed import BAD, TAKEN, TOO_LARGE, UNKNOWN, coded, heard, manage, obtained
+from conformance.zenflux.management_common import BAD, TAKEN, TOO_LARGE, UNKNOWN, coded, heard, manage, obtained
+from conformance.zenflux.rest_answer import listed
 from conformance.zenflux.sample_skills import (
     BINARY,
     DEEP,

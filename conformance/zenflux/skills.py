@@ -5,9 +5,9 @@ from typing import Any
 from conformance.kit import expect
 from conformance.kit.case import requirement
 from conformance.kit.expect import NotTestable
-from conformance.zenflux.answer import listed
 from conformance.zenflux.examination import ZenfluxExamination
-from conformance.zenflux.managed import BAD, FORBIDDEN, UNKNOWN, heard, is_taken, manage, some_agent
+from conformance.zenflux.management_common import BAD, FORBIDDEN, UNKNOWN, heard, is_taken, manage, some_agent
+from conformance.zenflux.rest_answer import listed
 from conformance.zenflux.sample_skills import (
     SCRIPT,
     SampleSkill,

@@ -5,9 +5,9 @@ from typing import Any
 from conformance.kit import expect
 from conformance.kit.case import requirement
 from conformance.kit.expect import Failed, NotTestable
-from conformance.zenflux.answer import Answer, listed
 from conformance.zenflux.examination import ZenfluxExamination
-from conformance.zenflux.managed import BAD, TAKEN, UNKNOWN, coded, heard, is_taken, manage, obtained
+from conformance.zenflux.management_common import BAD, TAKEN, UNKNOWN, coded, heard, is_taken, manage, obtained
+from conformance.zenflux.rest_answer import Answer, listed
 
 MANY = "lets the server go through the conversations of all users"
 ON_CONVERSATIONS = ("title_generation", "recommended_questions")

@@ -7,10 +7,8 @@ from typing import Any
 from conformance.kit import expect
 from conformance.kit.case import requirement
 from conformance.kit.expect import NotTestable
-from conformance.zenflux.answer import Answer, listed
-from conformance.zenflux.calls import BASE
 from conformance.zenflux.examination import ZenfluxExamination
-from conformance.zenflux.managed import (
+from conformance.zenflux.management_common import (
     FORBIDDEN,
     call,
     deleted,
@@ -28,6 +26,8 @@ from conformance.zenflux.managed import (
     shows,
 )
 from conformance.zenflux.profile import Execution
+from conformance.zenflux.rest_answer import Answer, listed
+from conformance.zenflux.rest_calls import BASE
 
 TOOLS, REGISTER, EXECUTE = "/tools", "/tools/register", "/tools/execute"
 UNFIT = (400, 422)

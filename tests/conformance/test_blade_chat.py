@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from conformance.blade.chat import Chat
-from conformance.blade.order import in_order
+from conformance.blade.event_order import in_order
 from conformance.blade.patch import cumulative
 from conformance.blade.snapshot import merged, meta_of, plain, read, text_of
 from conformance.kit.expect import Failed

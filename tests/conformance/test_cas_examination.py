@@ -5,9 +5,9 @@ from collections.abc import AsyncIterator
 import pytest
 from aiohttp import web
 
+from conformance.cas.conversation import check_event
 from conformance.cas.examination import CasExamination
 from conformance.cas.profile import CasProfile
-from conformance.cas.talk import check_event
 from conformance.faults.cas.server import CasServer
 from conformance.faults.local_server import served
 from conformance.faults.refusal import Refusal

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from conformance.offline.tape import Exchange
+from conformance.offline.recording import Exchange
 from tests.support.conformance.handmade_recordings import RecordingBuilder
 
 Body = dict[str, Any]

@@ -14,9 +14,9 @@ from conformance.kit.suite import dialects, load_suite
 from conformance.kit.verdict import Outcome, Report, Verdict
 from conformance.offline.har import read_har
 from conformance.offline.judge import judge, load_offline, mounted
+from conformance.offline.recording import Unusable
 from conformance.offline.recording_file import read
 from conformance.offline.rule import disagreements
-from conformance.offline.tape import Unusable
 from tests.support.conformance.examinations import KEY, judged
 from tests.support.conformance.har_files import as_har
 from tests.support.conformance.wrong_servers import FAULTS, assert_caught, recorded, sampled
@@ -38,8 +38,8 @@ async def test_a_wrong_server_is_caught(tmp_path: Path, dialect: str, name: str)
 async def test_a_wrong_server_is_caught_in_a_har_file(record_run: RecordRun) -> None:
     fault, suite = FAULTS["aap"]["two-stops"], load_suite("aap")
     path, _ = await record_run("aap", fault.server(key=KEY), *fault.requirements)
-    tape = mounted(read_har(path, as_har(path)), "aap")
-    found = judge(suite, tape, suite.catalogue.requirements)
+    recording = mounted(read_har(path, as_har(path)), "aap")
+    found = judge(suite, recording, suite.catalogue.requirements)
     assert {item.requirement.id for item in found.of(Outcome.FAILED)} >= set(fault.requirements)
 
 

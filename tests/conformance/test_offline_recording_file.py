@@ -8,8 +8,8 @@ import orjson
 import pytest
 
 from conformance.offline.judge import mounted
+from conformance.offline.recording import Ending, Unusable, pairs
 from conformance.offline.recording_file import read
-from conformance.offline.tape import Ending, Unusable, pairs
 
 HEAD = {"type": "recording", "version": 1, "dialect": "aap", "mount": "/aap"}
 TURN = "event: turn_start\ndata: {}\n\n"
@@ -34,9 +34,9 @@ def written(path: Path, lines: list[Any], tail: str = "\n") -> Path:
 
 
 def test_a_recording_is_read_line_by_line(tmp_path: Path) -> None:
-    tape = read(written(tmp_path / "a.jsonl", LINES))
-    turn, socket = tape.exchanges
-    assert (tape.dialect, tape.mount, tape.remarks) == ("aap", "/aap", [])
+    recording = read(written(tmp_path / "a.jsonl", LINES))
+    turn, socket = recording.exchanges
+    assert (recording.dialect, recording.mount, recording.remarks) == ("aap", "/aap", [])
     assert (turn.place, turn.sent, turn.ending, turn.param("x")) == ("line 2", {"stream": "delta"}, Ending.CUT, "1")
     assert [(told.place, told.event.event) for told in turn.events] == [("line 5", "turn_start")]
     assert [comment.text for comment in turn.comments] == ["beat"]
@@ -44,7 +44,7 @@ def test_a_recording_is_read_line_by_line(tmp_path: Path) -> None:
         ("line 9", True, "hello"),
         ("line 10", False, None),
     ]
-    assert [names for _, names in mounted(tape, "aap").of("POST /sessions/{}/turns")] == [("a ",)]
+    assert [names for _, names in mounted(recording, "aap").of("POST /sessions/{}/turns")] == [("a ",)]
 
 
 def test_a_body_may_go_on_after_its_answer(tmp_path: Path) -> None:
@@ -59,15 +59,15 @@ def test_a_body_may_go_on_after_its_answer(tmp_path: Path) -> None:
 
 def test_a_cut_last_line_is_said_and_the_rest_judged(tmp_path: Path) -> None:
     path = written(tmp_path / "a.jsonl", LINES[:5], '\n{"type": "event", "exch')
-    tape = read(path)
-    assert tape.remarks == ["line 6 is cut off; the rest was judged without it"]
-    assert len(tape.exchanges[0].events) == 1
-    assert tape.exchanges[0].ending is Ending.OPEN
+    recording = read(path)
+    assert recording.remarks == ["line 6 is cut off; the rest was judged without it"]
+    assert len(recording.exchanges[0].events) == 1
+    assert recording.exchanges[0].ending is Ending.OPEN
 
 
 def test_unknown_lines_are_passed_over(tmp_path: Path) -> None:
-    tape = read(written(tmp_path / "a.jsonl", [*LINES, {"type": "weather", "exchange": 1}]))
-    assert tape.remarks == ["lines of unknown types were passed over: weather"]
+    recording = read(written(tmp_path / "a.jsonl", [*LINES, {"type": "weather", "exchange": 1}]))
+    assert recording.remarks == ["lines of unknown types were ignored: weather"]
 
 
 @pytest.mark.parametrize(
@@ -130,21 +130,21 @@ def test_a_har_file_is_read(tmp_path: Path) -> None:
             ],
         ),
     )
-    tape = mounted(read(path), "aap")
-    assert tape.mount == "/base/aap"
-    meta, listed, socket = tape.exchanges
+    recording = mounted(read(path), "aap")
+    assert recording.mount == "/base/aap"
+    meta, listed, socket = recording.exchanges
     assert (meta.path, meta.json, meta.content_type) == ("/meta", {"version": 3}, "application/json")
     assert listed.json == [1]
     assert [(frame.is_sent, frame.text) for frame in socket.frames] == [(True, "up"), (False, None)]
-    assert [item.place for item in tape.exchanges] == ["entry 1", "entry 2", "entry 4"]
+    assert [item.place for item in recording.exchanges] == ["entry 1", "entry 2", "entry 4"]
 
 
 def test_har_entries_are_put_in_the_order_of_time(tmp_path: Path) -> None:
     late = entry("http://h/aap/meta", startedDateTime="2026-01-01T00:00:09Z", response=answer(text="2"))
     early = entry("http://h/aap/meta", startedDateTime="2026-01-01T00:00:01Z", response=answer(text="1"))
-    tape = read(written_har(tmp_path / "a.har", late, early))
-    assert [item.json for item in tape.exchanges] == [1, 2]
-    assert tape.exchanges[0].ended < tape.exchanges[1].order
+    recording = read(written_har(tmp_path / "a.har", late, early))
+    assert [item.json for item in recording.exchanges] == [1, 2]
+    assert recording.exchanges[0].ended < recording.exchanges[1].order
 
 
 @pytest.mark.parametrize(
@@ -183,9 +183,9 @@ def test_a_large_recording_is_read_without_keeping_it_twice(tmp_path: Path) -> N
             file.write(orjson.dumps(line) + b"\n")
         for _ in range(2_000):
             file.write(orjson.dumps(piece) + b"\n")
-    tape = read(path)
-    assert sum(len(it.data) for it in tape.exchanges[0].pieces) == 2_000 * 10_008
-    assert len(tape.exchanges[0].events) == 2_000
+    recording = read(path)
+    assert sum(len(it.data) for it in recording.exchanges[0].pieces) == 2_000 * 10_008
+    assert len(recording.exchanges[0].events) == 2_000
 
 
 def test_queries_keep_empty_values() -> None:

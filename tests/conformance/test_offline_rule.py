@@ -15,9 +15,9 @@ from conformance.kit.schemas import Schemas
 from conformance.kit.suite import load_suite
 from conformance.kit.verdict import Outcome, Report
 from conformance.offline import judge
+from conformance.offline.recording import Ending, Exchange, Piece, Recording
 from conformance.offline.rule import Offline, collect, disagreements, rule
 from conformance.offline.shape_rules import shaped
-from conformance.offline.tape import Ending, Exchange, Piece, Tape
 
 SUITE = load_suite("aap")
 META = next(item for item in SUITE.catalogue.requirements if item.id == "AAP-META-01")
@@ -30,14 +30,14 @@ def exchange(path: str, body: Any, status: int = 200, method: str = "GET") -> Ex
 
 
 def put(monkeypatch: pytest.MonkeyPatch, check: Any) -> Report:
-    """The report of one rule about AAP-META-01, put to an empty tape."""
+    """The report of one rule about AAP-META-01, put to an empty recording."""
     rules = (rule("AAP-META-01", needs="meta")(check),)
-    monkeypatch.setattr(judge, "load_offline", lambda dialect: Offline(lambda tape: tape, rules, {}, ""))
-    return judge.judge(SUITE, Tape("a.jsonl", []), [META])
+    monkeypatch.setattr(judge, "load_offline", lambda dialect: Offline(lambda recording: recording, rules, {}, ""))
+    return judge.judge(SUITE, Recording("a.jsonl", []), [META])
 
 
 def test_evidence_without_violation_passes(monkeypatch: pytest.MonkeyPatch) -> None:
-    def seen(tape: Tape) -> Iterator[str]:
+    def seen(recording: Recording) -> Iterator[str]:
         """It is there."""
         yield "line 3"
 
@@ -47,7 +47,7 @@ def test_evidence_without_violation_passes(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_no_evidence_is_not_testable(monkeypatch: pytest.MonkeyPatch) -> None:
-    def unseen(tape: Tape) -> Iterator[str]:
+    def unseen(recording: Recording) -> Iterator[str]:
         yield from ()
 
     (result,) = put(monkeypatch, unseen).results
@@ -55,7 +55,7 @@ def test_no_evidence_is_not_testable(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_violation_says_where_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    def wrong(tape: Tape) -> Iterator[str | Exchange]:
+    def wrong(recording: Recording) -> Iterator[str | Exchange]:
         yield "line 3"
         yield exchange("/meta", {"version": 2})
         expect.equal("the version", 3, 2)
@@ -67,7 +67,7 @@ def test_a_violation_says_where_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_an_examiner_that_stumbles_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    def stumbling(tape: Tape) -> Iterator[str]:
+    def stumbling(recording: Recording) -> Iterator[str]:
         yield "line 3"
         raise KeyError("version")
 
@@ -77,7 +77,7 @@ def test_an_examiner_that_stumbles_says_so(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_a_rule_may_say_that_it_cannot_tell(monkeypatch: pytest.MonkeyPatch) -> None:
-    def shy(tape: Tape) -> Iterator[str]:
+    def shy(recording: Recording) -> Iterator[str]:
         yield "line 3"
         raise NotTestable("it is too dark")
 
@@ -85,9 +85,9 @@ def test_a_rule_may_say_that_it_cannot_tell(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_what_only_acting_decides_has_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:
-    offline = Offline(lambda tape: tape, (), {"AAP-META-01": "nobody asked"}, "")
+    offline = Offline(lambda recording: recording, (), {"AAP-META-01": "nobody asked"}, "")
     monkeypatch.setattr(judge, "load_offline", lambda dialect: offline)
-    (result,) = judge.judge(SUITE, Tape("a.jsonl", []), [META]).results
+    (result,) = judge.judge(SUITE, Recording("a.jsonl", []), [META]).results
     assert result.reason == "only a live examination can decide it: nobody asked"
 
 
@@ -110,14 +110,14 @@ def test_rules_are_collected_from_names_and_tables() -> None:
 def test_disagreements_are_found_both_ways() -> None:
     catalogue = Catalogue(dialect="x", title="X", requirements=(META,))
     rules = collect([_rules()])
-    assert disagreements(catalogue, Offline(lambda tape: tape, rules[:1], {}, "")) == []
+    assert disagreements(catalogue, Offline(lambda recording: recording, rules[:1], {}, "")) == []
     twice = f"{rules[0].name}: two rules have this name"
-    assert disagreements(catalogue, Offline(lambda tape: tape, rules, {}, "")) == [twice]
-    assert disagreements(catalogue, Offline(lambda tape: tape, (), {"AAP-X-01": "?"}, "")) == [
+    assert disagreements(catalogue, Offline(lambda recording: recording, rules, {}, "")) == [twice]
+    assert disagreements(catalogue, Offline(lambda recording: recording, (), {"AAP-X-01": "?"}, "")) == [
         "AAP-META-01: neither a rule nor a reason",
         "AAP-X-01: the catalogue does not have it",
     ]
-    assert disagreements(catalogue, Offline(lambda tape: tape, rules[:1], {"AAP-META-01": "?"}, "")) == [
+    assert disagreements(catalogue, Offline(lambda recording: recording, rules[:1], {"AAP-META-01": "?"}, "")) == [
         "AAP-META-01: has a rule, and a reason for having none"
     ]
 
@@ -151,12 +151,12 @@ def test_a_table_makes_rules(schemas: Schemas) -> None:
     ],
 )
 def test_a_wrong_shape_fails(schemas: Schemas, item: Exchange, words: str) -> None:
-    view = SimpleNamespace(tape=Tape("a", [item]))
+    view = SimpleNamespace(recording=Recording("a", [item]))
     with pytest.raises(expect.Failed, match=words):
         list(shaped(schemas, TABLE)[0].check(view))
 
 
 def test_fixed_names_and_refusals_are_no_evidence(schemas: Schemas) -> None:
-    view = SimpleNamespace(tape=Tape("a", [exchange("/things/fixed", 7), exchange("/things/1", 7, 404)]))
+    view = SimpleNamespace(recording=Recording("a", [exchange("/things/fixed", 7), exchange("/things/1", 7, 404)]))
     assert list(shaped(schemas, TABLE)[1].check(view)) == []
     assert len(list(shaped(schemas, TABLE)[2].check(view))) == 1

@@ -15,7 +15,7 @@ from yarl import URL
 
 from conformance.kit.secrets import Redactor
 from conformance.offline.jsonl import read_jsonl
-from conformance.offline.tape import Ending, Tape
+from conformance.offline.recording import Ending, Recording
 from conformance.recording.recorder import Recorder
 from conformance.recording.relay import relaying
 
@@ -50,7 +50,7 @@ async def proxied(handler: Handler, path: Path) -> AsyncIterator[tuple[URL, aioh
             recorder.stopped()
 
 
-def tape(path: Path) -> Tape:
+def recording(path: Path) -> Recording:
     return read_jsonl(path)
 
 
@@ -84,7 +84,7 @@ async def test_an_event_stream_passes_byte_for_byte_and_at_once(tmp_path: Path) 
         rest = b"".join([piece async for piece in answer.content.iter_any()])
         assert (answer.status, answer.headers["X-Odd"]) == (200, "a, b")
     assert ODD[0] + rest == b"".join(ODD)
-    (item,) = tape(path).exchanges
+    (item,) = recording(path).exchanges
     assert item.reply.body == b"".join(ODD)
     assert [told.event.data for told in item.events] == ["1", "中"]
     assert item.ending is Ending.WHOLE
@@ -104,7 +104,7 @@ async def test_answers_keep_their_status_and_headers(tmp_path: Path) -> None:
         question = b"POST /base/a%2Fb?q=%20x&r HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\nConnection: close\r\n\r\nabc"
         through, straight = await raw(address, question), await raw(direct, question)
     assert _sorted(through) == _sorted(straight)
-    (item,) = tape(path).exchanges
+    (item,) = recording(path).exchanges
     assert (item.status, item.body, item.reply.body) == (418, b"abc", b"cba")
     assert item.reply_headers.getall("Set-Cookie") == ["a=[redacted-1]", "b=[redacted-2]"]  # type: ignore[attr-defined]
 
@@ -143,7 +143,7 @@ async def test_a_packed_answer_passes_packed_and_is_recorded_unpacked(tmp_path: 
         for encoding in ("gzip", "br"):
             async with session.get(address.with_query({"with": encoding})) as answer:
                 assert await answer.read() == packed
-    known, unknown = tape(path).exchanges
+    known, unknown = recording(path).exchanges
     assert known.json == {"token": "[redacted-1]"}
     assert (unknown.reply.body, unknown.is_short) == (b"", True)
 
@@ -174,7 +174,7 @@ async def test_a_websocket_passes_both_ways(tmp_path: Path) -> None:
         await socket.send_str("bye")
         assert (await socket.receive()).type is aiohttp.WSMsgType.CLOSE
         assert (socket.close_code, socket.protocol) == (4001, "chat")
-    (item,) = tape(path).exchanges
+    (item,) = recording(path).exchanges
     told = [(frame.is_sent, frame.text) for frame in item.frames]
     assert told[:8] == [pair for text in texts for pair in ((True, text), (False, text[::-1]))]
     assert told[8:] == [(True, None), (False, None), (True, "bye")]
@@ -191,7 +191,7 @@ async def test_a_declined_handshake_keeps_its_words(tmp_path: Path) -> None:
     async with proxied(handler, path) as (address, _):
         answer = await raw(address, upgrade + key)
     assert answer.startswith(b"HTTP/1.1 401") and answer.endswith(b'{"error": "no key"}')
-    (item,) = tape(path).exchanges
+    (item,) = recording(path).exchanges
     assert (item.status, item.json) == (401, {"error": "no key"})
 
 
@@ -206,7 +206,7 @@ async def test_a_server_that_is_not_there_is_a_502_and_no_answer(tmp_path: Path)
         ):
             assert answer.status == 502
             assert "gave no answer" in await answer.text()
-    (item,) = tape(path).exchanges
+    (item,) = recording(path).exchanges
     assert (item.status, item.ending) == (None, Ending.REFUSED)
 
 
@@ -231,7 +231,7 @@ async def test_a_cut_answer_is_cut_for_the_client_too(tmp_path: Path) -> None:
                 await answer.read()
         async with session.get(address) as again:
             assert again.status == 200  # the relay goes on
-    first, _ = tape(path).exchanges
+    first, _ = recording(path).exchanges
     assert (first.ending, len(first.events)) == (Ending.CUT, 1)
 
 
@@ -255,7 +255,7 @@ async def test_a_client_that_leaves_is_noted_and_the_server_told(tmp_path: Path)
             await answer.content.readany()
         async with asyncio.timeout(30):
             await left.wait()
-    (item,) = tape(path).exchanges
+    (item,) = recording(path).exchanges
     assert item.ending is Ending.LEFT
     assert item.comments
 
@@ -269,7 +269,7 @@ async def test_what_is_too_large_is_left_out_and_said(tmp_path: Path, monkeypatc
     path = tmp_path / "a.jsonl"
     async with proxied(handler, path) as (address, session), session.post(address, data=b"0123456789ab") as answer:
         assert await answer.read() == b"0123456789ab" * 2
-    (item,) = tape(path).exchanges
+    (item,) = recording(path).exchanges
     assert (item.body, item.reply.body, item.is_short) == (b"0123456789", b"0123456789", True)
 
 

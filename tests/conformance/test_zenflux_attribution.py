@@ -16,8 +16,8 @@ from conformance.kit.expect import Failed
 from conformance.kit.requirement import Level
 from conformance.kit.suite import Suite
 from conformance.kit.verdict import Outcome, Report
-from conformance.zenflux.calls import owner_of
 from conformance.zenflux.prerequisites import guarded, prerequisites
+from conformance.zenflux.rest_calls import owner_of
 
 Examine = Callable[..., Awaitable[Report]]
 PATIENCE = 15.0

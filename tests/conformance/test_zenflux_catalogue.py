@@ -18,9 +18,9 @@ NOT_FOR_SERVERS = {"GEN-02", "GEN-05", "WS-19", "WS-20", "WS-23", "EV-13", "EV-3
 NOT_FOR_SERVERS |= {"MG-10"}
 PARTS = {"AG": 23, "MCP": 26, "SK": 23, "TL": 16, "SET": 7, "MEM": 15, "TASK": 11, "DOC": 3}
 """How many sentences there are about what the calls of a group take, answer, refuse and do."""
-HELPERS = {"zenflux.answer", "zenflux.clearing", "zenflux.examination", "zenflux.line", "zenflux.profile"}
-HELPERS |= {"zenflux.calls", "zenflux.event_shapes", "zenflux.prerequisites"}
-HELPERS |= {"zenflux.managed", "zenflux.run", "zenflux.run_contents", "zenflux.sample_runs", "zenflux.sample_skills"}
+HELPERS = {"zenflux.rest_answer", "zenflux.cleanup", "zenflux.examination", "zenflux.chat_socket", "zenflux.profile"}
+HELPERS |= {"zenflux.rest_calls", "zenflux.event_shapes", "zenflux.prerequisites", "zenflux.sample_skills"}
+HELPERS |= {"zenflux.management_common", "zenflux.run", "zenflux.run_contents", "zenflux.sample_runs"}
 SOCKET = {"zenflux.frames", "zenflux.responses", "zenflux.connection", "zenflux.envelope", "zenflux.lifecycle"}
 STORIES = {"zenflux.events", "zenflux.messages", "zenflux.blocks", "zenflux.extras", "zenflux.types"}
 REST = {"zenflux.chat", "zenflux.sessions", "zenflux.conversations", "zenflux.paging", "zenflux.confirmations"}

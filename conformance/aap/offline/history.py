@@ -1,4 +1,4 @@
-"""Section history: what was said on the tape is what the histories on it hold."""
+"""Section history: what was said in the recording is what the histories on it hold."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -8,8 +8,8 @@ from conformance.aap.examination import SCHEMAS
 from conformance.aap.exchange import blocks, exact, of_messages
 from conformance.aap.offline.view import AapView, RecordedTurn, denied
 from conformance.kit import expect
+from conformance.offline.recording import Exchange, mapping, mappings
 from conformance.offline.rule import rule
-from conformance.offline.tape import Exchange, mapping, mappings
 
 Found = Iterator[Exchange | str]
 
@@ -45,7 +45,7 @@ def an_undeclared_history_is_a_404(view: AapView) -> Found:
             expect.status(item.reply, 404)
 
 
-@rule("AAP-HIST-03", needs="full history of a session whose turns are all on the tape, in the mode none")
+@rule("AAP-HIST-03", needs="full history of a session whose turns are all in the recording, in the mode none")
 def what_was_said_is_kept_exactly(view: AapView) -> Found:
     """The full history is what was posted and answered, in order and to the letter."""
     for item, session, kept in view.full:
@@ -67,7 +67,7 @@ def leaves_out(told: list[Any], kept: list[Any]) -> bool:
 
 
 def _told(view: AapView, session: str, item: Exchange) -> list[Any] | None:
-    """All that was said in the session before this moment, if the tape knows it exactly."""
+    """All that was said in the session before this moment, if the recording shows it exactly."""
     made = view.created.get(session)
     before = [turn for turn in view.turns_of(session) if turn.exchange.order < item.ended and turn.is_accepted]
     is_known = all(_is_exact(turn, item) and _is_plain(turn) and not abandons(view, turn) for turn in before)

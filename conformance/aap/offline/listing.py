@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from conformance.aap.examination import SCHEMAS
 from conformance.aap.offline.view import AapView, denied, grouped
 from conformance.kit import expect
+from conformance.offline.recording import Exchange, mapping, mappings
 from conformance.offline.rule import rule
-from conformance.offline.tape import Exchange, mapping, mappings
 
 Found = Iterator[Exchange | str]
 

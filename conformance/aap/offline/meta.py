@@ -9,8 +9,8 @@ from conformance.aap.examination import SCHEMAS
 from conformance.aap.offline.view import AapView, denied
 from conformance.kit import expect
 from conformance.kit.schemas import Schemas
+from conformance.offline.recording import Exchange, mapping, mappings
 from conformance.offline.rule import rule
-from conformance.offline.tape import Exchange, mapping, mappings
 
 Found = Iterator[Exchange | str]
 

@@ -1,4 +1,4 @@
-"""Section sessions: what was created, shown, listed and deleted on the tape."""
+"""Section sessions: what was created, shown, listed and deleted in the recording."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -11,8 +11,8 @@ from conformance.aap.offline.view import AapView, Setup, refusable
 from conformance.kit import expect
 from conformance.kit.json_round_trip import has_huge
 from conformance.kit.schemas import is_schema
+from conformance.offline.recording import Exchange, mapping, mappings
 from conformance.offline.rule import rule
-from conformance.offline.tape import Exchange, mapping, mappings
 
 Found = Iterator[Exchange | str]
 LONG = 8
@@ -81,7 +81,7 @@ def an_undeclared_tool_cannot_be_enabled(view: AapView) -> Found:
             expect.refused(item.reply, "/meta declares no such tool")
 
 
-@rule("AAP-SESS-03", needs="turn of a session whose creation, and whose agent in /meta, are on the tape")
+@rule("AAP-SESS-03", needs="turn of a session whose creation, and whose agent in /meta, are in the recording")
 def only_enabled_tools_are_called(view: AapView) -> Found:
     """Of the tools /meta declares, the agent calls none but those that are enabled."""
     for turn, told in view.told:
@@ -191,7 +191,7 @@ def a_session_is_shown(view: AapView) -> Found:
             expect.equal("sessionId", session, item.json["sessionId"])
 
 
-@rule("AAP-SESS-07", "AAP-TURN-03", needs="look at a session whose creation is on the tape")
+@rule("AAP-SESS-07", "AAP-TURN-03", needs="look at a session whose creation is in the recording")
 def a_session_is_shown_as_configured(view: AapView) -> Found:
     """The agent, the enabled tools, the options and the client tools are those given at creation and in turns."""
     for item, body, setup, agent in _looks(view):

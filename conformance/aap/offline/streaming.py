@@ -1,4 +1,4 @@
-"""Section streaming: the events of the turns on the tape, their order, and what they add up to."""
+"""Section streaming: the events of the turns in the recording, their order, and what they add up to."""
 
 from collections.abc import Iterator
 
@@ -9,8 +9,8 @@ from conformance.aap.offline.view import AapView, RecordedTurn
 from conformance.aap.streaming import expect_ends, expect_vocabulary
 from conformance.aap.turn import DECIDED_BY, REASONS, STREAMED, Event, Turn
 from conformance.kit import expect
+from conformance.offline.recording import Ending, Exchange
 from conformance.offline.rule import Rule, rule
-from conformance.offline.tape import Ending, Exchange
 
 Found = Iterator[Exchange | str]
 

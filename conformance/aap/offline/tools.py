@@ -9,8 +9,8 @@ from conformance.aap.exchange import plain
 from conformance.aap.offline.view import AapView, RecordedTurn, denied
 from conformance.aap.turn import Turn
 from conformance.kit import expect
+from conformance.offline.recording import Exchange, mapping, mappings
 from conformance.offline.rule import rule
-from conformance.offline.tape import Exchange, mapping, mappings
 
 Found = Iterator[Exchange | str]
 IMAGE = re.compile(r"https://[^/?#\s]+|data:image/[^,]+;base64,[A-Za-z0-9+/=_-]+$")

@@ -9,8 +9,8 @@ from conformance.aap.examination import SCHEMAS
 from conformance.aap.offline.view import AapView, RecordedTurn, denied
 from conformance.aap.turn import STREAMED
 from conformance.kit import expect
+from conformance.offline.recording import Exchange, mapping
 from conformance.offline.rule import rule
-from conformance.offline.tape import Exchange, mapping
 
 Found = Iterator[Exchange | str]
 ROLES = {"user", "tool", "tool_permission"}
@@ -130,7 +130,7 @@ def refusals_are_said_in_words(view: AapView) -> Found:
 
     What the protocol does not know, and what a proxy answers in the server's place, is nobody's matter here.
     """
-    for item in view.tape.exchanges:
+    for item in view.recording.exchanges:
         is_known = KNOWN.fullmatch(f"{item.method} {item.path}") is not None
         if (item.status or 0) >= 400 and item.is_whole and is_known and item.status not in OF_PROXIES:
             yield item

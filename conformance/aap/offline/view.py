@@ -1,4 +1,4 @@
-"""A tape in the words of AAP: sessions, their configuration over time, their turns and their histories."""
+"""A recording of AAP traffic: sessions, their configuration over time, their turns and their histories."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -12,7 +12,7 @@ from conformance.aap.examination import SCHEMAS
 from conformance.aap.turn import STREAMED, Turn, TurnReader
 from conformance.kit.departures import Departures
 from conformance.kit.expect import Failed
-from conformance.offline.tape import Exchange, Tape, mapping, mappings
+from conformance.offline.recording import Exchange, Recording, mapping, mappings
 
 Body = dict[str, Any]
 Item = TypeVar("Item")
@@ -63,16 +63,16 @@ class Setup:
 
 
 class AapView:
-    """What a tape tells of one server."""
+    """What a recording shows of one server."""
 
-    def __init__(self, tape: Tape) -> None:
-        self.tape = tape
+    def __init__(self, recording: Recording) -> None:
+        self.recording = recording
 
     # -- agents --------------------------------------------------------------------------------------------------------
 
     @cached_property
     def metas(self) -> list[Exchange]:
-        return [item for item, _ in self.tape.of("GET /meta") if item.is_whole]
+        return [item for item, _ in self.recording.of("GET /meta") if item.is_whole]
 
     @cached_property
     def agents(self) -> dict[str, Agent]:
@@ -84,25 +84,25 @@ class AapView:
 
     @cached_property
     def creations(self) -> list[Exchange]:
-        return [item for item, _ in self.tape.of("POST /sessions") if item.is_whole]
+        return [item for item, _ in self.recording.of("POST /sessions") if item.is_whole]
 
     @cached_property
     def created(self) -> dict[str, Exchange]:
-        """The sessions made on this tape, by id."""
+        """The sessions made in this recording, by id."""
         made = [item for item in self.creations if item.is_done]
         return {str(mapping(item.json).get("sessionId")): item for item in made if isinstance(item.sent, dict)}
 
     @cached_property
     def shown(self) -> list[tuple[Exchange, str]]:
-        return [(item, name) for item, (name,) in self.tape.of("GET /sessions/{}") if item.is_whole]
+        return [(item, name) for item, (name,) in self.recording.of("GET /sessions/{}") if item.is_whole]
 
     @cached_property
     def lists(self) -> list[Exchange]:
-        return [item for item, _ in self.tape.of("GET /sessions") if item.is_whole]
+        return [item for item, _ in self.recording.of("GET /sessions") if item.is_whole]
 
     @cached_property
     def deletions(self) -> list[tuple[Exchange, str]]:
-        return [(item, name) for item, (name,) in self.tape.of("DELETE /sessions/{}") if item.is_whole]
+        return [(item, name) for item, (name,) in self.recording.of("DELETE /sessions/{}") if item.is_whole]
 
     @cached_property
     def _deletions_of(self) -> dict[str, list[Exchange]]:
@@ -116,7 +116,7 @@ class AapView:
         return any(item.order < order for item in self._deletions_of.get(session, []))
 
     def setup(self, session: str, order: int) -> Setup | None:
-        """The configuration at this moment, if the tape has the session from its beginning."""
+        """The configuration at this moment, if the recording has the session from its beginning."""
         made = self.created.get(session)
         if made is None:
             return None
@@ -135,7 +135,7 @@ class AapView:
 
     @cached_property
     def turns(self) -> list[RecordedTurn]:
-        return [self._turn(item, name) for item, (name,) in self.tape.of("POST /sessions/{}/turns") if item.status]
+        return [self._turn(item, name) for item, (name,) in self.recording.of("POST /sessions/{}/turns") if item.status]
 
     def _turn(self, item: Exchange, session: str) -> RecordedTurn:
         sent = mapping(item.sent)
@@ -169,12 +169,12 @@ class AapView:
         return (earlier[-1], earlier[-1].told) if earlier[-1].told is not None else None
 
     def pending(self, turn: RecordedTurn) -> list[Body] | None:
-        """The calls that were open when this turn was posted, if the tape tells."""
+        """The calls that were open when this turn was posted, if the recording shows them."""
         found = self._asked_before(turn)
         return [call for call in found[0] if call["toolCallId"] not in found[1]] if found is not None else None
 
     def asked_before(self, turn: RecordedTurn) -> list[Body] | None:
-        """The calls that were left open since the user last spoke, answered or not, if the tape tells."""
+        """The calls that were left open since the user last spoke, answered or not, if the recording shows them."""
         found = self._asked_before(turn)
         return found[0] if found is not None else None
 
@@ -200,7 +200,8 @@ class AapView:
     @cached_property
     def _strange(self) -> dict[str, list[Exchange]]:
         """Requests to sessions that the protocol does not know, such as one to end a turn: who knows what they do."""
-        matched = ((it, STRANGE.match(f"{it.method} {it.path}")) for it in self.tape.exchanges if not it.is_refused)
+        done = (it for it in self.recording.exchanges if not it.is_refused)
+        matched = ((it, STRANGE.match(f"{it.method} {it.path}")) for it in done)
         return grouped((it, unquote(found[1])) for it, found in matched if found)
 
     def _is_touched(self, session: str, start: int, end: int) -> bool:
@@ -210,7 +211,7 @@ class AapView:
 
     @cached_property
     def histories(self) -> list[tuple[Exchange, str]]:
-        return [(item, name) for item, (name,) in self.tape.of("GET /sessions/{}/history") if item.is_whole]
+        return [(item, name) for item, (name,) in self.recording.of("GET /sessions/{}/history") if item.is_whole]
 
     @cached_property
     def full(self) -> list[tuple[Exchange, str, list[Body]]]:
@@ -233,7 +234,7 @@ class AapView:
         return is_still and not self._is_touched(session, start, end)
 
     def kept(self, turn: RecordedTurn) -> list[Body] | None:
-        """What the history has of this turn alone, if the tape tells."""
+        """What the history has of this turn alone, if the recording shows them."""
         item = turn.exchange
         later = [(it, kept) for it, kept in self.full_of(turn.session) if it.order > item.ended]
         if not item.ended or not later or not self.quiet(turn.session, item.ended, later[0][0].ended):

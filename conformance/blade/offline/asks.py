@@ -5,14 +5,14 @@ from typing import Any
 
 from conformance.blade.ask import is_ordinary, pauses
 from conformance.blade.chat import ASK, EVENTS
+from conformance.blade.conversation import questions
 from conformance.blade.offline.packets import Packet
 from conformance.blade.offline.view import BladeView, RecordedChat
-from conformance.blade.shapes import SCHEMAS, expect_shape
+from conformance.blade.schema_owners import SCHEMAS, expect_shape
 from conformance.blade.snapshot import parent_of, read
-from conformance.blade.talk import questions
 from conformance.kit import expect
+from conformance.offline.recording import Exchange, mapping
 from conformance.offline.rule import rule
-from conformance.offline.tape import Exchange, mapping
 
 Found = Iterator[Exchange | str]
 

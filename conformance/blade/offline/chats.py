@@ -7,12 +7,12 @@ import jsonschema_rs
 
 from conformance.blade import flow, fork, gap, patch, turn
 from conformance.blade.chat import ASK, FORK, Chat
+from conformance.blade.event_order import in_order
 from conformance.blade.offline.view import BladeView, RecordedChat
-from conformance.blade.order import in_order
 from conformance.blade.snapshot import is_message
 from conformance.kit import expect
+from conformance.offline.recording import Exchange
 from conformance.offline.rule import Rule, rule
-from conformance.offline.tape import Exchange
 
 Found = Iterator[Exchange | str]
 Kind = Callable[[RecordedChat], bool]

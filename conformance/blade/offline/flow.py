@@ -5,12 +5,12 @@ from collections.abc import Iterator
 from conformance.blade.chat import TurnEvents
 from conformance.blade.meta import handed
 from conformance.blade.offline.view import BladeView, RecordedChat
-from conformance.blade.shapes import expect_shape
+from conformance.blade.schema_owners import expect_shape
 from conformance.blade.snapshot import is_message
-from conformance.blade.witness import keeps, lacks_nothing
+from conformance.blade.turn_sources import keeps, lacks_nothing
 from conformance.kit import expect
+from conformance.offline.recording import Exchange, mappings
 from conformance.offline.rule import Rule, rule
-from conformance.offline.tape import Exchange, mappings
 
 Found = Iterator[Exchange | str]
 

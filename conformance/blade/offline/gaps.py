@@ -4,11 +4,11 @@ from collections.abc import Iterator
 
 from conformance.blade.chat import ASK
 from conformance.blade.offline.view import BladeView
-from conformance.blade.shapes import SCHEMAS, expect_shape
+from conformance.blade.schema_owners import SCHEMAS, expect_shape
 from conformance.blade.snapshot import read
 from conformance.kit import expect
+from conformance.offline.recording import Exchange, mapping
 from conformance.offline.rule import rule
-from conformance.offline.tape import Exchange, mapping
 
 Found = Iterator[Exchange | str]
 

@@ -1,4 +1,4 @@
-"""Packets of Socket.IO on a tape: connections put together from polling and WebSockets."""
+"""Packets of Socket.IO in a recording: connections put together from polling and WebSockets."""
 
 import re
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 
 from conformance.kit.socketio import PATH
-from conformance.offline.tape import Exchange, Tape
+from conformance.offline.recording import Exchange, Recording
 
 PACKET = re.compile(r"4([0-6])(?:/[^,\[{]*,)?(\d*)(.*)$", re.S)
 
@@ -48,10 +48,10 @@ class Link:
         return next(acks, None)
 
 
-def links(tape: Tape) -> list[Link]:
-    """The connections of a tape, each with its packets in order."""
+def links(recording: Recording) -> list[Link]:
+    """The connections of a recording, each with its packets in order."""
     found: dict[str, Link] = {}
-    for item in tape.exchanges:
+    for item in recording.exchanges:
         if item.path.rstrip("/") != PATH.rstrip("/") or item.status is None:
             continue
         texts = list(_texts(item))

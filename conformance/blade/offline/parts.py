@@ -6,11 +6,11 @@ from typing import Any
 from conformance.blade import block, tool_call
 from conformance.blade.chat import ASK, FORK
 from conformance.blade.offline.view import BladeView
-from conformance.blade.shapes import PATCHES, expect_shape
+from conformance.blade.schema_owners import PATCHES, expect_shape
 from conformance.blade.snapshot import text_of
 from conformance.kit import expect
+from conformance.offline.recording import Exchange, mappings
 from conformance.offline.rule import Rule, rule
-from conformance.offline.tape import Exchange, mappings
 
 Found = Iterator[Exchange | str]
 

@@ -5,10 +5,10 @@ from typing import Any
 
 from conformance.blade import key, memory, task
 from conformance.blade.offline.view import BladeView, done, member
-from conformance.blade.shapes import SCHEMAS, expect_shape
+from conformance.blade.schema_owners import SCHEMAS, expect_shape
 from conformance.kit import expect
+from conformance.offline.recording import Exchange
 from conformance.offline.rule import rule
-from conformance.offline.tape import Exchange
 
 Found = Iterator[Exchange | str]
 
@@ -16,7 +16,7 @@ Found = Iterator[Exchange | str]
 @rule("BL-MEM-02", "BL-MEM-03", needs="memory of another type, or without 1 to 500 characters")
 def wrong_memories_are_refused(view: BladeView) -> Found:
     """A memory is feedback or experience and has 1 to 500 characters; others are refused, or kept as such a one."""
-    for item, _ in view.tape.of(f"POST {memory.PATH}"):
+    for item, _ in view.recording.of(f"POST {memory.PATH}"):
         sent = item.sent if isinstance(item.sent, dict) else {}
         content, kind = sent.get("content"), sent.get("type", "feedback")
         is_wrong_content = not isinstance(content, str) or not 1 <= len(content) <= memory.LONGEST
@@ -79,7 +79,7 @@ def a_masked_key_hides_the_key(view: BladeView) -> Found:
 def a_plaintext_is_told_once(view: BladeView) -> Found:
     """The plaintext is in the answer that made the key and in no other."""
     for made_by, _, plaintext in _minted(view):
-        for item in view.tape.exchanges:
+        for item in view.recording.exchanges:
             is_ours = item.path.startswith(key.PATH.rstrip("/")) and item.order > made_by.order and item.is_whole
             if is_ours and plaintext:
                 yield item
@@ -98,7 +98,7 @@ def keys_come_and_go(view: BladeView) -> Found:
     for item in gone.values():
         yield item
         expect.status(item.reply, 204)
-    for item, (name,) in view.tape.of(f"GET {key.PATH}{{}}"):
+    for item, (name,) in view.recording.of(f"GET {key.PATH}{{}}"):
         if name in gone and gone[name].ended < item.order:
             yield item
             expect.status(item.reply, 404)
@@ -114,7 +114,7 @@ def memories_come_and_go(view: BladeView) -> Found:
     for item in gone.values():
         yield item
         expect.equal("ok", True, member(item.reply.json(), "ok"))
-    for item, (name,) in view.tape.of(f"GET {memory.PATH}/{{}}"):
+    for item, (name,) in view.recording.of(f"GET {memory.PATH}/{{}}"):
         if name in gone and gone[name].ended < item.order and item.is_whole:
             yield item
             expect.status(item.reply, 404)
@@ -156,7 +156,7 @@ def tasks_come_and_go(view: BladeView) -> Found:
     for item in gone.values():
         yield item
         expect.status(item.reply, 204)
-    for item, (name,) in view.tape.of(f"GET {task.PATH}/{{}}"):
+    for item, (name,) in view.recording.of(f"GET {task.PATH}/{{}}"):
         if name in gone and gone[name].ended < item.order and item.is_whole:
             yield item
             expect.status(item.reply, 404)

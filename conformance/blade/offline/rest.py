@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 
 from conformance.blade.offline.view import BladeView, done, member, turns_in
-from conformance.blade.shapes import SCHEMAS, OwnedShapes, expect_shape
+from conformance.blade.schema_owners import SCHEMAS, OwnedShapes, expect_shape
 from conformance.kit import expect
+from conformance.offline.recording import Exchange
 from conformance.offline.rule import rule
 from conformance.offline.shape_rules import shaped
-from conformance.offline.tape import Exchange
 
 Found = Iterator[Exchange | str]
 ROUTES = shaped(
@@ -42,7 +42,7 @@ ROUTES = shaped(
 @rule("BL-REST-03", needs="request that was refused")
 def refusals_are_said_in_words(view: BladeView) -> Found:
     """Errors below /api have a 4xx or 5xx status and the body {detail}."""
-    for item in view.tape.exchanges:
+    for item in view.recording.exchanges:
         if item.path.startswith("/api/") and (item.status or 0) >= 400 and item.is_whole:
             yield item
             expect_shape("error", item.reply.json(), f"the refusal of {item.asked}")
@@ -55,7 +55,7 @@ def a_deleted_session_is_gone(view: BladeView) -> Found:
     for item in gone.values():
         yield item
         expect.equal("deleted", True, member(item.reply.json(), "deleted"))
-    for item, (name,) in view.tape.of("GET /api/sessions/{}"):
+    for item, (name,) in view.recording.of("GET /api/sessions/{}"):
         if name in gone and gone[name].ended < item.order and item.is_whole and item.status != 401:
             yield item
             expect.status(item.reply, 404)
@@ -121,7 +121,7 @@ def a_revoked_share_is_gone(view: BladeView) -> Found:
             yield item
             expect.equal("revoked", True, member(item.reply.json(), "revoked"))
             gone[names[-1]] = item
-    for item, (name,) in view.tape.of("GET /api/share/{}"):
+    for item, (name,) in view.recording.of("GET /api/share/{}"):
         if name in gone and gone[name].ended < item.order and item.is_whole:
             yield item
             expect.refused(item.reply, "the share was revoked")
@@ -141,7 +141,7 @@ def the_default_model_is_listed(view: BladeView) -> Found:
 def the_server_is_well(view: BladeView) -> Found:
     """GET /api/health and /healthz answer {status ok}."""
     for path in ("/api/health", "/healthz"):
-        for item, _ in view.tape.of(f"GET {path}"):
+        for item, _ in view.recording.of(f"GET {path}"):
             if item.is_whole:
                 yield item
                 expect.equal("status", "ok", member(expect.status(item.reply, 200).json(), "status"))
@@ -150,7 +150,7 @@ def the_server_is_well(view: BladeView) -> Found:
 @rule("BL-FLOW-28", needs="chat over REST")
 def a_chat_over_rest_says_what_chat_end_would(view: BladeView) -> Found:
     """POST with a message answers what chat:end would say."""
-    for item in view.tape.exchanges:
+    for item in view.recording.exchanges:
         is_chat = item.method == "POST" and item.path.endswith(("/chat", "/invoke", "/run", "/headless"))
         if is_chat and item.is_done and member(item.sent, "message"):
             yield item

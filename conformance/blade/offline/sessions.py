@@ -5,10 +5,10 @@ from datetime import datetime
 
 from conformance.blade import session
 from conformance.blade.offline.view import BladeView, RecordedChat
-from conformance.blade.shapes import expect_shape
+from conformance.blade.schema_owners import expect_shape
 from conformance.kit import expect
+from conformance.offline.recording import Exchange, mapping
 from conformance.offline.rule import Rule, rule
-from conformance.offline.tape import Exchange, mapping
 
 Found = Iterator[Exchange | str]
 AFTER = {
@@ -20,12 +20,12 @@ AFTER = {
 
 
 def _shown(view: BladeView) -> list[tuple[Exchange, str]]:
-    return [(item, name) for item, (name,) in view.tape.of("GET /api/sessions/{}") if item.is_done]
+    return [(item, name) for item, (name,) in view.recording.of("GET /api/sessions/{}") if item.is_done]
 
 
 def _made(view: BladeView) -> list[tuple[str, Exchange]]:
     """The sessions that were created, by id; what goes by no id is another requirement's."""
-    made = [item for item, _ in view.tape.of("POST /api/sessions") if item.is_done]
+    made = [item for item, _ in view.recording.of("POST /api/sessions") if item.is_done]
     named = [(mapping(item.json).get("session_id"), item) for item in made]
     return [(name, item) for name, item in named if isinstance(name, str)]
 

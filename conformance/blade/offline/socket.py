@@ -6,11 +6,11 @@ from typing import Any
 from conformance.blade.chat import EVENTS
 from conformance.blade.offline.packets import Link, Packet
 from conformance.blade.offline.view import BladeView
-from conformance.blade.shapes import SCHEMAS
+from conformance.blade.schema_owners import SCHEMAS
 from conformance.blade.socket import OTHERS
 from conformance.kit import expect
+from conformance.offline.recording import Exchange
 from conformance.offline.rule import rule
-from conformance.offline.tape import Exchange
 
 Found = Iterator[Exchange | str]
 

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from conformance.blade import turn
 from conformance.blade.general import is_utc, times
 from conformance.blade.offline.view import BladeView
-from conformance.blade.shapes import damages, expect_shape
+from conformance.blade.schema_owners import damages, expect_shape
 from conformance.blade.snapshot import text_of
 from conformance.kit import expect
+from conformance.offline.recording import Exchange, mapping, mappings
 from conformance.offline.rule import rule
-from conformance.offline.tape import Exchange, mapping, mappings
 
 Found = Iterator[Exchange | str]
 COMPACTION = "compaction"

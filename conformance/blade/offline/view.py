@@ -1,4 +1,4 @@
-"""A tape in the words of Blade: chats as they were heard, histories, and looks at sessions."""
+"""A recording of Blade traffic: chats as they were heard, histories, and looks at sessions."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -7,9 +7,9 @@ from typing import Any
 
 from conformance.blade.chat import EVENTS, Chat, TurnEvents
 from conformance.blade.offline.packets import Link, Packet, links
-from conformance.blade.shapes import SCHEMAS
+from conformance.blade.schema_owners import SCHEMAS
 from conformance.kit.socketio import SocketEvent
-from conformance.offline.tape import Exchange, Tape, mapping
+from conformance.offline.recording import Exchange, Recording, mapping
 
 Body = dict[str, Any]
 FIXED = ("calendar", "preview-import")
@@ -62,15 +62,15 @@ class RecordedChat:
 
 
 class BladeView:
-    """What a tape tells of one server."""
+    """What a recording shows of one server."""
 
-    def __init__(self, tape: Tape) -> None:
-        self.tape = tape
+    def __init__(self, recording: Recording) -> None:
+        self.recording = recording
         self._own: dict[int, Chat] = {}
 
     @cached_property
     def links(self) -> list[Link]:
-        return links(self.tape)
+        return links(self.recording)
 
     @cached_property
     def sends(self) -> list[tuple[Link, Packet]]:
@@ -113,7 +113,7 @@ class BladeView:
     def _spoken(self, link: Link, session: str, packets: list[Packet]) -> RecordedChat:
         before = [it for _, it in self.sends if it.order < packets[0].order and _session(it) == session]
         compacts = [it.order for it in link.sent("chat:compact") if _session(it) == session]
-        posts = [it.order for route in STARTING for it, (name,) in self.tape.of(route) if name == session]
+        posts = [it.order for route in STARTING for it, (name,) in self.recording.of(route) if name == session]
         is_other = any(before and before[-1].order < order < packets[0].order for order in (*compacts, *posts))
         return RecordedChat(link, session, packets, before[-1].body if before and not is_other else {})
 
@@ -137,7 +137,7 @@ class BladeView:
     def histories(self) -> list[tuple[Exchange, str, list[Body]]]:
         """The histories that are lists of well-formed turns."""
         found = []
-        for item, (name,) in self.tape.of("GET /api/sessions/{}/messages"):
+        for item, (name,) in self.recording.of("GET /api/sessions/{}/messages"):
             turns = turns_in(item.json) if item.is_done else None
             if turns is not None and not any(SCHEMAS.problems("turn", turn) for turn in turns):
                 found.append((item, name, turns))
@@ -166,12 +166,12 @@ class BladeView:
 
     @cached_property
     def _changes(self) -> list[Exchange]:
-        return [it for it in self.tape.exchanges if it.method != "GET"]
+        return [it for it in self.recording.exchanges if it.method != "GET"]
 
     @cached_property
     def looks(self) -> list[tuple[Exchange, Body]]:
         """Every well-formed Session that was shown by itself."""
-        shown = [item for item, _ in self.tape.of("GET /api/sessions/{}") if item.is_done]
+        shown = [item for item, _ in self.recording.of("GET /api/sessions/{}") if item.is_done]
         return [(item, item.json) for item in shown if not SCHEMAS.problems("session", item.json)]
 
     @cached_property
@@ -179,7 +179,7 @@ class BladeView:
         """Every turn as it was shown whole, in turn:end and in histories, with its place."""
         ends = [(it.place, it.body) for _, it in self.heard if it.name == "turn:end" and isinstance(it.body, dict)]
         kept = []
-        for item, _ in self.tape.of("GET /api/sessions/{}/messages"):
+        for item, _ in self.recording.of("GET /api/sessions/{}/messages"):
             turns = turns_in(item.json) if item.is_done else None
             kept += [(item.place, turn) for turn in turns or [] if isinstance(turn, dict)]
         return ends + kept
@@ -195,7 +195,7 @@ def _session(packet: Packet) -> str:
 
 def done(view: BladeView, route: str) -> Iterator[tuple[Exchange, tuple[str, ...]]]:
     """The answers of a route that succeeded; fixed names are not taken for ids."""
-    for item, names in view.tape.of(route):
+    for item, names in view.recording.of(route):
         if item.is_done and not (names and names[-1] in FIXED):
             yield item, names
 

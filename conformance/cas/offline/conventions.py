@@ -5,11 +5,11 @@ from collections.abc import Iterator
 
 from conformance.cas.conventions import LIMIT
 from conformance.cas.examination import ERRORS, SCHEMAS, error_in
+from conformance.cas.idempotency import HEADERS, same
 from conformance.cas.offline.view import CasView, about_the_request, fits
-from conformance.cas.repetition import HEADERS, same
 from conformance.kit import expect
+from conformance.offline.recording import Exchange
 from conformance.offline.rule import rule
-from conformance.offline.tape import Exchange
 
 Found = Iterator[Exchange | str]
 ID = "x-request-id"
@@ -19,8 +19,8 @@ SERVED = re.compile(r"/sessions(/[^/]+(/archive|/events|/events/stream)?)?/?$") 
 @rule("CAS-GEN-01", needs="request without a key, or with a wrong one, beside others with one")
 def a_missing_key_is_refused(view: CasView) -> Found:
     """A request without Authorization is a 401, and every 401 is an authentication_error."""
-    has_keys = any("Authorization" in item.headers and item.is_done for item in view.tape.exchanges)
-    for item in view.tape.exchanges:
+    has_keys = any("Authorization" in item.headers and item.is_done for item in view.recording.exchanges)
+    for item in view.recording.exchanges:
         if item.is_whole and (item.status == 401 or (has_keys and "Authorization" not in item.headers)):
             yield item
             error_in(expect.status(item.reply, 401))
@@ -29,7 +29,7 @@ def a_missing_key_is_refused(view: CasView) -> Found:
 @rule("CAS-GEN-02", needs="request that was refused")
 def refusals_have_their_form(view: CasView) -> Found:
     """Every refusal below /sessions is {type "error", request_id, error {type, message}}, of the type of its status."""
-    for item in view.tape.exchanges:
+    for item in view.recording.exchanges:
         if item.is_whole and item.status in ERRORS and SERVED.match(item.path):
             yield item
             error_in(item.reply)
@@ -39,7 +39,7 @@ def refusals_have_their_form(view: CasView) -> Found:
 def what_is_not_found_is_named(view: CasView) -> Found:
     """A 404 below /sessions/{id} says that something was not found."""
     for route in ("GET /sessions/{}", "DELETE /sessions/{}"):
-        for item, (name,) in view.tape.of(route):
+        for item, (name,) in view.recording.of(route):
             if item.is_whole and item.is_refused and about_the_request(item) and item.status != 409:
                 yield item
                 expect.status(item.reply, 404)
@@ -52,7 +52,7 @@ def what_is_not_found_is_named(view: CasView) -> Found:
 def every_answer_has_a_request_id(view: CasView) -> Found:
     """x-request-id is on every answer, is the request's own where it has one, and a refusal repeats it."""
     seen: set[str] = set()
-    for item in view.tape.exchanges:
+    for item in view.recording.exchanges:
         if item.status is None:
             continue
         yield item
@@ -71,7 +71,7 @@ def every_answer_has_a_request_id(view: CasView) -> Found:
 def a_repeated_request_is_answered_again(view: CasView) -> Found:
     """The same key and body get the same answer; the same key with another body is a 409."""
     first: dict[tuple[str, str, str], Exchange] = {}
-    for item in view.tape.exchanges:
+    for item in view.recording.exchanges:
         key = next((item.headers[name] for name in HEADERS if name in item.headers), None)
         if key is None or item.method not in ("POST", "DELETE") or not about_the_request(item):
             continue
@@ -107,7 +107,7 @@ def every_event_fits(view: CasView) -> Found:
 @rule("CAS-GEN-07", needs="body that is not JSON")
 def a_body_that_is_not_json_is_refused(view: CasView) -> Found:
     """A body that cannot be read as JSON, or is larger than 4 MiB, is a 400."""
-    for item in [item for item, _ in (*view.tape.of("POST /sessions"), *view.posts)]:
+    for item in [item for item, _ in (*view.recording.of("POST /sessions"), *view.posts)]:
         is_json = item.sent is not None or (item.body or b"").strip() in (b"", b"null")
         if about_the_request(item) and (not is_json or len(item.body or b"") > LIMIT) and not item.is_short:
             yield item

@@ -9,8 +9,8 @@ from conformance.cas.examination import SCHEMAS, error_in
 from conformance.cas.offline.view import CasView, about_the_request, schema_of
 from conformance.cas.run import texts
 from conformance.kit import expect
+from conformance.offline.recording import Exchange, mapping, mappings
 from conformance.offline.rule import rule
-from conformance.offline.tape import Exchange, mapping, mappings
 
 Found = Iterator[Exchange | str]
 KNOWN = (

@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 from typing import Any
 
+from conformance.cas.conversation import sound
 from conformance.cas.examination import SCHEMAS, error_in
 from conformance.cas.listing import USUAL
 from conformance.cas.offline.view import CURSORS, CasView, about_the_request
-from conformance.cas.talk import sound
 from conformance.kit import expect
+from conformance.offline.recording import Exchange, mapping, mappings
 from conformance.offline.rule import rule
-from conformance.offline.tape import Exchange, mapping, mappings
 
 Found = Iterator[Exchange | str]
 ROUTES = ("GET /sessions", "GET /agents", "GET /environments", "GET /files", "GET /sessions/{}/events")
@@ -17,7 +17,7 @@ MOST = 100
 
 
 def _lists(view: CasView) -> list[Exchange]:
-    found = [item for route in ROUTES for item, _ in view.tape.of(route) if item.status and not item.is_stream]
+    found = [item for route in ROUTES for item, _ in view.recording.of(route) if item.status and not item.is_stream]
     return sorted(found, key=lambda item: item.order)
 
 
@@ -69,7 +69,7 @@ def _leads(page: dict[str, Any], item: Exchange) -> bool:
 @rule("CAS-SESS-10", needs="list of several sessions")
 def the_newest_session_comes_first(view: CasView) -> Found:
     """GET /sessions is newest first, order=asc oldest first."""
-    for item, _ in view.tape.of("GET /sessions"):
+    for item, _ in view.recording.of("GET /sessions"):
         times = [entry.get("created_at") for entry in mappings(mapping(item.json).get("data"))]
         if item.is_done and len(times) > 1 and all(isinstance(time, str) for time in times):
             yield item
@@ -80,8 +80,8 @@ def the_newest_session_comes_first(view: CasView) -> Found:
 @rule("CAS-SESS-10", needs="list after a session was archived")
 def archived_sessions_are_hidden(view: CasView) -> Found:
     """A session that is archived is listed only with include_archived=true."""
-    gone = [(item, name) for item, (name,) in view.tape.of("POST /sessions/{}/archive") if item.is_done]
-    for item, _ in view.tape.of("GET /sessions"):
+    gone = [(item, name) for item, (name,) in view.recording.of("POST /sessions/{}/archive") if item.is_done]
+    for item, _ in view.recording.of("GET /sessions"):
         before = {name for it, name in gone if it.ended < item.order}
         if item.is_done and before and item.param("include_archived") != "true":
             yield item
@@ -92,7 +92,7 @@ def archived_sessions_are_hidden(view: CasView) -> Found:
 @rule("CAS-SESS-10", needs="list narrowed by agent_id, statuses[] or created_at")
 def sessions_are_filtered(view: CasView) -> Found:
     """What does not fit the filter is not listed."""
-    for item, _ in view.tape.of("GET /sessions"):
+    for item, _ in view.recording.of("GET /sessions"):
         agent, statuses = item.param("agent_id"), [value for name, value in item.query if name == "statuses[]"]
         bounds = {name[11:-1]: value for name, value in item.query if name.startswith("created_at[")}
         if item.is_done and (agent or statuses or bounds):
@@ -131,7 +131,7 @@ def events_are_filtered(view: CasView) -> Found:
 @rule("CAS-EV-11", needs="list of events that was asked for as a stream")
 def a_list_is_a_stream_if_asked(view: CasView) -> Found:
     """Under `Accept: text/event-stream` the list is the stream."""
-    for item, _ in view.tape.of("GET /sessions/{}/events"):
+    for item, _ in view.recording.of("GET /sessions/{}/events"):
         if item.headers.get("Accept", "").startswith("text/event-stream") and (item.status or 0) < 400:
             yield item
             expect.equal("the content type", "text/event-stream", item.content_type)

@@ -6,8 +6,8 @@ from typing import Any
 from conformance.cas.examination import error_in
 from conformance.cas.offline.view import CasView, about_the_request
 from conformance.kit import expect
+from conformance.offline.recording import Exchange, mapping, mappings
 from conformance.offline.rule import Rule, rule
-from conformance.offline.tape import Exchange, mapping, mappings
 
 Found = Iterator[Exchange | str]
 SHELVES = {
@@ -21,14 +21,14 @@ SHELVES = {
 
 def _kept(requirement: str, path: str, fields: tuple[str, ...]) -> Rule:
     def check(view: CasView) -> Found:
-        for item, _ in view.tape.of(f"POST {path}"):
+        for item, _ in view.recording.of(f"POST {path}"):
             sent, made = mapping(item.sent), mapping(item.json)
             if not item.is_done or "id" not in made:
                 continue
             yield item
             given = {name: sent[name] for name in fields if name in sent}
             expect.equal("what was given", given, {name: made.get(name) for name in given})
-            for read, _ in view.tape.of(f"GET {path}/{made['id']}"):
+            for read, _ in view.recording.of(f"GET {path}/{made['id']}"):
                 if read.is_done and read.order > item.ended:
                     expect.equal("the id", made["id"], mapping(read.json).get("id"))
 
@@ -39,8 +39,8 @@ def _kept(requirement: str, path: str, fields: tuple[str, ...]) -> Rule:
 
 def _gone(requirement: str, path: str) -> Rule:
     def check(view: CasView) -> Found:
-        deleted = {name: item for item, (name,) in view.tape.of(f"DELETE {path}/{{}}") if item.is_done}
-        for item, (name,) in view.tape.of(f"GET {path}/{{}}"):
+        deleted = {name: item for item, (name,) in view.recording.of(f"DELETE {path}/{{}}") if item.is_done}
+        for item, (name,) in view.recording.of(f"GET {path}/{{}}"):
             if name in deleted and deleted[name].ended < item.order and about_the_request(item):
                 yield item
                 error_in(expect.status(item.reply, 404))
@@ -58,7 +58,7 @@ GONE = tuple(_gone("CAS-RES-03" if path == "/agents" else name, path) for name, 
 def an_update_names_the_current_version(view: CasView) -> Found:
     """Naming the current version makes the next one; naming an older one is a 409."""
     current: dict[str, int] = {}
-    touched = [*view.tape.of("POST /agents"), *view.tape.of("POST /agents/{}")]
+    touched = [*view.recording.of("POST /agents"), *view.recording.of("POST /agents/{}")]
     for item, names in sorted(touched, key=lambda pair: pair[0].order):
         body, sent = mapping(item.json), mapping(item.sent)
         name = names[0] if names else str(body.get("id"))
@@ -76,7 +76,7 @@ def an_update_names_the_current_version(view: CasView) -> Found:
 @rule("CAS-RES-02", needs="look at an older version of an agent")
 def older_versions_can_be_read(view: CasView) -> Found:
     """GET /agents/{id}?version=N is that version."""
-    for item, _ in view.tape.of("GET /agents/{}"):
+    for item, _ in view.recording.of("GET /agents/{}"):
         wanted = item.param("version")
         if wanted and wanted.isdigit() and int(wanted) > 0 and item.is_done:
             yield item
@@ -86,8 +86,8 @@ def older_versions_can_be_read(view: CasView) -> Found:
 @rule("CAS-RES-03", needs="agent that was archived")
 def an_agent_is_archived(view: CasView) -> Found:
     """An archived agent says when it was archived."""
-    archived = {name: item for item, (name,) in view.tape.of("POST /agents/{}/archive") if item.is_done}
-    for item, (name,) in view.tape.of("GET /agents/{}"):
+    archived = {name: item for item, (name,) in view.recording.of("POST /agents/{}/archive") if item.is_done}
+    for item, (name,) in view.recording.of("GET /agents/{}"):
         if name in archived and archived[name].ended < item.order and item.is_done:
             yield item
             expect.that(mapping(item.json).get("archived_at") is not None, "archived_at to be set", item.json)
@@ -109,10 +109,10 @@ def _policies(agent: dict[str, Any]) -> dict[str, str] | None:
     return found
 
 
-@rule("CAS-RES-04", needs="call of a server tool by an agent that was made on the tape")
+@rule("CAS-RES-04", needs="call of a server tool by an agent that was made in the recording")
 def policies_are_obeyed(view: CasView) -> Found:
     """Only enabled tools run, and each call is evaluated as its policy says."""
-    made_agents = [item for item, _ in view.tape.of("POST /agents") if item.is_done]
+    made_agents = [item for item, _ in view.recording.of("POST /agents") if item.is_done]
     agents = {str(mapping(item.json).get("id")): mapping(item.sent) for item in made_agents}
     known = {name for agent in agents.values() for name in _policies(agent) or {}}
     evaluated = {"always_allow": "allow", "always_ask": "ask", "always_deny": "deny"}
@@ -131,10 +131,10 @@ def policies_are_obeyed(view: CasView) -> Found:
 @rule("CAS-RES-08", needs="credential")
 def secrets_never_come_back(view: CasView) -> Found:
     """No answer below the vault has the secret of a credential."""
-    for item, (vault,) in view.tape.of("POST /vaults/{}/credentials"):
+    for item, (vault,) in view.recording.of("POST /vaults/{}/credentials"):
         sent = mapping(item.sent)
         secrets = {str(it) for it in (sent.get("access_token"), mapping(sent.get("auth")).get("token")) if it}
-        for it in view.tape.exchanges:
+        for it in view.recording.exchanges:
             if secrets and it.path.startswith(f"/vaults/{vault}") and it.order >= item.order and it.status:
                 yield it
                 expect.that(not any(secret in it.reply.text for secret in secrets), "no secret", it.reply.told)
@@ -143,11 +143,11 @@ def secrets_never_come_back(view: CasView) -> Found:
 @rule("CAS-RES-09", needs="memory that was written")
 def memories_are_kept(view: CasView) -> Found:
     """A memory has the path and content it was given."""
-    for item, _ in view.tape.of("POST /memory_stores/{}/memories"):
+    for item, _ in view.recording.of("POST /memory_stores/{}/memories"):
         if item.is_done:
             yield item
             name = mapping(item.json).get("id")
-            for read, names in view.tape.of("GET /memory_stores/{}/memories/{}"):
+            for read, names in view.recording.of("GET /memory_stores/{}/memories/{}"):
                 if names[1] == name and read.is_done:
                     sent = mapping(item.sent)
                     seen = {it: mapping(read.json).get(it) for it in ("path", "content")}

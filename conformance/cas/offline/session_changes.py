@@ -6,8 +6,8 @@ from typing import Any
 from conformance.cas.examination import error_in
 from conformance.cas.offline.view import CasView, about_the_request
 from conformance.kit import expect
+from conformance.offline.recording import Exchange, mapping, mappings
 from conformance.offline.rule import rule
-from conformance.offline.tape import Exchange, mapping, mappings
 
 Found = Iterator[Exchange | str]
 
@@ -45,11 +45,11 @@ def an_archived_session_is_read_only(view: CasView) -> Found:
 @rule("CAS-SESS-12", needs="request for a session that was deleted")
 def a_deleted_session_is_gone(view: CasView) -> Found:
     """After its deletion a session and its events are a 404, and the answer to the deletion named it."""
-    for item, (name,) in view.tape.of("DELETE /sessions/{}"):
+    for item, (name,) in view.recording.of("DELETE /sessions/{}"):
         if item.is_done:
             expect.equal("the id", name, mapping(item.json).get("id"))
     for route in ("GET /sessions/{}", "GET /sessions/{}/events", "POST /sessions/{}/events"):
-        for item, (name,) in view.tape.of(route):
+        for item, (name,) in view.recording.of(route):
             if view.gone(name, item.order) and about_the_request(item):
                 yield item
                 error_in(expect.status(item.reply, 404))
@@ -58,7 +58,7 @@ def a_deleted_session_is_gone(view: CasView) -> Found:
 @rule("CAS-SESS-13", needs="cancellation of a session whose state a stream shows")
 def a_cancellation_says_whether_a_turn_ran(view: CasView) -> Found:
     """cancel is a 202 while a turn runs, and a 200 while none does."""
-    for item, (name,) in view.tape.of("POST /sessions/{}/cancel"):
+    for item, (name,) in view.recording.of("POST /sessions/{}/cancel"):
         if not item.is_done:
             continue
         before = [it for it in view.posts if it[1] == name and it[0].order < item.order]
@@ -72,7 +72,7 @@ def a_cancellation_says_whether_a_turn_ran(view: CasView) -> Found:
 @rule("CAS-SESS-13", needs="turn that was cancelled")
 def a_cancelled_turn_ends(view: CasView) -> Found:
     """After a 202 the stream tells status_idle with the stop reason cancelled."""
-    for item, (name,) in view.tape.of("POST /sessions/{}/cancel"):
+    for item, (name,) in view.recording.of("POST /sessions/{}/cancel"):
         open_then = [it for it in view.streams_of(name) if it.exchange.order < item.order]
         for stream in open_then if item.status == 202 else []:
             later = [it.body for it in stream.heard if it.order > item.order]
@@ -85,11 +85,11 @@ def a_cancelled_turn_ends(view: CasView) -> Found:
 @rule("CAS-SESS-14", needs="resource that was added to a session")
 def resources_come_and_go(view: CasView) -> Found:
     """What was added is listed until it is removed."""
-    for item, (session,) in view.tape.of("POST /sessions/{}/resources"):
+    for item, (session,) in view.recording.of("POST /sessions/{}/resources"):
         name = mapping(item.json).get("id") if item.is_done else None
-        removals = view.tape.of("DELETE /sessions/{}/resources/{}")
+        removals = view.recording.of("DELETE /sessions/{}/resources/{}")
         removed = [it for it, names in removals if names == (session, str(name))]
-        for it, names in view.tape.of("GET /sessions/{}/resources"):
+        for it, names in view.recording.of("GET /sessions/{}/resources"):
             if name and names == (session,) and it.is_done and it.order > item.ended:
                 yield it
                 listed = name in [entry.get("id") for entry in mappings(mapping(it.json).get("data"))]
@@ -103,7 +103,7 @@ def resources_come_and_go(view: CasView) -> Found:
 def an_empty_object_is_accepted(view: CasView) -> Found:
     """cancel, archive and DELETE of a session that is there take the body {}."""
     for route in ("POST /sessions/{}/cancel", "POST /sessions/{}/archive", "DELETE /sessions/{}"):
-        for item, (name,) in view.tape.of(route):
+        for item, (name,) in view.recording.of(route):
             is_there = name in view.created and not view.gone(name, item.ended)
             if about_the_request(item) and item.sent == {} and is_there and item.status != 409:
                 yield item

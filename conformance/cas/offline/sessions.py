@@ -11,8 +11,8 @@ from conformance.cas.sessions import steady
 from conformance.cas.snapshots import DEFAULT_NAME
 from conformance.cas.variables import LARGEST_VALUE, MOST
 from conformance.kit import expect
+from conformance.offline.recording import Exchange, mapping, mappings
 from conformance.offline.rule import rule
-from conformance.offline.tape import Exchange, mapping, mappings
 
 Found = Iterator[Exchange | str]
 GIVEN = ("title", "metadata", "vault_ids", "memory_store_ids")
@@ -30,7 +30,7 @@ def _created(view: CasView) -> Iterator[tuple[Exchange, dict[str, Any], dict[str
 
 
 def _attempts(view: CasView) -> Iterator[tuple[Exchange, dict[str, Any]]]:
-    for item, _ in view.tape.of("POST /sessions"):
+    for item, _ in view.recording.of("POST /sessions"):
         if about_the_request(item) and isinstance(item.sent, dict):
             yield item, item.sent
 
@@ -68,7 +68,7 @@ def every_answer_is_the_session(view: CasView) -> Found:
 def _touched(view: CasView, session: str, first: Exchange, second: Exchange) -> bool:
     """Whether something else may have changed the session between the two."""
     below = f"/sessions/{session}"
-    others = [item for item in view.tape.exchanges if item.path.startswith(below) and item.method != "GET"]
+    others = [item for item in view.recording.exchanges if item.path.startswith(below) and item.method != "GET"]
     between = [it for it in others if first.order < it.order < second.ended and it is not second]
     return bool(between) or first.ended > second.order
 
@@ -128,7 +128,7 @@ def the_environment_is_the_one_named(view: CasView) -> Found:
 @rule("CAS-SESS-05", needs="session with an environment given inline")
 def an_environment_needs_a_config(view: CasView) -> Found:
     """An inline environment without config is a 400; one without a name is called Session Environment."""
-    looks = [item for item, _ in view.tape.of("GET /environments/{}") if item.is_done]
+    looks = [item for item, _ in view.recording.of("GET /environments/{}") if item.is_done]
     shown = {mapping(item.json).get("id"): item.json for item in looks}
     for item, sent in _attempts(view):
         inline = sent.get("environment")

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 from conformance.cas.examination import SCHEMAS
 from conformance.cas.offline.view import CasView, schema_of
+from conformance.offline.recording import Exchange
 from conformance.offline.rule import Rule, rule
 from conformance.offline.shape_rules import shaped
-from conformance.offline.tape import Exchange
 
 ROUTES = shaped(
     SCHEMAS,

@@ -3,15 +3,15 @@
 from collections.abc import Iterator
 from itertools import pairwise
 
+from conformance.cas.conversation import is_piece
 from conformance.cas.deltas import RAW, add_up
 from conformance.cas.examination import error_in
 from conformance.cas.offline.view import CasView, Stream, about_the_request, fits
 from conformance.cas.run import Run
 from conformance.cas.stream import is_framed
-from conformance.cas.talk import is_piece
 from conformance.kit import expect
+from conformance.offline.recording import Ending, Exchange, mapping, mappings
 from conformance.offline.rule import rule
-from conformance.offline.tape import Ending, Exchange, mapping, mappings
 
 Found = Iterator[Exchange | str]
 INTERVAL = 10.0
@@ -22,7 +22,7 @@ STREAM = "GET /sessions/{}/events/stream"
 @rule("CAS-SSE-01", needs="stream")
 def a_stream_is_a_stream_whatever_is_accepted(view: CasView) -> Found:
     """GET …/events/stream is a text/event-stream, and a comment comes before any event."""
-    for item, _ in view.tape.of(STREAM):
+    for item, _ in view.recording.of(STREAM):
         if item.status is not None and item.status < 300:
             yield item
             expect.equal("the content type", "text/event-stream", item.content_type)
@@ -66,7 +66,7 @@ def _listed(view: CasView, stream: Stream) -> list[str]:
 @rule("CAS-SSE-03", needs="cursor that was refused")
 def an_unknown_cursor_is_refused(view: CasView) -> Found:
     """A stream that is refused for its cursor is a 400."""
-    for item, (session,) in view.tape.of(STREAM):
+    for item, (session,) in view.recording.of(STREAM):
         has_cursor = item.param("after_id") is not None or "Last-Event-ID" in item.headers
         is_there = session in view.created and not view.gone(session, item.ended or item.order)
         if has_cursor and is_there and item.is_refused and about_the_request(item):
@@ -126,7 +126,7 @@ def a_stream_stays_open(view: CasView) -> Found:
             over = {"session.deleted", "session.status_terminated"} & set(kinds)
             is_ended = stream.exchange.ending in (Ending.WHOLE, Ending.CUT) and not over and not _is_har(stream)
             gone = view.gone(stream.session, stream.exchange.ended + 1)
-            archived = [it for it, (name,) in view.tape.of("POST /sessions/{}/archive") if name == stream.session]
+            archived = [it for it, (name,) in view.recording.of("POST /sessions/{}/archive") if name == stream.session]
             gone = gone or any(it.order < stream.exchange.ended and it.is_done for it in archived)
             expect.that(not is_ended or gone, "the stream to stay open", f"it ended after {kinds[-1:]}")
 

@@ -8,20 +8,20 @@ from conformance.cas.offline.view import CasView, about_the_request, fits
 from conformance.cas.run import text_of
 from conformance.cas.threads import MESSAGES, OF_THREADS, ends, parties
 from conformance.kit import expect
+from conformance.offline.recording import Exchange, mapping, mappings
 from conformance.offline.rule import rule
-from conformance.offline.tape import Exchange, mapping, mappings
 
 Found = Iterator[Exchange | str]
 
 
 def _threads(view: CasView) -> Iterator[tuple[Exchange, str, dict[str, Any]]]:
     """Every well-formed thread that was shown."""
-    for item, (session,) in view.tape.of("GET /sessions/{}/threads"):
+    for item, (session,) in view.recording.of("GET /sessions/{}/threads"):
         for thread in mappings(mapping(item.json).get("data")) if item.is_done else []:
             if not SCHEMAS.problems("thread", thread):
                 yield item, session, thread
     for route in ("GET /sessions/{}/threads/{}", "POST /sessions/{}/threads/{}/archive"):
-        for item, (session, _) in view.tape.of(route):
+        for item, (session, _) in view.recording.of(route):
             if item.is_done and not SCHEMAS.problems("thread", item.json):
                 yield item, session, item.json
 
@@ -56,7 +56,7 @@ def a_child_is_as_it_was_told(view: CasView) -> Found:
 @rule("CAS-THR-02", needs="list of threads")
 def the_coordinator_comes_first(view: CasView) -> Found:
     """A list of threads begins with the one coordinator."""
-    for item, _ in view.tape.of("GET /sessions/{}/threads"):
+    for item, _ in view.recording.of("GET /sessions/{}/threads"):
         if item.is_done:
             yield item
             roles = [thread.get("role") for thread in mappings(mapping(item.json).get("data"))]
@@ -68,7 +68,7 @@ def the_coordinator_comes_first(view: CasView) -> Found:
 def a_thread_has_events_of_its_own(view: CasView) -> Found:
     """The list and the stream of a thread have events it takes part in, and no others."""
     told = [(stream.exchange, stream.thread, stream.wholes) for stream in view.streams if stream.thread is not None]
-    for item, (_, thread) in view.tape.of("GET /sessions/{}/threads/{}/events"):
+    for item, (_, thread) in view.recording.of("GET /sessions/{}/threads/{}/events"):
         told += [(item, thread, mappings(mapping(item.json).get("data")))] if item.is_done else []
     children = {event.get("session_thread_id") for _, event in view.every_event if event.get("type") == OF_THREADS[0]}
     for item, thread, events in told:
@@ -81,7 +81,7 @@ def a_thread_has_events_of_its_own(view: CasView) -> Found:
 def the_coordinator_cannot_be_archived(view: CasView) -> Found:
     """Archiving the coordinator is a 409."""
     roles = {thread["id"]: thread["role"] for _, _, thread in _threads(view)}
-    for item, (_, thread) in view.tape.of("POST /sessions/{}/threads/{}/archive"):
+    for item, (_, thread) in view.recording.of("POST /sessions/{}/threads/{}/archive"):
         if roles.get(thread) == "coordinator" and about_the_request(item):
             yield item
             error_in(expect.status(item.reply, 409))

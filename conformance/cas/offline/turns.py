@@ -1,14 +1,14 @@
-"""Section events, turns: the order of the runs on the tape, their ends, and what carries which id."""
+"""Section events, turns: the order of the runs in the recording, their ends, and what carries which id."""
 
 from collections.abc import Iterator
 
+from conformance.cas.conversation import is_piece
 from conformance.cas.offline.view import CasView
 from conformance.cas.run import ANSWERED_BY, Run
-from conformance.cas.talk import is_piece
 from conformance.cas.turns import carries, in_spans, spans_are_whole
 from conformance.kit import expect
+from conformance.offline.recording import Exchange, mapping, mappings
 from conformance.offline.rule import rule
-from conformance.offline.tape import Exchange, mapping, mappings
 
 Found = Iterator[Exchange | str]
 CALLS = ("agent.tool_use", "agent.mcp_tool_use", "agent.custom_tool_use")

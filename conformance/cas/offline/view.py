@@ -1,4 +1,4 @@
-"""A tape in the words of CAS: sessions, their streams, their runs, and what was known when."""
+"""A recording of CAS traffic: sessions, their streams, their runs, and what was known when."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -6,11 +6,11 @@ from typing import Any
 
 import orjson
 
+from conformance.cas.conversation import is_idle, is_piece
 from conformance.cas.examination import SCHEMAS
 from conformance.cas.run import Run
-from conformance.cas.talk import is_idle, is_piece
 from conformance.kit.sse import ServerEvent
-from conformance.offline.tape import Comment, Exchange, Tape, mapping, mappings
+from conformance.offline.recording import Comment, Exchange, Recording, mapping, mappings
 
 Body = dict[str, Any]
 AGAIN = "/v1/"  # the same routes are served below /v1 once more
@@ -58,27 +58,27 @@ class Stream:
 
 
 class CasView:
-    """What a tape tells of one server."""
+    """What a recording shows of one server."""
 
-    def __init__(self, tape: Tape) -> None:
-        for item in tape.exchanges:
+    def __init__(self, recording: Recording) -> None:
+        for item in recording.exchanges:
             if item.path.startswith(AGAIN):
                 item.path = item.path[len(AGAIN) - 1 :]
-        self.tape = tape
+        self.recording = recording
 
     # -- sessions ------------------------------------------------------------------------------------------------------
 
     @cached_property
     def created(self) -> dict[str, Exchange]:
-        """The sessions made on this tape, by id."""
-        made = [item for item, _ in self.tape.of("POST /sessions") if item.is_done and isinstance(item.sent, dict)]
+        """The sessions made in this recording, by id."""
+        made = [item for item, _ in self.recording.of("POST /sessions") if item.is_done and isinstance(item.sent, dict)]
         return {str(mapping(item.json).get("id")): item for item in made}
 
     @cached_property
     def looks(self) -> list[tuple[Exchange, Body]]:
         """Every time a single session was shown, well-formed."""
         routes = ("POST /sessions", "GET /sessions/{}", "POST /sessions/{}", "POST /sessions/{}/archive")
-        shown = [item for route in routes for item, _ in self.tape.of(route) if item.is_done]
+        shown = [item for route in routes for item, _ in self.recording.of(route) if item.is_done]
         shown.sort(key=lambda item: item.order)
         return [(item, item.json) for item in shown if not SCHEMAS.problems("session", item.json)]
 
@@ -87,7 +87,7 @@ class CasView:
 
     def gone(self, session: str, order: int) -> bool:
         """Whether the session had been deleted by then."""
-        deleted = self.tape.of("DELETE /sessions/{}")
+        deleted = self.recording.of("DELETE /sessions/{}")
         return any(name == session and item.is_done and item.ended < order for item, (name,) in deleted)
 
     # -- streams -------------------------------------------------------------------------------------------------------
@@ -95,7 +95,7 @@ class CasView:
     @cached_property
     def streams(self) -> list[Stream]:
         routes = ("GET /sessions/{}/events/stream", "GET /sessions/{}/events", "GET /sessions/{}/threads/{}/stream")
-        found = [(item, names) for route in routes for item, names in self.tape.of(route)]
+        found = [(item, names) for route in routes for item, names in self.recording.of(route)]
         opened = [(item, names) for item, names in found if item.status == 200 and item.is_stream]
         return [Stream(item, names[0], names[1] if len(names) > 1 else None, _heard(item)) for item, names in opened]
 
@@ -119,7 +119,7 @@ class CasView:
     @cached_property
     def posts(self) -> list[tuple[Exchange, str]]:
         """Every POST of events that was answered."""
-        return [(item, name) for item, (name,) in self.tape.of("POST /sessions/{}/events") if item.is_whole]
+        return [(item, name) for item, (name,) in self.recording.of("POST /sessions/{}/events") if item.is_whole]
 
     @cached_property
     def accepted(self) -> list[tuple[Exchange, str, list[Body]]]:
@@ -129,7 +129,7 @@ class CasView:
 
     @cached_property
     def pages(self) -> list[tuple[Exchange, str]]:
-        found = [(item, name) for item, (name,) in self.tape.of("GET /sessions/{}/events") if item.is_done]
+        found = [(item, name) for item, (name,) in self.recording.of("GET /sessions/{}/events") if item.is_done]
         return [(item, name) for item, name in found if not item.is_stream]
 
     def listed(self, session: str, after: int) -> list[Body] | None:
@@ -180,7 +180,7 @@ class CasView:
     def _posted(self, session: str, told: list[tuple[int, str]], start: int, end: int) -> bool:
         """Whether anything was posted between the last status before `start` and `end`."""
         last = max(order for order, _ in told if order < start)
-        posts = [item for item, name in self.tape.of("POST /sessions/{}/events") if name == (session,)]
+        posts = [item for item, name in self.recording.of("POST /sessions/{}/events") if name == (session,)]
         return any(item.order < end and (item.ended or end) > last for item in posts)
 
 

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from conformance.kit import expect
+from conformance.offline.recording import Exchange, mapping
 from conformance.offline.rule import Rule, rule
-from conformance.offline.tape import Exchange, mapping
 from conformance.zenflux import blocks
 from conformance.zenflux.examination import SCHEMAS
 from conformance.zenflux.offline.view import ZenfluxView, hold_event

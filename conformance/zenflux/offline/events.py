@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from conformance.kit import expect
+from conformance.offline.recording import Exchange
 from conformance.offline.rule import Rule, rule
-from conformance.offline.tape import Exchange
 from conformance.zenflux import event_shapes
 from conformance.zenflux.offline.view import ZenfluxView, hold_event
 

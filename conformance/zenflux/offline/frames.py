@@ -4,12 +4,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from conformance.kit import expect
+from conformance.offline.recording import Exchange
 from conformance.offline.rule import rule
-from conformance.offline.tape import Exchange
-from conformance.zenflux.calls import BASE
+from conformance.zenflux.chat_socket import OUTSIDE_RUNS, whose_frame
 from conformance.zenflux.examination import SCHEMAS
-from conformance.zenflux.line import OUTSIDE_RUNS, whose_frame
 from conformance.zenflux.offline.view import RecordedFrame, ZenfluxView, heard
+from conformance.zenflux.rest_calls import BASE
 
 Found = Iterator[Exchange | str]
 METHODS = ("chat.send", "chat.abort")

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from conformance.kit import expect
+from conformance.offline.recording import Exchange
 from conformance.offline.rule import rule
-from conformance.offline.tape import Exchange
 from conformance.zenflux.connection import GRACE, THROTTLE
 from conformance.zenflux.examination import SCHEMAS
 from conformance.zenflux.offline.view import ZenfluxView, heard

@@ -5,13 +5,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from conformance.kit import expect
+from conformance.offline.recording import Exchange
 from conformance.offline.rule import Rule, rule
-from conformance.offline.tape import Exchange
 from conformance.zenflux import event_shapes
-from conformance.zenflux.answer import Answer, listed, wrapped
-from conformance.zenflux.calls import BASE
 from conformance.zenflux.examination import SCHEMAS
 from conformance.zenflux.offline.view import ZenfluxView, hold
+from conformance.zenflux.rest_answer import Answer, listed, wrapped
+from conformance.zenflux.rest_calls import BASE
 from conformance.zenflux.run_contents import as_text
 
 Found = Iterator[Exchange | str]
@@ -114,7 +114,7 @@ def _hold_object(schema: str, value: Any, what: str) -> None:
 
 def _data(method: str, path: str, schema: str, ids: str) -> Rule:
     def check(view: ZenfluxView) -> Found:
-        for item, names in view.tape.of(f"{method} {BASE}{path}"):
+        for item, names in view.recording.of(f"{method} {BASE}{path}"):
             is_other = item.is_stream or (names and names[-1] in FIXED)
             if item.is_done and not is_other and not _is_refused(item):
                 yield item
@@ -142,7 +142,7 @@ def _done(view: ZenfluxView, route: str) -> list[tuple[Exchange, tuple[str, ...]
 @rule("ZF-HTTP-3.1-01", needs="answer to POST /chat")
 def a_chat_is_a_stream_or_json(view: ZenfluxView) -> Found:
     """With stream true, or nothing said, the answer is a text/event-stream; with stream false JSON in the wrapper."""
-    for item, _ in view.tape.of("POST /api/v1/chat"):
+    for item, _ in view.recording.of("POST /api/v1/chat"):
         sent = item.sent if isinstance(item.sent, dict) else {}
         if item.status == 200 and isinstance(sent.get("stream", True), bool) and not _is_refused(item):
             yield item

@@ -4,13 +4,13 @@ import re
 from collections.abc import Iterator
 
 from conformance.kit import expect
+from conformance.offline.recording import Exchange
 from conformance.offline.rule import Rule, rule
-from conformance.offline.tape import Exchange
-from conformance.zenflux.answer import wrapped
-from conformance.zenflux.calls import BASE, ENDPOINTS, HEALTH, PLACEHOLDER
 from conformance.zenflux.examination import SCHEMAS
 from conformance.zenflux.management import NOT_IMPLEMENTED
 from conformance.zenflux.offline.view import ZenfluxView
+from conformance.zenflux.rest_answer import wrapped
+from conformance.zenflux.rest_calls import BASE, ENDPOINTS, HEALTH, PLACEHOLDER
 
 Found = Iterator[Exchange | str]
 FIXED = ("search", "pending", "templates", "schemas", "mcp", "validate", "reload", "register", "execute")
@@ -23,7 +23,7 @@ MANAGED_SECTIONS = ("3.5", "3.6", "3.7", "3.9", "3.10", "3.11", "3.12")
 
 def _rest(view: ZenfluxView) -> Iterator[Exchange]:
     """Every whole answer of the REST half that is neither a stream nor a file."""
-    for item in view.tape.exchanges:
+    for item in view.recording.exchanges:
         is_ours = item.path.startswith((BASE, "/health"))
         if is_ours and item.is_whole and not item.is_stream and not item.is_socket and item.method != "OPTIONS":
             yield item
@@ -90,7 +90,7 @@ def _managed(name: str, method: str, path: str, *accepted: int) -> Rule:
     route = f"{method} {PLACEHOLDER.sub('{}', path)}"
 
     def check(view: ZenfluxView) -> Found:
-        for item, names in view.tape.of(f"{method} {BASE}{PLACEHOLDER.sub('{}', path)}"):
+        for item, names in view.recording.of(f"{method} {BASE}{PLACEHOLDER.sub('{}', path)}"):
             is_other = item.is_stream or (names and names[-1] in FIXED and path.endswith("}"))
             if item.is_whole and not is_other:
                 yield item
@@ -121,7 +121,7 @@ MANAGED = tuple(_endpoints())
 
 def _well(name: str, path: str) -> Rule:
     def check(view: ZenfluxView) -> Found:
-        for item, _ in view.tape.of(f"GET {path}"):
+        for item, _ in view.recording.of(f"GET {path}"):
             if item.is_whole:
                 yield item
                 with expect.owned("ZF-GEN-03" if (item.status or 0) < 400 else "ZF-GEN-04"):

@@ -1,12 +1,12 @@
-"""Sections envelope and lifecycle: the order of the runs on the tape, judged as the live cases judge them."""
+"""Sections envelope and lifecycle: the order of the runs in the recording, judged as the live cases judge them."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
 from uuid import UUID
 
 from conformance.kit import expect
+from conformance.offline.recording import Exchange
 from conformance.offline.rule import Rule, rule
-from conformance.offline.tape import Exchange
 from conformance.zenflux import envelope, event_shapes, lifecycle
 from conformance.zenflux.offline.view import RecordedRun, ZenfluxView, hold
 from conformance.zenflux.run import TOOL_USES, Run
@@ -207,7 +207,7 @@ def without_streaming_a_block_is_one_delta(view: ZenfluxView) -> Found:
 @rule("G-ZF-26", needs="run that asked the user")
 def the_stream_waits_with_the_user(view: ZenfluxView) -> Found:
     """While a request waits no further event comes: the next one comes after an answer, or a stop, was sent."""
-    posts = [item for item in view.tape.exchanges if item.method in ("POST", "DELETE")]
+    posts = [item for item in view.recording.exchanges if item.method in ("POST", "DELETE")]
     answers = [item for item in posts if not item.path.endswith("/chat")]
     for spoken in view.spoken:
         for place, event in enumerate(spoken.run.events[:-1]):

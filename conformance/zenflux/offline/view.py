@@ -1,4 +1,4 @@
-"""A tape in the words of ZenFlux: lines with their requests and runs, streams of POST /chat, and wrapped answers."""
+"""A recording of ZenFlux traffic: lines with their requests and runs, streams of POST /chat, and wrapped answers."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -8,12 +8,12 @@ from typing import Any
 import orjson
 
 from conformance.kit.expect import Failed
-from conformance.offline.tape import Ending, Exchange, Frame, Tape
+from conformance.offline.recording import Ending, Exchange, Frame, Recording
 from conformance.zenflux import event_shapes
-from conformance.zenflux.answer import Answer, wrapped
-from conformance.zenflux.calls import BASE
+from conformance.zenflux.chat_socket import ENDPOINT, OUTSIDE_RUNS
 from conformance.zenflux.examination import SCHEMAS
-from conformance.zenflux.line import ENDPOINT, OUTSIDE_RUNS
+from conformance.zenflux.rest_answer import Answer, wrapped
+from conformance.zenflux.rest_calls import BASE
 from conformance.zenflux.run import Run
 from conformance.zenflux.run_contents import Event
 
@@ -66,16 +66,16 @@ class RecordedRun:
 
 
 class ZenfluxView:
-    """What a tape tells of one server."""
+    """What a recording shows of one server."""
 
-    def __init__(self, tape: Tape) -> None:
-        self.tape = tape
+    def __init__(self, recording: Recording) -> None:
+        self.recording = recording
 
     # -- lines ---------------------------------------------------------------------------------------------------------
 
     @cached_property
     def lines(self) -> list[tuple[Exchange, list[RecordedFrame]]]:
-        found = [item for item in self.tape.exchanges if item.path == ENDPOINT and item.is_socket]
+        found = [item for item in self.recording.exchanges if item.path == ENDPOINT and item.is_socket]
         return [(item, [RecordedFrame(frame, _object(frame.text)) for frame in item.frames]) for item in found]
 
     @cached_property
@@ -113,7 +113,7 @@ class ZenfluxView:
 
     @cached_property
     def streams(self) -> list[Exchange]:
-        return [item for item, _ in self.tape.of(f"POST {BASE}/chat") if item.is_stream and item.status == 200]
+        return [item for item, _ in self.recording.of(f"POST {BASE}/chat") if item.is_stream and item.status == 200]
 
     # -- the REST half -------------------------------------------------------------------------------------------------
 
@@ -125,7 +125,7 @@ class ZenfluxView:
     def answered(self) -> list[tuple[Exchange, Answer]]:
         """Every answer that is wrapped."""
         found = []
-        for item in self.tape.exchanges:
+        for item in self.recording.exchanges:
             if item.is_whole and not item.is_stream and not item.is_socket:
                 try:
                     found.append((item, wrapped(item.reply, SCHEMAS)))
@@ -136,7 +136,7 @@ class ZenfluxView:
     def asked(self, route: str) -> list[tuple[Exchange, tuple[str, ...], Answer]]:
         """The wrapped answers of a route below the base path."""
         method, _, path = route.partition(" ")
-        found = self.tape.of(f"{method} {BASE}{path}")
+        found = self.recording.of(f"{method} {BASE}{path}")
         answers = self._answers_by_number
         return [(item, names, answers[item.number]) for item, names in found if item.number in answers]
 

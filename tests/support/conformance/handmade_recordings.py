@@ -8,14 +8,14 @@ from multidict import CIMultiDict
 from conformance.kit.suite import load_suite
 from conformance.kit.verdict import Outcome
 from conformance.offline.judge import judge
-from conformance.offline.tape import Ending, Exchange, Frame, Piece, Tape
+from conformance.offline.recording import Ending, Exchange, Frame, Piece, Recording
 
 Body = dict[str, Any]
 SOCKET = "/socket.io/"
 
 
 class RecordingBuilder:
-    """A tape that is made exchange by exchange, in the order things cross the wire."""
+    """A recording that is made exchange by exchange, in the order things cross the wire."""
 
     def __init__(self, dialect: str) -> None:
         self._dialect = dialect
@@ -81,8 +81,8 @@ class RecordingBuilder:
     def failed(self) -> dict[str, str]:
         """What is held against the server, each requirement with its words; nothing may make the judge stumble."""
         suite = load_suite(self._dialect)
-        tape = Tape("by hand", self._exchanges, self._dialect, "")
-        report = judge(suite, tape, suite.catalogue.requirements)
+        recording = Recording("by hand", self._exchanges, self._dialect, "")
+        report = judge(suite, recording, suite.catalogue.requirements)
         assert [result.reason for result in report.results if "stumbled" in (result.reason or "")] == []
         return {item.requirement.id: item.grave[0].remark for item in report.of(Outcome.FAILED)}
 

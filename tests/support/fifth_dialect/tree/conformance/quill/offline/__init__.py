@@ -10,7 +10,7 @@ def offline() -> Offline:
     from conformance.offline.rule import collect
 
     return Offline(
-        view=lambda tape: tape,
+        view=lambda recording: recording,
         rules=collect((talks,)),
         acting={"QUILL-LINE-01": "No rule reads streams yet; put the case to a server."},
         mount=r"(.*?)/talks(?:/[^/]+(?:/lines)?)?/?$",

@@ -1,4 +1,4 @@
-"""A line to the server: one WebSocket whose frames are read with patience and sorted into responses, runs and pongs.
+"""A chat socket: one WebSocket whose frames are sorted into responses, runs and pongs, within time limits.
 
 What is wrong with a frame is noted for the requirement that the frame, or its member, belongs to; the line reads on.
 """
@@ -26,7 +26,7 @@ TAKEN, ANSWERED, REFUSED, EVENT_FRAME, TICK, PONG = (
 """Whose a request is that has no answer, and each kind of frame."""
 
 
-class Line:
+class ChatSocket:
     """One open connection."""
 
     def __init__(self, exam: "ZenfluxExamination", socket: Socket) -> None:

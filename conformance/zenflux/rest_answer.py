@@ -1,4 +1,4 @@
-"""Answers of the REST half: a reply inside its wrapper, done or refused."""
+"""Answers of the REST API: a response inside its wrapper, successful or refused."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

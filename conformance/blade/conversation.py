@@ -1,4 +1,4 @@
-"""A session to talk in: chats, answers, stops, and what REST says of it.
+"""A conversation in one session: its chats, answers and stops, and what REST shows of the session.
 
 What is heard is read leniently: what is wrong with it is noted with the requirement it breaks, and the talk goes on.
 Waiting in vain is the failure of the requirement that demands what did not come.
@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from conformance.blade.chat import EVENTS, Chat
-from conformance.blade.damage import sound
-from conformance.blade.shapes import read
+from conformance.blade.damaged_members import sound
+from conformance.blade.schema_owners import read
 from conformance.kit import expect
 from conformance.kit.expect import Failed
 from conformance.kit.http import Reply
@@ -25,7 +25,7 @@ LAG = 0.6
 LOOKS = 12
 
 
-class Talk:
+class Conversation:
     """One session of the server, talked to over one connection."""
 
     def __init__(self, exam: "BladeExamination", session: str, link: Link) -> None:
@@ -39,9 +39,9 @@ class Talk:
         self._past: set[str] = set()
         """The turns of earlier chats that are over."""
 
-    def on(self, link: Link) -> "Talk":
+    def on(self, link: Link) -> "Conversation":
         """The same session over another connection."""
-        return Talk(self._exam, self.session, link)
+        return Conversation(self._exam, self.session, link)
 
     async def subscribe(self, **more: Any) -> None:
         """Subscribe, and wait a little for the acknowledgement a server may send."""

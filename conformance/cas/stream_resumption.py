@@ -1,15 +1,18 @@
-"""Section stream, resuming: after any event, by header or by query, while more is arriving."""
+"""Section stream, resumption: after any event, by header or by query, while more events arrive."""
 
 import asyncio
 from collections.abc import Iterator
 from typing import Any
 
+from conformance.cas.conversation import Conversation, Follower, is_idle
 from conformance.cas.examination import Body, CasExamination
 from conformance.cas.scenes import replies
-from conformance.cas.talk import Follower, Talk, is_idle
 from conformance.kit import expect
 from conformance.kit.case import requirement
 from conformance.kit.expect import Failed, NotTestable
+
+SECTION = "resuming"
+"""The first part of the case names: reports keep it."""
 
 WAYS = ("after_id", "Last-Event-ID")
 
@@ -42,7 +45,7 @@ async def an_unknown_cursor_is_refused(exam: CasExamination) -> None:
             exam.refused(await exam.ask("GET", f"{talk.path}/events/stream", **_cursor(way, name)), 400)
 
 
-async def _rest(talk: Talk, idles: int, **more: Any) -> list[str]:
+async def _rest(talk: Conversation, idles: int, **more: Any) -> list[str]:
     """The ids a stream tells, up to so many ends of turns."""
     async with talk.follow(**more) as follower:
         for _ in range(idles):
@@ -94,7 +97,7 @@ async def _live(follower: Follower) -> Body:
     return event
 
 
-async def _complete(talk: Talk, streams: list[tuple[str, list[str]]]) -> None:
+async def _complete(talk: Conversation, streams: list[tuple[str, list[str]]]) -> None:
     """Expect each stream to have told exactly the listed events after its cursor."""
     names = [event["id"] for event in await talk.events()]
     if len(streams) < 4:

@@ -1,4 +1,4 @@
-"""Whose sentence it is: the requirement that each body, each event and each of their parts belongs to."""
+"""Owners of failures: the requirement to which each body, each event and each of their members belongs."""
 
 import re
 from typing import Any

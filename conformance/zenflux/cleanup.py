@@ -1,4 +1,4 @@
-"""What a server lists of one user's, so that it can be cleared away even where the server did not say what it made."""
+"""Cleanup of one user's resources: they are found in the server's lists, even if an answer did not name them."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from typing import Any
 
 from conformance.kit.expect import Failed
 from conformance.kit.http import HttpClient, Reply
-from conformance.zenflux.answer import listed
+from conformance.zenflux.rest_answer import listed
 
 MOST = "100"
 

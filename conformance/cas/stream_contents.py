@@ -1,12 +1,15 @@
-"""Section stream, telling: over every kind of turn a stream tells what is listed, each event once, as it is listed."""
+"""Section stream, contents: in every kind of turn, a stream sends each listed event once, as the list shows it."""
 
 from conformance.cas import scenes
-from conformance.cas.agreement import same_events, told_as_listed
 from conformance.cas.examination import CasExamination
+from conformance.cas.object_comparison import same_events, told_as_listed
 from conformance.cas.scenes import Scene
 from conformance.cas.turns import carries
 from conformance.kit import expect
 from conformance.kit.case import requirement
+
+SECTION = "telling"
+"""The first part of the case names: reports keep it."""
 
 
 def _is_told(scene: Scene) -> None:

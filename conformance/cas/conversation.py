@@ -1,10 +1,10 @@
-"""A session to talk in: what is said, what comes of it, and what the server says of it."""
+"""A conversation in one session: messages, the events that follow, and what the server shows of the session."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-from conformance.cas.owners import note_misfits, of_posted
+from conformance.cas.requirement_owners import note_misfits, of_posted
 from conformance.cas.run import Body, Run, message
 from conformance.kit import expect
 from conformance.kit.expect import Failed, NotTestable
@@ -169,7 +169,7 @@ def _resumed_by(asked: str, headers: Mapping[str, str]) -> str | None:
     return "CAS-SSE-08" if "event_deltas" in asked else "CAS-SSE-03"
 
 
-class Talk:
+class Conversation:
     """One session of the server, talked to as a client would."""
 
     def __init__(self, exam: "CasExamination", session: Body) -> None:

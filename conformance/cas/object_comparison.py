@@ -1,10 +1,10 @@
-"""Two showings of one thing: what both of them have must be the same; either may have more."""
+"""Two representations of one object compared: members that both have must be equal; either may have more."""
 
 from collections.abc import Sequence
 from typing import Any
 
+from conformance.cas.conversation import is_piece
 from conformance.cas.run import Body
-from conformance.cas.talk import is_piece
 from conformance.kit import expect
 
 

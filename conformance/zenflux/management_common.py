@@ -1,4 +1,4 @@
-"""What the cases of the management share: what is allowed and offered, names of one's own, and what an answer shows."""
+"""What the management cases share: permissions, missing parts, unique names, and members of answers."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
@@ -7,9 +7,9 @@ from uuid import uuid4
 from conformance.kit import expect
 from conformance.kit.expect import Failed, NotTestable, Unanswered
 from conformance.kit.http import Reply
-from conformance.zenflux.answer import Answer, listed
-from conformance.zenflux.calls import BASE
 from conformance.zenflux.examination import ZenfluxExamination
+from conformance.zenflux.rest_answer import Answer, listed
+from conformance.zenflux.rest_calls import BASE
 
 FORBIDDEN = (401, 403)
 UNKNOWN_CALL = (405, 501)

@@ -1,13 +1,16 @@
-"""Section conventions, repeated requests: the same key and body are answered once and for all."""
+"""Section conventions, idempotency keys: requests with one key and one body have one effect and one answer."""
 
 from uuid import uuid4
 
+from conformance.cas.conversation import Conversation
 from conformance.cas.examination import CasExamination
 from conformance.cas.run import message
-from conformance.cas.talk import Talk
 from conformance.kit import expect
 from conformance.kit.case import requirement
 from conformance.kit.http import Reply
+
+SECTION = "repetition"
+"""The first part of the case names: reports keep it."""
 
 HEADERS = ("Idempotency-Key", "X-Idempotency-Key")
 
@@ -57,7 +60,7 @@ async def a_repeated_message_is_said_once(exam: CasExamination) -> None:
     expect.equal("the number of messages", 1, len(await _messages(talk)))
 
 
-async def _messages(talk: Talk) -> list[str]:
+async def _messages(talk: Conversation) -> list[str]:
     return [event["id"] for event in await talk.events() if event["type"] == "user.message"]
 
 

@@ -11,7 +11,7 @@ from conformance.kit.departures import Departures
 from conformance.kit.expect import Failed
 from conformance.kit.http import Reply
 from conformance.kit.schemas import Schemas
-from conformance.zenflux.answer import Answer, listed, read, wrapped
+from conformance.zenflux.rest_answer import Answer, listed, read, wrapped
 
 SCHEMAS = Schemas(Path(conformance.zenflux.__file__).parent / "schemas")
 

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from conformance.blade.chat import Chat
-from conformance.blade.damage import Damaged, is_damaged, replaced, sound, whole
-from conformance.blade.shapes import OWNERS, SCHEMAS, WHOLE, expect_shape, read
-from conformance.blade.witness import odd_one
+from conformance.blade.damaged_members import Damaged, is_damaged, replaced, sound, whole
+from conformance.blade.schema_owners import OWNERS, SCHEMAS, WHOLE, expect_shape, read
+from conformance.blade.turn_sources import odd_one
 from conformance.kit.departures import Departures
 from conformance.kit.expect import Failed
 from conformance.kit.socketio import SocketEvent

@@ -1,4 +1,4 @@
-"""The calls of the REST half, and which requirement each of them is: a call that fails is charged to its own row."""
+"""The calls of the REST API and the requirement of each: a failed call is a finding of its own requirement."""
 
 import re
 from functools import cache

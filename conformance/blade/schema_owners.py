@@ -1,4 +1,4 @@
-"""Shapes and their owners: which requirement speaks of a member of a body, so that one wrong member is one finding."""
+"""Owners of schemas: which requirement owns a member of a body, so that one wrong member gives one finding."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path as FilePath
@@ -6,7 +6,7 @@ from typing import Any
 
 import orjson
 
-from conformance.blade.damage import Damaged, Path, replaced, whole
+from conformance.blade.damaged_members import Damaged, Path, replaced, whole
 from conformance.kit import expect
 from conformance.kit.departures import Departures
 from conformance.kit.schemas import Schemas

@@ -1,4 +1,4 @@
-"""Tapes: recorded traffic in one neutral form, whatever file it came from."""
+"""Recordings: recorded traffic in one neutral form, whatever file format it came from."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -34,7 +34,7 @@ class Ending(StrEnum):
 
 @dataclass(frozen=True)
 class Piece:
-    """A piece of an answer's body, where it stands and when it came; `order` counts everything on the tape."""
+    """A piece of an answer's body, where it stands and when it came; `order` counts everything in the recording."""
 
     place: str
     order: int
@@ -183,7 +183,7 @@ class Exchange:
 
 
 @dataclass
-class Tape:
+class Recording:
     """A whole recording, its exchanges in the order of their requests."""
 
     source: str

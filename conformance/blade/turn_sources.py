@@ -1,4 +1,4 @@
-"""Witnesses: patches, turn:end and the history tell of one turn; where they differ, who is at odds with the others.
+"""The sources of a turn (patches, turn:end, history) compared: if they differ, which source disagrees with the others.
 
 Of three that speak of one thing, the one that differs from the other two has it wrong, and its requirement is broken.
 """
