@@ -97,6 +97,7 @@ class ClusterSessionService:
         self.get, self.find_by_id, self.active, self.list = local.get, local.find_by_id, local.active, local.list
         self.find, self.heads, self.head, self.records = local.find, local.heads, local.head, local.records
         self.reserve_stream, self.read = local.reserve_stream, local.read
+        self.resume_place = local.resume_place
 
     # -- from the start of the server to its end ------------------------------------------------------------------
 

@@ -104,6 +104,7 @@ class LocalSessionService:
             queries.get, queries.find_by_id, queries.active, queries.list)
         self.find, self.heads, self.head, self.records = queries.find, queries.heads, queries.head, queries.records
         self.reserve_stream, self.subscribe, self.read = queries.reserve_stream, queries.subscribe, queries.read
+        self.resume_place = hub.resume_place
 
     async def recover(self) -> int:
         """Close turns that ran when the server stopped, and wait on for people; return how many turns there were."""

@@ -3,7 +3,7 @@
 Every event knows its `name` (the word tables use) and, where one name covers several looks, its `variant`.
 """
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from msgspec import Struct
 
@@ -38,6 +38,10 @@ class Event(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="ty
     def variant(self) -> str:
         """Which of `variants` this is; empty where there are none."""
         return ""
+
+    def __deepcopy__(self, memo: object) -> Self:
+        """An event never changes, so copies of what remembers it share it."""
+        return self
 
 
 # -- the session ------------------------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """An event as the log keeps it: numbered, timed and placed by the engine, never by a backend."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
 import msgspec
 from msgspec import Struct
@@ -31,6 +31,10 @@ class Record(Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     event: AnyEvent
     turn_id: str | None = None
     scope_id: str = ROOT
+
+    def __deepcopy__(self, memo: object) -> Self:
+        """A record never changes, so copies of what remembers it share it."""
+        return self
 
     @property
     def event_id(self) -> str:

@@ -101,6 +101,7 @@ from .resources import (
 )
 from .sessions import (
     Chunk,
+    FramePlace,
     ManagedSessionService,
     Receipt,
     Replays,
@@ -146,6 +147,7 @@ __all__ = [
     "Files",
     "Frame",
     "FrameCursor",
+    "FramePlace",
     "Frames",
     "Framing",
     "IdempotencyKey",

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, Self, TypeVar, runtime_checkable
 
 from msgspec import Struct
 from pydantic import BaseModel
@@ -29,6 +29,10 @@ class StreamOptions(Struct, frozen=True):
     def reads_deltas(self) -> bool:
         """Whether a projector needs deltas; if it does not, a page of a list is read from the log without them."""
         return True
+
+    def __deepcopy__(self, memo: object) -> Self:
+        """Options never change, so copies of a projector share them."""
+        return self
 
 
 NO_OPTIONS = StreamOptions()
@@ -65,7 +69,10 @@ NO_FRAMES: Frames = ()
 
 
 class Projector(Protocol):
-    """Records in, frames out; a pure function of its options and the records so far, with `record.at` as its clock."""
+    """Records in, frames out; a pure function of its options and the records so far, with `record.at` as its clock.
+
+    `copy.deepcopy` makes a projector that goes on by itself: no function that it keeps may be bound to the first one.
+    """
 
     def feed(self, record: m.Record) -> Frames: ...
     def flush(self, now: float) -> Frames:

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol, Self
+from typing import Literal, NamedTuple, Protocol, Self
 
 from msgspec import Struct
 
@@ -35,6 +35,13 @@ class Chunk(Struct, frozen=True, gc=False):
     ends: bool = False
     due: float | None = None
     """When a timer released frames that had been held back; None if the record itself released them."""
+
+
+class FramePlace(NamedTuple):
+    """A place in a stream: a record, and how many frames come from there to the place."""
+
+    after: int
+    had: int
 
 
 class Subscription(Protocol):
@@ -139,7 +146,11 @@ class SessionService(Protocol):
         upto: int | None = ...,
     ) -> AsyncIterator[Chunk]:
         """The chunks of the records after `after` and up to `upto`, as a subscriber gets them; waits for no more."""
+    def resume_place(self, session_id: str, dialect: str, options: StreamOptions, after: int, had: int) -> FramePlace:
+        """Where a stream can begin for a client that has had so many frames of the records after `after`.
 
+        It is a place that was read before and is not long before the client's place; or else the one that was given.
+        """
     async def records(
         self, owner: str, session_id: str, after: int = ..., limit: int | None = ...
     ) -> Sequence[m.Record]:

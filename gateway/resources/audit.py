@@ -72,6 +72,7 @@ class AuditedSessions:
         self.find, self.heads, self.head, self.records = (
             sessions.find, sessions.heads, sessions.head, sessions.records)
         self.reserve_stream, self.subscribe, self.read = sessions.reserve_stream, sessions.subscribe, sessions.read
+        self.resume_place = sessions.resume_place
         self.check_turn, self.submit, self.client_left, self.replace_backend = (
             sessions.check_turn, sessions.submit, sessions.client_left, sessions.replace_backend)
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import orjson
 
@@ -38,6 +38,10 @@ class FrameEncoder:
     def __init__(self, events: dict[type[m.Event], dict[str, CueEncoder]], cues: dict[str, CueEncoder]) -> None:
         self._events = events
         self._cues = cues
+
+    def __deepcopy__(self, memo: object) -> Self:
+        """An encoder never changes, so copies of a projector share it."""
+        return self
 
     def record(
         self, record: m.Record, extra: Mapping[str, Any] | None = None, cursor: FrameCursor = None

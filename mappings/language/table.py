@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from functools import partial
-from typing import Any, TypeVar, cast
+from typing import Any, Self, TypeVar, cast
 
 import gateway.model as m
 from gateway.json_values import JsonObject, JsonValue
@@ -58,6 +58,10 @@ Member = TypeVar("Member", bound=StrEnum)
 
 class Table:
     """The names that one dialect uses; made by `load_table` from a draft without problems."""
+
+    def __deepcopy__(self, memo: object) -> Self:
+        """A table never changes, so copies of a projector share it."""
+        return self
 
     def __init__(self, draft: ParsedTable, vocabulary: Vocabulary, marked: YamlDocument) -> None:
         self.dialect = draft.shape.dialect

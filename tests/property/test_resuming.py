@@ -23,9 +23,11 @@ from gateway.engine import Hub, SessionCommits, SessionTable
 from gateway.engine.streams import channel as channel_module
 from gateway.engine.streams import cursor as cursor_module
 from gateway.engine.streams import feed as feed_module
+from gateway.engine.streams import hub as hub_module
 from gateway.engine.streams.cursor import Cursor
+from gateway.engine.streams.snapshots import Snapshots
 from gateway.http import ResumedSubscription
-from gateway.ports import Frame, Subscription
+from gateway.ports import Frame, StreamKey, Subscription
 from gateway.quotas import Quotas
 from gateway.storage.log import MemoryLog
 from tests.support.dialect_parts import live_options
@@ -326,3 +328,53 @@ async def test_whoever_reads_when_and_however_slowly_is_told_the_same(
             cursor.close()
             assert heard == hall.replayed()
         assert hall.library.hub.subscribers == 0
+
+
+# -- snapshots --------------------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize(("name", "options"), LIVE)
+@examples(25)
+@given(records=replies() | sessions(steps=20), first=st.floats(0, 1))
+async def test_a_reader_that_begins_at_a_snapshot_gets_the_same_frames(
+    name: str, options: ports.StreamOptions, records: list[m.Record], first: float,
+) -> None:
+    """After any record, whoever has read before; and a place for a client that has had so many frames is that place."""
+    library, plain = Library(records), Library(records)
+
+    async def frames(of: Library, after: int) -> list[Frame]:
+        chunks = of.hub.read(SESSION, name, options, after, of.head)
+        return [frame async for chunk in chunks for frame in chunk.frames]
+
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (cursor_module, hub_module):
+            patch.setattr(module, "PAGE", 3)
+        library.hub.drain()
+        origin = library.turn_start(SESSION, int(first * library.head))
+        await frames(library, origin)
+        await told_so_far(library.watch(name, options, origin))
+        assert library.hub.snapshots.place(SESSION, StreamKey(name, options), origin, 10**6).after > origin or (
+            library.head - origin <= 3), "there are snapshots, or it is too short for them"
+        patch.setattr(plain.hub, "snapshots", NoSnapshots())
+        for place in spread(library.head):
+            assert await frames(library, place) == await frames(plain, place)
+        whole = await frames(plain, origin)
+        for had in {0, len(whole), *spread(len(whole))}:
+            place, left = library.hub.resume_place(SESSION, name, options, origin, had)
+            assert (await frames(library, place))[left:] == whole[had:]
+            rest = ResumedSubscription(library.watch(name, options, place), left)
+            assert await told_so_far(rest) == whole[had:]
+
+
+class NoSnapshots(Snapshots):
+    """Keeps none."""
+
+    def add(self, *given: Any, **more: Any) -> None:
+        pass
+
+
+async def told_so_far(subscription: Subscription) -> list[Frame]:
+    """All frames of the records that there are; of a hub that drains, so that the stream ends there."""
+    frames: list[Frame] = []
+    while chunks := await subscription.chunks():
+        frames += [frame for chunk in chunks for frame in chunk.frames]
+    return frames

@@ -4,6 +4,7 @@ import asyncio
 import re
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
@@ -17,7 +18,7 @@ from gateway.errors import Busy, GatewayError, Invalid
 from gateway.field_errors import quote_value
 from gateway.http import ResumedSubscription, WebSocketWriter, dumps, validate
 from gateway.json_values import JsonLimitExceeded, Steps, read_json_in_steps
-from gateway.ports import StreamSlot
+from gateway.ports import FramePlace, StreamSlot
 from gateway.time_slices import run_in_slices
 from mappings.language import Body
 
@@ -188,15 +189,20 @@ class ChatSocket:
 
     async def _check(self, run: StartedRun, options: StreamOptions, after_seq: int) -> None:
         """A client cannot have had more than was sent, and the text that is held back now."""
-        sent = 1
+        place = self._resume_place(run, options, after_seq)
+        sent = 1 + after_seq - place.had
         async for chunk in await self._context.sessions.read(
-            self._owner, run.view.session_id, self._context.dialect, options, after=run.receipt.after,
+            self._owner, run.view.session_id, self._context.dialect, options, after=place.after,
         ):
             sent += len(chunk.frames)
             if sent >= after_seq or chunk.ends:
                 break
         if after_seq > sent:
             raise Invalid(f"after_seq: session '{run.run_id}' has not come to event {after_seq} yet", param="after_seq")
+
+    def _resume_place(self, run: StartedRun, options: StreamOptions, had: int) -> FramePlace:
+        return self._context.sessions.resume_place(
+            run.view.session_id, self._context.dialect, options, run.receipt.after, had)
 
     # -- runs -----------------------------------------------------------------------------------------------------
 
@@ -215,10 +221,11 @@ class ChatSocket:
         self._task.add_done_callback(lambda done: place.close())
 
     async def _follow(self, run: StartedRun, options: StreamOptions, place: StreamSlot, had: int) -> None:
-        session_id = run.view.session_id
+        session_id, begin = run.view.session_id, self._resume_place(run, options, had)
+        receipt = replace(run.receipt, after=begin.after)
         try:
-            async with self._context.follow_turn(self._owner, session_id, run.receipt, options, place) as subscription:
-                if not await self._socket.follow(ResumedSubscription(subscription, had)):
+            async with self._context.follow_turn(self._owner, session_id, receipt, options, place) as subscription:
+                if not await self._socket.follow(ResumedSubscription(subscription, begin.had)):
                     await self._socket.close_unfinished(subscription)
         except ConnectionResetError:
             pass  # the client has left, and the reading side notices it too

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 import gateway.model as m
 from gateway.errors import GatewayError
-from gateway.ports import Chunk, StreamKey, StreamSlot
+from gateway.ports import Chunk, FramePlace, StreamKey, StreamSlot
 from gateway.time_slices import next_slice
 
 from .channel import GROUP, Channel
@@ -63,8 +63,11 @@ class CatchUp:
         self._hub = hub
         self._log = hub.log
         self._feed = feed
-        self._dialect = key.dialect
+        self._key = key
         self._position = position
+        self._counted = hub.snapshots.counted(feed.session_id, key, position.after)
+        """The place of this reader when it began, and how many frames it has read since."""
+        self._is_flushed = False
         not_sent = partial(hub.observer.record_not_sent, key.dialect)
         self.channel = Channel(hub.projector(key.dialect, key.options), 0, not_sent)
 
@@ -74,7 +77,7 @@ class CatchUp:
         records: Sequence[m.Record] = ()
         try:
             if not channel.seq:
-                await self._hub.recall(channel, self._feed.session_id, self._dialect, position.after)
+                await self._hub.recall(channel, self._feed.session_id, self._key, position.after)
             most = min(PAGE, self._feed.head - channel.seq)
             if most > 0:
                 records = await self._log.read(self._feed.session_id, channel.seq, most)
@@ -87,8 +90,18 @@ class CatchUp:
             channel.skip(records[:had])
         if channel.seq == position.after and position.due is not None:
             channel.projector.flush(position.due)
+            self._is_flushed = True
         await feed_channel(channel, records[had:])
-        return channel.take()
+        ready = channel.take()
+        self._keep_snapshot(ready)
+        return ready
+
+    def _keep_snapshot(self, ready: Sequence[Chunk]) -> None:
+        """Keep how far the projector is, if there is another page to read and no timer has released its frames."""
+        after, frames = self._counted
+        self._counted = FramePlace(after, frames + sum([len(chunk.frames) for chunk in ready]))
+        if self._position.after <= self.channel.seq < self._feed.head and not self._is_flushed:
+            self._hub.snapshots.add(self._feed.session_id, self._key, self.channel, self._counted)
 
 
 class Live:

@@ -7,13 +7,14 @@ from typing import Protocol
 
 import gateway.model as m
 from gateway import ports
-from gateway.ports import Chunk, EventLog, Projector, StreamKey, StreamOptions
+from gateway.ports import Chunk, EventLog, FramePlace, Projector, StreamKey, StreamOptions
 from gateway.quotas import Quotas, QuotaSlot
 from gateway.time_slices import sliced
 
 from .channel import Channel
 from .cursor import PAGE, SEQ, Cursor, feed_channel
 from .feed import Feed
+from .snapshots import Snapshots
 
 PAGE_WITHOUT_DELTAS = 2 * PAGE
 """How many records of the log a page spans whose deltas are left out."""
@@ -71,6 +72,7 @@ class Hub:
         """Whether the server is about to stop: streams of idle sessions end."""
         self.feeds: dict[str, Feed] = {}
         """By session: what its subscribers share."""
+        self.snapshots = Snapshots()
         self._deserted = asyncio.Event()
 
     def reserve_slot(self, owner: str, tally: Quotas) -> QuotaSlot:
@@ -100,10 +102,14 @@ class Hub:
         self, session_id: str, dialect: str, options: StreamOptions, after: int, upto: int,
     ) -> AsyncIterator[Chunk]:
         """The chunks of the records after `after` and up to `upto`, read from the log in pages."""
+        key = StreamKey(dialect, options)
         channel = Channel(self.projector(dialect, options), 0, lambda record: None)
-        await self.recall(channel, session_id, dialect, after)
+        await self.recall(channel, session_id, key, after)
+        origin, frames = self.snapshots.counted(session_id, key, after)
         while channel.seq < upto:
             if options.reads_deltas:
+                if channel.seq > after:
+                    self.snapshots.add(session_id, key, channel, FramePlace(origin, frames))
                 records = await self.log.read(session_id, channel.seq, min(PAGE, upto - channel.seq))
                 end = records[-1].seq if records else upto
             else:
@@ -115,18 +121,34 @@ class Hub:
             channel.seq = end
             ready, channel.chunks = channel.chunks, []
             for chunk in ready:
+                frames += len(chunk.frames)
                 yield chunk
 
-    async def recall(self, channel: Channel, session_id: str, dialect: str, cursor: int) -> None:
-        """Bring a new channel to the start of the turn at the cursor.
+    async def recall(self, channel: Channel, session_id: str, key: StreamKey, cursor: int) -> None:
+        """Bring a new channel to the start of the turn at the cursor, or to a snapshot between the two.
 
         What a projector needs of earlier turns is in their records without deltas, of which there are few.
         """
-        start = self._sessions.turn_start(session_id, cursor)
-        if start and not self._streams.replays_turn(dialect):
-            async for some in sliced(await self.log.read_without_deltas(session_id, 0, start), PAGE):
+        start, replays_turn = self._sessions.turn_start(session_id, cursor), self._streams.replays_turn(key.dialect)
+        snapshot = self.snapshots.latest(session_id, key, start, cursor, of_turn=replays_turn)
+        if snapshot is not None:
+            snapshot.restore(channel)
+        if channel.seq >= start:
+            return
+        if not replays_turn:
+            async for some in sliced(await self.log.read_without_deltas(session_id, channel.seq, start), PAGE):
                 channel.skip(some)
+            channel.seq = start
+            self.snapshots.add(session_id, key, channel, FramePlace(start, 0), is_between_turns=True)
         channel.seq = start
+
+    def resume_place(
+        self, session_id: str, dialect: str, options: StreamOptions, after: int, had: int,
+    ) -> FramePlace:
+        """Where a stream can begin for a client that has had so many frames of the records after `after`."""
+        place = self.snapshots.place(session_id, StreamKey(dialect, options), after, had)
+        is_same_turn = self._sessions.turn_start(session_id, place.after) <= after
+        return place if is_same_turn or not self._streams.replays_turn(dialect) else FramePlace(after, had)
 
     def leave(self, feed: Feed, dialect: str, place: ports.StreamSlot) -> None:
         place.close()
@@ -158,6 +180,7 @@ class Hub:
 
     def cut_session(self, session_id: str) -> None:
         """Cut the subscribers of a session whose next records cannot be published here."""
+        self.snapshots.forget(session_id)
         feed = self.feeds.pop(session_id, None)
         if feed is not None:
             feed.is_cut = True
@@ -172,6 +195,8 @@ class Hub:
         feed = self.feeds.get(records[0].session_id)
         if feed is not None:
             feed.publish(records)
+        if type(records[-1].event) is m.SessionClosed:
+            self.snapshots.forget(records[-1].session_id)
 
     def drain(self) -> None:
         """End the streams of idle sessions; the others end when their session is idle."""

@@ -100,7 +100,8 @@ async def resume_point(
     sent, is_over = await _count_events(context, request, view, options, begins - 1, had) if had else (0, False)
     if had > sent:
         raise Invalid(f"after: the turn has had {sent} events so far, not {had}", param="after")
-    return ResumePoint(begins - 1, had, is_over)
+    place = context.sessions.resume_place(view.session_id, context.dialect, options, begins - 1, had)
+    return ResumePoint(place.after, place.had, is_over)
 
 
 async def _check_turn_begins(
@@ -116,8 +117,9 @@ async def _count_events(
     had: int,
 ) -> tuple[int, bool]:
     """How many events the turn has, counted up to one more than the client has; and whether these are all."""
-    sent = 0
-    chunks = await context.sessions.read(request[OWNER], view.session_id, context.dialect, options, after=after)
+    place = context.sessions.resume_place(view.session_id, context.dialect, options, after, had)
+    sent = had - place.had
+    chunks = await context.sessions.read(request[OWNER], view.session_id, context.dialect, options, after=place.after)
     async for chunk in chunks:
         sent += len(chunk.frames)
         if sent > had or chunk.yields:
