@@ -110,8 +110,12 @@ class CasExamination:
     # -- setting the scene ---------------------------------------------------------------------------------------------
 
     async def model(self) -> str:
+        """A model that can be used; the server is asked for one once in an examination."""
         if self.profile.model is not None:
             return self.profile.model
+        return await self.http.observations.once("a model", CasExamination._usable_model)
+
+    async def _usable_model(self) -> str:
         with expect.preparing("a model"):
             with expect.owned("CAS-RES-07"):
                 models = await self.have("models", "GET", "/models")
@@ -127,9 +131,16 @@ class CasExamination:
             return await self.make("agent", "/agents", {"name": "Examinee", "model": model, "tools": tools, **more})
 
     async def agent(self) -> str:
-        """The agent under examination."""
+        """The agent under examination, which all cases share, unless this case has one of its own."""
         if self._agent is None:
-            self._agent = str((await self.new_agent())["id"])
+            self._agent = await self.http.observations.once("the agent under examination", _made_agent)
+        return self._agent
+
+    async def own_agent(self) -> str:
+        """From now on the agent of this case, so that the agent's sessions are those of the case; the profile's if it
+        names one."""
+        if self._agent is None:
+            self._agent = await _made_agent(self)
         return self._agent
 
     async def new_environment(self, **config: Any) -> Body:
@@ -138,8 +149,9 @@ class CasExamination:
             return await self.make("environment", "/environments", body)
 
     async def environment(self) -> str:
+        """The environment of the sessions, which all cases share."""
         if self._environment is None:
-            self._environment = str((await self.new_environment())["id"])
+            self._environment = await self.http.observations.once("the environment of the sessions", _made_environment)
         return self._environment
 
     async def new_file(self, content: bytes = b"The examiners were here.\n") -> Body:
@@ -195,6 +207,14 @@ class CasExamination:
 
     async def _archive(self, path: str) -> Reply:
         return await self.http.ask("POST", f"{path}/archive", {})
+
+
+async def _made_agent(exam: CasExamination) -> str:
+    return str((await exam.new_agent())["id"])
+
+
+async def _made_environment(exam: CasExamination) -> str:
+    return str((await exam.new_environment())["id"])
 
 
 @asynccontextmanager

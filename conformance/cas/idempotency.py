@@ -28,12 +28,13 @@ def same(first: Reply, second: Reply) -> None:
 @requirement("CAS-GEN-05")
 async def a_repeated_creation_is_one(exam: CasExamination) -> None:
     """Under either header the second POST is answered like the first, and there is one session."""
+    agent = await exam.own_agent()
     body = await _body(exam, "once")
     for place, header in enumerate(HEADERS, start=1):
         headers = {header: uuid4().hex}
         first = expect.status(await exam.create(body, headers=headers), 201)
         same(first, await exam.create(body, headers=headers))
-        page = await exam.have("sessions", "GET", "/sessions", query={"agent_id": await exam.agent()})
+        page = await exam.have("sessions", "GET", "/sessions", query={"agent_id": agent})
         expect.equal("the number of sessions", place, len(page["data"]))
 
 

@@ -15,14 +15,14 @@ USUAL = 20
 
 async def _sessions(exam: CasExamination, count: int) -> list[str]:
     """The ids of so many new sessions, oldest first."""
-    await exam.agent()
+    await exam.own_agent()
     await exam.environment()
     return [(await exam.open()).id for _ in range(count)]
 
 
 async def _page(exam: CasExamination, query: Query) -> Body:
     """A page of the examined agent's sessions, its envelope checked."""
-    pairs = dict(query) | {"agent_id": await exam.agent()}
+    pairs = dict(query) | {"agent_id": await exam.own_agent()}
     return sound(await exam.have("sessions", "GET", "/sessions", query=pairs))
 
 
@@ -53,7 +53,7 @@ async def pages_lead_back(exam: CasExamination) -> None:
     """before_id gives what comes before that id, and no more."""
     newest_first = (await _sessions(exam, 4))[::-1]
     for place in (1, 2):
-        query = {"limit": "2", "before_id": newest_first[place], "agent_id": await exam.agent()}
+        query = {"limit": "2", "before_id": newest_first[place], "agent_id": await exam.own_agent()}
         page = await exam.have("sessions", "GET", "/sessions", query=query)
         wanted = newest_first[:place]
         expect.equal(f"the page before number {place + 1}", wanted, [item["id"] for item in page["data"]])
@@ -62,7 +62,7 @@ async def pages_lead_back(exam: CasExamination) -> None:
 @requirement("CAS-GEN-04")
 async def a_page_has_twenty_unless_asked(exam: CasExamination) -> None:
     """Without limit a page has 20 entries, with limit=1000 all 21, with limit=1 one."""
-    await exam.agent()
+    await exam.own_agent()
     await exam.environment()
     await asyncio.gather(*(exam.open() for _ in range(USUAL + 1)))
     for query, count in (({}, USUAL), ({"limit": "1000"}, USUAL + 1), ({"limit": "1"}, 1)):
@@ -85,7 +85,7 @@ async def cursors_exclude_each_other(exam: CasExamination) -> None:
     cursors: dict[str, Any] = {"after_id": first, "before_id": last, "page": page}
     for left_out in cursors:
         query = {name: value for name, value in cursors.items() if name != left_out}
-        exam.refused(await exam.ask("GET", "/sessions", query=query | {"agent_id": await exam.agent()}), 400)
+        exam.refused(await exam.ask("GET", "/sessions", query=query | {"agent_id": await exam.own_agent()}), 400)
 
 
 @requirement("CAS-GEN-04")

@@ -114,12 +114,12 @@ async def a_repository_is_mounted(exam: CasExamination) -> None:
 @requirement("CAS-SESS-08")
 async def a_token_never_comes_back(exam: CasExamination) -> None:
     """The authorization_token is in no answer: not of creating, reading, listing, nor in the resources."""
-    token = f"secret-{uuid4().hex}"
+    token, agent = f"secret-{uuid4().hex}", await exam.own_agent()
     resource = {"type": "github_repository", "url": REPOSITORY, "authorization_token": token}
     created = expect.status(await exam.attempt(resources=[resource]), 201)
     path = f"/sessions/{created.json()['id']}"
     read, updated = await exam.ask("GET", path), await exam.ask("POST", path, {"title": "x"})
-    listed = await exam.ask("GET", "/sessions", query={"agent_id": await exam.agent()})
+    listed = await exam.ask("GET", "/sessions", query={"agent_id": agent})
     mounted = created.json()["resources"]
     for reply in (read, updated):
         resources = exam.fitting("session", reply)["resources"]

@@ -216,7 +216,7 @@ async def _replies(stage: Stage) -> None:
 
 
 async def words(exam: CasExamination) -> Scene:
-    """A message in blocks (`blocks`), and one that is posted together with an outcome (`outcome`)."""
+    """A message that is posted together with an outcome (`outcome`), and one in blocks (`blocks`)."""
     exam.profile.prompt("text")
     return await _scene(exam, "of messages in blocks", _words)
 
@@ -227,9 +227,9 @@ def blocks(exam: CasExamination) -> list[str]:
 
 
 async def _words(stage: Stage) -> None:
-    await stage.say("blocks", [{"type": "text", "text": part} for part in blocks(stage.exam)])
     outcome = {"type": "user.define_outcome", "description": "one"}
     await stage.post("outcome", outcome, message(stage.exam.profile.prompt("text")))
+    await stage.say("blocks", [{"type": "text", "text": part} for part in blocks(stage.exam)])
 
 
 async def failed(exam: CasExamination) -> Scene:

@@ -23,7 +23,7 @@ def steady(session: Body) -> Body:
 
 async def _listed(exam: CasExamination, **query: str) -> list[Body]:
     """The examined agent's sessions, as the list has them."""
-    pairs = {"agent_id": await exam.agent(), "limit": "100", **query}
+    pairs = {"agent_id": await exam.own_agent(), "limit": "100", **query}
     found: list[Body] = (await exam.have("sessions", "GET", "/sessions", query=pairs))["data"]
     return found
 
@@ -77,6 +77,7 @@ async def metadata_come_back_as_they_came(exam: CasExamination) -> None:
 @requirement("CAS-SESS-02")
 async def every_answer_is_the_session(exam: CasExamination) -> None:
     """Create, get, list, update and archive show the same object."""
+    await exam.own_agent()
     talk = await exam.admit(title="one", metadata={"a": "1"}, environment_variables="A=1")
     made = steady(talk.session)
     _is_same("the session from GET", made, await talk.info())
@@ -119,6 +120,7 @@ async def metadata_has_limits(exam: CasExamination) -> None:
 @requirement("CAS-SESS-10")
 async def the_newest_comes_first(exam: CasExamination) -> None:
     """GET /sessions is newest first, order=asc oldest first."""
+    await exam.own_agent()
     names = [(await exam.open()).id for _ in range(3)]
     expect.equal("the sessions", names[::-1], [session["id"] for session in await _listed(exam)])
     expect.equal("order=asc", names, [session["id"] for session in await _listed(exam, order="asc")])
@@ -127,6 +129,7 @@ async def the_newest_comes_first(exam: CasExamination) -> None:
 @requirement("CAS-SESS-10")
 async def archived_sessions_are_hidden(exam: CasExamination) -> None:
     """An archived session is listed only with include_archived=true."""
+    await exam.own_agent()
     gone, here = await exam.open(), await exam.open()
     with expect.preparing("an archived session"):
         await exam.have("session", "POST", f"{gone.path}/archive", {})
@@ -140,6 +143,7 @@ async def archived_sessions_are_hidden(exam: CasExamination) -> None:
 @requirement("CAS-SESS-10")
 async def sessions_are_filtered(exam: CasExamination) -> None:
     """statuses[], agent_id and created_at[gt], [gte], [lt], [lte] leave out what does not fit."""
+    await exam.own_agent()
     first, second = await exam.open(), await exam.open()
     await exam.open(agent=(await exam.new_agent())["id"])
     both, none = [second.id, first.id], list[str]()
@@ -190,6 +194,7 @@ async def an_archived_session_is_read_only(exam: CasExamination) -> None:
 @requirement("CAS-SESS-12")
 async def a_deleted_session_is_gone(exam: CasExamination) -> None:
     """DELETE is answered with session_deleted; afterwards the session and its events are 404 and it is not listed."""
+    await exam.own_agent()
     talk = await exam.open()
     body = await exam.have("deleted", "DELETE", talk.path)
     expect.equal("the id", talk.id, body["id"])

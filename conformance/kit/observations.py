@@ -29,6 +29,9 @@ class Observed:
     """The transcript of the case that asked first."""
     answer: "asyncio.Future[Any]"
     work: "asyncio.Task[None] | None" = None
+    is_foundation: bool = False
+    """Whether another stimulus stands on what came of this one, which is then cleared away later."""
+    ending: asyncio.Event = field(default_factory=asyncio.Event)
 
     def hand_over(self, done: "asyncio.Task[Any]") -> None:
         """What came of the work is the answer, unless there is one already."""
@@ -49,7 +52,6 @@ class ObservationRun:
         self._opened = opened
         self._make_transcript = make_transcript
         self._limit = limit
-        self._ending = asyncio.Event()
         self.found: dict[Hashable, Observed] = {}
 
     def observe(self, key: Hashable, make: Callable[[Any], Awaitable[Any]], asker: Transcript) -> Observed:
@@ -60,7 +62,9 @@ class ObservationRun:
             seen = self.found[key] = Observed(transcript, Departures(transcript), asker, answer)
             seen.work = asyncio.create_task(self._carried_out(seen, make))
             seen.work.add_done_callback(seen.hand_over)
-        return self.found[key]
+        found = self.found[key]
+        found.is_foundation |= any(seen.transcript is asker for seen in self.found.values())
+        return found
 
     async def _carried_out(self, seen: Observed, make: Callable[[Any], Awaitable[Any]]) -> None:
         """The work in a task of its own, inside an examination that stays open if the work ends well."""
@@ -73,7 +77,7 @@ class ObservationRun:
             seen.hand_over(work)
             if not work.cancelled():
                 work.result()
-            await self._ending.wait()
+            await seen.ending.wait()
 
     async def _bounded(self, seen: Observed, make: Callable[[Any], Awaitable[Any]], examination: Any) -> Any:
         async with asyncio.timeout(self._limit):
@@ -81,16 +85,21 @@ class ObservationRun:
                 return await make(examination)
 
     async def close(self, within: float) -> None:
-        """Clear away after all stimuli."""
-        self._ending.set()
-        tasks = {seen.work for seen in self.found.values() if seen.work is not None}
+        """Clear away after all stimuli, those that others stand on last."""
+        for is_foundation in (False, True):
+            await self._cleared([seen for seen in self.found.values() if seen.is_foundation is is_foundation], within)
+
+    async def _cleared(self, stimuli: list[Observed], within: float) -> None:
+        for seen in stimuli:
+            seen.ending.set()
+        tasks = {seen.work for seen in stimuli if seen.work is not None}
         if not tasks:
             return
         _, late = await asyncio.wait(tasks, timeout=within)
         for task in late:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        for seen in self.found.values():
+        for seen in stimuli:
             if seen.answer.done() and not seen.answer.cancelled():
                 seen.answer.exception()  # nobody may have waited for it to the end
 
