@@ -116,3 +116,26 @@ async def test_a_case_that_is_stopped_does_not_stop_what_others_wait_for(aap: Su
 async def test_a_budget_pays_for_a_stimulus_once(aap: Suite) -> None:
     report, _ = await examined(aap, looks, looks, looks, budget=Budget(turns=2))
     assert [result.outcome for result in report.results] == [P, P, P], [it.remark for it in report.results]
+
+
+async def test_what_another_stimulus_stands_on_is_cleared_away_after_it(aap: Suite) -> None:
+    made: dict[str, str] = {}
+    deleted: list[str] = []
+
+    async def ground(exam: Any) -> None:
+        made["ground"] = await session(exam)
+
+    async def on_it(exam: Any) -> None:
+        await exam.http.observations.once("ground", ground)
+        made["scene"] = await session(exam)
+
+    async def watched(exam: Any) -> None:
+        await exam.http.observations.once("scene", on_it)
+        run = exam.http.observations.run
+        for key, seen in run.found.items():
+            seen.work.add_done_callback(lambda _, key=key: deleted.append(key))
+
+    report, server = await examined(aap, watched)
+    assert [result.outcome for result in report.results] == [P], [it.remark for it in report.results]
+    assert (list(made), deleted) == (["ground", "scene"], ["scene", "ground"])
+    assert server.sessions.state.sessions == {}
