@@ -1,6 +1,6 @@
 """What a CAS case is given: an agent, an environment, sessions to talk in, and everything cleared away afterwards."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
@@ -109,11 +109,16 @@ class CasExamination:
 
     # -- setting the scene ---------------------------------------------------------------------------------------------
 
+    async def _once(self, what: str, make: Callable[["CasExamination"], Awaitable[str]]) -> str:
+        """What all cases of a run share; a case that is put by itself makes its own."""
+        shared = self.http.shared
+        return await (make(self) if shared is None else shared.once(what, make))
+
     async def model(self) -> str:
         """A model that can be used; the server is asked for one once in an examination."""
         if self.profile.model is not None:
             return self.profile.model
-        return await self.http.observations.once("a model", CasExamination._usable_model)
+        return await self._once("a model", CasExamination._usable_model)
 
     async def _usable_model(self) -> str:
         with expect.preparing("a model"):
@@ -133,7 +138,7 @@ class CasExamination:
     async def agent(self) -> str:
         """The agent under examination, which all cases share, unless this case has one of its own."""
         if self._agent is None:
-            self._agent = await self.http.observations.once("the agent under examination", _made_agent)
+            self._agent = await self._once("the agent under examination", _made_agent)
         return self._agent
 
     async def own_agent(self) -> str:
@@ -151,7 +156,7 @@ class CasExamination:
     async def environment(self) -> str:
         """The environment of the sessions, which all cases share."""
         if self._environment is None:
-            self._environment = await self.http.observations.once("the environment of the sessions", _made_environment)
+            self._environment = await self._once("the environment of the sessions", _made_environment)
         return self._environment
 
     async def new_file(self, content: bytes = b"The examiners were here.\n") -> Body:
