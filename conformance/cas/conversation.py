@@ -114,13 +114,14 @@ class Follower:
             listed = [event for event in expect.status(reply, 200).object()["data"] if isinstance(event, dict)]
             names = [event.get("id") for event in listed]
             told = [event["id"] for event in self.events if event.get("id") in names and not is_piece(event)]
-            after = listed[names.index(told[-1]) + 1 :] if told else listed
-            is_listed = any(found(event) for event in after)
+            is_by_id = what.startswith("the event evt_")
+            after = listed[names.index(told[-1]) + 1 :] if told and not is_by_id else listed
+            is_listed = any(found(event) for event in after if event.get("id") not in told)
         except (Failed, LookupError, TypeError, ValueError):
             return None
         if is_listed:
             return "CAS-SSE-05"
-        if what.startswith("the event evt_"):
+        if is_by_id:
             return "CAS-EV-02"
         return "CAS-EV-12" if "session.status_" in what else None
 

@@ -130,7 +130,7 @@ async def a_child_can_be_archived(exam: CasExamination) -> None:
     with expect.owned("CAS-THR-02"):
         await exam.have("thread", "POST", f"{path}/archive", {})
         thread = await exam.have("thread", "GET", path)
-        expect.that(thread["archived_at"] is not None, "archived_at to be set", thread)
+        expect.that(thread["archived_at"] is not None, "archived_at to be set", thread, "CAS-THR-01")
         expect.member("the status", ("archived", "terminated"), thread["status"])
     with expect.owned("CAS-THR-04"):
         expect.equal("the stop reason", "archive", thread["stop_reason"].get("type"))
