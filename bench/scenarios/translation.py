@@ -52,15 +52,15 @@ def _translated(talk: Workload, outbound: Projector) -> tuple[float, float]:
 def decode_response(pieces: Sequence[bytes]) -> list[BackendEvent]:
     """The model's response as canonical events, as the backend makes them."""
     numbers = count(1)
-    scribe = StreamAssembler(lambda prefix: f"{prefix}_{next(numbers)}", secret_filter=SecretFilter((KEY,)))
+    assembler = StreamAssembler(lambda prefix: f"{prefix}_{next(numbers)}", secret_filter=SecretFilter((KEY,)))
     decoder = SseDecoder()
-    reading = ChatCompletionsDecoder(scribe, Toolbox.empty(), set(), HttpClient("http://127.0.0.1"))
-    said = scribe.begin(model="bench")
+    reading = ChatCompletionsDecoder(assembler, Toolbox.empty(), set(), HttpClient("http://127.0.0.1"))
+    said = assembler.begin(model="bench")
     for piece in pieces:
         reading.feed(decoder.feed(piece), said)
     if not reading.is_closed:
         raise BenchFailure("the answer of the model was not read to its end")
-    return [*said, *scribe.finish(reading.stop, reading.usage)]
+    return [*said, *assembler.finish(reading.stop, reading.usage)]
 
 
 def encode_frames(said: Sequence[BackendEvent], outbound: Projector) -> list[Frame]:

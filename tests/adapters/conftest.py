@@ -9,6 +9,6 @@ from tests.support.connection_faults import KillableServerInLoop, killable_serve
 
 
 @pytest.fixture
-async def mortal_server(tmp_path: Path) -> AsyncIterator[KillableServerInLoop]:
+async def restartable_server(tmp_path: Path) -> AsyncIterator[KillableServerInLoop]:
     async with killable_server_in_loop(tmp_path) as server:
         yield server

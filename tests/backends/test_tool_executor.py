@@ -35,10 +35,10 @@ class Talk:
         self.turn = FakeTurn(m.SendMessage(content="", **said), **({"answering": answering} if answering else {}))
         if scope_id != "root":
             self.turn.record(m.ScopeOpened(parent="root"), scope_id)
-        self.pen = EventWriter(self.turn, scope_id)
+        self.writer = EventWriter(self.turn, scope_id)
         self.gates = {name: Gate(name) for name in "abc"}
-        self.round = ToolExecutor(self.turn, self.pen, {name: gate.tool for name, gate in self.gates.items()})
-        self.hear(self.pen.start_message())
+        self.round = ToolExecutor(self.turn, self.writer, {name: gate.tool for name, gate in self.gates.items()})
+        self.hear(self.writer.start_message())
 
     def hear(self, said: Any) -> Any:
         event, scope_id = (said.event, said.scope_id) if isinstance(said, ScopedEvent) else (said, "root")
@@ -48,11 +48,11 @@ class Talk:
     def call(
         self, name: str, permission: m.Permission = m.Permission.ALLOW, origin: m.ToolOrigin = m.ToolOrigin.BUILTIN,
     ) -> None:
-        for said in self.pen.call(name, {"n": 1}, call_id=name, permission=permission, origin=origin):
+        for said in self.writer.call(name, {"n": 1}, call_id=name, permission=permission, origin=origin):
             self.hear(said)
 
     async def carry_out(self) -> list[str]:
-        self.hear(self.pen.end_message(stop_reason=m.StopReason.TOOL_USE))
+        self.hear(self.writer.end_message(stop_reason=m.StopReason.TOOL_USE))
         return [self.words(self.hear(said)) async for said in self.round.run()]
 
     @staticmethod
@@ -65,7 +65,7 @@ async def test_results_come_as_each_finishes() -> None:
     talk = Talk()
     talk.call("a")
     talk.call("b")
-    talk.hear(talk.pen.end_message())
+    talk.hear(talk.writer.end_message())
     heard = []
     async for said in talk.round.run():
         heard.append(Talk.words(talk.hear(said)))
@@ -133,7 +133,7 @@ async def test_a_child_says_its_round_in_its_own_scope() -> None:
 async def test_closing_the_round_stops_the_tools() -> None:
     talk = Talk()
     talk.call("a")
-    talk.hear(talk.pen.end_message())
+    talk.hear(talk.writer.end_message())
     said = talk.round.run()
     await anext(said)
     await anext(said)
@@ -146,7 +146,8 @@ async def test_a_tool_that_breaks_breaks_the_turn() -> None:
         raise ZeroDivisionError
 
     talk = Talk()
-    talk.round = ToolExecutor(talk.turn, talk.pen, {"a": Tool(m.ToolSpec(name="a"), work), "b": talk.gates["b"].tool})
+    tools = {"a": Tool(m.ToolSpec(name="a"), work), "b": talk.gates["b"].tool}
+    talk.round = ToolExecutor(talk.turn, talk.writer, tools)
     talk.call("a")
     talk.call("b")
     talk.gates["b"].open.set()

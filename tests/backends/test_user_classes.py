@@ -23,11 +23,11 @@ class Parrot:
         self.times = times
 
     async def run(self, turn):
-        pen = EventWriter(turn)
-        yield pen.start_message()
-        for said in pen.text(text_of(turn.command.content) * self.times):
+        writer = EventWriter(turn)
+        yield writer.start_message()
+        for said in writer.text(text_of(turn.command.content) * self.times):
             yield said
-        yield pen.end_message()
+        yield writer.end_message()
 
     async def close(self):
         pass

@@ -34,17 +34,17 @@ class Show:
 
 
 def test_words_thoughts_calls_and_results() -> None:
-    show, scribe = Show(), StreamAssembler(make_mint("s"))
+    show, assembler = Show(), StreamAssembler(make_mint("s"))
     seen = show.see(
-        *scribe.text_delta("t", "Let me\nsee.", m.BlockKind.THINKING),
-        *scribe.end("t"),
-        *scribe.text_delta("w", "well, "),
-        *scribe.text_delta("w", "well"),
-        *scribe.end("w"),
-        *scribe.whole_call("k", CALL),
-        *scribe.finish(m.StopReason.TOOL_USE, m.Usage(input_tokens=3, output_tokens=4, thinking_tokens=2)),
-        *scribe.output("c1", "working\n"),
-        *scribe.returned("c1", "42"),
+        *assembler.text_delta("t", "Let me\nsee.", m.BlockKind.THINKING),
+        *assembler.end("t"),
+        *assembler.text_delta("w", "well, "),
+        *assembler.text_delta("w", "well"),
+        *assembler.end("w"),
+        *assembler.whole_call("k", CALL),
+        *assembler.finish(m.StopReason.TOOL_USE, m.Usage(input_tokens=3, output_tokens=4, thinking_tokens=2)),
+        *assembler.output("c1", "working\n"),
+        *assembler.returned("c1", "42"),
     )
     assert seen == (
         'Let me\nsee.\nwell, well\n● calc {"expression":"6*7"}\n│ working\n  └ 42\n'
@@ -54,38 +54,40 @@ def test_words_thoughts_calls_and_results() -> None:
 
 
 def test_long_results_are_folded_and_errors_shown() -> None:
-    show, scribe = Show(), StreamAssembler(make_mint("s"))
-    show.see(*scribe.whole_call("k", CALL), *scribe.finish(m.StopReason.TOOL_USE))
-    assert show.see(*scribe.returned("c1", "\n".join("123456"), is_error=True)) == (
+    show, assembler = Show(), StreamAssembler(make_mint("s"))
+    show.see(*assembler.whole_call("k", CALL), *assembler.finish(m.StopReason.TOOL_USE))
+    assert show.see(*assembler.returned("c1", "\n".join("123456"), is_error=True)) == (
         "  └ 1\n    2\n    3\n    4\n    … 2 more lines\n")
 
 
 def test_results_of_parallel_calls_name_their_tool() -> None:
-    show, scribe = Show(), StreamAssembler(make_mint("s"))
+    show, assembler = Show(), StreamAssembler(make_mint("s"))
     calls = [
         CALL,
         m.ToolCall(call_id="c2", name="clock"),
         m.ToolCall(call_id="c3", name="calc", input={"expression": "1"}),
     ]
     for number, call in enumerate(calls):
-        show.see(*scribe.whole_call(str(number), call))
-    show.see(*scribe.finish(m.StopReason.TOOL_USE))
-    results = [*scribe.returned("c2", "noon\nsharp"), *scribe.returned("c1", "42"), *scribe.returned("c3", "1")]
+        show.see(*assembler.whole_call(str(number), call))
+    show.see(*assembler.finish(m.StopReason.TOOL_USE))
+    returned = assembler.returned
+    results = [*returned("c2", "noon\nsharp"), *returned("c1", "42"), *returned("c3", "1")]
     assert show.see(*results) == (
         '  └ clock: noon\n    sharp\n  └ calc {"expression":"6*7"}: 42\n  └ calc {"expression":"1"}: 1\n')
-    show.see(*scribe.whole_call("k", m.ToolCall(call_id="c4", name="calc")), *scribe.finish(m.StopReason.TOOL_USE))
-    assert show.see(*scribe.returned("c4", "7")) == "  └ 7\n", "it is alone"
+    call = m.ToolCall(call_id="c4", name="calc")
+    show.see(*assembler.whole_call("k", call), *assembler.finish(m.StopReason.TOOL_USE))
+    assert show.see(*assembler.returned("c4", "7")) == "  └ 7\n", "it is alone"
 
 
 def test_a_question_is_shown_without_the_call_that_carries_it() -> None:
     question = m.ToolCall(call_id="q", name="Ask", input={"questions": [{"question": "Which?"}]})
     asked = RemoteAsk(ask=m.QuestionAsk(questions=(), call=question), ref="r")
-    show, scribe = Show(), StreamAssembler(make_mint("s"))
-    assert show.see(*scribe.whole_call("k", question), *scribe.finish(m.StopReason.TOOL_USE), asked) == ""
-    assert show.see(*scribe.returned("q", "Red")) == "  └ Red\n"
-    show, scribe = Show(), StreamAssembler(make_mint("s"))
+    show, assembler = Show(), StreamAssembler(make_mint("s"))
+    assert show.see(*assembler.whole_call("k", question), *assembler.finish(m.StopReason.TOOL_USE), asked) == ""
+    assert show.see(*assembler.returned("q", "Red")) == "  └ Red\n"
+    show, assembler = Show(), StreamAssembler(make_mint("s"))
     seen = show.see(
-        *scribe.whole_call("k", question), *scribe.finish(m.StopReason.TOOL_USE), *scribe.returned("q", "no")
+        *assembler.whole_call("k", question), *assembler.finish(m.StopReason.TOOL_USE), *assembler.returned("q", "no")
     )
     assert seen == '● Ask {"questions":[{"question":"Which?"}]}\n  └ no\n', "nobody was asked"
 
@@ -130,11 +132,11 @@ def test_a_word_is_held_until_it_is_whole_or_nothing_follows() -> None:
 
 
 def test_sub_agents_stand_to_the_right() -> None:
-    show, scribe = Show(), StreamAssembler(make_mint("s"), "scope_1")
+    show, assembler = Show(), StreamAssembler(make_mint("s"), "scope_1")
     seen = show.see(
         ScopedEvent("scope_1", m.ScopeOpened(parent="root", title="Helper")),
-        *scribe.text_delta("w", "one\ntwo"),
-        *scribe.finish(),
+        *assembler.text_delta("w", "one\ntwo"),
+        *assembler.finish(),
         ScopedEvent("scope_1", m.ScopeMessage(sender="scope_1", recipient="root", content="done")),
         ScopedEvent("scope_1", m.ScopeStatusChanged(status=m.ScopeStatus.ENDED)),
     )
@@ -142,10 +144,10 @@ def test_sub_agents_stand_to_the_right() -> None:
 
 
 def test_everything_else_is_a_line() -> None:
-    show, scribe = Show(), StreamAssembler(make_mint("s"))
+    show, assembler = Show(), StreamAssembler(make_mint("s"))
     seen = show.see(
-        *scribe.image(m.ImagePart(url="https://x/y.png")), *scribe.data(m.DataPart(type="plan", content=[1])),
-        m.MessageAnnotated(message_id="m", topic=m.AnnotationTopic.INTENT, content="demo"), *scribe.finish(),
+        *assembler.image(m.ImagePart(url="https://x/y.png")), *assembler.data(m.DataPart(type="plan", content=[1])),
+        m.MessageAnnotated(message_id="m", topic=m.AnnotationTopic.INTENT, content="demo"), *assembler.finish(),
         m.NoticePosted(topic="t", title="mind\nthe gap", level=m.NoticeLevel.WARNING), m.SessionUpdated(title="Trip"),
         m.SessionUpdated(metadata={}), m.SessionCompacted(compaction_id="c", summary="all of it"),
         m.FaultRaised(fault=m.Fault(code=m.FaultCode.BACKEND, message="hm")),
@@ -170,8 +172,8 @@ def test_ends_that_a_reader_would_not_guess() -> None:
 
 
 def test_nothing_of_what_an_agent_says_moves_the_cursor() -> None:
-    show, scribe = Show(), StreamAssembler(make_mint("s"))
-    seen = show.see(*scribe.text_delta("w", "\x1b[2Jhello [bold]"), *scribe.finish())
+    show, assembler = Show(), StreamAssembler(make_mint("s"))
+    seen = show.see(*assembler.text_delta("w", "\x1b[2Jhello [bold]"), *assembler.finish())
     assert seen == "\\x1b[2Jhello [bold]\n"
 
 
@@ -200,18 +202,18 @@ def test_colours_are_for_terminals() -> None:
 # -- a pipe -----------------------------------------------------------------------------------------------------------
 
 def test_a_pipe_gets_words_and_pictures_of_the_agent_alone() -> None:
-    reply, beside, scribe = io.StringIO(), io.StringIO(), StreamAssembler(make_mint("s"))
+    reply, beside, assembler = io.StringIO(), io.StringIO(), StreamAssembler(make_mint("s"))
     screen = PlainScreen(reply, beside)
     screen.begin_turn()
     child = StreamAssembler(make_mint("c"), "scope_1")
     for heard in (
-        *scribe.text_delta("t", "hm", m.BlockKind.THINKING),
-        *scribe.end("t"),
-        *scribe.text_delta("w", "hi\x07"),
-        *scribe.end("w"),
+        *assembler.text_delta("t", "hm", m.BlockKind.THINKING),
+        *assembler.end("t"),
+        *assembler.text_delta("w", "hi\x07"),
+        *assembler.end("w"),
         *child.text_delta("w", "not me"),
-        *scribe.image(m.ImagePart(url="https://x")),
-        *scribe.finish(),
+        *assembler.image(m.ImagePart(url="https://x")),
+        *assembler.finish(),
         m.NoticePosted(topic="t", title="n"),
     ):
         screen.show(heard)

@@ -78,11 +78,11 @@ def redacting(secrets: tuple[str, ...]) -> StreamAssembler:
 
 def taken_down(*pieces: str, kind: m.BlockKind = m.BlockKind.TEXT) -> tuple[list[str], str]:
     """The deltas, and the whole; held to the grammar."""
-    scribe = redacting((KEY, OTHER, "short"))
-    said: list[Any] = scribe.begin()
+    assembler = redacting((KEY, OTHER, "short"))
+    said: list[Any] = assembler.begin()
     for piece in pieces:
-        said += scribe.text_delta("k", piece, kind)
-    said += scribe.finish()
+        said += assembler.text_delta("k", piece, kind)
+    said += assembler.finish()
     grammar = m.Grammar()
     grammar.check(m.TurnStarted(command_id="c"))
     for event in said:
@@ -139,10 +139,10 @@ def test_what_comes_several_at_a_time_is_taken_down_as_what_comes_one_by_one(
 ) -> None:
     one, other = (redacting((KEY, OTHER, "short")) for _ in range(2))
     told, apart = list[Any](), list[Any]()
-    for scribe, said in ((one, told), (other, apart)):
-        said += scribe.begin()
+    for assembler, said in ((one, told), (other, apart)):
+        said += assembler.begin()
         for piece in first:
-            said += scribe.text_delta("k", piece)
+            said += assembler.text_delta("k", piece)
     for group in groups:
         told += one.text_deltas("k", group)
         apart += [event for piece in group for event in other.text_delta("k", piece)]
@@ -150,18 +150,18 @@ def test_what_comes_several_at_a_time_is_taken_down_as_what_comes_one_by_one(
 
 
 def test_the_input_of_a_call() -> None:
-    scribe = redacting((KEY,))
-    scribe.begin()
-    scribe.call("c", m.ToolCall(call_id="c", name="t"))
+    assembler = redacting((KEY,))
+    assembler.begin()
+    assembler.call("c", m.ToolCall(call_id="c", name="t"))
     for piece in ('{"key": "sk-a-k', KEY[6:], '", "n": 1}'):
-        scribe.input_delta("c", piece)
-    scribe.finish()
-    assert scribe.writer.calls[0].input == {"key": "***", "n": 1}
+        assembler.input_delta("c", piece)
+    assembler.finish()
+    assert assembler.writer.calls[0].input == {"key": "***", "n": 1}
 
 
 def test_without_secrets_nothing_is_held() -> None:
-    scribe = redacting(("short",))
-    assert scribe.text_delta("k", "sk-a")[-1].delta == "sk-a"  # type: ignore[union-attr]
+    assembler = redacting(("short",))
+    assert assembler.text_delta("k", "sk-a")[-1].delta == "sk-a"  # type: ignore[union-attr]
 
 
 async def test_a_service_that_repeats_the_key_in_pieces() -> None:

@@ -1,4 +1,4 @@
-"""Whatever order facts come in, what the scribe says is lawful, and adds up to the facts."""
+"""Whatever order facts come in, what the assembler says is lawful, and adds up to the facts."""
 
 import json
 from itertools import count
@@ -12,7 +12,7 @@ from gateway.client import StreamAssembler
 from gateway.ports import BackendEvent, ScopedEvent
 
 
-def scribe(scope_id: str = m.ROOT) -> StreamAssembler:
+def assembler(scope_id: str = m.ROOT) -> StreamAssembler:
     numbers = count(1)
     return StreamAssembler(lambda prefix: f"{prefix}_{next(numbers)}", scope_id)
 
@@ -57,7 +57,7 @@ def test_blocks_that_grow_side_by_side_are_told_one_after_the_other(blocks, size
             facts.append([("call", None), *(("arguments", piece) for piece in pieces(written, size)), ("end", None)])
         else:
             facts.append([*((str(kind), piece) for piece in content), ("end", None)])
-    hand, said, begun = scribe(), [], []
+    hand, said, begun = assembler(), [], []
     waiting = {key: list(steps) for key, steps in enumerate(facts)}
     while waiting:
         key = chance.choice(sorted(waiting))
@@ -93,7 +93,7 @@ def test_blocks_that_grow_side_by_side_are_told_one_after_the_other(blocks, size
 
 
 def test_the_first_block_is_told_while_it_grows() -> None:
-    hand = scribe()
+    hand = assembler()
     hand.begin(model="m")
     assert [type(one) for one in hand.text_delta("a", "One")] == [m.BlockStarted, m.BlockDelta]
     assert hand.text_delta("b", "Two") == []
@@ -105,7 +105,7 @@ def test_the_first_block_is_told_while_it_grows() -> None:
 # -- calls -------------------------------------------------------------------------------------------------------------
 
 def test_two_calls_with_one_id_are_two_calls() -> None:
-    hand = scribe()
+    hand = assembler()
     said = [
         *hand.whole_call(0, m.ToolCall(call_id="x", name="a", input={"n": 1})),
         *hand.whole_call(1, m.ToolCall(call_id="x", name="b", input={"n": 2})), *hand.finish(),
@@ -117,7 +117,7 @@ def test_two_calls_with_one_id_are_two_calls() -> None:
 
 def test_a_key_that_is_used_again_stands_for_another_block() -> None:
     """Also while the block before it waits to be told."""
-    teller = scribe()
+    teller = assembler()
     said = [*teller.text_delta("text", "hello"), *teller.call(0, m.ToolCall(call_id="c1", name="one"))]
     said += [*teller.input_delta(0, '{"a":1}'), *teller.call(0, m.ToolCall(call_id="c2", name="two"))]
     said += [*teller.input_delta(0, '{"b":2}'), *teller.text_delta("more", "and"), *teller.end("more")]
@@ -131,7 +131,7 @@ def test_a_key_that_is_used_again_stands_for_another_block() -> None:
 
 @pytest.mark.parametrize("written", ["{\"a\": ", "[1]", "nonsense", "\"text\""])
 def test_a_call_whose_input_is_no_object_is_torn(written: str) -> None:
-    hand = scribe()
+    hand = assembler()
     said = [*hand.call(0, m.ToolCall(call_id="x", name="a")), *hand.input_delta(0, written), *hand.finish()]
     assert [one.torn for one in said if isinstance(one, m.BlockEnded)] == [True]
     assert [call.name for call in hand.broken_calls] == ["a"] and hand.open_calls == {}
@@ -140,14 +140,14 @@ def test_a_call_whose_input_is_no_object_is_torn(written: str) -> None:
 
 
 def test_input_for_a_call_that_is_over_says_nothing() -> None:
-    hand = scribe()
+    hand = assembler()
     said = hand.whole_call(0, m.ToolCall(call_id="x", name="a"))
     assert hand.input_delta(0, "{}") == [] == hand.input_delta(7, "{}")
     lawful([*said, *hand.finish()])
 
 
 def test_a_result_is_told_once_and_only_of_a_call_that_was_made() -> None:
-    hand = scribe()
+    hand = assembler()
     said = [*hand.whole_call(0, m.ToolCall(call_id="x", name="a")), *hand.finish()]
     assert hand.returned("y", "nobody's") == [] == hand.status("y", m.ToolStatus.RUNNING)
     said += hand.status("x", m.ToolStatus.RUNNING)
@@ -162,7 +162,7 @@ def test_a_result_is_told_once_and_only_of_a_call_that_was_made() -> None:
 # -- the rest ----------------------------------------------------------------------------------------------------------
 
 def test_a_signature_comes_with_the_end_of_the_thought() -> None:
-    hand = scribe()
+    hand = assembler()
     said = [*hand.text_delta(0, "Hm.", m.BlockKind.THINKING), *hand.sign(0, "s1"), *hand.sign(0, "s2"), *hand.end(0)]
     assert [one.signature for one in said if isinstance(one, m.BlockEnded)] == ["s1s2"]
     alone = [*hand.sign(1, "s3"), *hand.finish()]
@@ -171,7 +171,7 @@ def test_a_signature_comes_with_the_end_of_the_thought() -> None:
 
 
 def test_pictures_and_data_stand_between_blocks() -> None:
-    hand = scribe()
+    hand = assembler()
     said = [*hand.text_delta(0, "See"), *hand.image(m.ImagePart(url="https://x/y.png"))]
     said += [*hand.data(m.DataPart(type="plan", content=1)), *hand.finish()]
     assert [one.kind for one in said if isinstance(one, m.BlockEnded)] == ["text", "image", "data"]
@@ -179,7 +179,7 @@ def test_pictures_and_data_stand_between_blocks() -> None:
 
 
 def test_a_new_message_ends_the_one_before() -> None:
-    hand = scribe()
+    hand = assembler()
     said = [*hand.begin(model="a"), *hand.text_delta(0, "One"), *hand.begin(model="b"), *hand.text_delta(0, "Two")]
     said += [*hand.end_texts(), *hand.finish()]
     assert [one.model for one in said if isinstance(one, m.MessageStarted)] == ["a", "b"]
@@ -189,13 +189,13 @@ def test_a_new_message_ends_the_one_before() -> None:
 
 
 def test_a_sub_agent_has_a_scribe_of_its_own() -> None:
-    said = scribe("scope_1").text_delta(0, "From below")
+    said = assembler("scope_1").text_delta(0, "From below")
     assert all(isinstance(one, ScopedEvent) and one.scope_id == "scope_1" for one in said)
 
 
 @given(st.lists(st.sampled_from(["", "a", "bc"]), max_size=6), st.sampled_from(["first", "second", "unknown"]))
 def test_several_deltas_are_told_as_one_after_the_other(deltas: list[str], key: str) -> None:
-    one, other = scribe(), scribe()
+    one, other = assembler(), assembler()
     for each in (one, other):
         each.begin()
         each.text_delta("first", "x")

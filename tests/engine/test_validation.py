@@ -65,11 +65,11 @@ SCHEMA = {"type": "object", "properties": {"city": {"type": "string"}}, "require
 async def answered(text: str, schema: dict[str, Any] | None = SCHEMA) -> m.TurnEnded:
     async def play(turn: Turn) -> AsyncGenerator[BackendEvent, None]:
         for words in ("not this", text):
-            pen = EventWriter(turn)
-            yield pen.start_message()
-            for said in pen.text(words):
+            writer = EventWriter(turn)
+            yield writer.start_message()
+            for said in writer.text(words):
                 yield said
-            yield pen.end_message()
+            yield writer.end_message()
 
     stage = EngineFixture(play)
     session = await stage.session()

@@ -23,14 +23,14 @@ class DrawnChoices:
     """The choices of one walk, drawn all at once: a draw for each would cost more than the laws that are tested."""
 
     def __init__(self, draw: Callable[[Any], Any]) -> None:
-        self._tape = draw(st.binary(min_size=400, max_size=400))
+        self._recording = draw(st.binary(min_size=400, max_size=400))
         self._letters = draw(st.text(min_size=16, max_size=16))
         self._at = 0
 
     def below(self, limit: int) -> int:
         """A number from 0; always 0 where the tape has come to its end."""
         self._at += 1
-        return self._tape[self._at - 1] % limit if self._at <= len(self._tape) else 0
+        return self._recording[self._at - 1] % limit if self._at <= len(self._recording) else 0
 
     def among(self, options: Sequence[Option]) -> Option:
         return options[self.below(len(options))]

@@ -24,8 +24,8 @@ class SecretRecordingAgent:
         if "/wait" in str(turn.command.content):
             await turn.ask(m.ContinuationAsk(turn=1, message="Go on?"))
         RECEIVED.append({**turn.settings.secrets, **turn.command.variables})
-        scribe = StreamAssembler(turn.mint)
-        for said in (*scribe.text_delta("a", "Understood."), *scribe.finish()):
+        assembler = StreamAssembler(turn.mint)
+        for said in (*assembler.text_delta("a", "Understood."), *assembler.finish()):
             yield said
 
     async def close(self) -> None:

@@ -17,7 +17,7 @@ class Hall:
     def __init__(self) -> None:
         self.records: list[m.Record] = []
         self.composer = RecordComposer("sess_1", make_mint("c"), self.records.append)
-        self.scribe = StreamAssembler(make_mint("s"))
+        self.assembler = StreamAssembler(make_mint("s"))
         self.at = 1.0
 
     def hear(self, *heard: DecodedItem) -> "Hall":
@@ -31,7 +31,7 @@ class Hall:
         return self
 
     def words(self, text: str = "hi") -> "Hall":
-        return self.hear(*self.scribe.text_delta("w", text, m.BlockKind.TEXT), *self.scribe.finish(
+        return self.hear(*self.assembler.text_delta("w", text, m.BlockKind.TEXT), *self.assembler.finish(
             usage=m.Usage(input_tokens=1, output_tokens=2)))
 
     @property
@@ -76,10 +76,10 @@ def test_what_is_said_twice_is_said_once() -> None:
 
 def test_the_turn_waits_and_goes_on_with_the_answer() -> None:
     hall = Hall()
-    hall.hear(*hall.scribe.whole_call("k", CALL), *hall.scribe.finish(m.StopReason.TOOL_USE))
+    hall.hear(*hall.assembler.whole_call("k", CALL), *hall.assembler.finish(m.StopReason.TOOL_USE))
     hall.hear(RemoteAsk(ask=m.PermissionAsk(call=CALL), ref="ref_1")).keep(hall.composer.waits(hall.at))
     hall.keep(hall.composer.add_command(m.DecidePermission(request_id="ref_1", granted=False, reason="no"), hall.at))
-    hall.hear(*hall.scribe.returned("call_1", "denied", is_error=True), RemoteTurnEnd())
+    hall.hear(*hall.assembler.returned("call_1", "denied", is_error=True), RemoteTurnEnd())
     assert hall.names[-7:] == [
         "input.requested", "turn.suspended", "input.accepted", "input.resolved", "turn.resumed", "tool.returned",
         "turn.ended",
@@ -141,7 +141,7 @@ def test_so_much_is_held_back_and_no_more() -> None:
 
 def test_a_turn_in_the_middle_is_ended() -> None:
     hall = Hall()
-    hall.hear(*hall.scribe.whole_call("k", CALL), *hall.scribe.text_delta("w", "half"))
+    hall.hear(*hall.assembler.whole_call("k", CALL), *hall.assembler.text_delta("w", "half"))
     hall.keep(hall.composer.finish(99.0))
     assert hall.names[-6:] == [
         "block.delta", "block.ended", "message.ended", "tool.status", "tool.returned", "turn.ended"]

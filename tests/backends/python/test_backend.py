@@ -331,8 +331,8 @@ async def test_nonsense_is_told_with_its_type_and_the_agent(agent: Any, kind: st
 
 async def test_an_event_that_breaks_a_law_is_a_fault() -> None:
     async def unlawful(turn: Any) -> AsyncIterator[Any]:
-        pen = EventWriter(turn)
-        yield [pen.start_message(), pen.start(), pen.delta("x")]
+        writer = EventWriter(turn)
+        yield [writer.start_message(), writer.start(), writer.delta("x")]
         yield m.MessageStarted(message_id="another")
 
     async with FunctionTurns(function_backend(unlawful)) as turn:

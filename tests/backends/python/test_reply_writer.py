@@ -64,16 +64,16 @@ def test_what_is_neither_words_nor_event_is_told(item: Any) -> None:
 
 
 def test_strings_wait_for_the_end_of_a_block_and_no_longer() -> None:
-    saying, pen = reply(), EventWriter(FakeTurn(m.SendMessage(content="go")))
-    assert names(saying.take([pen.start_message(), pen.start(m.BlockKind.THINKING), "words"])) == [
+    saying, writer = reply(), EventWriter(FakeTurn(m.SendMessage(content="go")))
+    assert names(saying.take([writer.start_message(), writer.start(m.BlockKind.THINKING), "words"])) == [
         "message.started", "block.started"]
-    assert names(saying.take(pen.end())) == ["block.ended", "block.started", "block.delta"]
-    assert names(saying.take(pen.end_message())) == ["block.ended", "message.ended"]
+    assert names(saying.take(writer.end())) == ["block.ended", "block.started", "block.delta"]
+    assert names(saying.take(writer.end_message())) == ["block.ended", "message.ended"]
 
 
 def test_strings_that_wait_for_a_block_are_not_lost_in_silence() -> None:
-    saying, pen = reply(), EventWriter(FakeTurn(m.SendMessage(content="go")))
-    saying.take([pen.start_message(), pen.start(m.BlockKind.THINKING), "words"])
+    saying, writer = reply(), EventWriter(FakeTurn(m.SendMessage(content="go")))
+    saying.take([writer.start_message(), writer.start(m.BlockKind.THINKING), "words"])
     with pytest.raises(m.GrammarError, match="was left open"):
         saying.close()
 
@@ -85,30 +85,31 @@ words = st.text(st.characters(exclude_categories=["Cs"]), max_size=5)
 
 
 def thinking(between: list[str]) -> Step:
-    def step(turn: Turn, pen: EventWriter) -> Iterator[Any]:
-        yield pen.start_message()
+    def step(turn: Turn, writer: EventWriter) -> Iterator[Any]:
+        yield writer.start_message()
         yield from between
-        yield pen.start(m.BlockKind.THINKING)
-        yield pen.delta("hm")
+        yield writer.start(m.BlockKind.THINKING)
+        yield writer.delta("hm")
         yield from between
-        yield pen.end()
+        yield writer.end()
         yield from between
-        yield pen.annotate(m.AnnotationTopic.INTENT, "to think")
+        yield writer.annotate(m.AnnotationTopic.INTENT, "to think")
         yield from between
-        yield pen.end_message()
+        yield writer.end_message()
     return step
 
 
 def calling(between: list[str]) -> Step:
-    def step(turn: Turn, pen: EventWriter) -> Iterator[Any]:
-        yield [pen.start_message(), *pen.call("clock"), *between, pen.end_message(stop_reason=m.StopReason.TOOL_USE)]
+    def step(turn: Turn, writer: EventWriter) -> Iterator[Any]:
+        end = writer.end_message
+        yield [writer.start_message(), *writer.call("clock"), *between, end(stop_reason=m.StopReason.TOOL_USE)]
         yield from between
-        yield m.ToolReturned(call_id=pen.calls[-1].call_id, content="noon")
+        yield m.ToolReturned(call_id=writer.calls[-1].call_id, content="noon")
     return step
 
 
 def forking(between: list[str]) -> Step:
-    def step(turn: Turn, pen: EventWriter) -> Iterator[Any]:
+    def step(turn: Turn, writer: EventWriter) -> Iterator[Any]:
         child = EventWriter(turn, turn.mint("scope"))
         yield child.emit(m.ScopeOpened(parent="root"))
         yield child.start_message()
@@ -121,21 +122,21 @@ def forking(between: list[str]) -> Step:
 
 
 def beside(between: list[str]) -> Step:
-    def step(turn: Turn, pen: EventWriter) -> Iterator[Any]:
+    def step(turn: Turn, writer: EventWriter) -> Iterator[Any]:
         yield (m.NoticePosted(topic="t", title="t"), *between)
         yield m.SessionUpdated(title="t")
     return step
 
 
 def plainly(between: list[str]) -> Step:
-    return lambda turn, pen: iter(between)
+    return lambda turn, writer: iter(between)
 
 
 ASKS = m.ContinuationAsk(turn=1, message="Go on?")
 
 
 def asking(between: list[str]) -> Step:
-    return lambda turn, pen: iter([*between, ASKS, *between])
+    return lambda turn, writer: iter([*between, ASKS, *between])
 
 
 steps = st.lists(st.builds(
@@ -158,9 +159,9 @@ def test_any_mix_is_lawful_and_its_text_is_the_strings_joined(plain: bool, mix: 
     said: list[Any] = []
 
     async def asynchronous(turn: Any) -> AsyncGenerator[Any, None]:
-        pen = EventWriter(turn)
+        writer = EventWriter(turn)
         for step in mix:
-            for item in step(turn, pen):
+            for item in step(turn, writer):
                 said.append(item)
                 if item is ASKS:
                     await turn.ask(item)
@@ -168,9 +169,9 @@ def test_any_mix_is_lawful_and_its_text_is_the_strings_joined(plain: bool, mix: 
                     yield item
 
     def in_a_thread(turn: Any) -> Iterator[Any]:
-        pen = EventWriter(turn)
+        writer = EventWriter(turn)
         for step in mix:
-            for item in step(turn, pen):
+            for item in step(turn, writer):
                 said.append(item)
                 if item is ASKS:
                     turn.ask(item)

@@ -94,11 +94,11 @@ async def test_a_tool_round_works_beside_strings() -> None:
         return ToolCallResult(content=str(len(input["text"])))
 
     async def surveying(text: str, turn: Any) -> AsyncIterator[Any]:
-        tools, pen = {"measure": Tool(m.ToolSpec(name="measure"), measure)}, EventWriter(turn)
+        tools, writer = {"measure": Tool(m.ToolSpec(name="measure"), measure)}, EventWriter(turn)
         yield "Let me see. "
-        yield [pen.start_message(), *pen.call("measure", {"text": text}, permission=m.Permission.ASK)]
-        yield pen.end_message(stop_reason=m.StopReason.TOOL_USE)
-        round = ToolExecutor(turn, pen, tools)
+        yield [writer.start_message(), *writer.call("measure", {"text": text}, permission=m.Permission.ASK)]
+        yield writer.end_message(stop_reason=m.StopReason.TOOL_USE)
+        round = ToolExecutor(turn, writer, tools)
         async for said in round.run():
             yield said
         [back] = round.results.values()

@@ -25,8 +25,8 @@ def facts(*said: BackendEvent | list[BackendEvent]) -> list[str]:
 
 
 def test_words_do_not_count_and_neither_does_how_they_are_cut() -> None:
-    pen, other = EventWriter(Ids()), EventWriter(Ids())
-    first = facts(pen.start_message(), pen.text("Hello"), pen.text(" there"), pen.end_message())
+    writer, other = EventWriter(Ids()), EventWriter(Ids())
+    first = facts(writer.start_message(), writer.text("Hello"), writer.text(" there"), writer.end_message())
     second = facts(
         other.start_message(), other.text("Good day"), other.end_message(),
         other.start_message(), other.text("!"), other.end_message(),
@@ -35,21 +35,21 @@ def test_words_do_not_count_and_neither_does_how_they_are_cut() -> None:
 
 
 def test_calls_count_by_name_and_by_the_names_of_what_they_are_given() -> None:
-    pen = EventWriter(Ids())
+    writer = EventWriter(Ids())
     said = facts(
-        pen.start_message(), pen.think("hm"), pen.call("search", {"query": "x", "limit": 1}, call_id="c"),
-        pen.end_message(stop_reason=m.StopReason.TOOL_USE), m.ToolReturned(call_id="c", content="y", is_error=True),
+        writer.start_message(), writer.think("hm"), writer.call("search", {"query": "x", "limit": 1}, call_id="c"),
+        writer.end_message(stop_reason=m.StopReason.TOOL_USE), m.ToolReturned(call_id="c", content="y", is_error=True),
     )
     assert said == ["thinking", "call search(limit, query)", "result of search: error", "ended: end_turn"]
 
 
 def test_results_of_calls_that_ran_side_by_side_come_in_any_order() -> None:
     def told(*order: str) -> list[str]:
-        pen = EventWriter(Ids())
+        writer = EventWriter(Ids())
         return facts(
-            pen.start_message(), pen.call("a", call_id="1"), pen.call("b", call_id="2"), pen.end_message(),
+            writer.start_message(), writer.call("a", call_id="1"), writer.call("b", call_id="2"), writer.end_message(),
             [m.ToolReturned(call_id=name) for name in order],
-            pen.start_message(), pen.text("done"), pen.end_message(stop_reason=m.StopReason.MAX_TOKENS),
+            writer.start_message(), writer.text("done"), writer.end_message(stop_reason=m.StopReason.MAX_TOKENS),
         )
 
     assert told("1", "2") == told("2", "1")
@@ -59,8 +59,8 @@ def test_results_of_calls_that_ran_side_by_side_come_in_any_order() -> None:
 def test_sub_agents_asks_and_failures_count() -> None:
     structure = TurnStructure()
     structure.add(ScopedEvent("s", m.ScopeOpened(parent="root")))
-    pen = EventWriter(Ids(), "s")
-    for said in [pen.start_message(), *pen.text("below"), pen.end_message()]:
+    writer = EventWriter(Ids(), "s")
+    for said in [writer.start_message(), *writer.text("below"), writer.end_message()]:
         structure.add(said)
     call = m.ToolCall(call_id="c", name="book")
     structure.ask(

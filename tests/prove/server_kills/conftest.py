@@ -9,6 +9,6 @@ from tests.support.connection_faults import KillableServer, killable_server
 
 
 @pytest.fixture
-async def mortal_server(tmp_path: Path) -> AsyncIterator[KillableServer]:
+async def restartable_server(tmp_path: Path) -> AsyncIterator[KillableServer]:
     with killable_server(tmp_path) as server:
         yield server

@@ -27,8 +27,8 @@ async def test_over_a_line_that_breaks_again_and_again(tmp_path: Path, seed: int
             assert facts(talk.house.records) == facts(log), "no gap, no repetition"
 
 
-async def test_over_the_death_of_the_server(mortal_server: KillableServerInLoop) -> None:
-    async with spoken_to(f"{mortal_server.address}/aap", patience=PATIENT) as remote:
+async def test_over_the_death_of_the_server(restartable_server: KillableServerInLoop) -> None:
+    async with spoken_to(f"{restartable_server.address}/aap", patience=PATIENT) as remote:
         talk, heard = (
             RemoteConversation(remote, await remote.open(NewRemoteSession(settings=SETTINGS))),
             list[DecodedItem](),
@@ -37,7 +37,7 @@ async def test_over_the_death_of_the_server(mortal_server: KillableServerInLoop)
             async for one in remote.start_turn(talk.session_id, m.SendMessage(content="/slow 400")):
                 heard.append(one)
                 if len(heard) == 20:
-                    await mortal_server.die_and_come_back()
+                    await restartable_server.die_and_come_back()
     house = CheckingEngine()
     house.start()
     house.take(heard)

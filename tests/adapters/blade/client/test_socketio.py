@@ -31,7 +31,7 @@ from tests.support.dialects.blade.scripted_server import (
     send_bytes,
     silent_server,
 )
-from tests.support.dialects.blade.scripted_server import refusing as rude
+from tests.support.dialects.blade.scripted_server import refusing as refusing_server
 
 KEY = "sk-blade-v2-very-secret"
 WORDS = {"type": "text", "content": "Hello.", "text_delta": "Hello."}
@@ -115,7 +115,7 @@ async def test_a_server_that_says_nothing_at_all() -> None:
             await talk(server, SESSION, "hello")
 
 
-@rude
+@refusing_server
 async def silent(guest: ConnectedClient) -> None:
     await guest.linger()
 
@@ -230,7 +230,7 @@ async def test_a_server_that_points_elsewhere_is_not_followed() -> None:
 
 
 async def test_a_key_that_is_refused_is_not_repeated() -> None:
-    @rude
+    @refusing_server
     async def strict(guest: ConnectedClient) -> None:
         await guest.raw(f'44{{"message":"{KEY} is nobody"}}')
 

@@ -88,17 +88,17 @@ async def test_over_a_line_that_breaks(tmp_path: Path, seed: int) -> None:
         assert follower.heard == await told_anew(follower.session, served.address), "the same, in the same order"
 
 
-async def test_over_the_death_of_the_server(mortal_server: KillableServerInLoop) -> None:
-    async with breaking_proxy(mortal_server.port, 3) as line:
-        follower = Follower(await new_session(mortal_server.address))
+async def test_over_the_death_of_the_server(restartable_server: KillableServerInLoop) -> None:
+    async with breaking_proxy(restartable_server.port, 3) as line:
+        follower = Follower(await new_session(restartable_server.address))
         while not follower.heard:
             await follower.follow(line.address, "/slow 400")
         while line.breaks < 4:
             await follower.follow(line.address)
         assert not follower.is_over
-        await mortal_server.die_and_come_back()
+        await restartable_server.die_and_come_back()
         await follow_to_the_end(follower, line.address)
-        assert follower.heard == await told_anew(follower.session, mortal_server.address)
+        assert follower.heard == await told_anew(follower.session, restartable_server.address)
 
 
 def test_what_was_said_elsewhere_has_no_numbers() -> None:

@@ -78,15 +78,15 @@ async def test_over_a_line_that_breaks(tmp_path: Path, seed: int, query: str) ->
         assert reader.heard == await whole(served.http, served.address, session, query), "byte for byte"
 
 
-async def test_over_the_death_of_the_server(mortal_server: KillableServerInLoop) -> None:
+async def test_over_the_death_of_the_server(restartable_server: KillableServerInLoop) -> None:
     timeout = aiohttp.ClientTimeout(total=60)
-    async with breaking_proxy(mortal_server.port, 3) as line, aiohttp.ClientSession(timeout=timeout) as http:
-        session = await begun(http, mortal_server.address, "/slow 400")
+    async with breaking_proxy(restartable_server.port, 3) as line, aiohttp.ClientSession(timeout=timeout) as http:
+        session = await begun(http, restartable_server.address, "/slow 400")
         reader = Reader(http, session, DELTAS)
         while line.breaks < 3:
             await reader.listen(line.address)
         assert not reader.is_over
-        await mortal_server.die_and_come_back()
+        await restartable_server.die_and_come_back()
         await listen_to_the_end(reader, line.address)
-        assert reader.heard == await whole(http, mortal_server.address, session, DELTAS)
+        assert reader.heard == await whole(http, restartable_server.address, session, DELTAS)
         assert b"event: session.error\n" in reader.heard[-2], "the turn was closed when the server came back"

@@ -104,20 +104,20 @@ async def test_a_line_that_lets_nothing_through_is_given_up(tmp_path: Path) -> N
             await hear(line.address, "/slow 1000")
 
 
-async def test_over_the_death_of_the_server(mortal_server: KillableServerInLoop) -> None:
-    async with remote(mortal_server.address) as there:
+async def test_over_the_death_of_the_server(restartable_server: KillableServerInLoop) -> None:
+    async with remote(restartable_server.address) as there:
         session_id = await there.open(NewRemoteSession())
         heard: list[DecodedItem] = []
         async with aclosing(there.start_turn(session_id, m.SendMessage(content="/slow 2000"))) as stream:
             async for one in stream:
                 heard.append(one)
                 if len(heard) == 4:
-                    await mortal_server.die_and_come_back()
+                    await restartable_server.die_and_come_back()
         [turn] = facts(heard)
         assert turn.ended is not None
         assert turn.ended.fault is not None, "a server that died tells that it was interrupted"
         async with aiohttp.ClientSession() as http:
-            url = f"{mortal_server.address}/api/v1/conversations/{session_id}/messages"
+            url = f"{restartable_server.address}/api/v1/conversations/{session_id}/messages"
             async with http.get(url) as response:
                 stored = (await response.json())["data"]["messages"][-1]["content"]
         assert turn.words() == "".join(block["text"] for block in stored)

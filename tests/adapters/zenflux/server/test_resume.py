@@ -84,16 +84,16 @@ async def test_over_a_line_that_breaks(tmp_path: Path, seed: int) -> None:
         assert sum(b'"content_delta"' in frame for frame in whole) > 5
 
 
-async def test_over_the_death_of_the_server(mortal_server: KillableServerInLoop) -> None:
+async def test_over_the_death_of_the_server(restartable_server: KillableServerInLoop) -> None:
     timeout = aiohttp.ClientTimeout(total=60)
-    async with breaking_proxy(mortal_server.port, 5) as line, aiohttp.ClientSession(timeout=timeout) as http:
+    async with breaking_proxy(restartable_server.port, 5) as line, aiohttp.ClientSession(timeout=timeout) as http:
         listener = Listener(http)
         while listener.run is None:
             await listener.listen(line.address, "/slow 400")
         await _until_some(line, listener)
-        await mortal_server.die_and_come_back()
+        await restartable_server.die_and_come_back()
         await listen_to_the_end(listener, line.address)
-        assert listener.frames == await heard_anew(http, mortal_server.address, listener.run)
+        assert listener.frames == await heard_anew(http, restartable_server.address, listener.run)
         assert b'"status":"failed"' in listener.frames[-1]
 
 

@@ -39,14 +39,14 @@ class Read:
 
     def __init__(self, stream: bytes, *cuts: int) -> None:
         mint = make_mint("t")
-        self.scribe = StreamAssembler(mint)
+        self.assembler = StreamAssembler(mint)
         self.reading = MessagesDecoder(
-            self.scribe, Toolbox(turn_of(), {}, {}), set(), HttpClient("http://upstream.test", secrets=(KEY,)))
-        self.events: list[Any] = self.scribe.begin(model="m")
+            self.assembler, Toolbox(turn_of(), {}, {}), set(), HttpClient("http://upstream.test", secrets=(KEY,)))
+        self.events: list[Any] = self.assembler.begin(model="m")
         decoder = SseDecoder()
         for at, until in pairwise([0, *cuts, len(stream)]):
             self.reading.feed(decoder.feed(stream[at:until]), self.events)
-        self.events += self.scribe.finish(self.reading.stop, self.reading.usage)
+        self.events += self.assembler.finish(self.reading.stop, self.reading.usage)
         grammar = m.Grammar()
         grammar.check(m.TurnStarted(command_id="c"))
         for said in self.events:
@@ -93,7 +93,7 @@ def test_a_stream_is_read_the_same_wherever_it_is_cut() -> None:
     assert (returned.call_id, returned.origin, returned.is_error) == ("srvtoolu_1", "provider", False)
     assert returned.content == (
         m.TextPart(text="Dragomans https://example.org/d"), m.DataPart(type="web_search_tool_result", content=block))
-    assert [call.name for call in read.scribe.writer.calls] == ["web_search", "clock", "calc"]
+    assert [call.name for call in read.assembler.writer.calls] == ["web_search", "clock", "calc"]
 
 
 def test_one_delta_upstream_is_one_delta_here() -> None:
@@ -135,7 +135,7 @@ def test_an_input_that_comes_with_the_start() -> None:
 
 def test_two_calls_with_one_id_have_each_their_own() -> None:
     read = Read(b"".join([start(), *tool(0, "a", "x"), *tool(1, "a", "y"), end("tool_use")]))
-    assert len({call.call_id for call in read.scribe.writer.calls}) == 2
+    assert len({call.call_id for call in read.assembler.writer.calls}) == 2
 
 
 def test_a_search_that_failed() -> None:

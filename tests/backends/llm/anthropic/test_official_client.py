@@ -68,7 +68,7 @@ def test_the_judge_names_what_it_does_not_know() -> None:
 async def test_the_judge_and_we_read_the_same(name: str) -> None:
     whole, ours = await summed_up(MESSAGES[name]), Read(MESSAGES[name])
     assert ours.blocks == [said for block in whole.content if (said := _as_ours(block)) is not None]
-    assert [(call.call_id, call.name) for call in ours.scribe.writer.calls] == [
+    assert [(call.call_id, call.name) for call in ours.assembler.writer.calls] == [
         (block.id, block.name) for block in whole.content if block.type.endswith("tool_use")]
     assert (ours.reading.stop, ours.reading.wants_continuation) == (
         STOP_REASONS[whole.stop_reason],

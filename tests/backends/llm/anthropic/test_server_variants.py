@@ -42,7 +42,7 @@ def test_calls_are_heard_though_the_reason_says_otherwise() -> None:
 
 def test_a_call_without_an_id_is_given_one() -> None:
     read = Read(start() + begins(0, type="tool_use", name="look", input={}) + ends(0) + end("tool_use"))
-    assert [bool(call.call_id) for call in read.scribe.writer.calls] == [True]
+    assert [bool(call.call_id) for call in read.assembler.writer.calls] == [True]
 
 
 @pytest.mark.parametrize(("told", "words"), [

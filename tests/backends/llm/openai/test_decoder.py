@@ -23,16 +23,16 @@ class Read:
 
     def __init__(self, stream: bytes, *cuts: int, call_ids: set[str] | None = None) -> None:
         turn, mint = turn_of(), make_mint("t")
-        self.scribe = StreamAssembler(mint)
+        self.assembler = StreamAssembler(mint)
         self.reading = ChatCompletionsDecoder(
-            self.scribe, Toolbox(turn, {}, {}), call_ids if call_ids is not None else set(),
+            self.assembler, Toolbox(turn, {}, {}), call_ids if call_ids is not None else set(),
             HttpClient("http://upstream.test/v1", secrets=(KEY,)),
         )
-        self.events: list[Any] = self.scribe.begin(model="m")
+        self.events: list[Any] = self.assembler.begin(model="m")
         decoder, places = SseDecoder(), [0, *cuts, len(stream)]
         for start, end in pairwise(places):
             self.reading.feed(decoder.feed(stream[start:end]), self.events)
-        self.events += self.scribe.finish(self.reading.stop, self.reading.usage)
+        self.events += self.assembler.finish(self.reading.stop, self.reading.usage)
         grammar = m.Grammar()
         grammar.check(m.TurnStarted(command_id="c"))
         for said in self.events:
@@ -208,7 +208,7 @@ def test_two_calls_with_one_id_have_each_their_own() -> None:
         chunk(call(0, "x", "a", "{}")), chunk(call(1, "x", "b", "{}")), chunk(call(2, "old", "c", "{}")),
         chunk(finish="tool_calls"),
     ]), call_ids=ids)
-    made = [one.call_id for one in read.scribe.writer.calls]
+    made = [one.call_id for one in read.assembler.writer.calls]
     assert made[0] == "x" and len({*made, "old"}) == 4
 
 
@@ -260,7 +260,7 @@ def test_what_comes_out_is_the_sum_of_what_went_in(data: st.DataObject) -> None:
     stream = b"".join([*chunks, chunk(finish=reason), usage(*spent), DONE])
     read = Read(stream, *sorted(data.draw(st.lists(st.integers(0, len(stream)), max_size=5))))
     words = [("thinking", thought)] * bool(thought) + [("text", text)] * bool(text)
-    made = {one.call_id: (one.name, one.input) for one in read.scribe.writer.calls}
+    made = {one.call_id: (one.name, one.input) for one in read.assembler.writer.calls}
     assert [block for block in read.blocks if block[0] != "tool_use"] == words
     assert made == {f"call_{n}": (f"tool_{n}", input) for n, input in enumerate(called)}
     [ended] = [event for event in read.events if isinstance(event, m.MessageEnded)]

@@ -77,7 +77,7 @@ async def test_the_judge_and_we_read_the_same(name: str) -> None:
              "text": f"{message.content or ''}{message.refusal or ''}"}
     assert [block for block in ours.blocks if block[0] != "tool_use"] == [
         (kind, text) for kind, text in words.items() if text]
-    assert [(call.call_id, call.name, call.input) for call in ours.scribe.writer.calls] == [
+    assert [(call.call_id, call.name, call.input) for call in ours.assembler.writer.calls] == [
         (call.id, call.function.name, orjson.loads(call.function.arguments)) for call in message.tool_calls or ()]
     assert ours.reading.stop is (m.StopReason.REFUSAL if message.refusal else STOP_REASONS[choice.finish_reason])
     if whole.usage is not None:

@@ -87,16 +87,16 @@ async def test_over_a_line_that_breaks(tmp_path: Path, seed: int) -> None:
         assert len(whole) > 220
 
 
-async def test_over_the_death_of_the_server(mortal_server: KillableServerInLoop) -> None:
+async def test_over_the_death_of_the_server(restartable_server: KillableServerInLoop) -> None:
     timeout = aiohttp.ClientTimeout(total=60)
-    async with breaking_proxy(mortal_server.port, 7) as line, aiohttp.ClientSession(timeout=timeout) as http:
-        session = await session_at(http, mortal_server.address)
+    async with breaking_proxy(restartable_server.port, 7) as line, aiohttp.ClientSession(timeout=timeout) as http:
+        session = await session_at(http, restartable_server.address)
         reader = Reader(http, line.address, session)
         reading = asyncio.create_task(reader.begin("/slow 400"))
         await _until_some(line, reader, reading)
-        await mortal_server.die_and_come_back()
+        await restartable_server.die_and_come_back()
         await read_to_the_end(reader)
-        whole = await whole_turn(http, mortal_server.address, session)
+        whole = await whole_turn(http, restartable_server.address, session)
         assert without_ids(reader.heard) == without_ids(whole)
         assert whole[-1].endswith(b'data: {"stopReason":"error"}\n'), "it was closed when the server came back"
         assert 5 < len(whole) < 400
