@@ -21,7 +21,9 @@ import asyncio
 import secrets
 from collections.abc import Sequence
 from contextlib import suppress
+from hashlib import sha256
 
+import msgspec
 import structlog
 
 import gateway.model as m
@@ -41,7 +43,7 @@ from gateway.engine import (
 from gateway.errors import GatewayError, NotFound, OutcomeUnknown, Overloaded
 from gateway.ids import make_mint
 from gateway.json_values import JsonObject
-from gateway.ports import NO_OPTIONS, Receipt, StreamOptions, StreamSlot
+from gateway.ports import CURRENT_IDEMPOTENCY_KEY, NO_OPTIONS, Receipt, StreamOptions, StreamSlot
 from gateway.storage.log.redis import LeaseLost, RedisLog
 from gateway.storage.redis import RedisPubSub, RedisUnreachable
 
@@ -61,12 +63,14 @@ from .messages import (
     error_from_message,
     error_to_message,
 )
-from .rpc import Inbox, RpcChannel
+from .rpc import MAX_KNOWN_CALLS, Inbox, RpcChannel
 from .session_copies import ClusterCommits, SessionCopies
 from .stream_relay import SessionChannels, StreamRelay
 
 log = structlog.get_logger("dragoman.cluster")
 
+KEYED = "k"
+"""The ids of requests with an idempotency key begin with this letter, which no random id does."""
 OWNER_CHANGES = "the session moves between servers again and again; try again"
 OWNER_SILENT = "the server that holds the session does not answer: it is not known whether this was done; look first"
 
@@ -89,6 +93,8 @@ class ClusterSessionService:
         self._claims = claims
         self._local = local
         self._has_cut_streams = False
+        self._keyed: dict[str, None] = {}
+        """Requests with an idempotency key whose commands were given to their session here."""
         self.rpc = RpcChannel(self._redis, self._serve, log.seal)
         self.inbox = Inbox(self._redis, log.seal, self.rpc, channels, held, lease, copies)
         self.heartbeat = Heartbeat(lease, self._after_beat, self._after_missed_beat)
@@ -209,7 +215,7 @@ class ClusterSessionService:
 
     async def _routed(self, call: AnyCall) -> Receipt | None:
         """Have the call carried out once; raises `Overloaded` if it was not, `OutcomeUnknown` if that is not known."""
-        request, asked = secrets.token_hex(8), False
+        request, asked = keyed_request(call) or secrets.token_hex(8), False
         loop, lease = asyncio.get_running_loop(), self._redis.lease
         deadline = loop.time() + self._patience
         while True:
@@ -217,7 +223,8 @@ class ClusterSessionService:
             try:
                 holder = await self._claims.owner_of(call.session_id)
                 if holder is None:
-                    return await self._once(call, request) if asked else await self._here(call, request)
+                    may_be_done = asked or is_keyed(request)
+                    return await self._once(call, request) if may_be_done else await self._here(call, request)
                 asked = True
                 answer = await self.rpc.ask(holder, request, call, lease / 2)
             except LeaseLost:
@@ -239,9 +246,10 @@ class ClusterSessionService:
         return 2 * self._redis.lease + 2
 
     async def _once(self, call: AnyCall, request: str) -> Receipt | None:
-        """Carry the call out here, unless a server that was asked and did not answer has carried it out."""
+        """Carry the call out here, unless this server or one that was asked and did not answer has carried it out."""
         if isinstance(call, SubmitCall):
-            return await self._receipt(call, request) or await self._here(call, request)
+            done = await self._receipt(call.owner, call.session_id, request)
+            return done or await self._here(call, request)
         try:
             with unknown_unless_stored():
                 return await self._here(call, request)
@@ -250,12 +258,12 @@ class ClusterSessionService:
                 return None
             raise
 
-    async def _receipt(self, call: SubmitCall, request: str) -> Receipt | None:
+    async def _receipt(self, owner: str, session_id: str, request: str) -> Receipt | None:
         """The receipt of these commands, if the log has them: their ids begin with the id of the request."""
-        session = await find_session(self._copies, call.owner, call.session_id)
-        if self._held.holds(call.session_id):
+        session = await find_session(self._copies, owner, session_id)
+        if self._held.holds(session_id):
             await self._stored(session)
-        spine = await self._log.read_without_deltas(call.session_id)
+        spine = await self._log.read_without_deltas(session_id)
         found = [
             record for record in spine
             if isinstance(record.event, m.InputAccepted) and record.event.command_id.startswith(f"cmd_{request}")
@@ -294,9 +302,26 @@ class ClusterSessionService:
         session = await find_session(self._copies, owner, session_id)
         if not self._held.holds(session_id):
             raise LeaseLost("another server has taken the session over; ask again")
-        receipt = session.submit(commands, make_mint(request))
+        if request in self._keyed:  # the client has repeated its request at another server
+            done = await self._receipt(owner, session_id, request)
+            if done is not None:
+                return done
+            self._keyed.pop(request, None)  # the commands were not stored
+            return await self._submit(owner, session_id, commands, request)
+        if is_keyed(request):
+            self._remember(request)
+        try:
+            receipt = session.submit(commands, make_mint(request))
+        except GatewayError:
+            self._keyed.pop(request, None)
+            raise
         await self._stored(session)
         return receipt
+
+    def _remember(self, request: str) -> None:
+        self._keyed[request] = None
+        if len(self._keyed) > MAX_KNOWN_CALLS:
+            del self._keyed[next(iter(self._keyed))]
 
     async def _stored(self, session: Session) -> None:
         """Return when all records of the session are stored."""
@@ -312,7 +337,7 @@ class ClusterSessionService:
                 return RpcReply(request=request, elsewhere=True)
             # a request may have waited here while the writer before this server carried it out
             is_new = self._claims.was_claimed_within(session_id, 2 * self._patience)
-            carry_out = self._once if again or is_new else self._here
+            carry_out = self._once if again or is_new or is_keyed(request) else self._here
             return RpcReply(request=request, receipt=await carry_out(message.call, request))
         except (LeaseLost, OwnerUnknown):
             self._held.drop_copy(session_id)
@@ -323,6 +348,18 @@ class ClusterSessionService:
             if again and isinstance(error, Overloaded):  # the request came before, and may have been accepted then
                 return None
             return RpcReply(request=request, refused=error_to_message(error))
+
+
+def keyed_request(call: AnyCall) -> str | None:
+    """The id of commands that came with an idempotency key, equal at every server; None if there is no key."""
+    key = CURRENT_IDEMPOTENCY_KEY.get()
+    if key is None or not isinstance(call, SubmitCall):
+        return None
+    return KEYED + sha256(msgspec.msgpack.encode((key, call))).hexdigest()[:16]
+
+
+def is_keyed(request: str) -> bool:
+    return request.startswith(KEYED)
 
 
 def cluster_session_service(

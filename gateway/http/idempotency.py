@@ -10,7 +10,7 @@ from aiohttp import web
 
 from gateway.errors import Conflict, GatewayError, Invalid
 from gateway.logging import get_logger
-from gateway.ports import ANONYMOUS, IdempotencyKey, ResponseStore, StoredResponse
+from gateway.ports import ANONYMOUS, CURRENT_IDEMPOTENCY_KEY, IdempotencyKey, ResponseStore, StoredResponse
 
 from .file_transfer import FORM_DIGEST, digest_form
 from .json_io import read_bytes
@@ -39,14 +39,16 @@ class Idempotency:
     Only responses of executed requests are stored. A refused request changed nothing, so it may be repeated with the
     same key; a stream is not stored, because it cannot be sent twice.
 
-    Guaranteed: of concurrent requests with one key, one is executed. Its client gets the response only after the
+    Guaranteed: of concurrent requests with one key at one server, one is executed; of those at several servers, one has
+    its commands accepted by the session (`CURRENT_IDEMPOTENCY_KEY`). Its client gets the response only after the
     response is stored, so a client that has seen a response gets it again for as long as responses are stored, even
     from a restarted server if its storage is durable.
 
-    Not guaranteed: the effect and the response are two commits, one right after the other. If the server dies between
-    them, the effect is stored and the response is not; the client has seen no response, and its retry is a new request.
-    The same happens if the server can store the effect and then, for lack of space, not the response: the client gets
-    the response, and the server log has `idempotent_response_not_stored`.
+    Not guaranteed: concurrent requests at several servers that create something each create it. The effect and the
+    response are two commits, one right after the other. If the server dies between them, the effect is stored and the
+    response is not; the client has seen no response, and its retry is a new request. The same happens if the server can
+    store the effect and then, for lack of space, not the response: the client gets the response, and the server log has
+    `idempotent_response_not_stored`.
     """
 
     def __init__(self, answers: ResponseStore) -> None:
@@ -104,6 +106,7 @@ class Idempotency:
                 _check_same_request(answer.digest, digest or await digest_form(request), place)
                 return _replay_response(answer)
             entry.digest = digest
+            CURRENT_IDEMPOTENCY_KEY.set(place)  # for this task alone
             response = await handler(request)
             entry.digest = request.get(FORM_DIGEST, digest)
             answer = _storable_response(response, entry.digest)

@@ -76,6 +76,7 @@ from .remote import (
     Timeouts,
 )
 from .resources import (
+    CURRENT_IDEMPOTENCY_KEY,
     AgentCalls,
     Amendment,
     FileLink,
@@ -115,6 +116,7 @@ from .sessions import (
 
 __all__ = [
     "ANONYMOUS",
+    "CURRENT_IDEMPOTENCY_KEY",
     "KEY_PREFIX",
     "NO_FRAMES",
     "NO_LISTENER",

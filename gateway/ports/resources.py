@@ -1,6 +1,7 @@
 """The resources that dialects share beside sessions: stored objects, responses, files and token buckets."""
 
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from contextvars import ContextVar
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, Protocol
@@ -208,6 +209,9 @@ class StoredResponse(Struct, frozen=True, kw_only=True):
 
 IdempotencyKey = tuple[str, str, str, str]
 """Owner, method, path and key of a request."""
+CURRENT_IDEMPOTENCY_KEY = ContextVar[IdempotencyKey | None]("current_idempotency_key", default=None)
+"""The key of the request that is being executed. Of several servers, only the writer of a session can know that another
+server has received the request, too: what it does under one key, it does once."""
 
 
 class ResponseStore(Protocol):

@@ -8,9 +8,10 @@ import pytest
 import gateway.model as m
 from gateway.cluster.messages import RpcRequest, SubmitCall
 from gateway.errors import Busy, Conflict, Invalid, NotFound
+from gateway.ports import CURRENT_IDEMPOTENCY_KEY, IdempotencyKey, Receipt
 from gateway.storage.redis import RedisUnreachable
 from tests.support.cluster.agents import HELLO, asking, ended, endless, made, quick
-from tests.support.cluster.replicas import LEASE, heard, replicas
+from tests.support.cluster.replicas import LEASE, Replica, heard, replicas
 from tests.support.engine.engine_fixture import lawful
 from tests.support.gateway_server import until
 
@@ -49,6 +50,53 @@ async def test_every_call_that_changes_something_reaches_the_writer() -> None:
                 await one.sessions.get("ann", session_id)
         lawful_until_now = await first.log.read(session_id)
         assert list(lawful_until_now) == []
+
+
+KEY = ("ann", "POST", "/sessions/1/events", "key-1")
+
+
+async def keyed(server: Replica, session_id: str, key: IdempotencyKey = KEY) -> Receipt:
+    """Submit a message as a request with an idempotency key does."""
+    CURRENT_IDEMPOTENCY_KEY.set(key)
+    return await server.sessions.submit("ann", session_id, [HELLO])
+
+
+async def test_commands_under_one_key_are_accepted_once_whichever_servers_a_client_sends_them_to() -> None:
+    async with replicas(3, quick) as servers:
+        session_id = await made(servers[0])
+        at_once = [asyncio.create_task(keyed(server, session_id)) for server in (*servers, *servers)]
+        receipts = await asyncio.gather(*at_once)
+        await ended(servers[1], session_id)
+        later = await asyncio.create_task(keyed(servers[2], session_id))
+        accepted = [record for record in await servers[0].log.read(session_id)
+                    if isinstance(record.event, m.InputAccepted)]
+        assert len(accepted) == 1
+        assert {receipt.turn_id for receipt in (*receipts, later)} == {accepted[0].turn_id}
+        other = await asyncio.create_task(keyed(servers[1], session_id, (*KEY[:3], "key-2")))
+        assert other.turn_id != later.turn_id, "another key is another request"
+
+
+async def test_commands_that_were_refused_can_be_sent_again_under_their_key() -> None:
+    async with replicas(2, endless) as (first, second):
+        session_id = await made(first)
+        await first.sessions.submit("ann", session_id, [HELLO])
+        for server in (first, second):
+            with pytest.raises(Busy):
+                await asyncio.create_task(keyed(server, session_id))
+        await first.sessions.submit("ann", session_id, [m.Interrupt()])
+        await ended(first, session_id)
+        assert (await asyncio.create_task(keyed(second, session_id))).begun
+
+
+async def test_a_server_that_takes_a_session_over_knows_the_keys_of_the_one_before_it() -> None:
+    async with replicas(2, quick) as (first, second):
+        session_id = await made(first)
+        receipt = await asyncio.create_task(keyed(first, session_id))
+        await ended(first, session_id)
+        await first.sessions.drain(1, asyncio.Event())
+        again = await asyncio.create_task(keyed(second, session_id))
+        assert second.log.holds(session_id)
+        assert (again.turn_id, len(again.records)) == (receipt.turn_id, len(receipt.records))
 
 
 async def test_a_refusal_comes_back_as_it_was() -> None:
