@@ -73,7 +73,7 @@ def tool_names(spec: m.ToolSpec) -> Shown:
 
 
 def _last_answers(messages: list[Shown]) -> list[Shown]:
-    """What the agent and its tools have said since the last message of a person."""
+    """The messages of the agent and its tools since the last message of a person."""
     asked = max((place for place, message in enumerate(messages) if message["role"] is m.Role.USER), default=-1)
     return messages[asked + 1:]
 

@@ -228,7 +228,7 @@ class TurnStream:
 SSE_HEADERS = {"Accept": "text/event-stream"}
 
 
-# -- a turn that is told when it is done ------------------------------------------------------------------------------
+# -- a turn that is not streamed --------------------------------------------------------------------------------------
 def frames_of_body(body: Any) -> list[TurnFrame]:
     """The frames that a turn would have had, had it been streamed."""
     exchange = AAP.read_as(TurnBody, body, "the answer")

@@ -120,7 +120,7 @@ class RunDecoder:
     def _content_stop(self, index: int, signature: str | None) -> list[DecodedItem]:
         return [*self._blocks.stop(index, signature), *self._remark()]
 
-    # -- what is said about a message -----------------------------------------------------------------------------
+    # -- usage and annotations of a message -----------------------------------------------------------------------
 
     @decodes("message.annotated")
     def _annotated(self, topic: str | None, content: JsonValue) -> list[DecodedItem]:

@@ -29,7 +29,7 @@ StoredFiles = Mapping[str, m.FilePart]
 """The stored files that a message refers to, by id and by the link of the upload."""
 
 
-# -- what is said -----------------------------------------------------------------------------------------------------
+# -- messages ---------------------------------------------------------------------------------------------------------
 def message_of(body: ChatSend, card: m.AgentCard, stored: StoredFiles, table: DialectTable) -> m.AnyCommand:
     fields = table.read_message("chat.send", body.model_dump())
     files = [_file(SentFile(**reference), card, stored) for reference in fields["files"] or ()]

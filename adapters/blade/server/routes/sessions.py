@@ -94,7 +94,7 @@ class SessionRoutes:
             request[OWNER], request.match_info["id"], [m.Configure(settings=settings)])
         return json_response(self.context.table.object("session.memory", memory_enabled=body.memory_enabled))
 
-    # -- what was said, and saying something ----------------------------------------------------------------------
+    # -- reading and sending messages -----------------------------------------------------------------------------
 
     async def messages(self, request: web.Request) -> web.Response:
         return json_response(await message_bodies(self.context, request[OWNER], request.match_info["id"]))

@@ -81,7 +81,7 @@ class ConversationRoutes:
         ]
         return views.reply(self.context, {"conversations": shown, "total": len(hits)})
 
-    # -- what was said --------------------------------------------------------------------------------------------
+    # -- messages -------------------------------------------------------------------------------------------------
 
     async def messages(self, request: web.Request) -> web.Response:
         """The oldest first, or the newest first; before a cursor, the last ones in order of time."""

@@ -70,7 +70,7 @@ def _add(messages: list[dict[str, Any]], role: str, blocks: list[Block]) -> None
         messages.append({"role": role, "content": blocks})
 
 
-# -- what people said -------------------------------------------------------------------------------------------------
+# -- messages of people -----------------------------------------------------------------------------------------------
 
 def _text(text: str) -> Block:
     return {"type": "text", "text": text}
@@ -97,7 +97,7 @@ def _source(url: str, media_type: str | None) -> Block:
     return {"type": "base64", "media_type": media_type or kind, "data": base64.b64encode(data).decode()}
 
 
-# -- what the model said ----------------------------------------------------------------------------------------------
+# -- messages of the model --------------------------------------------------------------------------------------------
 
 def _output_blocks(spoken: OutputMessage, asking: ModelRequest, *, is_last: bool) -> Iterator[Block]:
     for part in spoken.parts:
