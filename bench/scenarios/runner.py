@@ -39,6 +39,8 @@ class Effort:
     """Turns, deltas of each."""
     growth: tuple[int, int]
     """Turns in a block, blocks."""
+    turns_before: tuple[tuple[int, int, int], int]
+    """How many turns a session has had before the ones that are measured, turns in a block."""
     replayed: tuple[tuple[int, int, int], int]
     """Events of the sessions, rounds."""
     listed: tuple[tuple[int, int, int], int]
@@ -65,7 +67,7 @@ FULL = Effort(
     name="full", burst={1: (20_000, 9), 16: (1_250, 9), 100: (400, 9), 1_000: (200, 5)},
     turns=(1_000, 5), paced=(500, 100, 3), first_events=(50, 6), open_streams=500, idle_sessions=5_000,
     logged_events=100_000, starts=5, many_sessions=1_000, history=(500, 197), growth=(20, 9),
-    replayed=((1_000, 10_000, 200_000), 3),
+    turns_before=((1, 100, 1_000), 20), replayed=((1_000, 10_000, 200_000), 3),
     listed=((100, 1_000, 10_000), 15), added=((100, 1_000, 10_000), 20),
     upstream={1: (200, 20, 5), 32: (200, 3, 5), 100: (200, 1, 5)}, upstream_paced=(500, 100, 1),
     translated=(20_000, 5), http_clients=(64, 100, 5), transports=(40, 60, 3), watchers=(1_000, 40), crowd=(16, 60),
@@ -73,7 +75,8 @@ FULL = Effort(
 QUICK = Effort(
     name="quick", burst={1: (10_000, 3), 100: (200, 3), 1_000: (50, 1)}, turns=(1_000, 3), paced=(500, 80, 1),
     first_events=(30, 3), open_streams=500, idle_sessions=2_000, logged_events=50_000, starts=3, many_sessions=1_000,
-    history=(100, 997), growth=(10, 5), replayed=((500, 2_000, 20_000), 3),
+    history=(100, 997), growth=(10, 5), turns_before=((1, 100, 1_000), 10),
+    replayed=((500, 2_000, 20_000), 3),
     listed=((100, 500, 5_000), 10), added=((20, 200, 2_000), 20),
     upstream={1: (200, 10, 3), 32: (200, 1, 3), 100: (200, 1, 3)}, upstream_paced=(500, 80, 1),
     translated=(10_000, 3), http_clients=(32, 60, 3), transports=(20, 40, 2), watchers=(300, 30), crowd=(16, 20),
@@ -81,7 +84,7 @@ QUICK = Effort(
 TINY = Effort(
     name="tiny", burst={2: (20, 1)}, turns=(2, 1), paced=(2, 3, 1), first_events=(2, 1), open_streams=2,
     idle_sessions=2, logged_events=50, starts=1, many_sessions=2, history=(2, 20), growth=(2, 1),
-    replayed=((200, 300, 400), 1),
+    turns_before=((1, 2, 3), 1), replayed=((200, 300, 400), 1),
     listed=((1, 2, 3), 1), added=((1, 2, 3), 1),
     upstream={1: (5, 2, 1), 2: (20, 1, 1)}, upstream_paced=(2, 40, 1), translated=(20, 1),
     http_clients=(2, 5, 1), transports=(2, 5, 1), watchers=(4, 10), crowd=(2, 1),
