@@ -105,7 +105,8 @@ class Run:
     def some(self, kind: str) -> list[Body]:
         """The events of this type; the profile promises there are some."""
         found = self.of(kind)
-        expect.that(bool(found), f"a {kind} after {self.asked}", self.kinds, of_event(kind))
+        owner = "CAS-EV-12" if kind == "span.model_request_start" else of_event(kind)
+        expect.that(bool(found), f"a {kind} after {self.asked}", self.kinds, owner)
         return found
 
     def stopped(self, *reasons: str, owner: str | None = None) -> "Run":

@@ -84,7 +84,7 @@ class Scene:
         if not isinstance(self._listed, list):
             return
         told = [event["id"] for event in run.events if is_event(event)]
-        names = [event["id"] for event in self._listed]
+        names = [event["id"] for event in self._listed if is_event(event)]
         if told[0] in names and told[-1] in names:
             listed = names[names.index(told[0]) : names.index(told[-1]) + 1]
             is_listed = set(told) <= set(names)

@@ -81,10 +81,10 @@ class RepeatedBeforeLive:
     server: CasServer
 
     async def pump(self, step: AsyncStep[None], response: web.StreamResponse, session: Session, *given: Any) -> None:
-        thread, _, forms = given
+        thread, start, forms = given
         await _replay(self.server, response, session, *given)
-        stored = [place for place, item in enumerate(session.feed) if item.form == "stored"]
-        await step(response, session, thread, stored[-1] if stored else 0, forms)
+        replayed = [place for place, item in enumerate(session.feed) if item.form == "stored" and place >= start]
+        await step(response, session, thread, replayed[-1] if replayed else session.end, forms)
 
 
 async def _replay(
