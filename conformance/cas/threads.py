@@ -35,7 +35,8 @@ def _listed(scene: Scene, name: str, thread: str) -> Body:
     """The thread of this id, as it was listed after this POST."""
     threads = scene.threads(name)
     found = (item for item in threads if item["id"] == thread)
-    return expect.first(f"the thread {thread} in the list", found, threads)
+    with expect.owned("CAS-THR-01"):
+        return expect.first(f"the thread {thread} in the list", found, threads)
 
 
 @requirement("CAS-THR-01")
@@ -75,7 +76,8 @@ async def threads_are_listed_and_read(exam: CasExamination) -> None:
     created, talk = _child(scene.run("fork")), scene.talk(exam)
     listed = await talk.threads()
     expect.equal("the roles", ["coordinator", "child"], [thread["role"] for thread in listed])
-    expect.equal("the child's id", created["session_thread_id"], listed[1]["id"])
+    with expect.owned("CAS-THR-01"):
+        expect.equal("the child's id", created["session_thread_id"], listed[1]["id"])
     for thread in listed:
         read = await exam.have("thread", "GET", f"{talk.path}/threads/{thread['id']}")
         agree("the thread", thread, read)
