@@ -221,11 +221,13 @@ class ChatSocket:
         self._task.add_done_callback(lambda done: place.close())
 
     async def _follow(self, run: StartedRun, options: StreamOptions, place: StreamSlot, had: int) -> None:
-        session_id, begin = run.view.session_id, self._resume_place(run, options, had)
-        receipt = replace(run.receipt, after=begin.after)
+        session_id, receipt = run.view.session_id, run.receipt
+        if had:
+            begin, had = self._resume_place(run, options, had)
+            receipt = replace(receipt, after=begin)
         try:
             async with self._context.follow_turn(self._owner, session_id, receipt, options, place) as subscription:
-                if not await self._socket.follow(ResumedSubscription(subscription, begin.had)):
+                if not await self._socket.follow(ResumedSubscription(subscription, had)):
                     await self._socket.close_unfinished(subscription)
         except ConnectionResetError:
             pass  # the client has left, and the reading side notices it too

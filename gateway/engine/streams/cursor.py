@@ -65,8 +65,9 @@ class CatchUp:
         self._feed = feed
         self._key = key
         self._position = position
-        self._counted = hub.snapshots.counted(feed.session_id, key, position.after)
-        """The place of this reader when it began, and how many frames it has read since."""
+        self._begin = position.after
+        self._counted: FramePlace | None = None
+        """From where on frames are counted, and how many have been read; None until the first snapshot is kept."""
         self._is_flushed = False
         not_sent = partial(hub.observer.record_not_sent, key.dialect)
         self.channel = Channel(hub.projector(key.dialect, key.options), 0, not_sent)
@@ -93,15 +94,17 @@ class CatchUp:
             self._is_flushed = True
         await feed_channel(channel, records[had:])
         ready = channel.take()
-        self._keep_snapshot(ready)
+        if channel.seq < self._feed.head and not self._is_flushed:
+            self._keep_snapshot(ready)
         return ready
 
     def _keep_snapshot(self, ready: Sequence[Chunk]) -> None:
-        """Keep how far the projector is, if there is another page to read and no timer has released its frames."""
-        after, frames = self._counted
+        """Keep how far the projector is, for there is another page to read and no timer has released its frames."""
+        snapshots, session_id = self._hub.snapshots, self._feed.session_id
+        after, frames = self._counted or snapshots.counted(session_id, self._key, self._begin)
         self._counted = FramePlace(after, frames + sum([len(chunk.frames) for chunk in ready]))
-        if self._position.after <= self.channel.seq < self._feed.head and not self._is_flushed:
-            self._hub.snapshots.add(self._feed.session_id, self._key, self.channel, self._counted)
+        if self._begin <= self.channel.seq:
+            snapshots.add(session_id, self._key, self.channel, self._counted)
 
 
 class Live:

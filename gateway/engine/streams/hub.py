@@ -130,9 +130,10 @@ class Hub:
         What a projector needs of earlier turns is in their records without deltas, of which there are few.
         """
         start, replays_turn = self._sessions.turn_start(session_id, cursor), self._streams.replays_turn(key.dialect)
-        snapshot = self.snapshots.latest(session_id, key, start, cursor, of_turn=replays_turn)
-        if snapshot is not None:
-            snapshot.restore(channel)
+        if self.snapshots.streams:
+            snapshot = self.snapshots.latest(session_id, key, start, cursor, of_turn=replays_turn)
+            if snapshot is not None:
+                snapshot.restore(channel)
         if channel.seq >= start:
             return
         if not replays_turn:

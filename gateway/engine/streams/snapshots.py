@@ -34,16 +34,16 @@ class Snapshots:
     """The snapshots of all streams, by the session, the dialect and the options."""
 
     def __init__(self) -> None:
-        self._streams: OrderedDict[tuple[str, StreamKey], list[Snapshot]] = OrderedDict()
+        self.streams: OrderedDict[tuple[str, StreamKey], list[Snapshot]] = OrderedDict()
 
     def add(
         self, session_id: str, key: StreamKey, channel: Channel, counted: FramePlace, *, is_between_turns: bool = False,
     ) -> None:
         """Keep the projector of a channel, of which `counted.had` frames come after the record `counted.after`."""
-        kept = self._streams.setdefault((session_id, key), [])
-        self._streams.move_to_end((session_id, key))
-        if len(self._streams) > MAX_STREAMS:
-            self._streams.popitem(last=False)
+        kept = self.streams.setdefault((session_id, key), [])
+        self.streams.move_to_end((session_id, key))
+        if len(self.streams) > MAX_STREAMS:
+            self.streams.popitem(last=False)
         place = bisect_right(kept, channel.seq, key=_seq)
         for snapshot in reversed(kept[:place]):
             if snapshot.seq < channel.seq:
@@ -61,7 +61,7 @@ class Snapshots:
 
         One of an earlier turn is between two turns: from there on records can be read without deltas.
         """
-        kept = self._streams.get((session_id, key), [])
+        kept = self.streams.get((session_id, key), [])
         for snapshot in reversed(kept[:bisect_right(kept, last, key=_seq)]):
             if snapshot.origin >= turn_start if of_turn else snapshot.seq >= turn_start or snapshot.is_between_turns:
                 return snapshot
@@ -69,21 +69,21 @@ class Snapshots:
 
     def counted(self, session_id: str, key: StreamKey, after: int) -> FramePlace:
         """From which record on frames are counted by a reader that begins after that one, and how many it has had."""
-        for snapshot in self._streams.get((session_id, key), ()):
+        for snapshot in self.streams.get((session_id, key), ()):
             if snapshot.seq == after and snapshot.origin < after:
                 return FramePlace(snapshot.origin, snapshot.frames)
         return FramePlace(after, 0)
 
     def place(self, session_id: str, key: StreamKey, after: int, had: int) -> FramePlace:
         """The latest snapshot for a reader that has had so many frames of the records after `after`."""
-        for snapshot in reversed(self._streams.get((session_id, key), ())):
+        for snapshot in reversed(self.streams.get((session_id, key), ())):
             if snapshot.origin == after and snapshot.frames <= had:
                 return FramePlace(snapshot.seq, had - snapshot.frames)
         return FramePlace(after, had)
 
     def forget(self, session_id: str) -> None:
-        for stream in [stream for stream in self._streams if stream[0] == session_id]:
-            del self._streams[stream]
+        for stream in [stream for stream in self.streams if stream[0] == session_id]:
+            del self.streams[stream]
 
 
 def _seq(snapshot: Snapshot) -> int:
