@@ -192,8 +192,9 @@ class Conversation:
         if reply.status != 202:
             self._exam.http.departures.note("CAS-EV-02", f"{reply.asked} to be answered with 202", reply.status)
         accepted: list[Body] = self._exam.fitting("accepted", reply)["data"]
+        with expect.owned("CAS-EV-01"):
+            kinds = [expect.keyed("an accepted event", event, "type")["type"] for event in accepted]
         with expect.owned("CAS-EV-02"):
-            kinds = [event["type"] for event in accepted]
             expect.equal(f"the types of the events {reply.asked} accepts", posted, kinds)
         return [check_event(self._exam, event, f"an event accepted by {reply.asked}") for event in accepted]
 
