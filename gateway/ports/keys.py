@@ -70,7 +70,7 @@ class Key(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def opens(self) -> bool:
-        """Whether the key is valid; the key of `auth: none`, which was never created, is not."""
+        """Whether the key is valid: it has a user, and it is not removed. The key of `auth: none` has no user."""
         return bool(self.user) and not self.is_removed
 
 

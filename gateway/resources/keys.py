@@ -129,8 +129,8 @@ def hash_token(token: str) -> str:
 
 
 def key_matches(key: Key, hashed: str) -> bool:
-    """A dict has compared the hashes already; this second comparison takes constant time, so that the duration of a
-    request reveals nothing about a stored hash."""
+    """Whether the key is valid and has this hash. The comparison takes constant time, though the look-up of the key by
+    its hash, which came first, does not."""
     return key.opens and hmac.compare_digest(key.hash, hashed)
 
 

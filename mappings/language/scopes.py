@@ -56,7 +56,7 @@ class Vocabulary:
                    former_cues=dialect.former_cues)
 
     def cue_hint(self, cue: str, cues: Iterable[str]) -> str:
-        """The known cue that is most like an unknown cue."""
+        """A hint for an unknown cue: its new name if it was renamed, otherwise the known cue that is most like it."""
         now = self.former_cues.get(cue)
         return suggest(cue, cues) if now is None else f"it is '{now}' now, see docs/upgrading.md"
 
