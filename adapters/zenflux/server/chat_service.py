@@ -140,7 +140,7 @@ class ChatService:
     async def _submitted(self, wish: CheckedMessage, view: m.SessionView) -> StartedRun:
         sessions = self.context.sessions
         with conversation_errors(view.session_id):
-            before = copy(view)  # the view as it is now: the agent may change it before this server reads the start of the run
+            before = copy(view)  # the agent may change the view before this server reads the start of the run
             title = self._title_of(wish.body, view)
             settings = wish.settings and with_memory_use(wish.settings, view.settings)
             configured = settings is not None and settings != view.settings
