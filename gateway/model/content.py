@@ -168,9 +168,9 @@ class Settings(Struct, frozen=True, kw_only=True, omit_defaults=True):
     `tools` is None if the client sent no choice of tools: the tools of the agent are then enabled and allowed.
     `agent_id` and `agent_version` are those of the made agent that the settings come from, if they come from one.
     `mcp_headers` has, by the URL of an MCP server, the header that it gets, as `Name: value`; it is as secret as the
-    secrets. `skills` is None if the client sent no choice of skills: a new session then gets those of its agent. `memory` is whether the
-    memories of the user are used; None means that they are not. `memory_user` narrows them to those
-    that name this user; the empty text stands for those that name nobody.
+    secrets. `skills` is None if the client sent no choice of skills: a new session then gets those of its agent.
+    `memory` is whether the memories of the user are used; None means that they are not. `memory_user` narrows them to
+    those that name this user; the empty text stands for those that name nobody.
     """
 
     tools: dict[str, Permission] | None = None
