@@ -11,7 +11,7 @@ from gateway.quotas import Quotas
 from gateway.search_terms import keyword_terms
 from gateway.time_slices import next_slice
 
-from .session_texts import MemorySessionTexts
+from .session_texts import MemorySessionTexts, terms_in_slices
 
 MAX_LOOKUP_IDS = 100_000
 """How many ids of turns and asks are kept; the oldest are dropped first."""
@@ -239,16 +239,19 @@ class MemoryLog:
         return self._lists.page(owner, label, order, offset, limit)
 
     async def mentioning(self, owner: str, text: str) -> Sequence[ListedSession] | None:
-        terms = keyword_terms(text)
-        if not terms:
+        wanted = keyword_terms(text)
+        if not wanted:
             return None
         for session_id, after in self._texts.unindexed(owner):
             head, records = self._heads.get(session_id), self._records.get(session_id)
             if head is not None and records is not None and session_id not in self._in_turn:
-                self._texts.add(head, records[after:])
+                upto = len(records)
+                terms = await terms_in_slices(records[after:upto])
+                if session_id in self._heads:
+                    self._texts.add(head, after, upto, terms, is_all=upto == len(records))
                 await next_slice()
         in_turn = [head.ordinal for name in self._in_turn if (head := self._heads[name]).owner == owner]
-        ordinals = {ordinal for ordinal in self._texts.ordinals_with(owner, terms) if ordinal in self._by_ordinal}
+        ordinals = {ordinal for ordinal in self._texts.ordinals_with(owner, wanted) if ordinal in self._by_ordinal}
         found = [self._by_ordinal[ordinal] for ordinal in sorted({*ordinals, *in_turn}, reverse=True)]
         return [row for head in found if (row := self._lists.row(head.session_id, head.ordinal)) is not None]
 

@@ -2,11 +2,29 @@
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 
 import gateway.model as m
 from gateway.ports import SessionHead
 from gateway.search_terms import Terms, pairs_of
+from gateway.time_slices import next_slice
+
+SLICE_CHARACTERS = 32 * 1024
+"""How many characters are divided into terms in one slice."""
+
+
+async def terms_in_slices(records: Iterable[m.Record]) -> set[str]:
+    """The terms of the texts in the records; other requests are served meanwhile, however long the texts are."""
+    terms, left = set[str](), SLICE_CHARACTERS
+    for text in m.searched_texts(records):
+        for start in range(0, len(text), SLICE_CHARACTERS):
+            part = text[start:start + SLICE_CHARACTERS + 1]  # one more, because terms are pairs of characters
+            terms |= pairs_of(part)
+            left -= len(part)
+            if left <= 0:
+                left = SLICE_CHARACTERS
+                await next_slice()
+    return terms
 
 
 class OwnerTexts:
@@ -54,12 +72,18 @@ class MemorySessionTexts:
         for session_id in tuple(self._changed.get(owner, ())):
             yield session_id, self._texts(owner).indexed.get(session_id, 0)
 
-    def add(self, head: SessionHead, records: Sequence[m.Record]) -> None:
-        """Index the next records of a session in which no turn runs, so that no message is cut in two."""
+    def add(self, head: SessionHead, after: int, upto: int, terms: Collection[str], *, is_all: bool) -> None:
+        """Index records of a session in which no turn runs, so that no message is cut in two; `is_all`: up to the last.
+
+        Another search may have indexed the records while this one collected their terms.
+        """
         texts = self._texts(head.owner)
-        texts.add(head.ordinal, {term for text in m.searched_texts(records) for term in pairs_of(text)})
-        texts.indexed[head.session_id] = texts.indexed.get(head.session_id, 0) + len(records)
-        self._changed.get(head.owner, {}).pop(head.session_id, None)
+        if texts.indexed.get(head.session_id, 0) != after:
+            return
+        texts.add(head.ordinal, terms)
+        texts.indexed[head.session_id] = upto
+        if is_all:
+            self._changed.get(head.owner, {}).pop(head.session_id, None)
 
     def ordinals_with(self, owner: str, terms: Terms) -> list[int]:
         """The sessions that have all these terms; some of them may be deleted."""

@@ -7,7 +7,7 @@ import structlog
 
 import gateway.model as m
 from gateway.ports import ListedSession, ListOrder, SessionHead
-from gateway.search_terms import keyword_terms, pairs_of
+from gateway.search_terms import keyword_terms
 from gateway.storage.log.segments import (
     is_in_turn_after,
     lookup_id_of,
@@ -16,6 +16,7 @@ from gateway.storage.log.segments import (
     split_deltas,
     unseal_records,
 )
+from gateway.storage.log.session_texts import terms_in_slices
 from gateway.storage.redis import RedisClient
 from gateway.storage.sealing import UNSEALED, Seal
 from gateway.time_slices import next_slice
@@ -215,7 +216,7 @@ class RedisSessionLists:
             calls: list[tuple[str, Sequence[Argument]]] = []
             for session_id, head, indexed in sessions:
                 new = await self._reader.read_without_deltas(session_id.decode(), int(indexed), int(head))
-                terms = {term for text in m.searched_texts(new) for term in pairs_of(text)}
+                terms = sorted(await terms_in_slices(new))
                 calls.append(("index_texts", [owner, session_id, head, indexed, *map(_spelled, terms)]))
                 await next_slice()
             await self._redis.run_scripts(calls)
