@@ -1,5 +1,5 @@
 """The correct Blade server passes: what the seeds say is enough, and no profile is needed.
-Before every MUST: `make prove ARGS="--only alarms"`."""
+Before every MUST: `make prove ARGS="--only false_alarms"`."""
 
 from collections.abc import Awaitable, Callable
 

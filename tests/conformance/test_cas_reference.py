@@ -1,5 +1,5 @@
 """The correct CAS server with less than everything, and with settings of its own; see `test_reference`
-and `make prove ARGS="--only alarms"` for whole examinations."""
+and `make prove ARGS="--only false_alarms"` for whole examinations."""
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path

@@ -1,6 +1,6 @@
 """No false alarms: how they are looked for. Slow servers, and the variations of every dialect: `test_variations`.
 
-Again and again, and with each variation alone: `make prove ARGS="--only alarms"`.
+Again and again, and with each variation alone: `make prove ARGS="--only false_alarms"`.
 """
 
 from dataclasses import replace

@@ -1,6 +1,6 @@
 """Nothing is held against servers that differ from the reference in ways the specification allows, nor against a
 recording of one. All groups of variations before all requirements, slowly and recorded, and each variation by itself:
-`make prove ARGS="--only alarms"`."""
+`make prove ARGS="--only false_alarms"`."""
 
 from collections.abc import Awaitable, Callable
 from pathlib import Path
