@@ -193,6 +193,7 @@ class Gateway:
             cancel_on_disconnect=parts.config.on_disconnect == "cancel",
         )
         self._dialects.reload(parts)
+        self.hub.snapshots.streams.clear()  # their projectors have the old tables
         self.addresses = AddressPolicy(parts.config.outbound.allow)
         self.mcp_tools.forget()
         self.origin_policy.allowed, self.origin_policy.proxies = _network_access(
