@@ -99,14 +99,17 @@ class HeldSessions:
             self._table.remove(session_id)
 
     async def verify(self) -> None:
-        """The lease may have run out: lose the sessions that other servers have claimed meanwhile."""
+        """The lease may have run out: lose the sessions that other servers have claimed or deleted meanwhile."""
         held = self._log.held
         for start in range(0, len(held), PAGE):
             page = held[start:start + PAGE]
+            stored = [self._log.is_settled(one) for one in page]  # the others may be new, and not in Redis yet
             tokens = await self._redis.read_all([("HGET", self._redis.key("s", one), "token") for one in page])
-            for session_id, token in zip(page, tokens, strict=True):
+            for session_id, token, was_stored in zip(page, tokens, stored, strict=True):
                 if token is not None:
                     self.lose_if_overtaken(session_id, int(token))
+                elif was_stored:
+                    self.lose(session_id)
 
     def _spawn(self, release: Coroutine[object, None, Any]) -> None:
         task = asyncio.create_task(release)

@@ -3,7 +3,10 @@
 import asyncio
 from typing import Any
 
+import pytest
+
 import gateway.model as m
+from gateway.errors import NotFound
 from gateway.storage.redis import RedisUnreachable
 from tests.support.cluster.agents import HELLO, asking, ended, endless, made, quick
 from tests.support.cluster.replicas import LEASE, Replica, replicas
@@ -145,6 +148,23 @@ async def test_who_waits_for_what_was_dropped_is_told_though_what_left_before_wa
             await asyncio.gather(one, other)
         view = await first.sessions.get("ann", session_id)
         assert (view.title, view.metadata) == ("one", {"n": 2})
+
+
+async def test_a_session_that_was_deleted_while_its_server_slept_is_not_found_there_either() -> None:
+    async with replicas(2, quick) as (first, second):
+        session_id, other = await made(first), await made(first)
+        cursor = await first.sessions.subscribe("ann", session_id, "streams")
+        await first.freeze()
+        await asyncio.sleep(1.5 * LEASE)
+        await second.sessions.delete("ann", session_id)
+        with pytest.raises(NotFound):
+            await first.sessions.get("ann", session_id)
+        assert (await first.sessions.get("ann", other)).session_id == other
+        await first.thaw()
+        async with asyncio.timeout(60):
+            while await cursor.chunks():
+                pass
+        assert not first.log.holds(session_id)
 
 
 async def test_nothing_is_in_doubt_while_all_is_well() -> None:
