@@ -17,10 +17,11 @@ from tests.prove.coverage.rooms import PACKAGES, read_rooms
 from tests.prove.simulation.plan import Plan, plan_of
 from tests.prove.simulation.planted import PLANTED
 from tests.prove.simulation.planted_runs import Found, find
+from tests.prove.simulation.scenarios import FAULTS, scenario
 from tests.prove.simulation.shrink import shrunk
 from tests.prove.simulation.world import Outcome, run_world, simulation
 
-AGAIN = "python -m tests.prove.simulation --replay {seed} --trace"
+AGAIN = "python -m tests.prove.simulation --replay {seed} --trace{scenario}"
 SEEDS, MOST_PLANTED = 2000, 300
 """How many worlds are run, and how many at most to find a planted bug."""
 WORKER = ExitStack()
@@ -54,17 +55,18 @@ def begin_worker() -> None:
     WORKER.enter_context(simulation())
 
 
-def run_seed(seed: int) -> Result:
-    return result_of(plan_of(seed))
+def plan_for(seed: int, name: str | None) -> Plan:
+    """The world of this seed: any, or of the scenario of this name."""
+    return plan_of(seed) if name is None else scenario(name, seed)
 
 
-def run_many(seeds: list[int], workers: int) -> Iterator[Result]:
+def run_many(plans: list[Plan], workers: int) -> Iterator[Result]:
     if workers == 1:
         with simulation():
-            yield from (result_of(plan_of(seed)) for seed in seeds)
+            yield from map(result_of, plans)
         return
     with multiprocessing.get_context("fork").Pool(workers, begin_worker) as pool:
-        yield from pool.imap_unordered(run_seed, seeds, chunksize=1)
+        yield from pool.imap_unordered(result_of, plans, chunksize=1)
 
 
 def search(given: argparse.Namespace) -> int:
@@ -72,13 +74,16 @@ def search(given: argparse.Namespace) -> int:
     began, bad, count, turns, virtual, end = time.monotonic(), list[int](), 0, 0, 0.0, float("inf")
     if given.minutes is not None:
         end = began + 60 * given.minutes
-    for result in run_many(list(range(given.first, given.first + given.seeds)), given.workers):
+    plans = [plan_for(seed, given.scenario) for seed in range(given.first, given.first + given.seeds)]
+    again = f" --scenario {given.scenario}" if given.scenario else ""
+    for result in run_many(plans, given.workers):
         count, turns, virtual = count + 1, turns + result.turns, virtual + result.seconds
         if given.digests:
             print(f"seed {result.seed} {result.digest}", flush=True)
         if result.broken:
             bad.append(result.seed)
-            print(f"seed {result.seed} broke {len(result.broken)} promises: {AGAIN.format(seed=result.seed)}")
+            print(f"seed {result.seed} broke {len(result.broken)} promises: "
+                  f"{AGAIN.format(seed=result.seed, scenario=again)}")
             print(*(f"    {one}" for one in result.broken[:SHOWN]), sep="\n", flush=True)
         if count % 100 == 0:
             rate = count / (time.monotonic() - began)
@@ -153,6 +158,7 @@ def main() -> int:
     parser.add_argument("--shrink", type=int, metavar="SEED", help="find the shortest world that breaks a promise")
     parser.add_argument("--planted", nargs="?", const="", metavar="NAME", choices=["", *PLANTED],
                         help="plant bugs, or one of them, and tell how many worlds it takes to find each")
+    parser.add_argument("--scenario", choices=FAULTS, help="worlds in which the same thing goes wrong in every seed")
     parser.add_argument("--coverage", action="store_true", help="tell how much of engine, cluster and storage runs")
     given = parser.parse_args()
     if given.planted is not None:
@@ -162,10 +168,10 @@ def main() -> int:
     if given.coverage:
         return cover(given.seeds, given.first)
     if given.replay is not None:
-        return replay(plan_of(given.replay), given.trace)
+        return replay(plan_for(given.replay, given.scenario), given.trace)
     if given.shrink is not None:
         with simulation():
-            outcome = shrunk(plan_of(given.shrink), lambda line: print(line, flush=True))
+            outcome = shrunk(plan_for(given.shrink, given.scenario), lambda line: print(line, flush=True))
         if given.trace:
             print(outcome.trace(), end="")
         tell(outcome)

@@ -14,7 +14,9 @@ from tests.prove.crash.expected_streams import expected_stream
 from tests.prove.crash.history import History, Kind, Violation, judge, times_settled, times_there
 from tests.prove.fleet.allowed_refusals import unexplained_refusals
 from tests.prove.simulation.loop import Process, WorldLoop
+from tests.prove.simulation.network import Trace
 from tests.prove.simulation.plan import Plan
+from tests.prove.simulation.refusals import RefusalRecorder
 from tests.prove.simulation.servers import TENANTS, token_of
 from tests.prove.simulation.users import GONE, Registry, RestUser
 
@@ -22,17 +24,10 @@ PATIENCE = 300.0
 """Seconds that only a hang takes."""
 
 
-def session(process: Process) -> aiohttp.ClientSession:
-    """An HTTP client of this process: each request has a connection of its own, which may lead to any server."""
-    timeout = aiohttp.ClientTimeout(total=None, sock_connect=20, sock_read=40)
-    return aiohttp.ClientSession(
-        timeout=timeout, connector=aiohttp.TCPConnector(force_close=True, use_dns_cache=False))
-
-
 class Conversation:
     """All clients of a world, each in a process of its own, and the judge who hears them afterwards."""
 
-    def __init__(self, loop: WorldLoop, plan: Plan, address: str) -> None:
+    def __init__(self, loop: WorldLoop, plan: Plan, address: str, trace: Trace) -> None:
         self.loop = loop
         self.plan = plan
         self.address = address
@@ -47,6 +42,7 @@ class Conversation:
         self._numbers = iter(range(1, 1_000_000))
         self.registry = Registry()
         self.users: list[RestUser] = []
+        self.refusals = RefusalRecorder(loop, trace)
         self._audits = {tenant: self._auditor(tenant, number) for number, tenant in enumerate(TENANTS)}
 
     def _process(self, name: str, number: int, tenant: str) -> Process:
@@ -59,6 +55,13 @@ class Conversation:
         return self._process(f"judge-{tenant}", 250 + number, tenant), CrashRun(
             self.address, Random(f"{self.plan.seed} judge"), None, self.history, self.found,  # type: ignore[arg-type]
             numbers=self._numbers)
+
+    def _http(self, process: Process) -> aiohttp.ClientSession:
+        """An HTTP client of this process: each request has a connection of its own, which may lead to any server."""
+        return aiohttp.ClientSession(
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=20, sock_read=40),
+            connector=aiohttp.TCPConnector(force_close=True, use_dns_cache=False),
+            trace_configs=[self.refusals.tracing(process.name)])
 
     @staticmethod
     def tenant_of(number: int) -> str:
@@ -91,7 +94,7 @@ class Conversation:
         return run
 
     async def _live(self, process: Process, kind: type[DialectClient], number: int) -> None:
-        async with session(process) as http:
+        async with self._http(process) as http:
             client = kind(self._run(process, http), number)
             self.clients.append(client)
             while not client.session:
@@ -109,13 +112,13 @@ class Conversation:
                 await asyncio.wait([listener])
 
     async def _use(self, process: Process, tenant: str) -> None:
-        async with session(process) as http:
+        async with self._http(process) as http:
             user = RestUser(self._run(process, http), tenant, self.registry, process.random)
             self.users.append(user)
             await user.live()
 
     async def _watch(self, process: Process) -> None:
-        async with session(process) as http:
+        async with self._http(process) as http:
             ears = watchers(self._run(process, http))
             while True:
                 owners = self.registry.owners
@@ -155,7 +158,7 @@ class Conversation:
     async def _audit(self, tenant: str) -> None:
         """See that every session of a tenant works, and read its log."""
         process, run = self._audits[tenant]
-        async with session(process) as http:
+        async with self._http(process) as http:
             run.http = http
             clients = [one for one in self.clients if self.registry.owners.get(one.session) == tenant]
             sessions = [one.session for one in clients]

@@ -5,13 +5,15 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from tests.prove.simulation.plan import Fault
+from tests.prove.simulation.servers import REDIS_HOST
 
 if TYPE_CHECKING:
     from tests.prove.simulation.world import World
 
 DRAIN_SECONDS = 0.5
 AIMED = (
-    "kill", "pause", "stop", "cut_redis", "sever_redis", "part_redis", "redis_restart", "redis_refuses", "disk_full",
+    "kill", "pause", "stop", "cut_redis", "sever_redis", "part_redis", "block_redis", "redis_restart",
+    "redis_refuses", "disk_full",
 )
 """Faults that show more while a turn runs."""
 AIMED_OF, AIM_SECONDS = 4, 2.0
@@ -28,6 +30,14 @@ class Faults:
         self._loop = world.loop
         self._network = world.network
         self._mends: dict[int, Callable[[], None]] = {}
+        self._last = 0.0
+
+    @property
+    def last_trouble(self) -> float:
+        """When something was wrong for the last time: now, while a fault lasts or a server is not there."""
+        if self._mends or not all(server.is_ready.is_set() for server in self._world.servers):
+            return self._loop.time()
+        return max(self._last, *(server.ready_at for server in self._world.servers))
 
     async def run(self) -> None:
         began = self._loop.time()
@@ -36,6 +46,7 @@ class Faults:
             if fault.kind in AIMED and number % AIMED_OF:
                 fault = await self._aimed(fault)
             self._world.trace("world", "fault", str(fault))
+            self._last = self._loop.time()
             getattr(self, f"_{fault.kind}")(number, fault)
         await asyncio.sleep(max(0.0, began + self._world.plan.seconds - self._loop.time()))
 
@@ -57,6 +68,7 @@ class Faults:
         mend = self._mends.pop(number, None)
         if mend is not None:
             self._world.trace("world", "mended", str(self._world.plan.faults[number]))
+            self._last = self._loop.time()
             mend()
 
     async def mend_all(self) -> None:
@@ -119,22 +131,23 @@ class Faults:
             self._later(number, fault, lambda: setattr(redis.redis, "write_refusal", None))
 
     def _slow_redis(self, number: int, fault: Fault) -> None:
-        self._slow(number, fault, "10.0.1.1")
+        self._slow(number, fault, REDIS_HOST)
 
     def _cut_redis(self, number: int, fault: Fault) -> None:
-        host = self._world.servers[fault.target].host
-        for link in list(self._network.links.values()):
-            if {host, "10.0.1.1"} == {one.host for one in link.processes}:
-                link.cut()
+        for link in self._network.links_between(self._world.servers[fault.target].host, REDIS_HOST):
+            link.cut()
 
     def _sever_redis(self, number: int, fault: Fault) -> None:
-        host = self._world.servers[fault.target].host
-        for link in list(self._network.links.values()):
-            if {host, "10.0.1.1"} == {one.host for one in link.processes}:
-                link.sever()
+        for link in self._network.links_between(self._world.servers[fault.target].host, REDIS_HOST):
+            link.sever()
 
     def _part_redis(self, number: int, fault: Fault) -> None:
-        self._part(number, fault, self._world.servers[fault.target].host, "10.0.1.1")
+        self._part(number, fault, self._world.servers[fault.target].host, REDIS_HOST)
+
+    def _block_redis(self, number: int, fault: Fault) -> None:
+        host = self._world.servers[fault.target].host
+        self._network.block_way(host, REDIS_HOST)
+        self._later(number, fault, lambda: self._network.unblock_way(host, REDIS_HOST))
 
     # -- clients --------------------------------------------------------------------------------------------------
 

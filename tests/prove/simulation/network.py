@@ -9,6 +9,7 @@ them as on sockets.
 | `cut` | both are told that the connection was reset, each after a delay; what was on its way is lost |
 | `sever` | what was on its way is lost and nobody is told: a half-open connection |
 | a partition | whatever is sent waits until the partition heals, as TCP repeats it; new connections do not come about |
+| a block | connections are reset, and so are new ones as soon as they come about |
 | a process dies | the other end is told that the connection was reset |
 """
 
@@ -103,6 +104,7 @@ class Network:
         self.slow: dict[str, float] = {}
         """By machine: seconds by which every message from and to it is late."""
         self._closed_ways: dict[frozenset[str], int] = {}
+        self._blocked_ways: dict[frozenset[str], int] = {}
         self._numbers = count(1)
         loop.network = self
 
@@ -160,6 +162,25 @@ class Network:
             for link in list(self.links.values()):
                 link.mended()
 
+    def block_way(self, one: str, other: str) -> None:
+        """Something between the two machines resets every connection."""
+        way = frozenset((one, other))
+        self._blocked_ways[way] = self._blocked_ways.get(way, 0) + 1
+        for link in self.links_between(one, other):
+            link.cut()
+
+    def unblock_way(self, one: str, other: str) -> None:
+        way = frozenset((one, other))
+        self._blocked_ways[way] -= 1
+        if not self._blocked_ways[way]:
+            del self._blocked_ways[way]
+
+    def is_blocked(self, one: str, other: str) -> bool:
+        return bool(self._blocked_ways) and frozenset((one, other)) in self._blocked_ways
+
+    def links_between(self, one: str, other: str) -> list["Link"]:
+        return [link for link in self.links.values() if {one, other} == {end.host for end in link.processes}]
+
 
 class Link:
     """A connection between two processes: both ends, and what is on its way between them."""
@@ -193,6 +214,8 @@ class Link:
             self.network.loop.call_soon(self._accept, listener, context=context)
         else:
             self.client.reset_later("nobody listens there any more")
+        if self.network.is_blocked(*(one.host for one in self.processes)):
+            self.cut()
         return self.client, protocol
 
     def _accept(self, listener: Listener) -> None:

@@ -61,6 +61,7 @@ class GatewayServer:
         self.gateway: Gateway | None = None
         self.process: Process | None = None
         self.is_ready = asyncio.Event()
+        self.ready_at = 0.0
         self._seed = seed
         self._folder = folder
         self._trace = trace
@@ -97,6 +98,7 @@ class GatewayServer:
         gateway.readiness.mark_ready()
         self._trace(process.name, "ready", "")
         self.is_ready.set()
+        self.ready_at = self.loop.time()
         self._first_tasks = Counter(_kind(task) for task in process.tasks)
 
     def leaked_tasks(self) -> list[str]:

@@ -24,7 +24,7 @@ from aiohttp.web_urldispatcher import UrlDispatcher
 from gateway import composition
 from tests.prove.simulation.conversation import Conversation
 from tests.prove.simulation.determinism import wall_clock, world_sources
-from tests.prove.simulation.faults import Faults
+from tests.prove.simulation.faults import NOTICE_SECONDS, Faults
 from tests.prove.simulation.loop import PROCESS, WorldLoop, WorldStopped, current_process
 from tests.prove.simulation.network import Network
 from tests.prove.simulation.plan import Plan
@@ -85,7 +85,7 @@ class World:
             for number in range(plan.servers)
         ]
         self.network.balancers[FRONT] = self._next_servers
-        self.conversation = Conversation(self.loop, plan, f"http://{FRONT}:{PORT}")
+        self.conversation = Conversation(self.loop, plan, f"http://{FRONT}:{PORT}", self.trace)
         self.witness = Witness()
         self._turn = 0
 
@@ -158,6 +158,8 @@ class World:
                 await server.is_ready.wait()
         await self.conversation.begin()
         faults = Faults(self)
+        refusals = self.conversation.refusals
+        refusals.last_trouble = lambda: faults.last_trouble
         await faults.run()
         while self.conversation.turns < self.plan.turns:  # noqa: ASYNC110
             await asyncio.sleep(0.5)
@@ -165,6 +167,7 @@ class World:
         found = await self.conversation.verdict()
         self.outcome.broken += map(str, found)
         self.outcome.broken += self.witness.verdict(self.conversation.history.logs)
+        self.outcome.broken += refusals.verdict(2 * self.plan.lease + NOTICE_SECONDS)
         await asyncio.sleep(QUIET_SECONDS)
         for server in self.servers:
             self.outcome.broken += server.leaked_tasks()

@@ -1,0 +1,33 @@
+"""Worlds that are aimed at one thing: the same fault in every seed, at another moment."""
+
+from dataclasses import replace
+from random import Random
+
+from tests.prove.simulation.plan import Fault, Plan, plan_of
+
+LEASE = 1.5
+"""Seconds, as the fleet of real processes has it."""
+FAULTS = {
+    "kill": (("kill", 1.0),),
+    "stop": (("stop", 1.0),),
+    "pause": (("pause", 2 * LEASE),),
+    "cut": (("block_redis", 2 * LEASE),),
+    "hush": (("part_redis", 2 * LEASE),),
+    "redis": (("redis_restart", 1.0),),
+}
+"""By name: what goes wrong, and for how many seconds."""
+CALM_SECONDS = 8.0
+"""How long the clients go on after everything was mended."""
+
+
+def scenario(name: str, seed: int) -> Plan:
+    """Three servers; what the scenario is named after happens to two of them, one after the other."""
+    chance, faults, at = Random(f"{name} {seed}"), list[Fault](), 1.0
+    for target in chance.sample(range(3), 2):
+        for kind, seconds in FAULTS[name]:
+            at += chance.uniform(0.5, 2.0)
+            faults.append(Fault(at, kind, target, seconds))
+            at += seconds
+    return replace(
+        plan_of(1), seed=seed, lease=LEASE, delay=chance.choice((0.0002, 0.001)), seconds=at + CALM_SECONDS,
+        faults=tuple(faults), watched=2, turns=100)
