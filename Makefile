@@ -7,17 +7,19 @@ ROOM    ?=
 # The environment is .venv. If an interpreter is named and .venv has another version of Python, it is .venv-<version>.
 VENV    := .venv
 ifneq ($(origin PYTHON),file)
-  VERSION := $(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null)
-  ifeq ($(VERSION),)
+  PYTHON_VERSION := $(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null)
+  ifeq ($(PYTHON_VERSION),)
     $(error "$(PYTHON)" cannot be run; name an interpreter, as in: make PYTHON=python3.12 $(MAKECMDGOALS))
   endif
-  ifeq ($(wildcard .venv/bin/python$(VERSION)),)
+  ifeq ($(wildcard .venv/bin/python$(PYTHON_VERSION)),)
     ifneq ($(wildcard .venv/bin/python),)
-      VENV := .venv-$(VERSION)
+      VENV := .venv-$(PYTHON_VERSION)
     endif
   endif
 endif
 BIN     := $(VENV)/bin
+# The versions that are installed; `make PINNED= test` tests with the newest ones.
+PINNED  ?= --constraint constraints.txt
 # What is compiled once is not compiled again by each of the many processes that tests start.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -44,7 +46,7 @@ sys.exit("".join(said) if code not in (0, 130) else code)
 endef
 export INSTALL
 
-.PHONY: run test prove lint bench soak kill crash venv clean help
+.PHONY: run test prove lint bench soak kill crash dist lock release venv clean help
 
 # Ctrl-C and SIGTERM reach the server through make, which waits for its end.
 run: $(VENV)/.run       ## serve the demo agent, or what ARGS name (ARGS="--config my.yaml")
@@ -72,22 +74,31 @@ kill: $(VENV)/.test     ## damage correct servers in every way and look whether 
 crash: $(VENV)/.test    ## kill a server again and again under load and look whether anything was lost (ARGS="--kills 300")
 	@$(BIN)/python -m tests.prove.crash $(ARGS)
 
+dist: $(VENV)/.release  ## wheel, sdist, bill of materials and checksums of the last commit, in dist/
+	@$(BIN)/python -m release dist $(ARGS)
+
+lock: $(VENV)/.release  ## renew constraints.txt, which pins what the tests run with
+	@$(BIN)/python -m release lock
+
+release: $(VENV)/.release ## write VERSION=x.y.z into the files that name it, print the commands that follow (ARGS=--dry-run)
+	@$(BIN)/python -m release next "$(VERSION)" $(ARGS)
+
 venv: $(VENV)/.test     ## make the environment and install what the tests need; nothing is run
 
 clean:                  ## remove environments, caches and logs
-	rm -rf .venv .venv-* .mypy_cache .ruff_cache .pytest_cache .hypothesis .prove build *.egg-info
+	rm -rf .venv .venv-* .mypy_cache .ruff_cache .pytest_cache .hypothesis .prove build dist *.egg-info
 
 help:                   ## this list
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 8
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Dragoman needs Python 3.11 or newer; try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 2; }
-	@echo "making $(VENV)$(if $(filter .venv,$(VENV)),, for Python $(VERSION); .venv has another version and stays as it is)"
+	@echo "making $(VENV)$(if $(filter .venv,$(VENV)),, for Python $(PYTHON_VERSION); .venv has another version and stays as it is)"
 	@$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.run: $(VENV)/bin/python pyproject.toml
+$(VENV)/.run: $(VENV)/bin/python pyproject.toml constraints.txt
 	@echo "installing Dragoman into $(VENV)"
-	@$(BIN)/python -c "$$INSTALL" $(BIN)/pip install --disable-pip-version-check --progress-bar off -e .
+	@$(BIN)/python -c "$$INSTALL" $(BIN)/pip install --disable-pip-version-check --progress-bar off $(PINNED) -e .
 	@touch $@
 
 # What Debian has and the tests use for real; installed only where it is missing and we may.
@@ -100,5 +111,10 @@ $(VENV)/.debian: $(VENV)/bin/python Makefile
 
 $(VENV)/.test: $(VENV)/.run $(VENV)/.debian
 	@echo "installing what the tests need"
-	@$(BIN)/python -c "$$INSTALL" $(BIN)/pip install --disable-pip-version-check --progress-bar off -e '.[test]'
+	@$(BIN)/python -c "$$INSTALL" $(BIN)/pip install --disable-pip-version-check --progress-bar off $(PINNED) -e '.[test]'
+	@touch $@
+
+$(VENV)/.release: $(VENV)/.run
+	@echo "installing what makes a release"
+	@$(BIN)/python -c "$$INSTALL" $(BIN)/pip install --disable-pip-version-check --progress-bar off $(PINNED) -e '.[release]'
 	@touch $@

@@ -379,7 +379,9 @@ class Gateway:
         return pieces_response(lines, "application/jsonl")
 
 
-OWN_DOCS = Path(__file__).parent.parent / "docs"
+_HERE = Path(__file__).parent
+OWN_DOCS = next((folder for folder in (_HERE / "docs", _HERE.parent / "docs") if folder.is_dir()), _HERE / "docs")
+"""The pages of the gateway: in a wheel beside this module, in a checkout beside the package."""
 
 
 def _offers(config: Config) -> OperatorOffers:
