@@ -19,7 +19,7 @@ ifneq ($(origin PYTHON),file)
 endif
 BIN     := $(VENV)/bin
 # The versions that are installed; `make PINNED= test` tests with the newest ones.
-PINNED  ?= --constraint constraints.txt
+PINNED  ?= --constraint $(VENV)/.versions
 # What is compiled once is not compiled again by each of the many processes that tests start.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -96,7 +96,11 @@ $(VENV)/bin/python:
 	@echo "making $(VENV)$(if $(filter .venv,$(VENV)),, for Python $(PYTHON_VERSION); .venv has another version and stays as it is)"
 	@$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.run: $(VENV)/bin/python pyproject.toml constraints.txt
+# constraints.txt without its hashes, which pip does not take beside an editable project.
+$(VENV)/.versions: $(VENV)/bin/python constraints.txt
+	@sed -n 's/^\([a-z0-9].*==[^\\]*\).*/\1/p' constraints.txt > $@
+
+$(VENV)/.run: $(VENV)/bin/python pyproject.toml $(VENV)/.versions
 	@echo "installing Dragoman into $(VENV)"
 	@$(BIN)/python -c "$$INSTALL" $(BIN)/pip install --disable-pip-version-check --progress-bar off $(PINNED) -e .
 	@touch $@

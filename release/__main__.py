@@ -12,7 +12,7 @@ from .version import Refused, plan
 ROOT = Path(__file__).resolve().parents[1]
 LOCK = ("--universal", "--python-version", "3.11", "--all-extras", "--generate-hashes", "--no-annotate", "--no-header",
         "--no-emit-index-url", "--no-emit-find-links", "--quiet")
-HEADER = "# What the tests run with, on every system and every Python; `make lock` renews it. pip checks the hashes.\n"
+HEADER = "# What the tests run with, on every system and every Python; `make lock` renews it.\n"
 
 
 def main() -> None:
@@ -26,15 +26,16 @@ def main() -> None:
 
 
 def dist(root: Path, out: Path) -> None:
-    """Put wheel, sdist, bill of materials and checksums into the folder, and print their names."""
-    from .artefacts import build, commit_time, write_checksums
+    """Put wheel, sdist, requirements, bill of materials and checksums into the folder, and print their names."""
+    from .artefacts import build, commit_time, write_checksums, write_requirements
     from .sbom import bill_of_materials
 
     when = commit_time(root)
     wheel, sdist = build(root, out, when)
     sbom = out / f"{sdist.name.removesuffix('.tar.gz')}.cdx.json"
     sbom.write_text(bill_of_materials(root, wheel, when))
-    for file in (wheel, sdist, sbom, write_checksums(out, [wheel, sdist, sbom])):
+    files = [wheel, sdist, sbom, *write_requirements(root, out, wheel)]
+    for file in (*files, write_checksums(out, files)):
         print(file)
 
 

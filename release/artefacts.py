@@ -12,6 +12,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 CHECKSUMS = "SHA256SUMS"
+LOCKED = "constraints.txt"
+EXTRAS = "acp,agui,mcp,redis"
+"""The extras that users install."""
 EARLIEST = 315_532_800
 """1980-01-01: zip files know no earlier time."""
 
@@ -62,6 +65,13 @@ def write_checksums(out: Path, files: list[Path]) -> Path:
     lines = [f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.name}\n" for file in sorted(files)]
     (out / CHECKSUMS).write_text("".join(lines))
     return out / CHECKSUMS
+
+
+def write_requirements(root: Path, out: Path, wheel: Path) -> tuple[Path, Path]:
+    """Write what `pip install -r requirements.txt` needs to install the wheel and what it brings along, all by hash."""
+    digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
+    (out / "requirements.txt").write_text(f"--constraint {LOCKED}\n./{wheel.name}[{EXTRAS}] --hash=sha256:{digest}\n")
+    return out / "requirements.txt", Path(shutil.copy(root / LOCKED, out))
 
 
 def _run_build(tree: Path, made: Path, when: int) -> None:

@@ -13,9 +13,9 @@ from uuid import NAMESPACE_URL, uuid5
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from .artefacts import EXTRAS, LOCKED
+
 PINNED = re.compile(r"^([A-Za-z0-9._-]+)==([^\s;\\]+)", re.MULTILINE)
-NOT_SHIPPED = ("test", "release")
-"""Extras that only contributors install."""
 Graph = dict[str, list[str]]
 Json = dict[str, object]
 
@@ -27,7 +27,7 @@ def pinned_versions(constraints: str) -> dict[str, str]:
 def bill_of_materials(root: Path, wheel: Path, when: int) -> str:
     """The whole document as text; the same wheel and constraints give the same text."""
     project = tomllib.loads((root / "pyproject.toml").read_text())["project"]
-    versions = pinned_versions((root / "constraints.txt").read_text())
+    versions = pinned_versions((root / LOCKED).read_text())
     graph = dependencies(project)
     digest = sha256(wheel.read_bytes()).hexdigest()
     own = {
@@ -53,7 +53,7 @@ def dependencies(project: Mapping[str, object]) -> Graph:
     """Every package that the project can bring along on this system → the packages that it needs itself."""
     extras = project.get("optional-dependencies", {})
     assert isinstance(extras, dict)
-    wanted = [line for name, lines in extras.items() if name not in NOT_SHIPPED for line in lines]
+    wanted = [line for name, lines in extras.items() if name in EXTRAS.split(",") for line in lines]
     own = project["dependencies"]
     assert isinstance(own, list)
     graph: Graph = {}
