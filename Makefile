@@ -120,5 +120,5 @@ $(VENV)/.test: $(VENV)/.run $(VENV)/.debian
 
 $(VENV)/.release: $(VENV)/.run
 	@echo "installing what makes a release"
-	@$(BIN)/python -c "$$INSTALL" $(BIN)/pip install --disable-pip-version-check --progress-bar off $(PINNED) -e '.[release]'
+	@$(BIN)/python -c "$$INSTALL" $(BIN)/pip install --disable-pip-version-check --progress-bar off $(PINNED) -e '.[acp,agui,mcp,redis,release]'
 	@touch $@

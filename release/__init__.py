@@ -1,1 +1,1 @@
-"""Makes a release: artefacts that anybody can build again byte for byte, their bill of materials, and the next version."""
+"""Makes a release: artefacts that can be built again byte for byte, a bill of materials, and the next version."""

@@ -7,11 +7,12 @@ import sys
 from datetime import UTC, date, datetime
 from pathlib import Path
 
+from .artefacts import LOCKED, build, commit_time, write_checksums, write_requirements
 from .version import Refused, plan
 
 ROOT = Path(__file__).resolve().parents[1]
-LOCK = ("--universal", "--python-version", "3.11", "--all-extras", "--generate-hashes", "--no-annotate", "--no-header",
-        "--no-emit-index-url", "--no-emit-find-links", "--quiet")
+COMPILE = ("--universal", "--python-version", "3.11", "--all-extras", "--generate-hashes", "--no-annotate",
+           "--no-header", "--no-emit-index-url", "--no-emit-find-links", "--quiet")
 HEADER = "# What the tests run with, on every system and every Python; `make lock` renews it.\n"
 
 
@@ -27,7 +28,6 @@ def main() -> None:
 
 def dist(root: Path, out: Path) -> None:
     """Put wheel, sdist, requirements, bill of materials and checksums into the folder, and print their names."""
-    from .artefacts import build, commit_time, write_checksums, write_requirements
     from .sbom import bill_of_materials
 
     when = commit_time(root)
@@ -41,11 +41,13 @@ def dist(root: Path, out: Path) -> None:
 
 def lock(root: Path) -> None:
     """Pin the newest versions that pyproject.toml allows, with the hashes of all their files."""
-    file = root / "constraints.txt"
-    command = [sys.executable, "-m", "uv", "pip", "compile", *LOCK, "--upgrade", "pyproject.toml"]
+    from .sbom import pinned_versions
+
+    file = root / LOCKED
+    command = [sys.executable, "-m", "uv", "pip", "compile", *COMPILE, "--upgrade", "pyproject.toml"]
     done = subprocess.run(command, cwd=root, check=True, stdout=subprocess.PIPE, text=True)  # noqa: S603
     file.write_text(HEADER + done.stdout)
-    print(f"{file.name} pins {done.stdout.count('==')} packages; run `make test` with it")
+    print(f"{file.name} pins {len(pinned_versions(done.stdout))} packages; run `make test` with them")
 
 
 def next_version(root: Path, version: str, is_dry: bool) -> None:

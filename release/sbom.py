@@ -95,8 +95,8 @@ def _license(name: str) -> Json | None:
         about = metadata(name)
     except PackageNotFoundError:
         return None
-    if expression := about.get("License-Expression"):
-        return {"expression": expression}
+    if "License-Expression" in about:
+        return {"expression": about["License-Expression"]}
     words = [line.rpartition(" :: ")[2] for line in about.get_all("Classifier") or () if line.startswith("License ::")]
     return {"license": {"name": words[0]}} if words else None
 
