@@ -102,6 +102,7 @@ class ClusterSessionService:
             local.create, local.import_session, local.replace_backend, local.check_turn)
         self.get, self.find_by_id, self.active, self.list = local.get, local.find_by_id, local.active, local.list
         self.find, self.heads, self.head, self.records = local.find, local.heads, local.head, local.records
+        self.created_between = local.created_between
         self.reserve_stream, self.read = local.reserve_stream, local.read
         self.resume_place = local.resume_place
 

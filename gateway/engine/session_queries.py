@@ -63,6 +63,11 @@ class SessionQueries:
     ) -> tuple[Sequence[ListedSession], int]:
         return await self._lists.find(owner, wanted, order, offset, limit)
 
+    async def created_between(
+        self, owner: str, first: float, last: float, limit: int,
+    ) -> Sequence[ListedSession] | None:
+        return await self._runtime.log.created_between(owner, first, last, limit)
+
     async def heads(
         self, owner: str, *, before: int | None = None, after: int | None = None, limit: int = 50,
         oldest_first: bool = False,

@@ -103,6 +103,7 @@ class LocalSessionService:
         self.get, self.find_by_id, self.active, self.list = (
             queries.get, queries.find_by_id, queries.active, queries.list)
         self.find, self.heads, self.head, self.records = queries.find, queries.heads, queries.head, queries.records
+        self.created_between = queries.created_between
         self.reserve_stream, self.subscribe, self.read = queries.reserve_stream, queries.subscribe, queries.read
         self.resume_place = hub.resume_place
 

@@ -98,6 +98,10 @@ class EventLog(Protocol):
 
         No session is missing whose title, or one of whose messages, has the text, whatever its case.
         """
+    async def created_between(
+        self, owner: str, first: float, last: float, limit: int,
+    ) -> Sequence[ListedSession] | None:
+        """So many sessions that were created from `first` to `last`, oldest first; None if not all have their times."""
     async def count_listed(self, owner: str, label: str) -> int:
         """How many sessions of an owner have a label."""
     async def head(self, session_id: str) -> SessionHead | None: ...

@@ -105,6 +105,10 @@ class SessionService(Protocol):
         self, owner: str, wanted: SessionFilter, *, order: ListOrder = ..., offset: int = ..., limit: int = ...,
     ) -> tuple[Sequence[ListedSession], int]:
         """The rows of a list from one place on, newest first, and how many rows the list has."""
+    async def created_between(
+        self, owner: str, first: float, last: float, limit: int,
+    ) -> Sequence[ListedSession] | None:
+        """So many sessions that were created from `first` to `last`, oldest first; None if the log cannot say."""
     async def heads(
         self, owner: str, *, before: int | None = ..., after: int | None = ..., limit: int = ...,
         oldest_first: bool = ...,

@@ -71,6 +71,7 @@ class AuditedSessions:
             sessions.get, sessions.find_by_id, sessions.active, sessions.list)
         self.find, self.heads, self.head, self.records = (
             sessions.find, sessions.heads, sessions.head, sessions.records)
+        self.created_between = sessions.created_between
         self.reserve_stream, self.subscribe, self.read = sessions.reserve_stream, sessions.subscribe, sessions.read
         self.resume_place = sessions.resume_place
         self.check_turn, self.submit, self.client_left, self.replace_backend = (

@@ -65,6 +65,8 @@ async def test_an_old_database_is_read_as_it_was_written(copy: Path, version: in
             assert await log.session_of(request_id) == head.session_id
         assert {row.session_id: row.summary for row in await log.listed(head.owner, "", "updated", limit=100)}[
             head.session_id] == m.summarize(None, records)
+        at = records[0].at
+        assert head.session_id in [row.session_id for row in await log.created_between(head.owner, at, at, 100)]
     seal = FernetSeal(lambda: [SEALED_WITH])
     resources = SqliteResources(database, lambda: 0.0, seal=seal)
     [agent] = await resources.list("agent", "ann")

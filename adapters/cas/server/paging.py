@@ -1,5 +1,6 @@
 """CAS's lists: their query parameters, their filters and their envelope."""
 
+import math
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -194,13 +195,30 @@ def query_words(query: Query, *names: str) -> frozenset[str]:
     return frozenset(word for value in spelled for word in value.split(",") if word)
 
 
-def created_within(query: Query) -> Callable[[float], bool]:
-    """Whether a moment lies within `created_at[gt]` and its like."""
-    bounds = [
-        (holds, read_time(value, key)) for word, holds in TIME_BOUNDS.items()
-        for key in (f"created_at[{word}]",) if (value := query.get(key))
-    ]
-    return lambda at: all(holds(at, bound) for holds, bound in bounds)
+@dataclass(frozen=True, slots=True)
+class TimeRange:
+    """The moments that `created_at[gt]` and its like allow, by word."""
+
+    bounds: Mapping[str, float]
+
+    def __contains__(self, at: float) -> bool:
+        return all(TIME_BOUNDS[word](at, bound) for word, bound in self.bounds.items())
+
+    @property
+    def first(self) -> float:
+        """No earlier moment is allowed."""
+        return max([bound for word, bound in self.bounds.items() if word.startswith("g")], default=-math.inf)
+
+    @property
+    def last(self) -> float:
+        """No later moment is allowed."""
+        return min([bound for word, bound in self.bounds.items() if word.startswith("l")], default=math.inf)
+
+
+def created_within(query: Query) -> TimeRange:
+    """When the items of a list may have been created."""
+    asked = {word: f"created_at[{word}]" for word in TIME_BOUNDS}
+    return TimeRange({word: read_time(query[key], key) for word, key in asked.items() if query.get(key)})
 
 
 def read_time(text: str, param: str) -> float:
@@ -223,4 +241,4 @@ class FilteredEvent(Protocol):
 def event_filter(query: Query) -> Callable[[FilteredEvent], bool]:
     """Whether an event belongs to the list of this query; times are compared as events show them, in milliseconds."""
     types, in_time = query_words(query, "type", "types"), created_within(query)
-    return lambda event: (not types or event.type in types) and in_time(round(event.at, 3))
+    return lambda event: (not types or event.type in types) and round(event.at, 3) in in_time

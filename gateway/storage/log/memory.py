@@ -1,6 +1,6 @@
 """The log in memory: a list of records per session, which are stored as soon as they are appended."""
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Callable, Iterator, Sequence
 from itertools import count, islice
 
@@ -15,6 +15,8 @@ from .session_texts import MemorySessionTexts, terms_in_slices
 
 MAX_LOOKUP_IDS = 100_000
 """How many ids of turns and asks are kept; the oldest are dropped first."""
+LAST_ORDINAL = 2**63
+"""Higher than the ordinal of any session."""
 
 
 def _by_creation(row: ListedSession) -> tuple[float, int]:
@@ -148,6 +150,8 @@ class MemoryLog:
         self._records: dict[str, list[m.Record]] = {}
         self._heads: dict[str, SessionHead] = {}
         self._ordinals: dict[str | None, list[int]] = {None: []}
+        self._created: dict[str, list[tuple[float, int]]] = {}
+        """By owner: when each session was created, and its ordinal."""
         self._by_ordinal: dict[int, SessionHead] = {}
         self._count = count(1)
         self._in_turn: dict[str, None] = {}
@@ -205,6 +209,7 @@ class MemoryLog:
         head = SessionHead(session_id=record.session_id, owner=owner, ordinal=next(self._count))
         self._heads[head.session_id] = self._by_ordinal[head.ordinal] = head
         self._tally.add(owner, sessions=1)
+        insort(self._created.setdefault(owner, []), (record.at, head.ordinal))
         for index in (owner, None):
             self._ordinals.setdefault(index, []).append(head.ordinal)
         return self._records.setdefault(record.session_id, [])
@@ -255,6 +260,12 @@ class MemoryLog:
         found = [self._by_ordinal[ordinal] for ordinal in sorted({*ordinals, *in_turn}, reverse=True)]
         return [row for head in found if (row := self._lists.row(head.session_id, head.ordinal)) is not None]
 
+    async def created_between(self, owner: str, first: float, last: float, limit: int) -> Sequence[ListedSession]:
+        times = self._created.get(owner, [])
+        start, end = bisect_left(times, (first, 0)), bisect_right(times, (last, LAST_ORDINAL))
+        found = [self._by_ordinal[ordinal] for _, ordinal in times[start:min(end, start + limit)]]
+        return [row for head in found if (row := self._lists.row(head.session_id, head.ordinal)) is not None]
+
     async def count_listed(self, owner: str, label: str) -> int:
         return self._lists.count(owner, label)
 
@@ -280,6 +291,8 @@ class MemoryLog:
         head = self._heads.pop(session_id, None)
         if head is None:
             return
+        times = self._created[head.owner]
+        del times[bisect_left(times, (self._records[session_id][0].at, head.ordinal))]
         del self._records[session_id], self._by_ordinal[head.ordinal]
         self._in_turn.pop(session_id, None)
         self._tally.add(head.owner, sessions=-1)

@@ -15,6 +15,7 @@ from gateway.storage.sealing import UNSEALED, Seal
 from gateway.storage.sqlite import (
     Database,
     add_to_counter,
+    created_rows,
     forget_texts,
     has_new_texts,
     index_texts,
@@ -40,6 +41,8 @@ BYTES_COUNTER = "log.bytes"
 """The counter that says whether bytes are counted, and the prefix of the counters of each owner."""
 SELECT_BYTES = "SELECT coalesce(sum(length(spine) + length(words)), 0) FROM segments"
 SELECT_HEADS = "SELECT ordinal, session_id, owner, head, in_turn FROM sessions"
+SELECT_IN_TURN = f"{SELECT_HEADS} INDEXED BY sessions_in_turn WHERE in_turn"
+"""The index is named, because SQLite would look at all sessions of an owner: it does not know how few are in a turn."""
 
 
 class SqliteLog:
@@ -177,12 +180,15 @@ class SqliteLog:
                 pass  # others write between two of them
         return await self._database.read(lambda file: sessions_mentioning(file, owner, text))
 
+    async def created_between(self, owner: str, first: float, last: float, limit: int) -> Sequence[ListedSession]:
+        return await self._database.read(lambda file: created_rows(file, owner, first, last, limit))
+
     async def count_listed(self, owner: str, label: str) -> int:
         return await self._database.read(lambda file: list_size(file, owner, label))
 
     async def sessions_in_turn(self, owner: str | None = None) -> Sequence[SessionHead]:
         mine, given = ("AND owner = ?", (owner,)) if owner is not None else ("", ())
-        return await self._heads(f"{SELECT_HEADS} WHERE in_turn {mine} ORDER BY ordinal", given)
+        return await self._heads(f"{SELECT_IN_TURN} {mine} ORDER BY ordinal", given)
 
     async def head(self, session_id: str) -> SessionHead | None:
         return next(iter(await self._heads(f"{SELECT_HEADS} WHERE session_id = ?", (session_id,))), None)
@@ -248,8 +254,9 @@ class SegmentWriter:
         head, in_turn = records[-1].seq, is_in_turn_after(records)
         if isinstance(created := records[0].event, m.SessionCreated):
             row = file.execute(
-                "INSERT INTO sessions (session_id, owner, head, in_turn) VALUES (?, ?, ?, ?) RETURNING ordinal, owner",
-                (session_id, created.owner, head, in_turn or 0),
+                "INSERT INTO sessions (session_id, owner, head, in_turn, created_at) VALUES (?, ?, ?, ?, ?) "
+                "RETURNING ordinal, owner",
+                (session_id, created.owner, head, in_turn or 0, records[0].at),
             )
         else:
             row = file.execute(

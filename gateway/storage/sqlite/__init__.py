@@ -11,7 +11,7 @@ from .connection import (
 )
 from .database import Database, Work
 from .schema import SCHEMA_VERSION, add_to_counter
-from .session_lists import leave_lists, list_page, list_size, update_lists
+from .session_lists import created_rows, leave_lists, list_page, list_size, update_lists
 from .session_texts import forget_texts, has_new_texts, index_texts, sessions_mentioning
 from .terms import IN_USE, add_terms, ordinals_of, records_with_terms, remove_terms, term_counts
 
@@ -24,6 +24,7 @@ __all__ = [
     "add_terms",
     "add_to_counter",
     "create_database",
+    "created_rows",
     "explain_error",
     "forget_texts",
     "has_new_texts",

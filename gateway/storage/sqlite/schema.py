@@ -3,7 +3,7 @@
 import sqlite3
 from collections.abc import Callable, Sequence
 
-from .session_lists import add_session_lists
+from .session_lists import add_creation_times, add_session_lists
 from .session_texts import add_session_texts
 from .terms import add_terms_table
 
@@ -85,6 +85,7 @@ MIGRATIONS: tuple[Migration, ...] = (
     """,
     add_terms_table,
     _add_session_index,
+    add_creation_times,
 )
 """Each migration is one released version; it is never changed, only followed by another."""
 SCHEMA_VERSION = len(MIGRATIONS)

@@ -17,6 +17,9 @@ PAGES: dict[ListOrder, str] = {
     "created": f"{PLACES} session DESC LIMIT ? OFFSET ?",
     "updated": f"{PLACES} updated_at DESC, session DESC LIMIT ? OFFSET ?",
 }
+CREATED = (
+    "SELECT ordinal FROM sessions WHERE owner = ? AND created_at BETWEEN ? AND ? ORDER BY created_at, ordinal LIMIT ?"
+)
 
 
 def add_session_lists(file: sqlite3.Connection) -> None:
@@ -34,6 +37,16 @@ def add_session_lists(file: sqlite3.Connection) -> None:
     for ordinal, owner in file.execute("SELECT ordinal, owner FROM sessions").fetchall():
         rows = file.execute("SELECT spine FROM segments WHERE session = ? ORDER BY last", (ordinal,))
         update_lists(file, ordinal, owner, [record for (spine,) in rows for record in _decode_lines(spine)])
+
+
+def add_creation_times(file: sqlite3.Connection) -> None:
+    """Create the index of the times at which sessions were created, for the sessions that there are as well."""
+    file.execute("ALTER TABLE sessions ADD COLUMN created_at REAL")
+    summaries = file.execute("SELECT ordinal, summary FROM sessions WHERE summary IS NOT NULL").fetchall()
+    file.executemany(
+        "UPDATE sessions SET created_at = ? WHERE ordinal = ?",
+        [(_decode(summary).created_at, ordinal) for ordinal, summary in summaries])
+    file.execute("CREATE INDEX sessions_by_creation ON sessions (owner, created_at)")
 
 
 def update_lists(file: sqlite3.Connection, ordinal: int, owner: str, records: Sequence[m.Record]) -> None:
@@ -81,6 +94,11 @@ def list_page(
 ) -> list[ListedSession]:
     """The sessions of an owner that have a label, newest first."""
     return rows_of_sessions(file, file.execute(PAGES[order], (owner, label, limit, offset)).fetchall())
+
+
+def created_rows(file: sqlite3.Connection, owner: str, first: float, last: float, limit: int) -> list[ListedSession]:
+    """So many sessions of an owner that were created from `first` to `last`, oldest first."""
+    return rows_of_sessions(file, file.execute(CREATED, (owner, first, last, limit)).fetchall())
 
 
 def rows_of_sessions(file: sqlite3.Connection, ordinals: Sequence[tuple[int]]) -> list[ListedSession]:

@@ -22,9 +22,12 @@ NEW_SEGMENTS = "SELECT spine FROM segments WHERE session = ? AND last > ? ORDER 
 UNINDEXED = "SELECT ordinal, head, indexed FROM sessions WHERE owner = ? AND head > indexed AND NOT in_turn LIMIT ?"
 FOUND = (
     "SELECT session FROM said CROSS JOIN session_texts ON session_texts.text = said.rowid WHERE said MATCH ? "
-    "UNION SELECT ordinal FROM sessions WHERE in_turn AND owner = ? ORDER BY 1 DESC"
+    "UNION SELECT ordinal FROM sessions INDEXED BY sessions_in_turn WHERE in_turn AND owner = ? ORDER BY 1 DESC"
 )
-"""The sessions whose texts have some tokens, and those whose last words are not indexed yet."""
+"""The sessions whose texts have some tokens, and those whose last words are not indexed yet.
+
+The index is named, because SQLite would look at all sessions of the owner: it does not know how few are in a turn.
+"""
 
 
 def add_session_texts(file: sqlite3.Connection) -> None:

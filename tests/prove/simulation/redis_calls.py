@@ -83,9 +83,9 @@ class RandomCalls:
             head = int(self._stored(f"s:{session_id}", "head", "0"))
             token = self._stored(f"s:{session_id}", "token", "1")
             labels, words = self._some(LABELS), [f"w{self._number}_{n}" for n in range(self._random.randint(0, 2))]
-            summary: list[Word] = ["", 0, 0]
+            summary: list[Word] = ["", 0, 0, 0]
             if self._random.random() < 0.5:
-                summary = [json.dumps({"n": self._number}), self._when(), len(labels), *labels]
+                summary = [json.dumps({"n": self._number}), self._when(), self._when(), len(labels), *labels]
             given += [
                 session_id, token, head, head + self._random.randint(1, 4), self._one(("", "0", "1")),
                 self._one(OWNERS), "s" * self._random.randint(1, 90), "d\0\r\n" * self._random.randint(0, 20),
@@ -136,15 +136,19 @@ class RandomCalls:
         return script_call(
             "listed", self._one(LISTS), self._one(OWNERS), self._one(LABELS), first, first + self._random.randint(0, 9))
 
+    def _created_between(self) -> tuple[Word, ...]:
+        first, last = self._random.choice(("-inf", self._when())), self._random.choice(("inf", self._when()))
+        return script_call("created_between", self._one(OWNERS), first, last, self._random.choice((1, 20)))
+
     def _listed_all(self) -> tuple[Word, ...]:
-        return script_call("listed_all", self._epoch())
+        return script_call("listed_all", self._epoch(), 2)
 
     def _enlist(self) -> tuple[Word, ...]:
         given: list[Word] = []
         for session_id in self._some(SESSIONS):
             labels = self._some(LABELS)
             head = self._stored(f"s:{session_id}", "head", "0")
-            given += [session_id, head, '{"s":1}', self._when(), len(labels), *labels]
+            given += [session_id, head, '{"s":1}', self._when(), self._when(), len(labels), *labels]
             if self._random.random() < 0.5:
                 self._ask("HDEL", f"{PREFIX}s:{session_id}", "summary")
         return script_call("enlist", self._epoch(), *given)

@@ -1,6 +1,7 @@
 """What every log promises of lists: the right sessions in the right order, by labels, whatever happened before."""
 
 from collections.abc import AsyncIterator, Iterable
+from math import inf
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -53,6 +54,12 @@ class NaiveLists:
         return [session_id for *_, session_id in sorted(rows, reverse=True)]
 
 
+    def created_between(self, owner: str, first: float, last: float) -> list[str]:
+        rows = [(records[0].at, session_id) for session_id, records in self.records.items()
+                if first <= records[0].at <= last and _owner(session_id) == owner]
+        return [session_id for _, session_id in sorted(rows)]
+
+
 def _owner(session_id: str) -> str:
     return "ann" if int(session_id.rpartition("-")[2]) % 3 else "bob:ann"
 
@@ -96,6 +103,11 @@ async def expect_equal(log: EventLog, naive: NaiveLists) -> None:
                     assert row.summary == m.summarize(None, naive.records[row.session_id])
                 if len(rows) > 1:
                     assert list(await log.listed(owner, label, order, offset=1, limit=1)) == list(rows[1:2])
+        for first, last in ((-inf, inf), (2.0, inf), (2.0, 5.0), (-inf, 3.0), (5.0, 2.0)):
+            found = await log.created_between(owner, first, last, 1000)
+            assert found is not None
+            assert [row.session_id for row in found] == naive.created_between(owner, first, last), (owner, first, last)
+            assert await log.created_between(owner, first, last, 1) == found[:1]
 
 
 @pytest.mark.parametrize("name", LOGS)
@@ -120,6 +132,7 @@ async def test_a_session_with_an_older_time_has_its_place_by_time(log: EventLog)
         await put(log, m.Record(seq=1, at=at, session_id=session_id, event=m.SessionCreated(agent="a")))
     assert [row.session_id for row in await log.listed("", "", "updated")] == ["s2", "s3", "s1"]
     assert [row.session_id for row in await log.listed("", "", "created")] == ["s3", "s2", "s1"]
+    assert [row.session_id for row in await log.created_between("", 6.0, 9.0, 5) or ()] == ["s3", "s2"]
 
 
 async def test_a_page_beyond_the_end_is_empty(log: EventLog) -> None:

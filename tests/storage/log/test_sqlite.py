@@ -12,6 +12,9 @@ from gateway.errors import OutcomeUnknown, Overloaded
 from gateway.ports import BackendEvent, Turn
 from gateway.storage import Database
 from gateway.storage.log import SqliteLog, open_log_file
+from gateway.storage.log.sqlite import SELECT_IN_TURN
+from gateway.storage.sqlite.session_lists import CREATED
+from gateway.storage.sqlite.session_texts import FOUND
 from tests.support.engine.engine_fixture import EngineFixture, lawful
 from tests.support.gateway_server import until
 from tests.support.storage.commit_recorder import CommitRecorder
@@ -202,3 +205,17 @@ async def test_what_was_left_behind_is_closed_in_the_file_before_anybody_is_serv
     assert ended.fault is not None
     assert ended.fault.code is m.FaultCode.INTERRUPTED
     await again.log.close()
+
+
+@pytest.mark.parametrize(("query", "given", "index"), [
+    (FOUND, ("x", "ann"), "sessions_in_turn"),
+    (f"{SELECT_IN_TURN} AND owner = ? ORDER BY ordinal", ("ann",), "sessions_in_turn"),
+    (CREATED, ("ann", 1.0, 2.0, 10), "sessions_by_creation (owner=? AND created_at>? AND created_at<?)"),
+])
+async def test_few_sessions_are_found_without_a_look_at_all_sessions_of_the_owner(
+    disk: Disk, query: str, given: tuple[object, ...], index: str,
+) -> None:
+    with sqlite3.connect(disk.database.path) as file:
+        plan = [row[3] for row in file.execute(f"EXPLAIN QUERY PLAN {query}", given)]
+    assert [step for step in plan if "sessions USING" in step and not step.endswith(index)] == []
+    assert any(step.endswith(index) for step in plan)

@@ -148,7 +148,7 @@ class MemoryRoutes:
 
         page = await fetch_page(
             page_request(query), fetch, place_of=lambda row: row[0], find=find,
-            keep=lambda row: operation in (None, "", views.operation(row[1])) and in_time(row[1].updated_at),
+            keep=lambda row: operation in (None, "", views.operation(row[1])) and row[1].updated_at in in_time,
         )
         return await page_reply(self._context.table, page, [shown(row[1]) for row in page.items])
 

@@ -20,6 +20,7 @@ from adapters.cas.server.notes_store import NOTES_STORE
 from adapters.cas.server.paging import (
     MAX_SCANNED,
     ListPage,
+    TimeRange,
     bool_param,
     created_within,
     fetch_page,
@@ -186,7 +187,7 @@ class SessionRoutes:
             created_within(query),
         )
         archived = bool_param(query, "include_archived")
-        few = await self._candidates(owner, statuses, agents)
+        few = await self._candidates(owner, statuses, agents, in_time)
 
         async def fetch(**window: Any) -> Sequence[SessionRow]:
             heads = await sessions.heads(owner, **window) if few is None else _within(few, **window)
@@ -198,7 +199,7 @@ class SessionRoutes:
         def keep(row: SessionRow) -> bool:
             view = row[1]
             return view.closed is not m.CloseReason.DELETED and (
-                (archived or view.closed is not m.CloseReason.ARCHIVED) and in_time(view.created_at)
+                (archived or view.closed is not m.CloseReason.ARCHIVED) and view.created_at in in_time
                 and (not statuses or session_status(self.context.table, view) in statuses)
                 and (not agents or self.handlers.agent_id(view) in agents)
             )
@@ -206,11 +207,15 @@ class SessionRoutes:
         return await fetch_page(page_request(query), fetch, place_of=lambda row: row[0], find=find, keep=keep)
 
     async def _candidates(
-        self, owner: str, statuses: frozenset[str], agents: frozenset[str],
+        self, owner: str, statuses: frozenset[str], agents: frozenset[str], in_time: TimeRange,
     ) -> Sequence[ListedSession] | None:
-        """The sessions among which all are that fit the filters, oldest first; None if they are too many to say."""
+        """The sessions among which all are that fit the filters, by ordinal; None if they are too many to say."""
         if statuses and not statuses & {self.context.table.word("session_status", one) for one in m.SessionStatus}:
             return ()
+        if in_time.bounds:
+            rows = await self.context.sessions.created_between(owner, in_time.first, in_time.last, MAX_SCANNED + 1)
+            if rows is not None and len(rows) <= MAX_SCANNED:
+                return sorted(rows, key=ORDINAL)
         if not agents:
             return None
         found: dict[int, ListedSession] = {}

@@ -31,8 +31,8 @@ SESSIONS_PER_PAGE = 64
 """How many sessions of an older Dragoman are put into the lists in one request."""
 INDEXED_AT_ONCE = 20
 """How many sessions are put into the index of texts in one request, before a search."""
-COMPLETE = "lists"
-"""The key that says that all sessions are in the lists."""
+COMPLETE, LISTS_VERSION = "lists", b"2"
+"""The key that says that all sessions are in the lists, and what it has since the lists know when each was created."""
 
 
 class RedisLogReader:
@@ -120,7 +120,7 @@ _decode_lines = msgspec.json.Decoder(m.Record).decode_lines
 
 def encode_entry(
     session_id: str, token: str, records: list[m.Record], seal: Seal = UNSEALED,
-    summary: Sequence[Argument] = ("", 0, 0),
+    summary: Sequence[Argument] = ("", 0, 0, 0),
 ) -> list[Argument]:
     """The arguments of the script `append` for these records of one session."""
     spine, deltas = split_deltas(records)
@@ -221,6 +221,13 @@ class RedisSessionLists:
                 await next_slice()
             await self._redis.run_scripts(calls)
 
+    async def created_between(
+        self, owner: str, first: float, last: float, limit: int,
+    ) -> list[ListedSession] | None:
+        """None if there are sessions whose times no server has stored: an older one may write beside this one."""
+        rows = await self._redis.run_read_script("created_between", owner, repr(first), repr(last), limit)
+        return None if rows is None else _listed(rows)
+
     async def count(self, owner: str, label: str) -> int:
         size = len(owner.encode(errors="surrogatepass"))
         [count] = await self._redis.read_all([("ZCARD", self._redis.key("createdlist", str(size), owner, label))])
@@ -229,9 +236,9 @@ class RedisSessionLists:
     # -- the sessions of an older Dragoman ------------------------------------------------------------------------
 
     async def complete(self) -> None:
-        """Put the sessions into the lists that were written before there were lists; once for all servers."""
-        [is_complete] = await self._redis.read_all([("GET", self._redis.key(COMPLETE))])
-        if is_complete is not None:
+        """Put the sessions into the lists that were written before there were such lists; once for all servers."""
+        [version] = await self._redis.read_all([("GET", self._redis.key(COMPLETE))])
+        if version == LISTS_VERSION:
             return
         after, count = 0, 0
         while heads := await self._reader.sessions(None, after=after, limit=SESSIONS_PER_PAGE, oldest_first=True):
@@ -241,12 +248,12 @@ class RedisSessionLists:
             if given:
                 count += await self._redis.run_script("enlist", *given)
             after = heads[-1].ordinal
-        await self._redis.run_script("listed_all")
+        await self._redis.run_script("listed_all", LISTS_VERSION)
         if count:
             log.info("session_lists_built", sessions=count)
 
     async def _entry(self, head: SessionHead) -> list[Argument]:
-        summary = m.summarize(None, await self._reader.read_without_deltas(head.session_id))
+        summary = await self._stored(head.session_id, head.head + 1)
         return [] if summary is None else [head.session_id, head.head, *summary_arguments(summary)]
 
 
@@ -265,5 +272,6 @@ def _spelled(term: str) -> bytes:
 def summary_arguments(summary: m.SessionSummary | None) -> list[Argument]:
     """The arguments of scripts for a summary; for None, that nothing changes."""
     if summary is None:
-        return ["", 0, 0]
-    return [_encode(summary), repr(summary.updated_at), len(summary.labels), *summary.labels]
+        return ["", 0, 0, 0]
+    times = repr(summary.updated_at), repr(summary.created_at)
+    return [_encode(summary), *times, len(summary.labels), *summary.labels]

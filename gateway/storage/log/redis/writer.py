@@ -54,6 +54,7 @@ class RedisLog:
         self.head, self.session_of = reader.head, reader.session_of
         self._lists = RedisSessionLists(redis, reader)
         self.count_listed, self.mentioning = self._lists.count, self._lists.mentioning
+        self.created_between = self._lists.created_between
         self._tally = tally or Quotas()
         self._most = most
         self._listener: LogListener = NO_LISTENER

@@ -1,8 +1,9 @@
 -- Append to several sessions; each is all or nothing, and none knows of the others.
 -- ARGV: prefix, epoch, replica, model, how many sessions there may be in all, how many of one owner ('' where that is
--- not bounded); then for each session eleven values, its labels, and its words:
+-- not bounded); then for each session twelve values, its labels, and its words:
 --   id, token, head before, head after, in turn ('1', '0', or '' where nothing changes), owner, spine, deltas,
---   summary ('' where nothing changes), when it was changed, how many labels, the labels, how many words, the words.
+--   summary ('' where nothing changes), when it was changed, when it was created, how many labels, the labels,
+--   how many words, the words.
 -- Reply: how many sessions there are, then for each one {what became of it, the head that the log has now, its owner,
 -- how many bytes the owner has, how many sessions}.
 local P, epoch, me, model = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
@@ -28,9 +29,10 @@ local function enrol(id, key, owner)
   redis.call('ZADD', P .. 'owner:' .. owner, ordinal, id)
 end
 
-local function list(id, key, owner, summary, changed, labels)
+local function list(id, key, owner, summary, changed, created, labels)
   local ordinal, old = unpack(redis.call('HMGET', key, 'ordinal', 'labels'))
   local place, now = 'list:' .. #owner .. ':' .. owner .. ':', {}
+  redis.call('ZADD', P .. 'times:' .. owner, created, id)
   for _, label in ipairs(labels) do
     now[label] = true
     redis.call('ZADD', P .. 'created' .. place .. label, ordinal, id)
@@ -54,8 +56,8 @@ local told, at = {0}, 7
 while ARGV[at] do
   local id, token, before, after, now = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3], ARGV[at + 4]
   local spine, deltas, labels = ARGV[at + 6], ARGV[at + 7], {}
-  for place = at + 11, at + 10 + tonumber(ARGV[at + 10]) do labels[#labels + 1] = ARGV[place] end
-  local first_word = at + 12 + #labels
+  for place = at + 12, at + 11 + tonumber(ARGV[at + 11]) do labels[#labels + 1] = ARGV[place] end
+  local first_word = at + 13 + #labels
   local words = tonumber(ARGV[first_word - 1])
   local key = P .. 's:' .. id
   local found, none = redis.call('HMGET', key, 'token', 'head', 'owner', 'bytes'), nil
@@ -80,7 +82,7 @@ while ARGV[at] do
     redis.call('HSET', key, 'head', after, 'bytes', tonumber(found[4] or '0') + size)
     local bytes = redis.call('HINCRBY', P .. 'kept:' .. found[3], 'bytes', size)
     turn(id, key, now)
-    if ARGV[at + 8] ~= '' then list(id, key, found[3], ARGV[at + 8], ARGV[at + 9], labels) end
+    if ARGV[at + 8] ~= '' then list(id, key, found[3], ARGV[at + 8], ARGV[at + 9], ARGV[at + 10], labels) end
     if (now == '0' or ARGV[at + 8] ~= '') and redis.call('EXISTS', P .. 'searched:' .. found[3]) == 1 then
       redis.call('ZADD', P .. 'unindexed:' .. found[3], redis.call('HGET', key, 'ordinal'), id)
     end

@@ -24,6 +24,7 @@ redis.call('UNLINK', key, P .. 'said:' .. id, P .. 'log:' .. id, P .. 'words:' .
 local bytes = redis.call('HINCRBY', P .. 'kept:' .. found[2], 'bytes', -(found[4] or 0))
 redis.call('ZREM', P .. 'sessions', id)
 redis.call('ZREM', P .. 'owner:' .. found[2], id)
+redis.call('ZREM', P .. 'times:' .. found[2], id)
 redis.call('ZREM', P .. 'open', id)
 redis.call('SREM', P .. 'open:' .. found[3], id)
 return {'ok', redis.call('ZCARD', P .. 'sessions'), found[2], bytes, redis.call('ZCARD', P .. 'owner:' .. found[2])}

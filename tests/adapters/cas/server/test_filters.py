@@ -33,8 +33,9 @@ def test_bounds_hold_together() -> None:
     inside = created_within(
         MultiDict({"created_at[gt]": "1970-01-01T00:00:01Z", "created_at[lte]": "1970-01-01T00:00:03Z"})
     )
-    assert [inside(float(at)) for at in range(5)] == [False, False, True, True, False]
-    assert created_within(MultiDict())(0.0)
+    assert [float(at) in inside for at in range(5)] == [False, False, True, True, False]
+    assert (inside.first, inside.last) == (1.0, 3.0)
+    assert 0.0 in created_within(MultiDict())
 
 
 def test_events_are_kept_by_type_and_time() -> None:

@@ -18,7 +18,7 @@ ENDED = [record(4, m.TurnEnded(outcome=m.Outcome.COMPLETED, stop_reason=m.StopRe
 def test_an_entry_tells_the_script_where_it_goes_and_what_it_changes() -> None:
     session, token, after, upto, in_turn, owner, spine, deltas, *summary, count, words = encode_entry("s", "7", BEGUN)
     assert (session, token, after, upto, in_turn, owner, summary, count, words) == (
-        "s", "7", 0, 3, 1, "ann", ["", 0, 0], 1, "t")
+        "s", "7", 0, 3, 1, "ann", ["", 0, 0, 0], 1, "t")
     assert isinstance(spine, bytes) and isinstance(deltas, bytes)
     assert [one.seq for one in decode_entry(spine)] == [1, 2] and [one.seq for one in decode_entry(deltas)] == [3]
 

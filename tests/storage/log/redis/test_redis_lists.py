@@ -19,13 +19,28 @@ async def test_sessions_of_an_older_dragoman_are_put_into_the_lists() -> None:
         await old.redis.read_all([("HDEL", old.redis.key("s", session_id), "summary", "labels")])
     keys = [old.redis.key(f"{order}list", "3", "ann", label) for order in ("created", "updated")
             for label in ("", "open", "agent=a")]
-    await old.redis.read_all([("DEL", old.redis.key("lists"), *keys)])
+    await old.redis.read_all([("DEL", old.redis.key("lists"), old.redis.key("times", "ann"), *keys)])
     assert await old.count_listed("ann", "") == 0
     await old.close()
     new = opened_on("older")
     await new.open()
     assert [row.session_id for row in await new.listed("ann", "open", "created")] == ["s2", "s1"]
     assert await new.count_listed("ann", "agent=a") == 2
+    assert len(await new.created_between("ann", 0.0, 9.0, 5) or ()) == 2
+    await new.close()
+
+
+async def test_lists_of_an_older_dragoman_get_the_times_at_which_sessions_were_created() -> None:
+    old = opened_on("without-times")
+    await old.open()
+    await put(old, created("s1"), created("s2"))
+    await old.redis.read_all([("DEL", old.redis.key("times", "ann")), ("SET", old.redis.key("lists"), 1)])
+    assert await old.created_between("ann", 0.0, 9.0, 5) is None, "whoever asks must look at all sessions"
+    await old.close()
+    new = opened_on("without-times")
+    await new.open()
+    assert sorted(row.session_id for row in await new.created_between("ann", 0.0, 9.0, 5) or ()) == ["s1", "s2"]
+    assert [row.session_id for row in await new.listed("ann", "open", "created")] == ["s2", "s1"]
     await new.close()
 
 
