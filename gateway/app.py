@@ -46,6 +46,7 @@ from gateway.http import (
     delay_100_continue,
     health_routes,
     metrics_routes,
+    mount_prefix,
     pieces_response,
     public,
     track_open_sockets,
@@ -306,7 +307,7 @@ class Gateway:
     async def _front(self, request: web.Request) -> web.Response:
         """The console for browsers; for other clients, a text that lists the mounts."""
         if self.console is not None and self.console.is_browser(request):
-            return self.console.redirect()
+            return self.console.redirect(mount_prefix(self.web))
         places = {name: context.mount or "/" for name, context in self.contexts.items()}
         places |= {"console": "/console"} if self.console is not None else {}
         places |= {"health": "/healthz", "readiness": "/readyz", "metrics": "/metrics"}
@@ -353,6 +354,7 @@ class Gateway:
 
     def _spell(self, path: str, error: GatewayError) -> tuple[int, object]:
         """The status and the body of an error, as the dialect at this path encodes it."""
+        path = path.removeprefix(mount_prefix(self.web))
         if self.console is not None and self.console.has(path):
             return error_body(error)
         context = self._at(path)

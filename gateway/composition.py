@@ -68,15 +68,24 @@ class Components:
     backends: Mapping[str, Backend]
 
 
-def load_components(config: Config, old: Components | None = None) -> Components:
-    """Load all that the settings name; agents whose settings have not changed are kept. Raises `Problems`."""
+def load_components(
+    config: Config, old: Components | None = None, given: Mapping[str, MadeBackend] | None = None,
+) -> Components:
+    """Load all that the settings name; agents that are given, or whose settings have not changed, are kept.
+
+    Raises `Problems`.
+    """
     document = read_yaml(config.display_path) if config.display_path else YamlDocument("the settings")
     problems: list[Problem] = []
     add_dialect_folders(config.dialect_folders)
     dialects = dict(_dialects(config, document, problems))
     settings = {name: _dialect_settings(config, dialect, document, problems) for name, dialect in dialects.items()}
     tables = {name: _table(config, dialect, problems) for name, dialect in dialects.items()}
-    agents = {name: _agent(name, agent, config, old, document, problems) for name, agent in config.agents.items()}
+    agents = {
+        name: _agent(
+            name, agent, config, (given or {}).get(name) or _reusable_backend(name, config, old), document, problems)
+        for name, agent in config.agents.items()
+    }
     _add_shadows(agents, config, old, document, problems)
     problems += _same_mounts(config, dialects.values(), document)
     problems += _unknown_agents(config, dialects.values(), document)
@@ -192,12 +201,11 @@ def _agent(
     name: str,
     agent: AgentSettings,
     config: Config,
-    old: Components | None,
+    kept: MadeBackend | None,
     document: YamlDocument,
     problems: list[Problem],
 ) -> tuple[m.AgentCard, MadeBackend] | None:
-    found = _backend(agent.backend, agent.settings, config, ("agents", name), document, problems,
-                     _reusable_backend(name, config, old))
+    found = _backend(agent.backend, agent.settings, config, ("agents", name), document, problems, kept)
     return (merge_card(found[0], name, agent), found[1]) if found else None
 
 

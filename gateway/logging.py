@@ -70,26 +70,47 @@ def configure_logging(format: str = "auto", level: str = "info", stream: TextIO 
     stream = stream or sys.stderr
     console = format == "console" or (format == "auto" and stream.isatty())
     threshold = logging.getLevelNamesMapping()[level.upper()]
-    shared: list[structlog.typing.Processor] = [
-        structlog.contextvars.merge_contextvars,
-        structlog.stdlib.add_log_level,
-        structlog.stdlib.add_logger_name,
-        structlog.processors.TimeStamper(fmt="iso", utc=True),
-        mask_fields,
-        mask_malformed_request,
-        keep_warning,
-    ]
     ending: list[structlog.typing.Processor] = [
         *(_console_processors(stream) if console else _json_processors()),
         mask_queries,
     ]
     structlog.configure(
-        processors=[*shared, *ending],
+        processors=[*SHARED_PROCESSORS, *ending],
         wrapper_class=structlog.make_filtering_bound_logger(threshold),
         logger_factory=lambda *names: StreamLogger(stream, *names),
         cache_logger_on_first_use=False,
     )
-    _configure_libraries(stream, shared, ending)
+    _configure_libraries(stream, SHARED_PROCESSORS, ending)
+
+
+HOST_FIELDS = frozenset(("level", "logger", "timestamp"))
+"""Fields of a line that the logging of Python has itself."""
+
+
+def log_to_host() -> None:
+    """Write to the logging of the program that the gateway is part of, unless the program has set up structlog itself.
+
+    Loggers have the names of `get_logger`; the program decides what becomes of their lines.
+    """
+    if structlog.is_configured():
+        return
+    structlog.configure(
+        processors=[
+            structlog.stdlib.filter_by_level, *SHARED_PROCESSORS, structlog.processors.format_exc_info,
+            _host_line, mask_queries,
+        ],
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        wrapper_class=structlog.stdlib.BoundLogger,
+        cache_logger_on_first_use=False,
+    )
+
+
+def _host_line(logger: object, method: str, entry: MutableMapping[str, Any]) -> str:
+    """The event name and its fields, in one line; a traceback follows."""
+    event, traceback = entry.pop("event"), entry.pop("exception", None)
+    fields = (f"{name}={value}" for name, value in entry.items() if name not in HOST_FIELDS)
+    line = " ".join([str(event), *fields])
+    return f"{line}\n{traceback}" if traceback else line
 
 
 def get_logger(name: str = "dragoman") -> Any:
@@ -194,3 +215,15 @@ def keep_warning(logger: object, method: str, entry: MutableMapping[str, object]
 def mask_secrets(record: m.Record) -> m.Record:
     """Return a copy of the record in which every secret is masked."""
     return m.with_secrets(record, lambda values: dict.fromkeys(values, MASKED))
+
+
+SHARED_PROCESSORS: list[structlog.typing.Processor] = [
+    structlog.contextvars.merge_contextvars,
+    structlog.stdlib.add_log_level,
+    structlog.stdlib.add_logger_name,
+    structlog.processors.TimeStamper(fmt="iso", utc=True),
+    mask_fields,
+    mask_malformed_request,
+    keep_warning,
+]
+"""What every line goes through, whoever writes it."""

@@ -80,7 +80,7 @@ async def run(
         await _wait_for_stop(stop, current)
         if siblings:
             await _leave_port(site, runner, hurry)
-        await _drain(gateway, hurry)
+        await drain(gateway, hurry)
         lag.stop()
     finally:
         if siblings:
@@ -150,8 +150,9 @@ async def _wait_for_stop(stop: asyncio.Event, meanwhile: asyncio.Task[None]) -> 
         await meanwhile
 
 
-async def _drain(gateway: Gateway, hurry: asyncio.Event) -> None:
+async def drain(gateway: Gateway, hurry: asyncio.Event | None = None) -> None:
     """Start no turn; let running turns finish and their clients receive the end; the others have to reconnect."""
+    hurry = hurry or asyncio.Event()
     log.info("stopping", running=gateway.table.turn_count)
     gateway.readiness.mark_draining()
     goodbye = asyncio.create_task(gateway.web[OPEN_SOCKETS].close_when_idle())

@@ -102,7 +102,8 @@ def test_the_commands_of_an_example_name_what_is_there(page: Path) -> None:
     """They are for the top of the project, with what `make run` has made."""
     said = "\n".join(blocks(page, "sh"))
     named = re.findall(r"(?<=\s)examples/\S+", said)
-    assert f"examples/{page.parent.name}/config.yaml" in named
+    assert f"examples/{page.parent.name}/config.yaml" in named or not (page.parent / "config.yaml").exists()
+    assert named
     assert all((ROOT / path).is_file() for path in named)
     assert ".venv/bin/" in said
 

@@ -1,7 +1,7 @@
 """config.yaml and DRAGOMAN_* variables → typed settings; problems with their places, all at once."""
 
 from .access import load_certificate, make_tls_context
-from .loader import TEMPLATE, ConfigProblems, load_config
+from .loader import TEMPLATE, ConfigProblems, load_config, make_config
 from .settings import (
     AgentSettings,
     CapabilitySettings,
@@ -28,5 +28,6 @@ __all__ = [
     "ToolSettings",
     "load_certificate",
     "load_config",
+    "make_config",
     "make_tls_context",
 ]

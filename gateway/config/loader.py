@@ -44,11 +44,11 @@ TEMPLATE = Path(__file__).with_name("template.yaml")
 """The settings file of `dragoman init`: it serves the demo agent and explains every setting."""
 
 
-def load_config(path: Path | str, overrides: Mapping[str, object] | None = None) -> Config:
+def load_config(path: Path | str, overrides: Mapping[str, object] | None = None, source: str = "option --") -> Config:
     """Return the settings: the command line before the environment, the environment before the file, then the defaults.
 
-    `overrides` are the options of the command line, by setting; None means that the option was not given. Raises
-    `ConfigProblems`.
+    `overrides` are the options of the command line, by setting; None means that the option was not given. Messages name
+    an override by its `source` and its name. Raises `ConfigProblems`.
     """
     document = read_yaml(path)
     _check_is_mapping(document)
@@ -56,7 +56,7 @@ def load_config(path: Path | str, overrides: Mapping[str, object] | None = None)
     warnings = rename_settings(document) + rename_settings(environment)
     document.problems += environment.problems
     overlay(document, environment.value, lambda at: str(environment.position(at)))
-    overlay(document, _without_none(overrides or {}), lambda at: f"option --{'-'.join(map(str, at))}")
+    overlay(document, _without_none(overrides or {}), lambda at: f"{source}{'-'.join(map(str, at))}")
     warnings += move_origin_settings(document)
     config = _validated(document)
     file = Path(path)
@@ -64,6 +64,17 @@ def load_config(path: Path | str, overrides: Mapping[str, object] | None = None)
         rest = _usable_settings(document)
         raise ConfigProblems(document.problems, _from_file(rest, file) if rest else None)
     return _from_file(config, file, tuple(map(str, warnings)))
+
+
+def make_config(settings: Mapping[str, object]) -> Config:
+    """Return the settings that a program gives as arguments. Raises `ConfigProblems`."""
+    document = YamlDocument("the arguments")
+    document.value = {}
+    overlay(document, _without_none(settings), lambda at: f"argument {'.'.join(map(str, at))}")
+    config = _validated(document)
+    if document.problems or config is None:
+        raise ConfigProblems(document.problems, None)
+    return config
 
 
 class ConfigProblems(Problems):

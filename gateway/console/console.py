@@ -75,8 +75,8 @@ class Console:
         return HTML in request.headers.get("Accept", "")
 
     @staticmethod
-    def redirect() -> web.Response:
-        return web.Response(status=302, headers={"Location": PAGE, "Vary": "Accept"})
+    def redirect(prefix: str) -> web.Response:
+        return web.Response(status=302, headers={"Location": f"{prefix}{PAGE}/", "Vary": "Accept"})
 
 
 def error_body(error: GatewayError) -> tuple[int, JsonObject]:

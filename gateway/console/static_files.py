@@ -52,10 +52,16 @@ class StaticFiles:
 
     def routes(self) -> list[web.RouteDef]:
         return [
-            web.get(PAGE, self.page),
+            web.get(PAGE, self.with_slash),
             web.get(f"{PAGE}/", self.page),
             web.get(f"{PAGE}/static/{{path:.+}}", self.file),
         ]
+
+    @public
+    async def with_slash(self, request: web.Request) -> web.Response:
+        """Redirect to the page, whose files have relative addresses: the console may be mounted anywhere."""
+        target = request.rel_url.with_path(f"{request.rel_url.raw_path}/", encoded=True).with_query(request.query)
+        return web.Response(status=302, headers={"Location": str(target)})
 
     @public
     async def page(self, request: web.Request) -> web.Response:

@@ -34,6 +34,7 @@ from .json_io import (
     validate,
 )
 from .metrics import KeyMetrics, LoopLagMonitor, Metrics, MetricsPage, SessionMetrics, metrics_routes
+from .mount_prefix import mount_prefix
 from .request import add_request_id, decode_cursor, delay_100_continue, encode_cursor, parse_whole_number, request_id_of
 from .security import (
     CALLER,
@@ -111,6 +112,7 @@ __all__ = [
     "limit_body_size",
     "limit_send_buffers",
     "metrics_routes",
+    "mount_prefix",
     "parse_json",
     "parse_whole_number",
     "pieces_response",

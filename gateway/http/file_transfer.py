@@ -26,6 +26,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 from gateway.errors import Invalid, TooLarge
 from gateway.ports import Files, StoredFile
 
+from .mount_prefix import mount_prefix
 from .request import BodyDeadline, refuse_compressed
 from .security import Handler, mark_authenticated, public
 
@@ -287,4 +288,4 @@ def signed_link_handler(files: Files) -> Handler:
 
 def absolute_url(request: web.Request, path: str) -> str:
     """Return the URL of a path of this server as the client sees it."""
-    return f"{request.scheme}://{request.host}{path}"
+    return f"{request.scheme}://{request.host}{mount_prefix(request.app)}{path}"

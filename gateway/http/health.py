@@ -4,6 +4,7 @@ from enum import StrEnum
 
 from aiohttp import web
 
+from .mount_prefix import HEALTH_PATH, HEALTH_ROUTE
 from .security import public
 
 
@@ -48,7 +49,7 @@ def health_routes(readiness: Readiness) -> list[web.RouteDef]:
         status = 200 if readiness.is_ready else 503
         return web.json_response({"status": readiness.state}, status=status, headers=_NO_STORE)
 
-    return [web.get("/healthz", alive), web.get("/readyz", ready)]
+    return [web.get(HEALTH_PATH, alive, name=HEALTH_ROUTE), web.get("/readyz", ready)]
 
 
 _NO_STORE = {"Cache-Control": "no-store"}

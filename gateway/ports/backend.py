@@ -75,6 +75,7 @@ class Turn(Protocol):
         """A file of a skill of the session, SKILL.md if no other is named; `NotFound` if there is none."""
 
 
+@runtime_checkable
 class Backend(Protocol):
     """An agent: an async generator of events, and nothing else.
 

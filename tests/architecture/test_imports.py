@@ -68,6 +68,7 @@ SIDE_DOORS = ("gateway.storage.resources.redis", "gateway.backends.kinds", "gate
 """Modules that a room does not offer at its door: they need a library that not everybody has, or load other modules."""
 MEETING_PLACES = (
     "gateway.app",
+    "gateway.embedded_gateway",
     "gateway.composition",
     "gateway.engine_parts",
     "gateway.storage_factory",

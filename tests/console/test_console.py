@@ -45,7 +45,7 @@ async def test_a_browser_is_led_to_the_console_and_others_get_the_text(console: 
     served = console.served
     browser = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
     async with served.http.get(served.url("/"), headers=browser, allow_redirects=False) as answer:
-        assert (answer.status, answer.headers["Location"], answer.headers["Vary"]) == (302, "/console", "Accept")
+        assert (answer.status, answer.headers["Location"], answer.headers["Vary"]) == (302, "/console/", "Accept")
     async with served.http.get(served.url("/")) as answer:
         assert "console    /console" in await answer.text()
 

@@ -4,6 +4,7 @@ import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from types import ModuleType
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
@@ -100,6 +101,15 @@ def load_function(settings: PythonSettings, base: Path) -> AgentFunction:
     _check_parameters(settings, function, parameters, source)
     _check_options(settings, parameters)
     return AgentFunction(settings.agent, source, function, settings.options)
+
+
+def checked_function(function: Function) -> AgentFunction:
+    """A function that the program itself has. Raises `Problems`, which have a position."""
+    name = getattr(function, "__name__", type(function).__name__)
+    source = UserModule(ModuleType(getattr(function, "__module__", None) or "program"), {})
+    settings = PythonSettings.model_construct(agent=f"{source.module.__name__}:{name}", options={})
+    _check_parameters(settings, function, inspect.signature(function).parameters.values(), source)
+    return AgentFunction(settings.agent, source, function, {})
 
 
 def _check_function(word: str, source: UserModule, name: str, function: object) -> None:
