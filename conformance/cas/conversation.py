@@ -108,7 +108,10 @@ class Follower:
         self.stream = await self._reopen(last)
 
     async def _missed(self, found: Callable[[Body], bool], what: str) -> str | None:
-        """Who is to blame for an event that does not come: the stream, if it is listed, or else who demands it."""
+        """Who is to blame for an event that does not come: the stream, if it is listed, or else who demands it.
+
+        A stream that told other events in another order than the list has failed by that.
+        """
         reply = await self._exam.http.ask("GET", f"{self._path}/events", query={"limit": MOST_EVENTS})
         try:
             listed = [event for event in expect.status(reply, 200).object()["data"] if isinstance(event, dict)]
@@ -117,8 +120,10 @@ class Follower:
             is_by_id = what.startswith("the event evt_")
             after = listed[names.index(told[-1]) + 1 :] if told and not is_by_id else listed
             is_listed = any(found(event) for event in after if event.get("id") not in told)
+            in_order = sorted(told, key=names.index)
         except (Failed, LookupError, TypeError, ValueError):
             return None
+        expect.that(told == in_order, f"the events in the order of the list: {in_order}", told, "CAS-SSE-05")
         if is_listed:
             return "CAS-SSE-05"
         if is_by_id:

@@ -1,7 +1,7 @@
 """Wrong CAS servers that remember something or take several steps, which rows of faults.yaml cannot say."""
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from aiohttp import web
@@ -94,6 +94,20 @@ async def _replay(
     for item in session.feed[place:]:
         if server.streams.is_shown(item, session, thread, forms, is_old=True):
             await response.write(server.streams.frame(item.body))
+
+
+@dataclass
+class LateAnswers:
+    """The stream sends answers to calls only after the end of the turn that they let go on."""
+
+    held: dict[str, bytes] = field(default_factory=dict)
+
+    def frame(self, step: Step[bytes], body: Body) -> bytes:
+        session = str(body.get("session_id"))
+        if body["type"] in ("user.tool_confirmation", "user.custom_tool_result"):
+            self.held[session] = step(body)
+            return b""
+        return step(body) + (self.held.pop(session, b"") if body["type"] == "session.status_idle" else b"")
 
 
 @dataclass
