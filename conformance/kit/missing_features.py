@@ -10,6 +10,7 @@ from conformance.kit.expect import Failed
 from conformance.kit.http import HttpClient
 from conformance.kit.requirement import Catalogue, Feature
 from conformance.kit.transcript import Transcript
+from conformance.kit.wait_limits import ANSWER
 
 if TYPE_CHECKING:
     from conformance.kit.suite import Target
@@ -46,7 +47,8 @@ async def _answers(client: HttpClient, feature: Feature) -> Sequence[str]:
     for route in feature.routes:
         method, _, path = route.partition(" ")
         try:
-            reply = await client.ask(method, path)
+            with client.waits.goal(ANSWER):
+                reply = await client.ask(method, path)
         except Failed:
             return ()
         if reply.status not in ABSENT:

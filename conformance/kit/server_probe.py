@@ -14,6 +14,7 @@ from conformance.kit.expect import Failed, Unanswered
 from conformance.kit.http import HttpClient, Reply
 from conformance.kit.suite import Suite, Target, dialects, load_suite
 from conformance.kit.transcript import Transcript
+from conformance.kit.wait_limits import ANSWER, WaitLimits
 
 ABSENT = (404, 405, 410, 501)
 LOCKED = (401, 403)
@@ -70,61 +71,65 @@ async def locate(suite: Suite, target: Target) -> Target:
     """The target with the base that its server has; NoServer if no server of this dialect answers there."""
     async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=None)) as session:
         try:
-            return await _located(suite, target, session)
+            return await _Probe(session, WaitLimits()).located(suite, target)
         except Unanswered:
             return places(suite, target)[0]  # a server that does not answer is examined, and the report says so
 
 
-async def _located(suite: Suite, target: Target, session: aiohttp.ClientSession) -> Target:
-    results = [await _look(suite, place, session) for place in places(suite, target)]
-    there = [result for result in results if result.is_there or result.is_locked]
-    if not there:
-        await _make_sure(suite, target, results, session)
-    best = [*there, *(result for result in results if not result.is_absent)][0]
-    if best.is_locked:
-        hint = "is it the right key?" if target.key else "give its key with --key or in CONFORM_KEY"
-        raise NoServer(f"the server at {public(target.url)} lets nobody in ({best}); {hint}")
-    return best.place
+@dataclass(frozen=True)
+class _Probe:
+    """Asks one server where the dialects are; after one wait in vain the next are short."""
 
+    session: aiohttp.ClientSession
+    waits: WaitLimits
 
-async def _make_sure(
-    suite: Suite, target: Target, results: Sequence[ProbeResult], session: aiohttp.ClientSession
-) -> None:
-    """NoServer, unless what answers may be a server of the dialect that answers wrongly."""
-    dialect, suites = suite.catalogue.dialect, map(load_suite, dialects())
-    others = [it for it in suites if it is not suite and await _is_at(it, places(it, target), session)]
-    if not others and not all(result.is_absent for result in results):
-        return
-    told = f"no server of {dialect} answers at {public(target.url)} ({results[0]})"
-    usual = replace(target, url=_origin(target.url) + suite.usual_path)
-    if usual.url != plain(target.url) and await _is_at(suite, places(suite, usual)[:1], session):
-        raise NoServer(f"{told}; one answers at {public(usual.url)}: give that address")
-    if others:
-        other = others[0].catalogue.dialect
-        raise NoServer(f"{told}; a server of {other} does: dragoman conform {other} {public(target.url)}")
-    raise NoServer(f"{told}; is that its address? Dragoman has {dialect} at {suite.usual_path}")
+    async def located(self, suite: Suite, target: Target) -> Target:
+        results = [await self._look(suite, place) for place in places(suite, target)]
+        there = [result for result in results if result.is_there or result.is_locked]
+        if not there:
+            await self._make_sure(suite, target, results)
+        best = [*there, *(result for result in results if not result.is_absent)][0]
+        if best.is_locked:
+            hint = "is it the right key?" if target.key else "give its key with --key or in CONFORM_KEY"
+            raise NoServer(f"the server at {public(target.url)} lets nobody in ({best}); {hint}")
+        return best.place
 
+    async def _make_sure(self, suite: Suite, target: Target, results: Sequence[ProbeResult]) -> None:
+        """NoServer, unless what answers may be a server of the dialect that answers wrongly."""
+        dialect, suites = suite.catalogue.dialect, map(load_suite, dialects())
+        others = [it for it in suites if it is not suite and await self._is_at(it, places(it, target))]
+        if not others and not all(result.is_absent for result in results):
+            return
+        told = f"no server of {dialect} answers at {public(target.url)} ({results[0]})"
+        usual = replace(target, url=_origin(target.url) + suite.usual_path)
+        if usual.url != plain(target.url) and await self._is_at(suite, places(suite, usual)[:1]):
+            raise NoServer(f"{told}; one answers at {public(usual.url)}: give that address")
+        if others:
+            other = others[0].catalogue.dialect
+            raise NoServer(f"{told}; a server of {other} does: dragoman conform {other} {public(target.url)}")
+        raise NoServer(f"{told}; is that its address? Dragoman has {dialect} at {suite.usual_path}")
 
-async def _is_at(suite: Suite, wanted: Iterable[Target], session: aiohttp.ClientSession) -> bool:
-    return any([(await _look(suite, place, session)).is_there for place in wanted])
+    async def _is_at(self, suite: Suite, wanted: Iterable[Target]) -> bool:
+        return any([(await self._look(suite, place)).is_there for place in wanted])
 
-
-async def _look(suite: Suite, place: Target, session: aiohttp.ClientSession) -> ProbeResult:
-    """Put the probes of the dialect to a place; where its own path was moved, only those below it tell anything."""
-    client = HttpClient(session, place.url, Transcript(), place.key, place.timeout, moved=place.moved)
-    probes = [it for it in suite.probes if place.moved is None or it.path.startswith(suite.own_path)]
-    answers, is_there, locked = [], False, []
-    for probe in probes:
-        try:
-            reply = await client.ask("GET", probe.path, query=probe.query)
-        except Unanswered:
-            raise
-        except Failed:
-            continue
-        answers.append(reply)
-        is_there = is_there or (not _is_absent(reply) and probe.is_answer(reply))
-        locked += [reply.status in LOCKED] if probe.needs_key else []
-    return ProbeResult(place, answers, is_there or not probes, bool(locked) and all(locked))
+    async def _look(self, suite: Suite, place: Target) -> ProbeResult:
+        """Put the probes of the dialect to a place; where its own path was moved, only those below it tell anything."""
+        client = HttpClient(self.session, place.url, Transcript(), place.key, place.timeout, moved=place.moved)
+        client.waits = self.waits
+        probes = [it for it in suite.probes if place.moved is None or it.path.startswith(suite.own_path)]
+        answers, is_there, locked = [], False, []
+        for probe in probes:
+            try:
+                with self.waits.goal(ANSWER):
+                    reply = await client.ask("GET", probe.path, query=probe.query)
+            except Unanswered:
+                raise
+            except Failed:
+                continue
+            answers.append(reply)
+            is_there = is_there or (not _is_absent(reply) and probe.is_answer(reply))
+            locked += [reply.status in LOCKED] if probe.needs_key else []
+        return ProbeResult(place, answers, is_there or not probes, bool(locked) and all(locked))
 
 
 def _origin(url: str) -> str:

@@ -14,6 +14,8 @@ PACE = 2
 MANY = 8
 """After so many full waits in vain, what has never come is waited for briefly from the start."""
 LEAST = 0.01
+ANSWER = "an answer to a question before the examination"
+"""What is waited for before any case: whichever question it is, one wait in vain makes the next ones short."""
 NAMES = re.compile(r"[^/]*\d[^/]*")
 
 _goal: ContextVar[str | None] = ContextVar("goal", default=None)

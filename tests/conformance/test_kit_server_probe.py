@@ -1,5 +1,6 @@
 """Whether somebody who speaks the dialect is there is seen before anything is examined."""
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -12,6 +13,7 @@ from aiohttp.test_utils import TestServer
 from conformance.faults.fault import load_faults
 from conformance.faults.kill.setups import setup_of
 from conformance.faults.local_server import served
+from conformance.kit.missing_features import missing
 from conformance.kit.runner import Runner
 from conformance.kit.server_probe import NoServer, locate, plain
 from conformance.kit.suite import Target, load_suite
@@ -130,6 +132,27 @@ async def test_a_server_that_answers_wrongly_is_examined() -> None:
 async def test_a_server_that_does_not_answer_is_examined(unused_tcp_port: int) -> None:
     url = f"http://127.0.0.1:{unused_tcp_port}"
     assert (await found("zenflux", f"{url}/api/v1")).url == url
+
+
+@pytest.mark.parametrize("dialect", EXAMINED)
+async def test_a_server_whose_answers_never_end_is_waited_for_at_full_length_once(dialect: str) -> None:
+    async def endless(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Type": "application/json"})
+        await response.prepare(request)
+        await asyncio.sleep(3600)
+        return response
+
+    clock, suite = asyncio.get_running_loop().time, load_suite(dialect)
+    async with answering(endless) as url:
+        begun = clock()
+        target = await locate(suite, Target(url, KEY, 10.0))
+        assert target.url == url
+        probed = clock()
+        await missing(suite.catalogue, target)
+        features = sum(bool(feature.routes) for feature in suite.catalogue.features.values())
+        assert clock() - probed == pytest.approx(10 + features - 1 if features else 0, abs=0.5)
+    everything = sum(len(load_suite(name).probes) for name in EXAMINED)
+    assert probed - begun < 10 + 2 * everything
 
 
 @pytest.mark.parametrize("url", ["127.0.0.1:1", "ftp://h/x", "", "http://"])
