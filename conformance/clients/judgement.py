@@ -38,8 +38,8 @@ def judges(requirement: str, *situations: str) -> Callable[[Check], Judgement]:
 
 
 def collect_judgements(*modules: ModuleType) -> tuple[Judgement, ...]:
-    """The judgements of these modules, in the order they are written."""
-    found = (item for module in modules for item in vars(module).values())
+    """The judgements of these modules, in the order they are written; SHARED has those that dialects share."""
+    found = (item for module in modules for item in (*vars(module).values(), *getattr(module, "SHARED", ())))
     return tuple(item for item in found if isinstance(item, Judgement))
 
 

@@ -11,8 +11,9 @@ from conformance.clients.agent_actions import Asked
 from conformance.clients.client_traffic import ClientTraffic, Request
 from conformance.clients.evidence import Answer, Message
 from conformance.clients.judgement import judges
+from conformance.clients.shared_judgements import shared_judgements
 from conformance.clients.situation import SERVER_TOOL, TOOL
-from conformance.clients.situations import CUTS, PATIENCE, RETRY_AFTER
+from conformance.clients.situations import CUTS, PATIENCE
 from conformance.faults.aap.requests import NewSession, NewTurn
 from conformance.faults.content import text_of
 from conformance.kit.expect import NotTestable, equal, that
@@ -137,18 +138,6 @@ def agent_stays(traffic: ClientTraffic) -> None:
         that(not isinstance(agent, dict) or "name" not in agent, "no agent.name in a turn", request)
 
 
-@judges("AAP-CL-TURN-05", "plain")
-def waits_for_the_end(traffic: ClientTraffic) -> None:
-    """A further message is sent when the turn before is over."""
-    evidence.sent_in_turn(messages(traffic))
-
-
-@judges("AAP-CL-TURN-06", "plain")
-def stays_in_the_session(traffic: ClientTraffic) -> None:
-    """The messages of a conversation go to one session, which keeps the history."""
-    evidence.kept_session(messages(traffic))
-
-
 @judges("AAP-CL-AUTH-01")
 def key_is_sent(traffic: ClientTraffic) -> None:
     """Every request but GET /meta carries the key as a bearer token."""
@@ -168,45 +157,6 @@ def joins_deltas(traffic: ClientTraffic) -> None:
 def takes_whole_messages(traffic: ClientTraffic) -> None:
     """A whole text is the answer, where the agent does not send deltas."""
     evidence.echoed_reply(traffic, messages(traffic))
-
-
-@judges("AAP-CL-SSE-03", "every_event")
-def takes_every_event(traffic: ClientTraffic) -> None:
-    """The client takes thinking, tool calls and tool results, and goes on."""
-    evidence.came_through(messages(traffic))
-
-
-@judges("AAP-CL-SSE-04", "endings")
-def takes_every_ending(traffic: ClientTraffic) -> None:
-    """A turn is over for whatever reason it stops: end_turn, max_tokens, refusal and error."""
-    evidence.came_through(messages(traffic), len(traffic.meta["replies"]))
-
-
-@judges("AAP-CL-SSE-05", "odd_framing")
-def reads_the_format(traffic: ClientTraffic) -> None:
-    """The stream is read as the standard of server-sent events has it."""
-    evidence.echoed_reply(traffic, messages(traffic))
-
-
-# -- tolerance --------------------------------------------------------------------------------------------------------
-
-
-@judges("AAP-CL-TOL-01", "unknown_events")
-def ignores_events(traffic: ClientTraffic) -> None:
-    """Events of unknown names are ignored."""
-    evidence.came_through(messages(traffic))
-
-
-@judges("AAP-CL-TOL-02", "unknown_members")
-def ignores_members(traffic: ClientTraffic) -> None:
-    """Unknown members of events and bodies are ignored."""
-    evidence.came_through(messages(traffic))
-
-
-@judges("AAP-CL-TOL-03", "heartbeats")
-def ignores_comments(traffic: ClientTraffic) -> None:
-    """Comments of the stream are ignored."""
-    evidence.came_through(messages(traffic))
 
 
 # -- asks -------------------------------------------------------------------------------------------------------------
@@ -292,40 +242,10 @@ def waits_for_the_beginning(traffic: ClientTraffic) -> None:
     _patient(traffic)
 
 
-@judges("AAP-CL-CUT-01", *CUTS)
-def does_not_repeat(traffic: ClientTraffic) -> None:
-    """A message whose turn has begun is not sent again when the stream breaks."""
-    evidence.sent_once(traffic, messages(traffic))
-
-
-@judges("AAP-CL-CUT-02", *CUTS)
-def goes_on_after_a_cut(traffic: ClientTraffic) -> None:
-    """After a stream that broke, the conversation goes on in the same session."""
-    evidence.kept_session(messages(traffic))
-
-
 @judges("AAP-CL-CUT-03", *CUTS, "dropped")
 def makes_no_storm(traffic: ClientTraffic) -> None:
     """A connection that breaks brings no storm of requests."""
     evidence.is_calm([request.at for request in traffic.after_cut])
-
-
-@judges("AAP-CL-ERR-01", "refused_400")
-def gives_up_on_4xx(traffic: ClientTraffic) -> None:
-    """A turn that is refused with 400 is not sent again as it was."""
-    evidence.not_tried_again(traffic, messages(traffic))
-
-
-@judges("AAP-CL-ERR-02", "limited")
-def waits_as_told(traffic: ClientTraffic) -> None:
-    """A turn that is refused with 429 is not sent again before Retry-After has passed."""
-    evidence.respects_wait(traffic, [message.at for message in messages(traffic)], RETRY_AFTER)
-
-
-@judges("AAP-CL-ERR-03", "refused_500")
-def tries_seldom(traffic: ClientTraffic) -> None:
-    """A server that fails is tried again a few times at most."""
-    evidence.is_calm([message.at for message in messages(traffic)])
 
 
 @judges("AAP-CL-STOP-01", "stopped")
@@ -336,3 +256,23 @@ def stops(traffic: ClientTraffic) -> None:
         raise NotTestable("the client streams no answers")
     asked = [request for request in traffic.requests if request.method == "DELETE"]
     that(bool(traffic.count("hung_up") or asked), "the stream closed, or a request to stop the turn", "neither")
+
+
+# -- what every dialect demands ---------------------------------------------------------------------------------------
+
+SHARED = shared_judgements(
+    messages,
+    waits_for_the_end="AAP-CL-TURN-05",
+    stays_in_the_session="AAP-CL-TURN-06",
+    takes_every_event="AAP-CL-SSE-03",
+    takes_every_ending="AAP-CL-SSE-04",
+    reads_the_format="AAP-CL-SSE-05",
+    ignores_events="AAP-CL-TOL-01",
+    ignores_members="AAP-CL-TOL-02",
+    ignores_heartbeats="AAP-CL-TOL-03",
+    does_not_repeat="AAP-CL-CUT-01",
+    goes_on_after_a_cut="AAP-CL-CUT-02",
+    gives_up_on_refusals="AAP-CL-ERR-01",
+    waits_as_told="AAP-CL-ERR-02",
+    tries_seldom="AAP-CL-ERR-03",
+)

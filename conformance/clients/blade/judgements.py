@@ -9,6 +9,7 @@ from conformance.clients.blade.scripted_server import SOCKET
 from conformance.clients.client_traffic import ClientTraffic, Frame
 from conformance.clients.evidence import Answer, Message
 from conformance.clients.judgement import judges
+from conformance.clients.shared_judgements import shared_judgements
 from conformance.clients.situations import CUTS
 from conformance.kit.expect import NotTestable, that
 
@@ -58,18 +59,6 @@ def sends_what_is_needed(traffic: ClientTraffic) -> None:
         that(isinstance(body.get("message"), str | list), "message: a string or a list of parts", frame.body)
 
 
-@judges("BL-CL-SEND-02", "plain")
-def waits_for_the_end(traffic: ClientTraffic) -> None:
-    """A further message is sent when the chat before is over."""
-    evidence.sent_in_turn(messages(traffic))
-
-
-@judges("BL-CL-SEND-03", "plain")
-def stays_in_the_session(traffic: ClientTraffic) -> None:
-    """The messages of a conversation go to one session."""
-    evidence.kept_session(messages(traffic))
-
-
 @judges("BL-CL-SESS-01")
 def makes_a_session(traffic: ClientTraffic) -> None:
     """A session is made with an intent."""
@@ -105,36 +94,6 @@ def joins_deltas(traffic: ClientTraffic) -> None:
 def keeps_children_apart(traffic: ClientTraffic) -> None:
     """What a sub-agent says is no part of the answer."""
     evidence.echoed_reply(traffic, messages(traffic))
-
-
-@judges("BL-CL-EV-03", "every_event")
-def takes_every_event(traffic: ClientTraffic) -> None:
-    """The client takes every kind of block, tool call and event, and goes on."""
-    evidence.came_through(messages(traffic))
-
-
-@judges("BL-CL-EV-04", "endings")
-def takes_every_ending(traffic: ClientTraffic) -> None:
-    """A chat is over with chat:end, whatever its status is."""
-    evidence.came_through(messages(traffic), len(traffic.meta["replies"]))
-
-
-@judges("BL-CL-TOL-01", "unknown_events")
-def ignores_events(traffic: ClientTraffic) -> None:
-    """Unknown events and patches are ignored."""
-    evidence.came_through(messages(traffic))
-
-
-@judges("BL-CL-TOL-02", "unknown_members")
-def ignores_members(traffic: ClientTraffic) -> None:
-    """Unknown members of events are ignored."""
-    evidence.came_through(messages(traffic))
-
-
-@judges("BL-CL-TOL-03", "heartbeats")
-def answers_pings(traffic: ClientTraffic) -> None:
-    """The pings of the connection within an answer are no part of it."""
-    evidence.came_through(messages(traffic))
 
 
 # -- questions --------------------------------------------------------------------------------------------------------
@@ -192,18 +151,6 @@ def resumes(traffic: ClientTraffic) -> None:
     that(not cursors or cursors[0] == right, f"after_sequence: {right}, the last event that was sent", cursors[:1])
 
 
-@judges("BL-CL-CUT-02", *CUTS)
-def does_not_repeat(traffic: ClientTraffic) -> None:
-    """A message whose chat has begun is not sent again when the connection breaks."""
-    evidence.sent_once(traffic, messages(traffic))
-
-
-@judges("BL-CL-CUT-03", *CUTS)
-def goes_on_after_a_cut(traffic: ClientTraffic) -> None:
-    """After a connection that broke, the conversation goes on in the same session."""
-    evidence.kept_session(messages(traffic))
-
-
 @judges("BL-CL-CUT-04", "refused_sockets")
 def backs_off(traffic: ClientTraffic) -> None:
     """Connections that are refused are tried again a few times at most."""
@@ -212,21 +159,27 @@ def backs_off(traffic: ClientTraffic) -> None:
     evidence.is_calm([it.at for it in traffic.after_cut if it.path.startswith(SOCKET)], MOST_SOCKETS)
 
 
-@judges("BL-CL-ERR-01", "refused_400")
-def gives_up_on_errors(traffic: ClientTraffic) -> None:
-    """A message that is refused as invalid is not sent again as it was."""
-    evidence.not_tried_again(traffic, messages(traffic))
-
-
-@judges("BL-CL-ERR-02", "refused_500")
-def tries_seldom(traffic: ClientTraffic) -> None:
-    """A server that fails is tried again a few times at most."""
-    evidence.is_calm([message.at for message in messages(traffic)])
-
-
 @judges("BL-CL-STOP-01", "stopped")
 def stops(traffic: ClientTraffic) -> None:
     """A chat that the person stops is stopped by its session's id."""
     session = messages(traffic)[0].session
     named = [it.body.get("session_id") for it in events(traffic, "chat:stop") if isinstance(it.body, dict)]
     that(session in named, f"chat:stop with session_id {session}", named)
+
+
+# -- what every dialect demands ---------------------------------------------------------------------------------------
+
+SHARED = shared_judgements(
+    messages,
+    waits_for_the_end="BL-CL-SEND-02",
+    stays_in_the_session="BL-CL-SEND-03",
+    takes_every_event="BL-CL-EV-03",
+    takes_every_ending="BL-CL-EV-04",
+    ignores_events="BL-CL-TOL-01",
+    ignores_members="BL-CL-TOL-02",
+    ignores_heartbeats="BL-CL-TOL-03",
+    does_not_repeat="BL-CL-CUT-02",
+    goes_on_after_a_cut="BL-CL-CUT-03",
+    gives_up_on_refusals="BL-CL-ERR-01",
+    tries_seldom="BL-CL-ERR-02",
+)

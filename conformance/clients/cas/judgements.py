@@ -7,7 +7,8 @@ from conformance.clients.agent_actions import Asked
 from conformance.clients.client_traffic import ClientTraffic, Request
 from conformance.clients.evidence import Answer, Message
 from conformance.clients.judgement import judges
-from conformance.clients.situations import CUTS, PATIENCE, RETRY_AFTER
+from conformance.clients.shared_judgements import shared_judgements
+from conformance.clients.situations import CUTS, PATIENCE
 from conformance.faults.content import text_of
 from conformance.kit.expect import NotTestable, that
 
@@ -122,18 +123,6 @@ def sends_known_events(traffic: ClientTraffic) -> None:
             that(isinstance(event["content"], str | list), "content: a string or a list of blocks", event)
 
 
-@judges("CAS-CL-EV-03", "plain")
-def waits_for_the_end(traffic: ClientTraffic) -> None:
-    """A further message is sent when the turn before is over."""
-    evidence.sent_in_turn(messages(traffic))
-
-
-@judges("CAS-CL-EV-04", "plain")
-def stays_in_the_session(traffic: ClientTraffic) -> None:
-    """The messages of a conversation go to one session."""
-    evidence.kept_session(messages(traffic))
-
-
 @judges("CAS-CL-AUTH-01")
 def key_is_sent(traffic: ClientTraffic) -> None:
     """Every request carries the key as a bearer token."""
@@ -147,45 +136,6 @@ def key_is_sent(traffic: ClientTraffic) -> None:
 def reads_messages(traffic: ClientTraffic) -> None:
     """The text of agent.message is the answer, whether or not its pieces came before."""
     evidence.echoed_reply(traffic, messages(traffic))
-
-
-@judges("CAS-CL-SSE-02", "odd_framing")
-def reads_the_format(traffic: ClientTraffic) -> None:
-    """The stream is read as the standard of server-sent events has it."""
-    evidence.echoed_reply(traffic, messages(traffic))
-
-
-@judges("CAS-CL-SSE-03", "every_event")
-def takes_every_event(traffic: ClientTraffic) -> None:
-    """The client takes the events of threads among all others, and goes on."""
-    evidence.came_through(messages(traffic))
-
-
-@judges("CAS-CL-SSE-04", "endings")
-def takes_every_ending(traffic: ClientTraffic) -> None:
-    """A turn is over for whatever reason it stops."""
-    evidence.came_through(messages(traffic), len(traffic.meta["replies"]))
-
-
-# -- tolerance --------------------------------------------------------------------------------------------------------
-
-
-@judges("CAS-CL-TOL-01", "unknown_events")
-def ignores_events(traffic: ClientTraffic) -> None:
-    """Events of unknown types are ignored."""
-    evidence.came_through(messages(traffic))
-
-
-@judges("CAS-CL-TOL-02", "unknown_members")
-def ignores_members(traffic: ClientTraffic) -> None:
-    """Unknown members of events and bodies are ignored."""
-    evidence.came_through(messages(traffic))
-
-
-@judges("CAS-CL-TOL-03", "heartbeats")
-def ignores_comments(traffic: ClientTraffic) -> None:
-    """Comments of the stream are ignored."""
-    evidence.came_through(messages(traffic))
 
 
 # -- asks -------------------------------------------------------------------------------------------------------------
@@ -264,18 +214,6 @@ def resumes_at_the_cursor(traffic: ClientTraffic) -> None:
          cursors[0] or "no cursor")  # fmt: skip
 
 
-@judges("CAS-CL-CUT-02", *CUTS)
-def does_not_repeat(traffic: ClientTraffic) -> None:
-    """A message whose turn has begun is not sent again when the stream breaks."""
-    evidence.sent_once(traffic, messages(traffic))
-
-
-@judges("CAS-CL-CUT-03", *CUTS)
-def goes_on_after_a_cut(traffic: ClientTraffic) -> None:
-    """After a stream that broke, the conversation goes on in the same session."""
-    evidence.kept_session(messages(traffic))
-
-
 @judges("CAS-CL-CUT-04", *CUTS, "refused_streams")
 def makes_no_storm(traffic: ClientTraffic) -> None:
     """Streams that break or are refused bring no storm of new ones."""
@@ -293,24 +231,6 @@ def repeats_under_its_key(traffic: ClientTraffic) -> None:
          "one try, or several with one Idempotency-Key", f"{len(tries)} tries with the keys {keys}")  # fmt: skip
 
 
-@judges("CAS-CL-ERR-01", "refused_400")
-def gives_up_on_4xx(traffic: ClientTraffic) -> None:
-    """A message that is refused with 400 is not sent again as it was."""
-    evidence.not_tried_again(traffic, messages(traffic))
-
-
-@judges("CAS-CL-ERR-02", "limited")
-def waits_as_told(traffic: ClientTraffic) -> None:
-    """A message that is refused with 429 is not sent again before Retry-After has passed."""
-    evidence.respects_wait(traffic, [message.at for message in messages(traffic)], RETRY_AFTER)
-
-
-@judges("CAS-CL-ERR-03", "refused_500")
-def tries_seldom(traffic: ClientTraffic) -> None:
-    """A server that fails is tried again a few times at most."""
-    evidence.is_calm([message.at for message in messages(traffic)])
-
-
 @judges("CAS-CL-STOP-01", "stopped")
 def stops(traffic: ClientTraffic) -> None:
     """A turn that the person stops is interrupted: user.interrupt, or the request that cancels."""
@@ -318,3 +238,23 @@ def stops(traffic: ClientTraffic) -> None:
         raise NotTestable("the client sent no message")
     kinds = [str(event.get("type")) for request in posts(traffic) for event in events(request)]
     that("user.interrupt" in kinds or bool(traffic.of("POST", "/cancel")), "user.interrupt", kinds)
+
+
+# -- what every dialect demands ---------------------------------------------------------------------------------------
+
+SHARED = shared_judgements(
+    messages,
+    waits_for_the_end="CAS-CL-EV-03",
+    stays_in_the_session="CAS-CL-EV-04",
+    reads_the_format="CAS-CL-SSE-02",
+    takes_every_event="CAS-CL-SSE-03",
+    takes_every_ending="CAS-CL-SSE-04",
+    ignores_events="CAS-CL-TOL-01",
+    ignores_members="CAS-CL-TOL-02",
+    ignores_heartbeats="CAS-CL-TOL-03",
+    does_not_repeat="CAS-CL-CUT-02",
+    goes_on_after_a_cut="CAS-CL-CUT-03",
+    gives_up_on_refusals="CAS-CL-ERR-01",
+    waits_as_told="CAS-CL-ERR-02",
+    tries_seldom="CAS-CL-ERR-03",
+)

@@ -8,7 +8,7 @@ from conformance.clients.agent_actions import Asked
 from conformance.clients.client_traffic import ClientTraffic, Frame, Request
 from conformance.clients.evidence import Answer, Message
 from conformance.clients.judgement import DoesNotApply, judges
-from conformance.clients.situations import CUTS
+from conformance.clients.shared_judgements import shared_judgements
 from conformance.clients.zenflux.player import OPTIONS
 from conformance.faults.zenflux.streams import SPELLINGS
 from conformance.kit.expect import NotTestable, that
@@ -123,18 +123,6 @@ def sends_what_is_needed(traffic: ClientTraffic) -> None:
             that(params.get(name) is None or isinstance(params[name], kind), f"{name}: a {kind.__name__}", params)
 
 
-@judges("ZF-CL-SEND-02", "plain")
-def stays_in_the_conversation(traffic: ClientTraffic) -> None:
-    """A further message names the conversation of the first."""
-    evidence.kept_session(messages(traffic))
-
-
-@judges("ZF-CL-SEND-03", "plain")
-def waits_for_the_end(traffic: ClientTraffic) -> None:
-    """A further message is sent when the run before is over."""
-    evidence.sent_in_turn(messages(traffic))
-
-
 # -- events -----------------------------------------------------------------------------------------------------------
 
 
@@ -142,36 +130,6 @@ def waits_for_the_end(traffic: ClientTraffic) -> None:
 def joins_deltas(traffic: ClientTraffic) -> None:
     """The deltas of a block are joined as they come."""
     evidence.echoed_reply(traffic, messages(traffic))
-
-
-@judges("ZF-CL-EV-02", "every_event")
-def takes_every_event(traffic: ClientTraffic) -> None:
-    """The client takes every event of the protocol, and goes on."""
-    evidence.came_through(messages(traffic))
-
-
-@judges("ZF-CL-EV-03", "endings")
-def takes_every_ending(traffic: ClientTraffic) -> None:
-    """A run is over with message_stop, session_end, session_stopped or error."""
-    evidence.came_through(messages(traffic), len(traffic.meta["replies"]))
-
-
-@judges("ZF-CL-TOL-01", "unknown_events")
-def ignores_events(traffic: ClientTraffic) -> None:
-    """Events of unknown types are ignored."""
-    evidence.came_through(messages(traffic))
-
-
-@judges("ZF-CL-TOL-02", "unknown_members")
-def ignores_members(traffic: ClientTraffic) -> None:
-    """Unknown members of frames and events are ignored."""
-    evidence.came_through(messages(traffic))
-
-
-@judges("ZF-CL-TOL-03", "heartbeats")
-def ignores_ticks(traffic: ClientTraffic) -> None:
-    """Ticks within an answer are no part of it."""
-    evidence.came_through(messages(traffic))
 
 
 # -- confirmations ----------------------------------------------------------------------------------------------------
@@ -264,30 +222,6 @@ def waits_for_the_beginning(traffic: ClientTraffic) -> None:
     evidence.waited(messages(traffic), "run")
 
 
-@judges("ZF-CL-CUT-01", *CUTS)
-def does_not_repeat(traffic: ClientTraffic) -> None:
-    """A message whose run has begun is not sent again when the connection breaks."""
-    evidence.sent_once(traffic, messages(traffic))
-
-
-@judges("ZF-CL-CUT-02", *CUTS)
-def goes_on_after_a_cut(traffic: ClientTraffic) -> None:
-    """After a connection that broke, the conversation goes on."""
-    evidence.kept_session(messages(traffic))
-
-
-@judges("ZF-CL-ERR-01", "refused_400")
-def gives_up_on_errors(traffic: ClientTraffic) -> None:
-    """A chat that is refused as invalid is not sent again as it was."""
-    evidence.not_tried_again(traffic, messages(traffic))
-
-
-@judges("ZF-CL-ERR-02", "refused_500")
-def tries_seldom(traffic: ClientTraffic) -> None:
-    """A server that fails is tried again a few times at most."""
-    evidence.is_calm([message.at for message in messages(traffic)])
-
-
 @judges("ZF-CL-STOP-01", "stopped")
 def stops(traffic: ClientTraffic) -> None:
     """A run that the person stops is aborted by its session's id."""
@@ -305,3 +239,21 @@ def _is_uuid(name: Any) -> bool:
         return isinstance(name, str) and UUID(name).version == 4
     except ValueError:
         return False
+
+
+# -- what every dialect demands ---------------------------------------------------------------------------------------
+
+SHARED = shared_judgements(
+    messages,
+    stays_in_the_session="ZF-CL-SEND-02",
+    waits_for_the_end="ZF-CL-SEND-03",
+    takes_every_event="ZF-CL-EV-02",
+    takes_every_ending="ZF-CL-EV-03",
+    ignores_events="ZF-CL-TOL-01",
+    ignores_members="ZF-CL-TOL-02",
+    ignores_heartbeats="ZF-CL-TOL-03",
+    does_not_repeat="ZF-CL-CUT-01",
+    goes_on_after_a_cut="ZF-CL-CUT-02",
+    gives_up_on_refusals="ZF-CL-ERR-01",
+    tries_seldom="ZF-CL-ERR-02",
+)
