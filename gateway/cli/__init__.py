@@ -1,5 +1,6 @@
 """The command line; each command imports what it needs only when it runs."""
 
+import re
 import signal
 from typing import Annotated, Any
 
@@ -8,6 +9,7 @@ from typer.main import get_command
 
 from .chat import chat
 from .check import check
+from .doctor import doctor
 from .keys import keys
 from .log import log
 from .options import OWN_PROCESS, CommandGroup, format_help
@@ -25,6 +27,8 @@ EXTERNAL_COMMANDS = {
 """Commands of other packages, which are imported only when a command runs."""
 
 
+SPEC = re.compile(r'^spec: "?([^"\n]+)', re.MULTILINE)
+"""The version of the protocol in a table; to read a whole table takes longer than anybody waits for a version."""
 HANDLE_INTERRUPTS = ("chat", "sessions")
 """Commands that handle Ctrl-C themselves; the others get the default of Python."""
 
@@ -68,6 +72,7 @@ app = typer.Typer(
 app.command("serve")(serve)
 app.command("init")(init)
 app.command("check")(check)
+app.command("doctor")(doctor)
 app.command("new-dialect")(new_dialect)
 app.command("chat")(chat)
 app.command("sessions")(sessions)
@@ -79,13 +84,21 @@ app.add_typer(keys, name="keys")
 
 @app.command("version")
 def version() -> None:
-    """Print the version.
+    """Print the version, and the versions of what it stores and of the tables.
 
     Example: [b]dragoman version[/b]
     """
     from importlib.metadata import version as version_of
 
+    from adapters import known_dialects
+    from gateway.model import MODEL_VERSION
+    from gateway.storage import SCHEMA_VERSION
+    from mappings.language import builtin_path
+
     typer.echo(f"dragoman {version_of('dragoman')}")
+    typer.echo(f"stores   database {SCHEMA_VERSION}, records {MODEL_VERSION}")
+    tables = {name: SPEC.search(builtin_path(name).read_text(encoding="utf-8")) for name in known_dialects()}
+    typer.echo(f"tables   {', '.join(f'{name} {found[1]}' for name, found in tables.items() if found)}")
 
 
 def _version(wanted: bool) -> None:
@@ -98,7 +111,7 @@ def _version(wanted: bool) -> None:
 def dragoman(
     context: typer.Context,
     is_version_wanted: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the versions.")
     ] = False,
 ) -> None:
     """One agent, every client protocol.

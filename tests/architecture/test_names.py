@@ -16,6 +16,7 @@ TESTED_BY = {
     "gateway/ports/*.py": "tests/contract/test_dialects.py",
     "gateway/backends/kinds.py": "tests/backends/test_kinds.py",
     "gateway/cli/options.py": "tests/cli/test_commands.py",
+    "gateway/cli/doctor/*.py": "tests/cli/test_doctor.py",
     "gateway/backends/demo/*_directives.py": "tests/backends/demo/test_directives.py",
     "gateway/backends/agui/state_events.py": "tests/backends/agui/test_decoder.py",
     "gateway/cli/console_api.py": "tests/cli/test_sessions.py",

@@ -4,16 +4,22 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
+from importlib.metadata import version
 from itertools import pairwise
 
 import pytest
 from typer.testing import Result
 
+from adapters import known_dialects
 from gateway import cli
+from gateway.model import MODEL_VERSION
+from gateway.storage import SCHEMA_VERSION
+from tests.support.dialect_tables import table
 
 Run = Callable[..., Result]
 COMMANDS = [
-    "serve", "check", "replay", "sessions", "version", "keys", "keys add", "keys list", "keys remove", "conform",
+    "serve", "check", "doctor", "replay", "sessions", "version", "keys", "keys add", "keys list", "keys remove",
+    "conform",
 ]
 
 
@@ -43,7 +49,7 @@ def test_help_flows_to_the_edge_of_the_terminal(
 
 
 ALL = [
-    "", "serve", "init", "check", "chat", "sessions", "translate", "replay", "version", "log", "log verify",
+    "", "serve", "init", "check", "doctor", "chat", "sessions", "translate", "replay", "version", "log", "log verify",
     "log compact", "log export", "log import", "keys", "keys add", "keys list", "keys remove", "conform", "record",
 ]
 
@@ -71,7 +77,10 @@ def test_every_command_is_looked_at_here(dragoman: Run) -> None:
 def test_it_knows_its_version(dragoman: Run, word: str) -> None:
     result = dragoman(word)
     assert result.exit_code == 0
-    assert result.stdout.startswith("dragoman 0.")
+    first, stores, tables = result.stdout.splitlines()
+    assert first == f"dragoman {version('dragoman')}"
+    assert stores == f"stores   database {SCHEMA_VERSION}, records {MODEL_VERSION}"
+    assert tables == "tables   " + ", ".join(f"{name} {table(name).spec}" for name in known_dialects())
 
 
 def test_a_wrong_word_is_exit_code_two(dragoman: Run) -> None:

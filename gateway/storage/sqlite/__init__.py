@@ -10,7 +10,7 @@ from .connection import (
     open_read_only,
 )
 from .database import Database, Work
-from .schema import SCHEMA_VERSION, add_to_counter
+from .schema import SCHEMA_VERSION, add_to_counter, version_of
 from .session_lists import created_rows, leave_lists, list_page, list_size, update_lists
 from .session_texts import forget_texts, has_new_texts, index_texts, sessions_mentioning
 from .terms import IN_USE, add_terms, ordinals_of, records_with_terms, remove_terms, term_counts
@@ -42,4 +42,5 @@ __all__ = [
     "sessions_mentioning",
     "term_counts",
     "update_lists",
+    "version_of",
 ]

@@ -1,0 +1,165 @@
+"""Findings about what the server uses: its database, Redis, the clock and its certificate; nothing is changed."""
+
+import asyncio
+import sqlite3
+import sys
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .machine import Finding, ok, problem, version_numbers, warning
+
+if TYPE_CHECKING:
+    from cryptography.x509 import Certificate
+
+    from gateway.config import Config
+    from gateway.storage.redis import RedisAddress
+
+OLDEST_REDIS = 7
+EXPIRES_SOON_DAYS = 21
+CLOCK_SECONDS = 2.0
+"""By how much the clocks of two machines may differ before people notice wrong times."""
+REDIS_SECONDS = 5.0
+SCHEMA_WITH_KEYS = 2
+
+
+def check_database(config: "Config") -> Iterator[Finding]:
+    """The SQLite file: whether it is ours, whether this version can read it, and whether it has keys."""
+    from gateway.storage.sqlite import SCHEMA_VERSION, StorageUnusable, open_read_only, version_of
+    from gateway.storage_factory import database_path
+
+    path = database_path(config)
+    if "://" in config.log or not path.exists() or not path.stat().st_size:
+        return
+    try:
+        connection = open_read_only(path)
+    except StorageUnusable as error:
+        text, _, mend = error.message.partition("; ")
+        yield problem("files", text, mend or "look at it with `dragoman log verify`")
+        return
+    try:
+        version = version_of(connection)
+        older = f"; the server will bring it from version {version} to {SCHEMA_VERSION}"
+        yield ok("files", f"{path} can be read{older if version < SCHEMA_VERSION else ''}")
+        if config.auth_methods == ("keys",) and version >= SCHEMA_WITH_KEYS and not _has_keys(connection):
+            yield warning("keys", "`auth: keys` is set, and there is no key", "dragoman keys add NAME")
+    finally:
+        connection.close()
+
+
+def _has_keys(connection: sqlite3.Connection) -> bool:
+    return connection.execute("SELECT 1 FROM keys LIMIT 1").fetchone() is not None
+
+
+# -- Redis and the clock ----------------------------------------------------------------------------------------------
+
+def check_redis(config: "Config") -> Iterator[Finding]:
+    """Whether Redis answers, is new enough, stores what it is given, and has the same time."""
+    if "://" not in config.log:
+        return
+    from gateway.storage.redis import RedisAddress, RedisUnreachable
+
+    address = RedisAddress.read(config.log, config.file.parent if config.file else Path())
+    try:
+        fields, now = asyncio.run(_ask_redis(address))
+    except RedisUnreachable as error:
+        yield problem("redis", error.message, error.hint)
+        return
+    yield from _judge_redis(fields, address.shown)
+    apart = abs(now - time.time())
+    if apart > CLOCK_SECONDS:
+        yield warning("clock", f"the clocks of this machine and of Redis differ by {apart:.0f} s",
+                      "let both machines keep time (timedatectl set-ntp true)")
+
+
+async def _ask_redis(address: "RedisAddress") -> tuple[dict[str, str], float]:
+    from gateway.storage.redis import CommandRefused, RedisConnection, RedisUnreachable
+
+    connection = RedisConnection(address, REDIS_SECONDS)
+    try:
+        replies = await connection.ask_all(
+            [("TIME",), ("INFO", "server"), ("INFO", "persistence"), ("INFO", "memory")])
+    finally:
+        await connection.close()
+    if refused := [reply for reply in replies if isinstance(reply, CommandRefused)]:
+        unusable = RedisUnreachable(f"Redis at {address.shown} refuses commands: {refused[0]}")
+        unusable.hint = "write user and password in DRAGOMAN_LOG, or allow this user TIME, INFO and scripts"
+        raise unusable
+    lines = b"\n".join(replies[1:]).decode(errors="replace").splitlines()
+    fields = dict(line.split(":", 1) for line in lines if ":" in line)
+    return fields, int(replies[0][0]) + int(replies[0][1]) / 1e6
+
+
+def _judge_redis(fields: dict[str, str], shown: str) -> Iterator[Finding]:
+    version, policy = fields.get("redis_version", "0"), fields.get("maxmemory_policy", "noeviction")
+    if version_numbers(version)[:1] < [OLDEST_REDIS]:
+        yield problem("redis", f"{shown} is version {version}", f"use Redis {OLDEST_REDIS} or newer, or Valkey")
+    else:
+        yield ok("redis", f"{shown} answers, version {version}")
+    if policy != "noeviction":
+        yield problem("redis", f"{shown} removes data when its memory is full (maxmemory-policy {policy})",
+                      "set `maxmemory-policy noeviction` in redis.conf")
+    if fields.get("aof_enabled") == "0":
+        yield warning("redis", f"{shown} may lose everything when it restarts (appendonly no)",
+                      "set `appendonly yes` in redis.conf")
+
+
+def check_clock(config: "Config") -> Iterator[Finding]:
+    """The time of this machine, compared with the files that a server has written here; and the time zones."""
+    from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+    from gateway.storage_factory import database_path
+
+    now, path = time.time(), database_path(config)
+    written = max((place.stat().st_mtime for place in (path, path.with_name(f"{path.name}-wal")) if place.exists()),
+                  default=0.0)
+    if written > now + CLOCK_SECONDS:
+        yield warning("clock", f"the clock is {written - now:.0f} s behind the newest data in {config.data}",
+                      "let the machine keep time (timedatectl set-ntp true)")
+    else:
+        yield ok("clock", f"{datetime.fromtimestamp(now, UTC):%Y-%m-%d %H:%M:%S} UTC")
+    try:
+        ZoneInfo("Europe/Berlin")
+    except ZoneInfoNotFoundError:
+        yield problem("clock", "this system has no time zones, which schedules of clients name",
+                      f"{Path(sys.executable).parent / 'pip'} install tzdata")
+
+
+# -- TLS --------------------------------------------------------------------------------------------------------------
+
+def check_tls(config: "Config") -> Iterator[Finding]:
+    """When the certificate expires, and whether it is for the names of `hosts:`; that it can be read is known."""
+    if not config.tls:
+        return
+    from cryptography.x509 import load_pem_x509_certificates
+
+    certificate = load_pem_x509_certificates(config.tls.certificate.read_bytes())[0]
+    days = (certificate.not_valid_after_utc - datetime.now(UTC)).total_seconds() / 86_400
+    until = f"{config.tls.certificate} is valid until {certificate.not_valid_after_utc:%Y-%m-%d}"
+    mend = "put a new certificate in its place, then send SIGHUP to the server"
+    if days < 0:
+        yield problem("tls", f"{config.tls.certificate} expired on {certificate.not_valid_after_utc:%Y-%m-%d}", mend)
+    elif days < EXPIRES_SOON_DAYS:
+        yield warning("tls", until, mend)
+    else:
+        yield ok("tls", until)
+    if certificate.not_valid_before_utc > datetime.now(UTC):
+        since = f"{certificate.not_valid_before_utc:%Y-%m-%d}"
+        yield problem("tls", f"{config.tls.certificate} is not valid before {since}",
+                      "set the clock of this machine, or use another certificate")
+    if missing := [host for host in config.hosts if not _is_for(certificate, host)]:
+        yield warning("tls", f"{config.tls.certificate} is not for {', '.join(missing)}",
+                      "get a certificate for all names in `hosts:`")
+
+
+def _is_for(certificate: "Certificate", host: str) -> bool:
+    from cryptography.x509 import DNSName, ExtensionNotFound, IPAddress, SubjectAlternativeName
+
+    try:
+        names = certificate.extensions.get_extension_for_class(SubjectAlternativeName).value
+    except ExtensionNotFound:
+        return False
+    known = {*names.get_values_for_type(DNSName), *map(str, names.get_values_for_type(IPAddress))}
+    return host in known or f"*.{host.partition('.')[2]}" in known
