@@ -332,7 +332,8 @@ async def test_whoever_reads_when_and_however_slowly_is_told_the_same(
 
 # -- snapshots --------------------------------------------------------------------------------------------------------
 
-@pytest.mark.parametrize(("name", "options"), LIVE)
+@pytest.mark.parametrize(
+    ("name", "options"), [*LIVE, pytest.param("aap", AapOptions("delta", has_ids=True), id="aap with ids")])
 @examples(25)
 @given(records=replies() | sessions(steps=20), first=st.floats(0, 1))
 async def test_a_reader_that_begins_at_a_snapshot_gets_the_same_frames(

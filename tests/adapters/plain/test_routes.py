@@ -8,6 +8,7 @@ import pytest
 
 from adapters.plain import plain_dialect
 from gateway.composition import load_components
+from gateway.ports import ANONYMOUS
 from gateway.yaml_positions import Problems
 from mappings.language import Vocabulary, load_table, read_plain_table
 from tests.support.plain_dialect import NAME, PlainFolder, event_id
@@ -287,6 +288,28 @@ async def test_a_table_that_is_changed_is_used_at_once(plain_folder: PlainFolder
         gateway.replace_components(load_components(gateway.components.config, gateway.components))
         events = await nova.events("POST", f"/sessions/{session}/messages", {"words": "hello"})
         assert events[1].splitlines()[1:] == ["event: said", 'data: {"words":"You "}']
+
+
+async def test_a_stream_that_resumes_in_a_long_turn_has_the_changed_table(plain_folder: PlainFolder) -> None:
+    """The server keeps projectors of turns that clients have read; after a reload it must not go on with them."""
+    async with plain_folder.serving() as nova:
+        session = await nova.session()
+        await nova.events("POST", f"/sessions/{session}/messages", {"text": "/burst 1200"})
+        gateway = nova.served.gateway
+
+        async def names_near_the_end() -> set[str]:
+            chunks = await gateway.sessions.read(ANONYMOUS, session, "nova", after=1180, upto=1190)
+            return {frame.name async for chunk in chunks for frame in chunk.frames}
+
+        assert await names_near_the_end() == {"text"}
+        assert gateway.hub.snapshots.streams
+
+        def renamed(table: dict[str, Any]) -> None:
+            table["frames"]["block.delta.text"] = [{"said": {"words": "$delta"}}]
+
+        plain_folder.write(renamed)
+        gateway.replace_components(load_components(gateway.components.config, gateway.components))
+        assert await names_near_the_end() == {"said"}
 
 
 def test_a_dialect_is_found_by_the_name_of_its_file(plain_folder: PlainFolder) -> None:
