@@ -1,5 +1,6 @@
 """The stored messages of a session: entries grouped as in the stream, a page at a time."""
 
+from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -13,6 +14,8 @@ from gateway.ports import DialectTable
 from .views import image_names
 
 PROCESSING = "processing"
+MAX_SESSIONS = 64
+"""The messages of so many sessions are kept ready."""
 
 
 @dataclass(slots=True)
@@ -47,7 +50,35 @@ def messages_of(view: m.SessionView, *, multi_message: bool) -> list[StoredMessa
     The stream may have a result in the next message; but a page that is loaded again shows a call as running if its
     result is in another message.
     """
-    return _MessageGrouper(multi_message).group(entry for entry in view.entries if entry.scope_id == m.ROOT)
+    return _MessageGrouper(multi_message).group(view.entries)
+
+
+class StoredMessages:
+    """The messages of the sessions that were read last; those of earlier turns are not grouped again for each page."""
+
+    def __init__(self) -> None:
+        self._earlier: OrderedDict[tuple[str, bool], _MessageGrouper] = OrderedDict()
+        """By session, and by whether each model call is a message of its own."""
+
+    def of(self, view: m.SessionView, *, multi_message: bool) -> list[StoredMessage]:
+        """As `messages_of`; the list is the caller's, and its messages are not to be changed."""
+        key, entries, settled = (view.session_id, multi_message), view.entries, _last_turn_start(view.entries)
+        earlier = self._earlier.pop(key, None)
+        if earlier is None or not earlier.has_begun_with(entries[:settled]):
+            earlier = _MessageGrouper(multi_message)
+        earlier.group(entries[earlier.taken:settled])
+        self._earlier[key] = earlier
+        if len(self._earlier) > MAX_SESSIONS:
+            self._earlier.popitem(last=False)
+        return earlier.copy().group(entries[settled:])
+
+
+def _last_turn_start(entries: Sequence[m.HistoryEntry]) -> int:
+    """The place of the first entry of the last turn, which may still change."""
+    place = len(entries)
+    while place and entries[place - 1].turn_id == entries[-1].turn_id:
+        place -= 1
+    return place
 
 
 class _MessageGrouper:
@@ -58,9 +89,25 @@ class _MessageGrouper:
         self.messages: list[StoredMessage] = []
         self.callers: dict[tuple[str | None, str | None], StoredMessage] = {}
         self.count = 0
+        self.taken = 0
+        """How many entries were grouped, with those of sub-agents."""
+        self._last: m.HistoryEntry | None = None
+
+    def has_begun_with(self, entries: Sequence[m.HistoryEntry]) -> bool:
+        """Whether these entries begin with those that were grouped; those of a session that was rewound do not."""
+        return self.taken == 0 or (self.taken <= len(entries) and entries[self.taken - 1] is self._last)
+
+    def copy(self) -> "_MessageGrouper":
+        """A grouper that goes on with the next turn, whose entries concern no earlier message."""
+        other = _MessageGrouper(self.multi_message)
+        other.messages, other.count = self.messages.copy(), self.count
+        return other
 
     def group(self, entries: Iterable[m.HistoryEntry]) -> list[StoredMessage]:
         for entry in entries:
+            self.taken, self._last = self.taken + 1, entry
+            if entry.scope_id != m.ROOT:
+                continue
             self.count += 1
             if entry.role is m.Role.USER:
                 self._open(entry).add(entry)

@@ -13,7 +13,7 @@ from adapters.zenflux.bodies import FoundBody, PreloadBody, SummaryBody, spell
 from adapters.zenflux.server import history, views
 from adapters.zenflux.server.agents import choose_agent, default_agent
 from adapters.zenflux.server.chat_service import ChatService, conversation_errors
-from adapters.zenflux.server.history import StoredMessage
+from adapters.zenflux.server.history import StoredMessage, StoredMessages
 from adapters.zenflux.wire import LOCAL_USER, ZenfluxSettings
 from gateway.errors import Invalid, NotFound
 from gateway.http import OWNER, Context, encode_array
@@ -30,6 +30,7 @@ class ConversationRoutes:
     def __init__(self, context: Context[ZenfluxSettings]) -> None:
         self.context = context
         self.chats = ChatService(context)
+        self._stored = StoredMessages()
 
     async def create(self, request: web.Request) -> web.Response:
         agent = request.query.get("agent_id") or await default_agent(self.context, request[OWNER])
@@ -146,7 +147,7 @@ class ConversationRoutes:
                     yield await self.context.sessions.get(request[OWNER], row.session_id)
 
     def _messages(self, view: m.SessionView) -> list[StoredMessage]:
-        return history.messages_of(view, multi_message=self.context.settings.multi_message)
+        return self._stored.of(view, multi_message=self.context.settings.multi_message)
 
     def _shown(self, view: m.SessionView) -> object:
         return views.conversation_body(self.context.table, view, self.context.settings.default_title)
@@ -156,8 +157,8 @@ def _end_before(messages: list[StoredMessage], before: str | None) -> int:
     """Where the messages before a cursor end."""
     if not before:
         return len(messages)
-    for place, message in enumerate(messages):
-        if message.id == before:
+    for place in reversed(range(len(messages))):
+        if messages[place].id == before:
             return place
     raise Invalid(f"before_cursor: there is no message '{before}' in this conversation", param="before_cursor")
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 import gateway.model as m
-from adapters.zenflux.server.history import message_bodies, messages_of
+from adapters.zenflux.server.history import StoredMessages, message_bodies, messages_of
 from adapters.zenflux.server.routes.conversations import search_conversation
 from adapters.zenflux.server.views import image_names, private_metadata, user_id_of, with_user_id
 from tests.support.dialect_tables import table
@@ -50,6 +50,14 @@ def test_results_are_in_the_message_of_their_call_or_in_the_last_of_their_run() 
         ("cmd_1", "hi"), ("m1", ["text", "tool_use", "tool_result"]), ("m2", ["text"]),
         ("cmd_2", "more"), ("m3", ["tool_use", "tool_result"]), ("cmd_3", "last"), ("msg_9", ["tool_result"]),
     ]
+
+
+def test_messages_that_were_kept_ready_are_forgotten_when_the_session_is_rewound() -> None:
+    kept, others = StoredMessages(), [
+        said(f"n{number}", m.TextPart(text="c"), turn=f"turn_{number}") for number in range(4, 12)]
+    assert len(kept.of(view(*ROUNDS), multi_message=True)) == 7
+    rewound = view(*ROUNDS[:4], *others)
+    assert kept.of(rewound, multi_message=True) == messages_of(rewound, multi_message=True)
 
 
 @pytest.mark.parametrize("multi_message", [True, False])

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import gateway.model as m
 from adapters.zenflux.asks import result_text
-from adapters.zenflux.server.history import message_bodies, messages_of
+from adapters.zenflux.server.history import StoredMessages, message_bodies, messages_of
 from adapters.zenflux.server.stream_options import StreamOptions
 from gateway.ports import Frame
 from tests.support.dialect_tables import dialect, table
@@ -101,6 +101,20 @@ def test_what_is_stored_is_what_was_streamed(records: list[m.Record]) -> None:
             blocks = [block for message in mine for block in message["content"]]
             assert sorted(_plain(block) for block in blocks) == sorted(
                 _plain(block) for block in run.blocks if _leaves_a_trace(block))
+
+
+@pytest.mark.parametrize("multi_message", [True, False])
+@given(sessions(steps=40), st.integers(1, 7))
+def test_messages_that_are_kept_ready_are_those_that_are_grouped_anew(
+    multi_message: bool, records: list[m.Record], pace: int,
+) -> None:
+    """At any moment of a session, in the middle of turns, too."""
+    kept, view = StoredMessages(), m.SessionView(session_id="sess_walk")
+    for number, record in enumerate(records):
+        m.apply(view, record)
+        if number % pace == 0:
+            anew = messages_of(view, multi_message=multi_message)
+            assert kept.of(view, multi_message=multi_message) == anew
 
 
 def _leaves_a_trace(block: dict[str, Any]) -> bool:
