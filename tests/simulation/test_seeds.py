@@ -36,12 +36,12 @@ def test_no_promise_is_broken(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", [0, 1])
 def test_the_same_seed_gives_the_same_steps(seed: int) -> None:
-    once, again = (run_world(replace(small(seed), turns=2)).trace() for _ in range(2))
+    once, again = (run_world(replace(small(seed), turns=2), is_traced=True).trace() for _ in range(2))
     assert once == again
 
 
 def test_another_seed_gives_other_steps() -> None:
-    one, other = (run_world(replace(small(0), turns=1, seed=seed)).trace() for seed in (0, 5))
+    one, other = (run_world(replace(small(0), turns=1, seed=seed), is_traced=True).trace() for seed in (0, 5))
     assert one != other
 
 
@@ -50,5 +50,5 @@ def test_the_same_seed_gives_the_same_steps_in_another_process() -> None:
     told = subprocess.run(
         [sys.executable, "-m", "tests.prove.simulation", *words],
         env={"PYTHONHASHSEED": "7", "PATH": "/usr/bin:/bin"}, capture_output=True, text=True, check=True, cwd=ROOT)
-    digest = hashlib.sha256(run_world(plan_of(26)).trace().encode()).hexdigest()[:16]
+    digest = hashlib.sha256(run_world(plan_of(26), is_traced=True).trace().encode()).hexdigest()[:16]
     assert f"seed 26 {digest}" in told.stdout

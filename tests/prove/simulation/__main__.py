@@ -2,30 +2,27 @@
 
 import argparse
 import hashlib
-import multiprocessing
 import os
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 from tests.prove.coverage.rooms import PACKAGES, read_rooms
 from tests.prove.simulation.plan import Plan, plan_of
 from tests.prove.simulation.planted import PLANTED
-from tests.prove.simulation.planted_runs import Found, find
+from tests.prove.simulation.planted_runs import find
 from tests.prove.simulation.scenarios import FAULTS, scenario
 from tests.prove.simulation.shrink import shrunk
+from tests.prove.simulation.workers import in_child, run_many
 from tests.prove.simulation.world import Outcome, run_world, simulation
 
 AGAIN = "python -m tests.prove.simulation --replay {seed} --trace{scenario}"
 SEEDS, MOST_PLANTED = 2000, 300
 """How many worlds are run, and how many at most to find a planted bug."""
-WORKER = ExitStack()
-"""What holds for as long as a process lives that runs worlds."""
 COVERED_ROOMS = ("gateway/engine", "gateway/cluster", "gateway/storage")
 SHOWN = 12
 """How many broken promises of a world are shown."""
@@ -37,22 +34,19 @@ class Result(NamedTuple):
     seed: int
     broken: tuple[str, ...]
     digest: str
-    """Of its steps: equal if they are."""
+    """Of its steps, if they were asked for: equal if they are."""
     turns: int
     seconds: float
-    callbacks: int
 
 
-def result_of(plan: Plan) -> Result:
-    outcome = run_world(plan)
-    digest = hashlib.sha256(outcome.trace().encode()).hexdigest()[:16]
-    return Result(
-        plan.seed, tuple(outcome.broken), digest, outcome.turns, outcome.seconds, outcome.callbacks)
+def result_of(plan: Plan, is_traced: bool) -> Result:
+    outcome = run_world(plan, is_traced=is_traced)
+    digest = digest_of(outcome) if is_traced else ""
+    return Result(plan.seed, tuple(outcome.broken), digest, outcome.turns, outcome.seconds)
 
 
-def begin_worker() -> None:
-    """A process that runs worlds does nothing else."""
-    WORKER.enter_context(simulation())
+def digest_of(outcome: Outcome) -> str:
+    return hashlib.sha256(outcome.trace().encode()).hexdigest()[:16]
 
 
 def plan_for(seed: int, name: str | None) -> Plan:
@@ -60,13 +54,12 @@ def plan_for(seed: int, name: str | None) -> Plan:
     return plan_of(seed) if name is None else scenario(name, seed)
 
 
-def run_many(plans: list[Plan], workers: int) -> Iterator[Result]:
-    if workers == 1:
-        with simulation():
-            yield from map(result_of, plans)
-        return
-    with multiprocessing.get_context("fork").Pool(workers, begin_worker) as pool:
-        yield from pool.imap_unordered(result_of, plans, chunksize=1)
+def run_apart(plan: Plan, *, is_traced: bool) -> Result:
+    return in_child(lambda: result_of(plan, is_traced))
+
+
+def run_here(plan: Plan, *, is_traced: bool) -> Result:
+    return result_of(plan, is_traced)
 
 
 def search(given: argparse.Namespace) -> int:
@@ -76,7 +69,8 @@ def search(given: argparse.Namespace) -> int:
         end = began + 60 * given.minutes
     plans = [plan_for(seed, given.scenario) for seed in range(given.first, given.first + given.seeds)]
     again = f" --scenario {given.scenario}" if given.scenario else ""
-    for result in run_many(plans, given.workers):
+    run_one = partial(run_here if given.workers == 1 else run_apart, is_traced=given.digests)
+    for result in run_many(run_one, plans, given.workers):
         count, turns, virtual = count + 1, turns + result.turns, virtual + result.seconds
         if given.digests:
             print(f"seed {result.seed} {result.digest}", flush=True)
@@ -98,17 +92,12 @@ def search(given: argparse.Namespace) -> int:
     return 1 if bad else 0
 
 
-def find_planted(given: tuple[str, range]) -> Found:
-    return find(*given)
-
-
 def tell_planted(names: list[str], seeds: range, workers: int) -> int:
     """Tell for each planted bug how many worlds it takes to find it."""
     missed = 0
-    with multiprocessing.get_context("fork").Pool(workers, begin_worker) as pool:
-        for found in pool.imap_unordered(find_planted, [(name, seeds) for name in names], chunksize=1):
-            missed += found.seed is None
-            print(found, flush=True)
+    for found in run_many(partial(find, seeds=seeds), names, workers):
+        missed += found.seed is None
+        print(found, flush=True)
     print(f"{len(names)} bugs planted, {missed} of them not found")
     return 1 if missed else 0
 
@@ -132,7 +121,7 @@ def cover(seeds: int, first: int) -> int:
 def replay(plan: Plan, with_trace: bool) -> int:
     """Run one world, and tell its steps."""
     with simulation():
-        outcome = run_world(plan)
+        outcome = run_world(plan, is_traced=True)
     if with_trace:
         print(outcome.trace(), end="")
     tell(outcome)
@@ -142,7 +131,7 @@ def replay(plan: Plan, with_trace: bool) -> int:
 def tell(outcome: Outcome) -> None:
     print(*outcome.plan.lines(), sep="\n")
     print(f"{outcome.turns} turns, {outcome.seconds:.3f} s of virtual time, {outcome.callbacks} callbacks, "
-          f"{len(outcome.steps)} steps, {hashlib.sha256(outcome.trace().encode()).hexdigest()[:16]}")
+          f"{len(outcome.steps)} steps, {digest_of(outcome)}")
     print(*(f"broken: {one}" for one in outcome.broken), sep="\n" if outcome.broken else "")
 
 

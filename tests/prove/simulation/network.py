@@ -91,10 +91,11 @@ class DialledSocket(FakeSocket):
 class Network:
     """The machines, the ways between them, and all connections."""
 
-    def __init__(self, loop: WorldLoop, seed: str, trace: Trace) -> None:
+    def __init__(self, loop: WorldLoop, seed: str, trace: Trace | None) -> None:
         self.loop = loop
         self.random = Random(f"{seed} network")
-        self.trace = trace
+        self.is_traced = trace is not None
+        self.trace = trace or (lambda process, kind, words: None)
         self.delay = 0.0005
         """Seconds that a message is on its way, on an average."""
         self.listeners: dict[tuple[str, int], Listener] = {}
@@ -316,7 +317,9 @@ class End(asyncio.Transport):
         given = b"".join(pieces) if len(pieces) != 1 else pieces[0]
         self._bytes -= len(given)
         if given:
-            network.trace(self.process.name, "read", f"#{self.link.number} {len(given)} {zlib.crc32(given):08x}")
+            if network.is_traced:
+                network.trace(
+                    self.process.name, "read", f"#{self.link.number} {len(given)} {zlib.crc32(given):08x}")
             self.peer._drained()
             if isinstance(self.protocol, asyncio.BufferedProtocol):
                 _feed_data_to_buffered_proto(self.protocol, given)

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from tests.prove.simulation.plan import plan_of
 from tests.prove.simulation.planted import PLANTED, planted
+from tests.prove.simulation.workers import in_child
 from tests.prove.simulation.world import run_world
 
 
@@ -31,8 +32,8 @@ def find(name: str, seeds: Iterable[int]) -> Found:
             continue
         worlds += 1
         with planted(name):
-            outcome = run_world(plan)
-        if outcome.broken:
-            return Found(name, worlds, seed, outcome.broken[0][:200].replace("\n", " "))
+            broken = in_child(lambda plan=plan: run_world(plan).broken)
+        if broken:
+            return Found(name, worlds, seed, broken[0][:200].replace("\n", " "))
     return Found(name, worlds, None, "")
 
