@@ -106,9 +106,9 @@ class DialectClient:
         while True:
             await self.step()
 
-    async def step(self, words: str | None = None) -> None:
-        """Answer what is asked, or say something new; come back when the agent has yielded."""
-        view = await self.rested()
+    async def step(self, words: str | None = None, view: m.SessionView | None = None) -> None:
+        """Answer what is asked, or say something new, once no turn runs; `view` if that was seen just now."""
+        view = view or await self.rested()
         if self.world.thinking:
             await asyncio.sleep(self.world.random.uniform(0, self.world.thinking))
         if view.asks:
@@ -145,12 +145,14 @@ class DialectClient:
 
     async def finish(self) -> None:
         """Without any death: whatever is asked can be answered, and a new message comes to its end."""
+        view = await self.rested()
         for _ in range(4):
-            if not (await self.rested()).asks:
+            if not view.asks:
                 break
-            await self.step()
-        turns = (await self.rested()).turns
-        await self.step(f"hello u{next(self.world.numbers)}")
+            await self.step(view=view)
+            view = await self.rested()
+        turns = view.turns
+        await self.step(f"hello u{next(self.world.numbers)}", view)
         view = await self.rested()
         if view.turns != turns + 1 or view.asks or view.ended is None or view.ended.fault is not None:
             self.world.found.append(Violation(Kind.STUCK, self.session, f"{self.name}: a new message did not work"))

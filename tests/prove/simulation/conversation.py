@@ -11,7 +11,16 @@ import aiohttp
 import gateway.model as m
 from tests.prove.crash.clients import CrashRun, DialectClient, client_types, watchers
 from tests.prove.crash.expected_streams import expected_stream
-from tests.prove.crash.history import History, Kind, Violation, judge, times_settled, times_there
+from tests.prove.crash.history import (
+    GivenAnswer,
+    History,
+    Kind,
+    SentMessage,
+    Violation,
+    judge,
+    times_settled,
+    times_there,
+)
 from tests.prove.fleet.allowed_refusals import unexplained_refusals
 from tests.prove.simulation.loop import Process, WorldLoop
 from tests.prove.simulation.network import Trace
@@ -40,6 +49,8 @@ class Conversation:
         self._runs: list[CrashRun] = []
         self._tasks: list[asyncio.Task[Any]] = []
         self._numbers = iter(range(1, 1_000_000))
+        self.has_talked = False
+        """Whether everything was said: clients listen on, and begin no turn any more."""
         self.registry = Registry()
         self.users: list[RestUser] = []
         self.refusals = RefusalRecorder(loop, trace)
@@ -54,7 +65,7 @@ class Conversation:
         """Reads everything of a tenant in the end."""
         return self._process(f"judge-{tenant}", 250 + number, tenant), CrashRun(
             self.address, Random(f"{self.plan.seed} judge"), None, self.history, self.found,  # type: ignore[arg-type]
-            numbers=self._numbers)
+            patience=0.1, numbers=self._numbers)
 
     def _http(self, process: Process) -> aiohttp.ClientSession:
         """An HTTP client of this process: each request has a connection of its own, which may lead to any server."""
@@ -104,12 +115,18 @@ class Conversation:
             self.registry.owners[client.session] = self.tenant_of(number)
             listener = asyncio.create_task(_listen_on(client))
             try:
-                while True:
-                    await _quietly(client._talk())
+                while not self.has_talked:
+                    await _quietly(self._talk(client))
                     await asyncio.sleep(process.random.uniform(0.02, 0.5))
+                await listener
             finally:
                 listener.cancel()
                 await asyncio.wait([listener])
+
+    async def _talk(self, client: DialectClient) -> None:
+        await client.resume()
+        while not self.has_talked:
+            await client.step()
 
     async def _use(self, process: Process, tenant: str) -> None:
         async with self._http(process) as http:
@@ -169,12 +186,13 @@ class Conversation:
                 if hasattr(client, "ear"):
                     client.ear.world = run
             async with asyncio.timeout(PATIENCE):
-                for one in sessions:
-                    while not self._is_settled(one, await _records(run, one)):  # noqa: ASYNC110
-                        await asyncio.sleep(0.5)
+                for client in clients:
+                    if self._in_doubt(client.session):
+                        await self._settled_log(run, client.session)
             await self._finish(clients)
-            for one in sessions:
-                self.history.logs[one] = await _records(run, one)
+            async with asyncio.timeout(PATIENCE):
+                for one in sessions:
+                    self.history.logs[one] = await self._settled_log(run, one)
 
     async def _finish(self, clients: Sequence[DialectClient]) -> None:
         listening = [asyncio.create_task(_listen_on(client)) for client in clients]
@@ -189,23 +207,29 @@ class Conversation:
             task.cancel()
         await asyncio.gather(*listening, return_exceptions=True)
 
-    def _is_settled(self, session: str, records: Sequence[m.Record]) -> bool:
-        """Whether nothing of this session runs or may yet come."""
-        is_running = m.fold(session, records).status is m.SessionStatus.RUNNING
-        return not is_running and not self._in_doubt(session, records)
+    async def _settled_log(self, run: CrashRun, session: str) -> list[m.Record]:
+        """The log of a session, once nothing runs in it and nothing may yet come."""
+        while not self._is_settled(session, records := await _records(run, session)):  # noqa: ASYNC110
+            await asyncio.sleep(0.5)
+        return records
 
-    def _in_doubt(self, session: str, records: Sequence[m.Record]) -> bool:
-        """Whether something that was said or answered may yet come."""
+    def _is_settled(self, session: str, records: Sequence[m.Record]) -> bool:
+        is_running = m.fold(session, records).status is m.SessionStatus.RUNNING
+        return not is_running and all(
+            times_there(one.words, records) if isinstance(one, SentMessage) else times_settled(one.request_id, records)
+            for one in self._in_doubt(session)
+        )
+
+    def _in_doubt(self, session: str) -> list[SentMessage | GivenAnswer]:
+        """What was said or answered, and may yet come: nobody was told that it was taken."""
         history, since = self.history, self.loop.time() - self.tried_seconds
         taken = {said.words for said in history.said if said.taken}
         told = {answered.request_id for answered in history.answered if answered.taken}
-        return any(
-            one.words not in taken and not times_there(one.words, records)
-            for one in history.said if one.session == session and one.at > since
-        ) or any(
-            one.request_id not in told and not times_settled(one.request_id, records)
-            for one in history.answered if one.session == session and one.at > since
-        )
+        return [
+            *(one for one in history.said if one.session == session and one.at > since and one.words not in taken),
+            *(one for one in history.answered
+              if one.session == session and one.at > since and one.request_id not in told),
+        ]
 
 
 async def _records(run: CrashRun, session: str) -> list[m.Record]:

@@ -168,6 +168,7 @@ class World:
         await faults.run()
         while self.conversation.turns < self.plan.turns:  # noqa: ASYNC110
             await asyncio.sleep(0.5)
+        self.conversation.has_talked = True
         await faults.mend_all()
         found = await self.conversation.verdict()
         self.outcome.broken += map(str, found)
