@@ -22,6 +22,7 @@ from aiohttp import web_app
 from aiohttp.web_urldispatcher import UrlDispatcher
 
 from gateway import composition
+from gateway.resources import key_service
 from tests.prove.simulation.conversation import Conversation
 from tests.prove.simulation.determinism import wall_clock, world_sources
 from tests.prove.simulation.faults import NOTICE_SECONDS, Faults
@@ -188,6 +189,8 @@ class World:
         return leaked
 
 
+KEY_SECONDS = 1.0
+"""How often servers look for new keys: nobody makes or revokes any in a world."""
 MEMORY = Path("/dev/shm")
 HERE = Path("/proc/self/cwd")
 """The folder of a world by a name that is the same for every world: errors tell it to clients."""
@@ -206,6 +209,7 @@ def simulation() -> Iterator[None]:
     try:
         with (
             warnings.catch_warnings(), world_sources(), patch.object(composition, "load_table", load_once),
+            patch.object(key_service, "POLL_SECONDS", KEY_SECONDS),
             patch.object(UrlDispatcher, "add_routes", lambda router, routes: ROUTES.add(router, routes)),
         ):
             warnings.filterwarnings("ignore", "coroutine .* was never awaited", RuntimeWarning)
