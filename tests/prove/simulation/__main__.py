@@ -39,7 +39,7 @@ class Result(NamedTuple):
     seconds: float
 
 
-def result_of(plan: Plan, is_traced: bool) -> Result:
+def result_of(plan: Plan, *, is_traced: bool) -> Result:
     outcome = run_world(plan, is_traced=is_traced)
     digest = digest_of(outcome) if is_traced else ""
     return Result(plan.seed, tuple(outcome.broken), digest, outcome.turns, outcome.seconds)
@@ -55,11 +55,7 @@ def plan_for(seed: int, name: str | None) -> Plan:
 
 
 def run_apart(plan: Plan, *, is_traced: bool) -> Result:
-    return in_child(lambda: result_of(plan, is_traced))
-
-
-def run_here(plan: Plan, *, is_traced: bool) -> Result:
-    return result_of(plan, is_traced)
+    return in_child(lambda: result_of(plan, is_traced=is_traced))
 
 
 def search(given: argparse.Namespace) -> int:
@@ -69,7 +65,7 @@ def search(given: argparse.Namespace) -> int:
         end = began + 60 * given.minutes
     plans = [plan_for(seed, given.scenario) for seed in range(given.first, given.first + given.seeds)]
     again = f" --scenario {given.scenario}" if given.scenario else ""
-    run_one = partial(run_here if given.workers == 1 else run_apart, is_traced=given.digests)
+    run_one = partial(result_of if given.workers == 1 else run_apart, is_traced=given.digests)
     for result in run_many(run_one, plans, given.workers):
         count, turns, virtual = count + 1, turns + result.turns, virtual + result.seconds
         if given.digests:
@@ -160,11 +156,8 @@ def main() -> int:
         return replay(plan_for(given.replay, given.scenario), given.trace)
     if given.shrink is not None:
         with simulation():
-            outcome = shrunk(plan_for(given.shrink, given.scenario), lambda line: print(line, flush=True))
-        if given.trace:
-            print(outcome.trace(), end="")
-        tell(outcome)
-        return 1 if outcome.broken else 0
+            plan = shrunk(plan_for(given.shrink, given.scenario), lambda line: print(line, flush=True)).plan
+        return replay(plan, given.trace)
     return search(given)
 
 
