@@ -47,11 +47,7 @@ async def run(
     """
     requests = ReloadRequests()
     siblings = Siblings(worker) if worker else None
-    gateway = Gateway(
-        load_components(config), reloads=requests if config.file else None,
-        metrics_page=siblings.metrics.render_all if siblings else None,
-        socket_relay=siblings.relay if siblings else None,
-    )
+    gateway = _make_gateway(config, requests, siblings)
     context = make_tls_context(config.tls.certificate, config.tls.key) if config.tls else None
     _make_folder(config.data)
     log_setting_warnings(config)
@@ -68,15 +64,7 @@ async def run(
         files = partial(settings_files, gateway) if watch else None
         reload = make_reload(gateway, doors, context, overrides or {})
         current = asyncio.create_task(reload_on_change(reload, files, requests))
-        _tune_garbage_collection()
-        await asyncio.sleep(0)  # signals are handled before the server announces that it is ready
-        gateway.readiness.mark_ready()
-        lines = startup_lines(gateway, _address(config, runner))
-        if siblings:
-            await siblings.start(runner, gateway.metrics, lines)
-        else:
-            for line in lines:
-                announce(line)
+        await _become_ready(gateway, runner, siblings, announce)
         await _wait_for_stop(stop, current)
         if siblings:
             await _leave_port(site, runner, hurry)
@@ -89,6 +77,30 @@ async def run(
         await gateway.close()
     log.info("stopped")
     return 0
+
+
+def _make_gateway(config: Config, requests: ReloadRequests, siblings: "Siblings | None") -> Gateway:
+    """The gateway of the settings; that of a worker shares metrics and Socket.IO clients with the other workers."""
+    return Gateway(
+        load_components(config), reloads=requests if config.file else None,
+        metrics_page=siblings.metrics.render_all if siblings else None,
+        socket_relay=siblings.relay if siblings else None,
+    )
+
+
+async def _become_ready(
+    gateway: Gateway, runner: LimitedAppRunner, siblings: "Siblings | None", announce: Announce,
+) -> None:
+    """Accept requests, and say so: a worker to its parent, any other server with the lines that `announce` gets."""
+    _tune_garbage_collection()
+    await asyncio.sleep(0)  # signals are handled before the server announces that it is ready
+    gateway.readiness.mark_ready()
+    lines = startup_lines(gateway, _address(gateway.components.config, runner))
+    if siblings:
+        await siblings.start(runner, gateway.metrics, lines)
+    else:
+        for line in lines:
+            announce(line)
 
 
 def _tune_garbage_collection() -> None:

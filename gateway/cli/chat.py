@@ -78,18 +78,11 @@ def _converse_with(
     own: list[str],
     careful: list[str],
 ) -> int:
-    import structlog
-
     import gateway.model as m
-    from gateway import logging
     from gateway.chat import ChatLoop, LinePrompt, PlainScreen, SyncClient, TerminalPrompt, TerminalScreen
 
-    if not structlog.is_configured():
-        logging.configure_logging("console", "warning")  # to standard error: standard output has only replies
+    _prepare_streams()
     is_terminal = sys.stdin.isatty() and sys.stdout.isatty()
-    for stream in (sys.stdin, sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a character that one side cannot encode must not stop the chat
     specs = tuple(map(_tool, own))
     with SyncClient(server.connect(), interrupts) as client:
         if session:
@@ -115,6 +108,19 @@ def _converse_with(
             client, terminal, TerminalPrompt(interrupts), opened, settings=settings, keeps_settings=keeps,
             is_interactive=True,
         ).run()
+
+
+def _prepare_streams() -> None:
+    """Send logs to standard error, because standard output has only replies, and let no character stop the chat."""
+    import structlog
+
+    from gateway import logging
+
+    if not structlog.is_configured():
+        logging.configure_logging("console", "warning")
+    for stream in (sys.stdin, sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")  # instead of raising: the other side may use another encoding
 
 
 def _join(client: "SyncClient", session: str, server: RemoteServer) -> None:

@@ -42,8 +42,8 @@ def sessions(
     """
     from gateway.chat import InterruptWatcher
 
+    rows: Sequence[tuple[str, ...]]
     with InterruptWatcher(is_last=context.obj is OWN_PROCESS) as interrupts, report_errors():
-        rows: Sequence[tuple[str, ...]]
         if url is not None and dialect is None and is_address(url) and urlsplit(url).path in ("", "/"):
             from .console_api import read_sessions
 
@@ -56,8 +56,12 @@ def sessions(
                 rows = [_row(one) for one in client.sessions(limit + 1)]
         else:
             rows = list(_stored_sessions(session_file(load_settings(config, setting_overrides(data=data))), limit + 1))
-    for line_ in _table(rows[:limit]):
-        typer.echo(line_)
+    _print_rows(rows, limit)
+
+
+def _print_rows(rows: Sequence[tuple[str, ...]], limit: int) -> None:
+    for line in _table(rows[:limit]):
+        typer.echo(line)
     if not rows:
         typer.echo("There are no sessions.", err=True)
     if len(rows) > limit:

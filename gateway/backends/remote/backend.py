@@ -116,13 +116,10 @@ class RemoteBackend:
             if answers is None:
                 if session_id is None:
                     session_id = await self._remote.open(_opening(turn, tools))
-                    link = SessionLink(
-                        upstream_session=session_id, upstream_url=self._url, upstream_dialect=self._dialect,
-                    )
-                    yield m.SessionUpdated(metadata=link.stored({**turn.metadata, **link.public}))
+                    yield self._link(turn, session_id)
                 places = await self._remote.places() if turn.memories else SessionPlaces()
-                there = self._remote.start_turn(
-                    session_id, _command(turn, places), tools.added_to(turn_tool_settings(turn)))
+                settings = tools.added_to(turn_tool_settings(turn))
+                there = self._remote.start_turn(session_id, _command(turn, places), settings)
             else:
                 asked = _stored_asks(turn)
                 if session_id is None or len(asked) != len(answers):
@@ -158,6 +155,11 @@ class RemoteBackend:
             finally:
                 if not relay.is_over:
                     await self._interrupt_server(session_id)
+
+    def _link(self, turn: Turn, session_id: str) -> m.SessionUpdated:
+        """The change of our session's metadata that names the server's session."""
+        link = SessionLink(upstream_session=session_id, upstream_url=self._url, upstream_dialect=self._dialect)
+        return m.SessionUpdated(metadata=link.stored({**turn.metadata, **link.public}))
 
     async def _interrupt_server(self, session_id: str) -> None:
         """End the server's turn, after ours has ended early."""
