@@ -32,12 +32,13 @@ def model_id(model: str | ModelChoice) -> str:
 
 
 def configured_id(name: str) -> str:
-    """The id of an agent of the settings: the same after every start."""
+    """The id of an agent of the settings, which does not change when the server starts again."""
     return f"{CONFIGURED_PREFIX}{name if PLAIN_ID.fullmatch(name) else sha256(name.encode()).hexdigest()[:24]}"
 
 
 def agent_id_of(view: m.SessionView, kept: Mapping[str, JsonValue]) -> str:
-    """The agent of a session: the one that CAS kept with it, the made one that another dialect chose, its own."""
+    """The id of a session's agent: the one that CAS has stored, else the one that another dialect chose, else that of
+    the configured agent."""
     return str(kept.get("agent_id") or view.settings.agent_id or configured_id(view.agent))
 
 
@@ -57,13 +58,13 @@ class UserAgents:
         return self._resource(await self.service.get(self.owner, self._gateway_id(agent_id), version))
 
     async def versions(self, agent_id: str) -> Sequence[Resource]:
-        """Oldest first."""
+        """All versions of the agent, oldest first."""
         return [self._resource(one) for one in await self.service.versions(self.owner, self._gateway_id(agent_id))]
 
     async def some(
         self, *, after: int | None, before: int | None, limit: int, oldest_first: bool, archived: bool = False,
     ) -> Sequence[Resource]:
-        """A page by ordinal; those of the settings are the oldest."""
+        """Up to `limit` agents between two ordinals; the agents of the settings are the oldest."""
         return [self._resource(one) for one in await self.service.page(
             self.owner, after=after, before=before, limit=limit, oldest_first=oldest_first, archived=archived)]
 
@@ -79,7 +80,7 @@ class UserAgents:
         return self._resource(made)
 
     async def update(self, agent_id: str, change: AgentChange) -> Resource:
-        """A new version, unless nothing is different."""
+        """Store the change as a new version of the agent; a change that alters nothing makes no version."""
         old = await self.changeable(agent_id)
         if old.archived_at is not None:
             raise Conflict(f"Agent '{agent_id}' is archived and cannot be changed.")
@@ -111,7 +112,7 @@ class UserAgents:
         return session_skills(named, await named_skills(self.context, self.owner, named))
 
     async def changeable(self, agent_id: str) -> Resource:
-        """The agent, unless it comes from the settings."""
+        """The agent; raises `Forbidden` if the agent comes from the settings."""
         if self._gateway_id(agent_id) in self.context.agents:
             raise Forbidden(f"Agent '{agent_id}' is one of the server's settings and cannot be changed here.")
         return await self.find(agent_id)

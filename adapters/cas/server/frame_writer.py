@@ -25,7 +25,7 @@ class FrameWriter:
         self, record: m.Record, cue: str = "", *, event_id: str | None = None, thread: str | None = None,
         **names: object,
     ) -> Frames:
-        """An event that is kept; `thread` is the thread that it is about, if that is not the record's own."""
+        """The frames of a stored event; `thread` is the thread of the event, if that is not the record's own."""
         if thread is None and record.scope_id != m.ROOT:
             thread = thread_id_of(record.session_id, record.scope_id)
         event_id = event_id or record.event_id
@@ -37,7 +37,7 @@ class FrameWriter:
         return frames
 
     def write_preview(self, cue: str, record: m.Record, final_id: str, **names: object) -> Frames:
-        """A preview of the event that will have that id; it is not stored, but a stream can resume after it."""
+        """The frames of a preview of the event `final_id`. No preview is stored, but streams can resume after one."""
         seq, count = self._previewed
         self._previewed = (record.seq, count + 1 if seq == record.seq else 1)
         thread = None if record.scope_id == m.ROOT else thread_id_of(record.session_id, record.scope_id)

@@ -28,7 +28,7 @@ BUSY_MESSAGE = "Session is currently processing a turn. Cancel the current turn 
 
 @contextmanager
 def session_errors(session_id: str) -> Iterator[None]:
-    """The errors for which CAS has texts of its own."""
+    """Raise the errors of a session with the texts that clients of CAS know."""
     try:
         yield
     except Busy:
@@ -38,7 +38,7 @@ def session_errors(session_id: str) -> Iterator[None]:
 
 
 class HandlerContext:
-    """What all handlers share."""
+    """Finds the session, agent, mounts and history that a request names; all handlers share one."""
 
     def __init__(self, context: Context[CasSettings]) -> None:
         self.context = context
@@ -52,7 +52,7 @@ class HandlerContext:
         return self.context.agent_of(view)
 
     async def agent(self, view: m.SessionView) -> Mapping[str, JsonValue]:
-        """The snapshot taken when the session was made or, where it was made elsewhere, its agent as it is now."""
+        """The agent as it was when CAS made the session, or as it is now, if another dialect made the session."""
         kept: Mapping[str, JsonValue] | None = view.private(self.context.dialect).get("agent")
         if kept is not None:
             return kept
@@ -79,7 +79,7 @@ class HandlerContext:
                 await self._check_file(owner, source.file_id, f"{param}.file_id")
 
     async def _check_file(self, owner: str, file_id: str, param: str) -> None:
-        """A file of another owner is not found, like one that never existed."""
+        """Refuse a file that is unknown, archived, or of another owner; the last looks like an unknown file."""
         try:
             found = await self.context.resources.get("file", owner, file_id)
         except NotFound:
@@ -113,7 +113,7 @@ class HandlerContext:
         )
 
     def scope(self, request: web.Request, view: m.SessionView) -> str | None:
-        """The scope that the path names as a thread; None where it names none."""
+        """The scope of the thread in the path; None if the path names no thread."""
         thread_id = request.match_info.get("thread")
         if thread_id is None:
             return None

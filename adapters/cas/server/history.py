@@ -103,7 +103,7 @@ class EventHistory:
         return ListedEvent((await self.found(event_id)).place, event_id)
 
     async def found(self, event_id: str) -> EventPosition:
-        """Where the event of this id stands; `NotFound` if this reading has none such."""
+        """The position of the event with this id; raises `NotFound` if this reader does not see such an event."""
         stem, _, piece = event_id.partition("-")
         seq = m.seq_of_event(self.view.session_id, stem)
         if seq is None or not 1 <= seq <= self.view.head:
@@ -133,7 +133,7 @@ class EventHistory:
 
     @property
     def _own_scope(self) -> str:
-        """Whose words this reading has."""
+        """The scope whose text this reader gets: that of its thread, or the root scope."""
         return self.reading.thread or m.ROOT
 
     async def resumed(self, event_id: str | None) -> tuple[int, StreamOptions]:

@@ -130,7 +130,7 @@ class SessionMounts:
         return found
 
     async def add_alone(self, mount: Mount) -> Resource:
-        """Add it, unless a file is mounted at its path."""
+        """Add a mount; raises `Conflict` if a file is mounted at the path of the mount already."""
         path = mount.body.get("path")
         if path is not None and any(one.body.get("path") == path for one in await self.all()):
             raise Conflict(f"path: another file is mounted at '{path}'", param="path")
@@ -159,7 +159,7 @@ class SessionMounts:
 
 
 def mount_body(table: DialectTable, kept: Resource) -> JsonObject:
-    """Without its secrets."""
+    """The body of a mount, without the mount's secrets."""
     body = {key: value for key, value in kept.body.items() if key != "type"}
     return table.object(
         f"resource.{kept.body['type']}", id=kept.resource_id, created_at=kept.created_at, updated_at=kept.updated_at,

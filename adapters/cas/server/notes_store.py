@@ -22,7 +22,7 @@ DESCRIPTION = "What is remembered of you from one session to the next; sessions 
 
 
 def notes_store(owner: str, at: float) -> Resource:
-    """The store, which every user has."""
+    """The memory store of the shared memories, which every user has."""
     return Resource(
         kind="memory_store", resource_id=NOTES_STORE, owner=owner, ordinal=0, version=1, created_at=at, updated_at=at,
         body={"name": "Memories", "description": DESCRIPTION, "metadata": {}},
@@ -76,7 +76,7 @@ class Notes:
         return [self._shown(StoredMemory.of(row)) for row in rows]
 
     async def all(self, owner: str) -> Sequence[Resource]:
-        """All that are switched on, newest first."""
+        """All shared memories that are switched on, newest first."""
         found, _ = await Memories(self.context.resources).search(
             owner, MemoryFilter(disabled=False), limit=MAX_MEMORIES)
         return [self._shown(one) for one in found]

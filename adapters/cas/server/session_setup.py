@@ -80,7 +80,7 @@ async def choose_environment(context: Context[CasSettings], owner: str, body: Js
 
 
 async def check_file(context: Context[CasSettings], owner: str, file_id: str) -> None:
-    """A file that a session mounts is there and ready."""
+    """Refuse a file that cannot be mounted, because it is unknown or not ready."""
     await _check_exists(context, owner, "file", "File", file_id)
 
 
@@ -131,7 +131,7 @@ def read_variables(given: str | dict[str, str] | None) -> dict[str, str]:
 
 
 def refuse_variables(variables: dict[str, str]) -> None:
-    """A self-hosted environment sets its own."""
+    """Refuse environment variables for a self-hosted environment, which sets its own."""
     if variables:
         raise _refusal(f"a self-hosted environment does not support variables, such as '{next(iter(variables))}'")
 

@@ -8,7 +8,7 @@ from .agents import agent_id_of
 
 
 class StreamOptions(ports.StreamOptions, frozen=True, kw_only=True):
-    """What a projector must know beside the records."""
+    """What one subscriber asked for: a thread, previews, a place to resume; a list or a stream."""
 
     as_list: bool = False
     """Events as they stand in a list, instead of on a stream."""
@@ -30,7 +30,7 @@ class StreamOptions(ports.StreamOptions, frozen=True, kw_only=True):
 
     @property
     def reads_deltas(self) -> bool:
-        """A list has complete events only."""
+        """Whether a projector needs deltas: only a stream does, because a list has complete events only."""
         return not self.as_list
 
 
@@ -59,6 +59,6 @@ def preview_id(event_id: str, number: int) -> str:
 
 
 def thread_id_of(session_id: str, scope_id: str) -> str:
-    """A scope's name as a thread."""
+    """The id of the thread that shows a scope."""
     stem = session_id.rpartition("_")[2] if scope_id == m.ROOT else scope_id.removeprefix("scope_")
     return f"sthr_{stem}"

@@ -48,14 +48,14 @@ def _memory_stores(named: Sequence[str], settings: m.Settings) -> list[str]:
 
 
 def session_status(table: DialectTable, view: m.SessionView) -> str:
-    """An archived session stays idle; `terminated` is a session that the server ended."""
+    """The status of a session; an archived session is idle, and one that the server ended is `terminated`."""
     if view.closed is m.CloseReason.ARCHIVED:
         return table.word("session_status", m.SessionStatus.IDLE)
     return table.word("session_status", view.status)
 
 
 def turn_status(view: m.SessionView) -> str:
-    """A turn that waits for people is not running."""
+    """The status of a session's turn; a turn that waits for people is not running."""
     return "running" if view.status is m.SessionStatus.RUNNING else "idle"
 
 

@@ -77,7 +77,7 @@ class StartedRun:
 
     @property
     def message_id(self) -> str:
-        """The person's message; the model gives the id of the reply."""
+        """The id of the person's message, which is the client's if it names one; the model names the reply."""
         begun: m.InputAccepted | m.TurnStarted = self.receipt.records[0].event  # type: ignore[assignment]
         return self.named or begun.command_id
 
@@ -152,7 +152,7 @@ class ChatService:
         return StartedRun(view, before, receipt, wish.body.message_id or None)
 
     async def begun(self, owner: str, run_id: str) -> StartedRun:
-        """A run that was begun before, as `begin` gave it."""
+        """The run of this id, as `begin` returned it when the run started."""
         view = await self.find(owner, run_id)
         before, named = m.SessionView(session_id=view.session_id), None
         async for record in self._records(owner, view.session_id):

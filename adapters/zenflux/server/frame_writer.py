@@ -118,7 +118,7 @@ class DeltaThrottle:
         """When the text that is held back is due."""
 
     def take(self, index: int, text: str, at: float) -> list[MergedDelta]:
-        """The deltas to write now that this text has come."""
+        """Take a delta in, and return the merged deltas that must be written now."""
         merged = self.due(at)
         if index != self._index:
             merged += self.release(at)

@@ -45,7 +45,7 @@ class StoredMessage:
 
 
 def messages_of(view: m.SessionView, *, multi_message: bool) -> list[StoredMessage]:
-    """Oldest first; a result is in the message of its call, or else in the last one of its run.
+    """The messages, oldest first; a result is in the message of its call, or else in the last message of its run.
 
     The stream may have a result in the next message; but a page that is loaded again shows a call as running if its
     result is in another message.

@@ -119,7 +119,7 @@ def _asks_of_run(view: m.SessionView, run_id: str) -> list[m.OpenAsk]:
 
 
 def _asks_by_id(view: m.SessionView, word: str) -> list[m.OpenAsk]:
-    """The ask of this id, or one without an id: a client can have seen that elsewhere."""
+    """The open asks of this request or run; if there are none, the asks without an id of their own."""
     refs = [(decode_ref(ask.request_id), ask) for ask in view.asks.values()]
     named = [ask for ref, ask in refs if word in (ref.request_id, ref.run)]
     return named or [ask for ref, ask in refs if not ref.request_id]

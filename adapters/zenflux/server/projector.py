@@ -98,7 +98,7 @@ class Projector(ProjectorBase):
     # -- in and out -----------------------------------------------------------------------------------------------
 
     def feed(self, record: m.Record) -> Frames:
-        """Sub-agents have no frames, but people must answer what they ask."""
+        """The frames of a record; of sub-agents only asks have frames, because people must answer them."""
         event = record.event
         if type(event) is m.BlockDelta and record.scope_id == m.ROOT and event.delta and not self._is_whole:
             self._has_deltas = True
@@ -200,7 +200,7 @@ class Projector(ProjectorBase):
     # -- blocks ---------------------------------------------------------------------------------------------------
 
     def _take_index(self) -> int:
-        """Indexes grow over the whole run, whatever message a block is in."""
+        """The index of the next block; indexes count the blocks of the whole run, not those of a message."""
         self._next_index += 1
         return self._next_index - 1
 
@@ -226,13 +226,15 @@ class Projector(ProjectorBase):
         self._write_results(record)
 
     def _tool_returned(self, record: m.Record, event: m.ToolReturned) -> None:
-        """Results are blocks of the next message; of the open one, if they came back within it."""
+        """Write a result as a block of the open message, or keep it for the next message."""
         self._open_calls.discard(event.call_id)
         self._results.append(event)
         self._write_results_if_possible(record)
 
     def _write_results_if_possible(self, record: m.Record) -> None:
-        """Not inside a block, not between messages, and not while a person is asked: a block would hide the form."""
+        """Write the results that wait, unless a block is open, no message is open, or a person is asked.
+
+        A block that follows a form would hide the form."""
         is_between = self._ended is not None and self._options.multi_message
         if self._writer.reply_id is not None and self._open_block is None and not is_between and not self._asked:
             self._write_results(record)

@@ -84,7 +84,7 @@ class ConversationChanges:
         self._add(record, "conversation.summed_up", summary=event.summary, count=event.archived)
 
     def _add(self, record: m.Record, cue: str, **names: Any) -> None:
-        """Between runs there is no stream that a change could be written to."""
+        """Keep a change until the run has a message; between two runs there is no stream that could get a change."""
         if self._writer.start is not None:
             self._held.append((cue, names))
             if self._has_message:

@@ -139,7 +139,7 @@ class ChatSocket:
         return stopped and not view.asks
 
     async def _begin(self, request_id: str, params: dict[str, object]) -> None:
-        """The response comes before the first frame of the run."""
+        """Start a run; the client gets the response before the first frame of the run."""
         body = validate(ChatSend, params)
         wish = await self._chats.check(self._owner, body)
         place = self._context.sessions.reserve_stream(self._owner)
@@ -188,7 +188,7 @@ class ChatSocket:
         self._tell(run, options, place, body.after_seq)
 
     async def _check(self, run: StartedRun, options: StreamOptions, after_seq: int) -> None:
-        """A client cannot have had more than was sent, and the text that is held back now."""
+        """Refuse an `after_seq` beyond the frames that were sent and one more for text that is held back now."""
         place = self._resume_place(run, options, after_seq)
         sent = 1 + after_seq - place.had
         async for chunk in await self._context.sessions.read(

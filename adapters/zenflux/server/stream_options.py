@@ -13,7 +13,7 @@ from .views import user_id_of
 
 
 class StreamOptions(ports.StreamOptions, frozen=True, kw_only=True):
-    """By default the frames of a chat socket, for a conversation of which nothing is known."""
+    """What one subscriber asked for; the defaults give the frames of a chat socket for an unknown conversation."""
 
     framing: Literal["json", "sse"] = "json"
     multi_message: bool = True

@@ -142,7 +142,7 @@ def whole_text(event: m.BlockEnded) -> str:
 
 
 def image_names(image: m.ImagePart) -> dict[str, str]:
-    """The bytes themselves where the address has them."""
+    """The names of an image block: the bytes if the image is a data URL, else its address."""
     head, _, data = image.url.partition(",")
     media_type = image.media_type or _media_type_of(image.url)
     if head.startswith("data:") and head.endswith(";base64"):
@@ -166,7 +166,7 @@ def _path_of(url: str) -> str:
 
 
 def usage_names(usage: m.Usage, *, llm_calls: int, model: str, latency: float) -> dict[str, Any]:
-    """The total is what the documented example adds up to."""
+    """The names of a usage frame; the total adds up all kinds of tokens, as the documented example does."""
     total = (usage.input_tokens + usage.output_tokens + usage.thinking_tokens + usage.cache_read_tokens
              + usage.cache_write_tokens)
     return {

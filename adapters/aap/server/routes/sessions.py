@@ -132,7 +132,7 @@ RESUMABLE = {"delta": StreamOptions("delta", has_ids=True), "message": StreamOpt
 
 
 class SessionRoutes:
-    """One method per route."""
+    """The routes of sessions, one method each."""
 
     def __init__(self, context: Context[AapSettings]) -> None:
         self.context = context

@@ -27,7 +27,7 @@ def checkpoint_routes(context: Context[BladeSettings]) -> list[web.RouteDef]:
 
 
 class CheckpointRoutes:
-    """One method per route; the id of a checkpoint is its place in the log."""
+    """The routes of checkpoints, one method each; the id of a checkpoint is its place in the log."""
 
     def __init__(self, context: Context[BladeSettings]) -> None:
         self.context = context
@@ -103,7 +103,7 @@ def replay_routes(context: Context[BladeSettings]) -> list[web.RouteDef]:
 
 
 class ReplayRoutes:
-    """One method per route; the progress of a replay is stored with its session."""
+    """The routes of replays, one method each; the progress of a replay is stored with its session."""
 
     def __init__(self, context: Context[BladeSettings], replays: Replays) -> None:
         self.context = context

@@ -23,7 +23,7 @@ def key_routes(context: Context[BladeSettings]) -> list[web.RouteDef]:
 
 
 class KeyRoutes:
-    """One method per route."""
+    """The routes of keys, one method each."""
 
     def __init__(self, context: Context[BladeSettings], keys: KeyRing) -> None:
         self.context = context

@@ -41,7 +41,7 @@ def memory_routes(context: Context[BladeSettings]) -> list[web.RouteDef]:
 
 
 class MemoryRoutes:
-    """One method per route."""
+    """The routes of memories, one method each."""
 
     def __init__(self, context: Context[BladeSettings]) -> None:
         self.context = context

@@ -30,7 +30,7 @@ def task_routes(context: Context[BladeSettings]) -> list[web.RouteDef]:
 
 
 class TaskRoutes:
-    """One method per route."""
+    """The routes of scheduled tasks, one method each."""
 
     def __init__(self, context: Context[BladeSettings]) -> None:
         self.context = context

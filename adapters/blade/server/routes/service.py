@@ -29,7 +29,7 @@ def service_routes(context: Context[BladeSettings]) -> list[web.RouteDef]:
 
 
 class ServiceRoutes:
-    """One method per route."""
+    """The routes of the service itself, one method each."""
 
     def __init__(self, context: Context[BladeSettings]) -> None:
         self.context = context

@@ -29,7 +29,7 @@ MAX_SESSIONS_LISTED = 10_000
 
 
 class SessionRoutes:
-    """One method per route."""
+    """The routes of sessions, one method each."""
 
     def __init__(self, context: Context[BladeSettings], chat: ChatSocket) -> None:
         self.context = context

@@ -35,7 +35,7 @@ def archive_routes(context: Context[BladeSettings]) -> list[web.RouteDef]:
 
 
 class ArchiveRoutes:
-    """One method per route."""
+    """The routes of archives, one method each."""
 
     def __init__(self, context: Context[BladeSettings]) -> None:
         self.context = context
@@ -107,7 +107,7 @@ def share_routes(context: Context[BladeSettings]) -> list[web.RouteDef]:
 
 
 class ShareRoutes:
-    """One method per route."""
+    """The routes of shares, one method each."""
 
     def __init__(self, context: Context[BladeSettings]) -> None:
         self.context = context

@@ -52,7 +52,7 @@ async def skills_of_new_session(
 
 
 class SkillRoutes:
-    """One method per route. A skill is known by its name."""
+    """The routes of skills, one method each. A skill is known by its name."""
 
     def __init__(self, context: Context[BladeSettings]) -> None:
         self.context = context

@@ -96,7 +96,7 @@ def statistics_routes(context: Context[BladeSettings]) -> list[web.RouteDef]:
 
 
 class StatisticsRoutes:
-    """One method per route. A background task is a sub-agent, under the id of its loop."""
+    """The routes of statistics, one method each. A background task is a sub-agent, under the id of its loop."""
 
     def __init__(self, context: Context[BladeSettings]) -> None:
         self.context = context

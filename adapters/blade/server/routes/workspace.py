@@ -36,7 +36,7 @@ def workspace_routes(context: Context[BladeSettings]) -> list[web.RouteDef]:
 
 
 class WorkspaceRoutes:
-    """One method per route."""
+    """The routes of workspaces, one method each."""
 
     def __init__(self, context: Context[BladeSettings]) -> None:
         self.context = context

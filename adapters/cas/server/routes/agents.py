@@ -111,7 +111,7 @@ class AgentRoutes:
             return json_response(await self._body(request, await self._mine(request).update(agent_id, change)))
 
     async def versions(self, request: web.Request) -> web.Response:
-        """Newest first."""
+        """List the versions of an agent, newest first."""
         found = await self._stored.found(request)
         all_of_them = await self._mine(request).versions(found.resource_id)
 
@@ -161,7 +161,7 @@ class AgentRoutes:
 
 
 def _version_param(request: web.Request) -> int | None:
-    """Zero is the newest version, and so is no version."""
+    """The version that the query names; None for the newest one, which zero means as well."""
     value = request.query.get("version") or "0"
     number = parse_whole_number(value)
     if number is None:

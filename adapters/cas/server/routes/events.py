@@ -40,7 +40,7 @@ def event_routes(desk: HandlerContext, at: str) -> list[web.RouteDef]:
 
 
 class EventRoutes:
-    """One method per route."""
+    """The routes of events, streams and threads, one method each."""
 
     def __init__(self, handlers: HandlerContext) -> None:
         self.handlers = handlers
@@ -86,7 +86,7 @@ class EventRoutes:
     # -- threads --------------------------------------------------------------------------------------------------
 
     async def threads(self, request: web.Request) -> web.Response:
-        """The coordinator first; sub-agents in the order they were called."""
+        """List the threads: the agent's own first, then those of sub-agents in the order in which they were called."""
         view = await self.handlers.session(request)
         shown = [await self._shown(view, scope_id) for scope_id in (m.ROOT, *view.scopes)]
         page = await self.handlers.page_of(

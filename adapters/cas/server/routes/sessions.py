@@ -61,7 +61,7 @@ SessionRow = tuple[int, m.SessionView]
 def _within(
     rows: Sequence[ListedSession], *, after: int | None, before: int | None, limit: int, oldest_first: bool,
 ) -> Sequence[ListedSession]:
-    """So many rows between two places, in either order."""
+    """Up to `limit` rows between two places, in ascending or descending order."""
     low = 0 if after is None else bisect_right(rows, after, key=ORDINAL)
     high = len(rows) if before is None else bisect_left(rows, before, key=ORDINAL)
     return rows[low:high][:limit] if oldest_first else rows[low:high][::-1][:limit]
@@ -87,7 +87,7 @@ def _session_routes(cas: "SessionRoutes", at: str) -> list[web.RouteDef]:
 
 
 class SessionRoutes:
-    """One method per route."""
+    """The routes of sessions, one method each."""
 
     def __init__(self, handlers: HandlerContext) -> None:
         self.handlers = handlers

@@ -34,7 +34,7 @@ ZIP = ".zip"
 
 
 class SkillRoutes:
-    """One method per route."""
+    """The routes of skills, one method each."""
 
     def __init__(self, context: Context[CasSettings]) -> None:
         self._context = context
@@ -47,7 +47,7 @@ class SkillRoutes:
         return json_response(skill_body(self._context.table, made), 201)
 
     async def listed(self, request: web.Request) -> web.Response:
-        """Newest first; those of the operator are the oldest."""
+        """List the skills, newest first; the skills of the operator are the oldest."""
         rows = [one for one in await self._service.library(request[OWNER]) if _is_listed(request, one)]
         page = await page_of_rows(request.query, rows, id_of=lambda one: one.name)
         return await page_reply(
@@ -71,7 +71,7 @@ class SkillRoutes:
         return json_response(skill_version_body(self._context.table, made), 201)
 
     async def versions(self, request: web.Request) -> web.Response:
-        """Newest first."""
+        """List the versions of a skill, newest first."""
         rows = await self._service.versions(request[OWNER], (await self._skill(request)).name)
         page = await page_of_rows(request.query, rows, id_of=version_id)
         return await page_reply(

@@ -122,7 +122,7 @@ def split_secrets(auth: BaseModel, at: str = "") -> tuple[dict[str, object], dic
 
 
 def join_secrets(shown: dict[str, Any], secrets: dict[str, str]) -> dict[str, object]:
-    """The two halves together again."""
+    """The credential with its secrets put back in their places: the reverse of `split_secrets`."""
     whole = {word: dict(value) if isinstance(value, dict) else value for word, value in shown.items()}
     for place, secret in secrets.items():
         *above, word = place.split(".")

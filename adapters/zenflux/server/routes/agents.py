@@ -31,14 +31,14 @@ ERROR_WORDS = {
 
 
 class AgentRoutes:
-    """One method per route."""
+    """The routes of agents, one method each."""
 
     def __init__(self, context: Context[ZenfluxSettings]) -> None:
         self.context = context
         self.service = context.agent_service
 
     async def listed(self, request: web.Request) -> web.Response:
-        """The default agent is the first: clients select the first one."""
+        """List the agents, the default agent first: clients select the first one."""
         owner, inactive = request[OWNER], bool_param(request, "include_inactive", default=False)
         found = [one for one in await self.service.page(owner) if inactive or one.definition.is_active]
         shown = [summary_body(self.context, owner, one) for one in found]
@@ -76,7 +76,7 @@ class AgentRoutes:
         return views.reply(self.context, {"agent_id": agent_id})
 
     async def prompt(self, request: web.Request) -> web.Response:
-        """The prompt of an agent of the settings is the operator's, and is not shown."""
+        """Show the prompt of an agent; that of an agent of the settings is the operator's, and is not shown."""
         agent_id = request.match_info["id"]
         with agent_errors(agent_id):
             found = await self.service.get(request[OWNER], agent_id)
@@ -110,7 +110,7 @@ class AgentRoutes:
         return views.reply(self.context, await self._reloaded())
 
     async def reload_one(self, request: web.Request) -> web.Response:
-        """An agent that a user made is read with each session: there is nothing to do."""
+        """Read the settings of an agent again; an agent that a user made is read with each session anyway."""
         agent_id = request.match_info["id"]
         with agent_errors(agent_id):
             found = await self.service.get(request[OWNER], agent_id)
@@ -121,7 +121,7 @@ class AgentRoutes:
         return views.reply(self.context, await self._reloaded(agent_id))
 
     async def progress(self, request: web.Request) -> web.StreamResponse:
-        """An agent can be used as soon as it is made: the socket says so, and closes."""
+        """Tell the client over a socket that the agent is ready, and close the socket: a new agent is ready at once."""
         agent_id, owner = request.match_info["id"], request[OWNER]
         try:
             found = await self.service.get(owner, agent_id)
@@ -143,9 +143,9 @@ class AgentRoutes:
         return [("agent_id", f"agent '{body.agent_id}' exists already", "ALREADY_EXISTS")]
 
     async def _reloaded(self, *named: str) -> object:
-        """Read config.yaml again, and tell of these agents or of all; if it is wrong, what was in force stays.
+        """Read config.yaml again, and report the outcome for these agents, or for all; a wrong file changes nothing.
 
-        A server that was started without a file has nothing to read, and nothing that could be wrong with it.
+        A server that was started without a file reports success, because there is nothing to read.
         """
         problem = await self.context.reloads.reload() if self.context.reloads else None
         names = named or tuple(self.context.agents)

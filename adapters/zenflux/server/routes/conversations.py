@@ -25,7 +25,7 @@ SESSIONS_PER_SLICE, MAX_CONVERSATIONS = 100, 10_000
 
 
 class ConversationRoutes:
-    """One method per route."""
+    """The routes of conversations, one method each."""
 
     def __init__(self, context: Context[ZenfluxSettings]) -> None:
         self.context = context
@@ -65,7 +65,7 @@ class ConversationRoutes:
         return views.reply(self.context, {"deleted": True})
 
     async def search(self, request: web.Request) -> web.Response:
-        """Plain text: characters that mean something elsewhere are just characters here."""
+        """Search the conversations for a plain text, in which no character has a special meaning."""
         limit, wanted = wire.whole_number_param(request, "limit", 20, 1, 50), request.query.get("q", "").strip()
         if not wanted:
             raise Invalid("q: say what to look for", param="q")
@@ -85,7 +85,7 @@ class ConversationRoutes:
     # -- messages -------------------------------------------------------------------------------------------------
 
     async def messages(self, request: web.Request) -> web.Response:
-        """The oldest first, or the newest first; before a cursor, the last ones in order of time."""
+        """List messages, oldest or newest first; with a cursor, the last ones before the cursor, oldest first."""
         view, (limit, offset) = await self._found(request), wire.page_params(request, 50, 200)
         messages, newest = self._messages(view), wire.choice_param(request, "order", "asc", "desc") == "desc"
         before = request.query.get("before_cursor")
@@ -136,7 +136,7 @@ class ConversationRoutes:
     async def _rows(
         self, request: web.Request, order: ListOrder, offset: int, limit: int, text: str = "",
     ) -> tuple[Sequence[ListedSession], int]:
-        """The user's conversations, newest first, and how many there are; of those that may have the text."""
+        """A page of the user's conversations that may have the text, newest first, and how many there are."""
         wanted = replace(self.chats.filter_of(request[OWNER], request.query.get("user_id")), text=text)
         return await self.context.sessions.find(request[OWNER], wanted, order=order, offset=offset, limit=limit)
 
@@ -154,7 +154,7 @@ class ConversationRoutes:
 
 
 def _end_before(messages: list[StoredMessage], before: str | None) -> int:
-    """Where the messages before a cursor end."""
+    """The index at which the messages before the cursor end."""
     if not before:
         return len(messages)
     for place in reversed(range(len(messages))):
@@ -194,7 +194,7 @@ async def search_conversation(view: m.SessionView, wanted: str) -> SearchHit | N
 
 
 def _snippet(text: str, wanted: str) -> str:
-    """Folding may change the length of a text, so that the place is looked for in both."""
+    """The text around the first match. Folding may change the length of a text, so an exact match is preferred."""
     at = text.find(wanted)
     at = at if at >= 0 else max(0, text.casefold().find(wanted.casefold()))
     start, end = max(0, at - SNIPPET_MARGIN), min(len(text), at + len(wanted) + SNIPPET_MARGIN)

@@ -26,7 +26,7 @@ NOT_ASKED = ServerTools()
 
 
 class McpServerRoutes:
-    """One method per route."""
+    """The routes of MCP servers, one method each."""
 
     def __init__(self, context: Context[ZenfluxSettings]) -> None:
         self.context = context
@@ -142,7 +142,7 @@ class McpServerRoutes:
         ))
 
     def _connection(self, server: StoredMcpServer, offered: ServerTools) -> dict[str, Any]:
-        """A server of the register, and whether it answers."""
+        """The body of a registered server, with the state of its connection."""
         return {
             **self._shown(server, offered.connected_at), "is_connected": offered.is_connected,
             "connected_tools_count": len(offered.tools) if offered.is_connected else 0,
@@ -155,7 +155,7 @@ def _refuse_command(body: CommandFields) -> None:
 
 
 async def _choice(request: web.Request) -> AgentMcpServer:
-    """The body of a request that may have none."""
+    """The choice in the body of the request; the default choice if the request has no body."""
     if not request.can_read_body:
         return AgentMcpServer()
     return await read_json(request, AgentMcpServer)

@@ -28,7 +28,7 @@ NO_EXTRACTOR = "conversations are not searched for memories: no extractor is con
 
 
 class MemoryRoutes:
-    """One method per route. `user_id` is a word of the client: it narrows within what the caller owns."""
+    """The routes of memories, one method each. `user_id` selects among the memories that the caller owns."""
 
     def __init__(self, context: Context[ZenfluxSettings]) -> None:
         self.context = context

@@ -25,7 +25,7 @@ M = TypeVar("M", RollbackRequest, ContinueRequest)
 
 
 class RunRoutes:
-    """One method per route."""
+    """The routes of runs, one method each."""
 
     def __init__(self, context: Context[ZenfluxSettings]) -> None:
         self.context = context
@@ -57,7 +57,7 @@ class RunRoutes:
     async def _at_once(
         self, request: web.Request, run: StartedRun, options: StreamOptions, place: StreamSlot
     ) -> web.Response:
-        """The result, or the progress when an ask opens or the time is up."""
+        """Wait until the run has ended, an ask opens or the time is up, and reply with the run as it is then."""
         with suppress(TimeoutError):
             async with asyncio.timeout(self.context.settings.sync_seconds):
                 await self.context.await_turn(request, run.view.session_id, run.receipt, options, place)
@@ -89,7 +89,7 @@ class RunRoutes:
     # -- long and failed runs -------------------------------------------------------------------------------------
 
     async def confirm_continue(self, request: web.Request) -> web.Response:
-        """A run without an open ask is answered with success."""
+        """Answer the ask whether to go on; if the run has no such ask open, the reply is a success all the same."""
         action = request.query.get("action") or (await _optional(request, ContinueRequest)).action
         ask = await self._pending(request, m.ContinuationAsk)
         run_id = request.match_info["id"]
@@ -100,7 +100,7 @@ class RunRoutes:
         return views.reply(self.context, {"session_id": run_id, "action": action})
 
     async def preview(self, request: web.Request) -> web.Response:
-        """The states of a rollback; only the agent knows which files it changes."""
+        """Show the states that a rollback can return to; only the agent knows which files a rollback changes."""
         ask = (await self._rollback_ask(request)).ask
         assert isinstance(ask, m.RollbackAsk), "that is what was looked for"
         options = rollback_options(ask, objects=self.context.settings.rollback_objects)
@@ -132,7 +132,7 @@ class RunRoutes:
 
 
 async def _optional(request: web.Request, model: type[M]) -> M:
-    """A body that may be left out."""
+    """The body of a request; the model's defaults if the request has no body."""
     return await read_json(request, model) if (await read_bytes(request)).strip() else model()
 
 
@@ -140,7 +140,7 @@ GONE = 410
 
 
 class ConfirmationRoutes:
-    """One method per route."""
+    """The routes of confirmations, one method each."""
 
     def __init__(self, context: Context[ZenfluxSettings]) -> None:
         self.context = context
@@ -162,7 +162,7 @@ class ConfirmationRoutes:
         return views.reply(self.context, confirmation_body(self.context.table, asks[0], view.session_id))
 
     async def respond(self, request: web.Request) -> web.Response:
-        """The id of a run means its oldest ask; several open asks are answered one by one."""
+        """Answer an ask; the id of a run stands for its oldest ask, so that several asks are answered one by one."""
         body = await read_json(request, ConfirmationRequest)
         view, asks = await self._asked(request)
         if not asks:
@@ -185,7 +185,7 @@ class ConfirmationRoutes:
             raise NotFound(f"nothing waits under '{ask.request_id}'") from None
 
     async def _asked(self, request: web.Request) -> tuple[m.SessionView, Sequence[m.OpenAsk]]:
-        """The asks of an id, oldest first; none if the last of them has expired."""
+        """The session and the open asks of the id in the path, oldest first; no asks if the last one has expired."""
         word = request.match_info["id"]
         try:
             view = await self.context.sessions.find_by_id(request[OWNER], word)

@@ -26,7 +26,7 @@ ROOT_CATEGORY = "root"
 
 
 class DocumentRoutes:
-    """One method per route."""
+    """The routes of documents, one method each."""
 
     def __init__(self, context: Context[ZenfluxSettings]) -> None:
         self.context = context
@@ -57,7 +57,7 @@ def routes_of_docs(context: Context[ZenfluxSettings]) -> list[web.RouteDef]:
 
 
 class ServiceRoutes:
-    """One method per route."""
+    """The routes of files, models and health, one method each."""
 
     def __init__(self, context: Context[ZenfluxSettings]) -> None:
         self.context = context

@@ -24,7 +24,7 @@ Groups = dict[str, dict[str, str]]
 
 
 class SettingsRoutes:
-    """One method per route. The group `llm` has the default model; each agent with options is a group of its own."""
+    """The routes of settings. The group `llm` has the default model; each agent with options is a group of its own."""
 
     def __init__(self, context: Context[ZenfluxSettings]) -> None:
         self.context = context
@@ -34,7 +34,7 @@ class SettingsRoutes:
         return views.reply(self.context, self._shown(await self.settings.get(request[OWNER])))
 
     async def put(self, request: web.Request) -> web.Response:
-        """Change what is named; groups and keys nobody knows are passed over, and so are masks."""
+        """Change the settings that the body names; unknown groups, unknown keys and masked secrets are ignored."""
         owner, groups = request[OWNER], _groups(await read_json_object(request))
         changed = {
             group: {key: value for key, value in values.items() if not is_mask(value)}
@@ -44,7 +44,7 @@ class SettingsRoutes:
         return views.reply(self.context, self._shown(await self.settings.change(owner, model=model, options=changed)))
 
     async def status(self, request: web.Request) -> web.Response:
-        """A secret option without a default is needed; everything else has a value."""
+        """Say which secret options have no value yet; all other options have one."""
         shown = self._shown(await self.settings.get(request[OWNER]))
         missing = [
             f"{card.name}.{option.name}" for card in self._cards() for option in card.options
@@ -81,7 +81,7 @@ class SettingsRoutes:
         return shown
 
     def _cards(self) -> list[m.AgentCard]:
-        """The agents that have options; a group cannot have two meanings."""
+        """The agents that have options; an agent with the name of the group `llm` is left out."""
         return [card for card in self.context.agents.values() if card.options and card.name != LLM_GROUP]
 
     def _default_model(self) -> str:

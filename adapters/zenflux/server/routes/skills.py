@@ -63,7 +63,7 @@ def file_body(context: Context[ZenfluxSettings], skill: StoredSkill, kind: str, 
 
 
 class SkillRoutes:
-    """One method per route. The agent `global` stands for the library."""
+    """The routes of skills, one method each. The agent `global` stands for the library."""
 
     def __init__(self, context: Context[ZenfluxSettings]) -> None:
         self.context = context

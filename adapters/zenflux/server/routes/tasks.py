@@ -34,7 +34,7 @@ class TaskNotFound(NotFound):
 
 
 class BackgroundTaskRoutes:
-    """One method per route."""
+    """The routes of background tasks, one method each."""
 
     def __init__(self, context: Context[ZenfluxSettings]) -> None:
         self.context = context
@@ -166,7 +166,7 @@ def routes_of_tasks(context: Context[ZenfluxSettings]) -> list[web.RouteDef]:
 
 
 class TaskRoutes:
-    """One method per route."""
+    """The routes of scheduled tasks, one method each."""
 
     def __init__(self, context: Context[ZenfluxSettings]) -> None:
         self.context = context

@@ -36,7 +36,7 @@ MAX_PAGE = 10**9
 
 
 class ToolRoutes:
-    """One method per route."""
+    """The routes of tools, one method each."""
 
     def __init__(self, context: Context[ZenfluxSettings]) -> None:
         self.context = context
@@ -111,7 +111,7 @@ class ToolRoutes:
         return await self._run(request, await read_json(request, ToolExecution))
 
     async def invoke(self, request: web.Request) -> web.StreamResponse:
-        """The body is the input of the tool."""
+        """Run a tool with the body of the request as its input."""
         stream = bool_param(request, "stream", default=False)
         input = await read_json_object(request) if request.can_read_body else {}
         return await self._run(request, ToolExecution(
@@ -137,7 +137,7 @@ class ToolRoutes:
     async def _feed(
         self, chunks: "ToolChunks", owner: str, tool: KnownTool, input: JsonObject, seconds: float,
     ) -> None:
-        """Run a tool, and tell what it says, what it returns, and that it is done."""
+        """Run a tool: its log lines, its result or error, and its end become chunks."""
         try:
             done = await self.service.run(
                 owner, tool, input, seconds, invocation_id=chunks.invocation_id, out=partial(chunks.add, "log"))
