@@ -65,6 +65,12 @@ class YamlDocument:
                 return found
         return Position(self.file)
 
+    def move_positions(self, old: NodePath, new: NodePath) -> None:
+        """Let the node at `new`, and all below it, have the positions of the node that was at `old`."""
+        for positions in (self.keys, self.values):
+            for path in [path for path in positions if path[:len(old)] == old]:
+                positions[(*new, *path[len(old):])] = positions.pop(path)
+
 
 def read_yaml(file: Path | str, text: str | None = None) -> YamlDocument:
     """Read a file (or `text` under its name). Duplicate keys and broken YAML become problems, not exceptions."""

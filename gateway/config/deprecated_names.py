@@ -38,7 +38,7 @@ def rename_settings(document: YamlDocument) -> list[Problem]:
                 position, f"'{_dotted(old)}' is an old name", f"use '{_dotted(new)}', which means the same",
             ))
             group[name] = group.pop(old[-1])
-            _move_positions(document, old, new)
+            document.move_positions(old, new)
     return warnings
 
 
@@ -47,12 +47,6 @@ def _group(document: YamlDocument, path: NodePath) -> dict[JsonValue, JsonValue]
     for step in path:
         group = group.get(step) if isinstance(group, dict) else None
     return group if isinstance(group, dict) else {}
-
-
-def _move_positions(document: YamlDocument, old: NodePath, new: NodePath) -> None:
-    for positions in (document.keys, document.values):
-        for path in [path for path in positions if path[:len(old)] == old]:
-            positions[(*new, *path[len(old):])] = positions.pop(path)
 
 
 def _dotted(path: NodePath) -> str:

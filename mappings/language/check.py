@@ -345,10 +345,10 @@ class _TableCheck:
 
     def _support(self) -> None:
         shape = self.draft.shape
-        support = shape.support
-        for section, words in (("support", support), ("heard", shape.heard), ("notes", shape.notes)):
+        support, client_support = shape.support, shape.client_support
+        for section, words in (("support", support), ("client_support", client_support), ("notes", shape.notes)):
             self._unknown(section, None, words, FEATURES, "there is no feature")
-        for section, levels in (("support", support), ("heard", shape.heard)):
+        for section, levels in (("support", support), ("client_support", client_support)):
             for feature, level in levels.items():
                 if level not in list(m.SupportLevel):
                     hint = f"the levels are {', '.join(m.SupportLevel)}"

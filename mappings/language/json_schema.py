@@ -49,7 +49,7 @@ MEANINGS = {
     "objects": "Bodies of REST requests and responses. A name that a row does not mention is written as it is.",
     "errors": "Fault → status and body of the response; '*' is every other fault.",
     "support": "Feature → how well clients of this dialect receive it.",
-    "heard": "Feature → its level for our own client, where that differs from `support`.",
+    "client_support": "Feature → its level for our own client, where that differs from `support`.",
     "notes": "Feature → one sentence on its level of support.",
 }
 
@@ -290,5 +290,5 @@ REFINED: dict[str, Callable[[], Schema]] = {
     "routes": _routes,
     "enums": _enums, "meanings": _meanings, "reads": _reads, "types": _types, "envelopes": _envelopes, "parts": _parts,
     "frames": _frames, "events": _events, "objects": _objects, "errors": _errors, "support": _support,
-    "heard": _levels, "notes": _notes,
+    "client_support": _levels, "notes": _notes,
 }

@@ -1,5 +1,6 @@
 """Loads a table from a file: read, apply overrides, shape, check, compile; all problems are reported together."""
 
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -97,10 +98,10 @@ def load_table(path: Path | str, vocabulary: Vocabulary, overrides: Sequence[Pat
 
     An override changes what is written, never what is read: only the table itself decides which row a frame is.
     """
-    marked = own = read_yaml(path)
+    marked = own = read_table(path)
     complete_objects(marked, vocabulary.objects)
     for override in overrides:
-        marked = apply_override(marked, read_yaml(override))
+        marked = apply_override(marked, read_table(override))
     shaped = shape_table(marked)
     findings = ProblemCollector(marked)
     drafted = parse_table(shaped, findings)
@@ -114,6 +115,28 @@ def load_table(path: Path | str, vocabulary: Vocabulary, overrides: Sequence[Pat
     if problems:
         raise Problems(problems)
     return Table(drafted, vocabulary, marked)
+
+
+RENAMED_SECTIONS = {"heard": "client_support"}
+"""Sections by the names that they had in earlier releases; docs/upgrading.md lists them."""
+
+
+def read_table(path: Path | str) -> YamlDocument:
+    """A table or an override; a section under an old name gets its new name, and a warning says so."""
+    document = read_yaml(path)
+    sections = document.value if isinstance(document.value, dict) else {}
+    for old, new in RENAMED_SECTIONS.items():
+        if old not in sections:
+            continue
+        position = document.position((old,), key=True)
+        if new in sections:
+            document.problems.append(Problem(position, f"'{old}' is the old name of '{new}', and both are there"))
+            del sections[old]
+            continue
+        warnings.warn(str(Problem(position, f"the section '{old}' is called '{new}' now")), FutureWarning, stacklevel=3)
+        sections[new] = sections.pop(old)
+        document.move_positions((old,), (new,))
+    return document
 
 
 def apply_override(base: YamlDocument, override: YamlDocument) -> YamlDocument:

@@ -167,7 +167,7 @@ class TableShape(_StrictModel):
     objects: dict[str, Any] = {}
     errors: dict[str, ErrorShape] = {}
     support: dict[str, str] = {}
-    heard: dict[str, str] = {}
+    client_support: dict[str, str] = {}
     notes: dict[str, str] = {}
 
 
@@ -176,7 +176,7 @@ SECTIONS = tuple(TableShape.model_fields)
 _STAND_INS: JsonObject = {
     "enums": {"*": ""}, "meanings": {}, "reads": {"*": ""}, "types": "any", "envelopes": {}, "frames": [], "events": [],
     "inputs": {"command": "interrupt"},
-    "errors": {"body": None}, "routes": [], "support": "full", "heard": "full", "notes": "",
+    "errors": {"body": None}, "routes": [], "support": "full", "client_support": "full", "notes": "",
     "dialect": "?", "spec": "?",
 }
 

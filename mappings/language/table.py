@@ -69,7 +69,7 @@ class Table:
         self.support = {feature: m.SupportLevel(level) for feature, level in draft.shape.support.items()}
         self.client_support = {
             **self.support,
-            **{name: m.SupportLevel(level) for name, level in draft.shape.heard.items()},
+            **{name: m.SupportLevel(level) for name, level in draft.shape.client_support.items()},
         }
         """Features that our own client gets back from a server of the dialect, since it reads their other form."""
         self.notes = dict(draft.shape.notes)

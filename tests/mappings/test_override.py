@@ -45,6 +45,17 @@ def test_a_cue_of_an_earlier_release_has_a_new_name(tmp_path: Path, cue: str, fr
     assert f"`{cue}`" in upgrading.read_text()
 
 
+def test_a_section_of_an_earlier_release_has_a_new_name(lay: Lay) -> None:
+    """The old name works with a warning; a mistake in the section is reported at its own line."""
+    with pytest.warns(FutureWarning, match=r"over0\.yaml:1:1: the section 'heard' is called 'client_support' now"):
+        table = lay("heard:\n  titles: full\n")
+    assert table.client_support["titles"] is SupportLevel.FULL
+    with pytest.warns(FutureWarning), pytest.raises(Problems, match=r"over0\.yaml:2:11: 'much' is no level"):
+        lay("heard:\n  titles: much\n")
+    with pytest.raises(Problems, match=r"over0\.yaml:1:1: 'heard' is the old name of 'client_support', and both"):
+        lay("heard: { titles: full }\nclient_support: { titles: full }\n")
+
+
 def test_a_field_is_added(lay: Lay, record: MakeRecord) -> None:
     table = lay("frames: { turn.ended: { turn_stop: { ms: $duration_ms } } }")
     assert BodyEncoder(table, "sse").record(record(END)) == (
