@@ -141,7 +141,7 @@ class Claims:
     async def owner_of(self, session_id: str) -> str | None:
         """The server that writes the session; None if it is this server, which claims the session if it has to."""
         if self._held.holds(session_id):
-            await self._lease.sure()
+            await self._lease.ensure_good()
             if self._held.holds(session_id):
                 return None
         claiming = self._claiming.get(session_id)
@@ -155,7 +155,7 @@ class Claims:
             raise OwnerUnknown("the server is about to stop")
         if not self._log.is_settled(session_id):
             raise OwnerUnknown("the session has just moved to another server; try again")
-        await self._lease.sure()
+        await self._lease.ensure_good()
         self._held.doubtful.pop(session_id, None)
         try:
             claim = read_claim(await self._redis.run_script("claim", self._redis.replica, session_id))
@@ -166,7 +166,7 @@ class Claims:
             raise
         if claim.outcome == "lapsed":
             self._held.doubtful[session_id] = None
-            self._lease.doubt()
+            self._lease.mark_doubtful()
             raise OwnerUnknown("this server has just come back; try again")
         return claim.owner if claim.outcome == "held" else None
 
@@ -179,7 +179,7 @@ class Claims:
         if len(self._claimed_at) > MAX_CLAIM_TIMES:
             del self._claimed_at[next(iter(self._claimed_at))]
         try:
-            await self._lease.sure()
+            await self._lease.ensure_good()
             await self._cache.load(session_id)
         except BaseException:
             self._log.let_go(session_id)

@@ -60,12 +60,12 @@ class Lease:
         """For how many seconds renewals have failed; a server that slept has not tried to renew its lease."""
         return 0.0 if self._missing_since is None else self._redis.clock() - self._missing_since
 
-    def doubt(self) -> None:
-        """The lease may have run out: it is renewed before it is relied on again."""
+    def mark_doubtful(self) -> None:
+        """Note that the lease may have run out, so that it is renewed before a session is claimed or read."""
         self._good_until = 0.0
 
-    async def sure(self) -> None:
-        """Return when the lease is good; raises `RedisUnreachable` if that cannot be known."""
+    async def ensure_good(self) -> None:
+        """Renew the lease if it is not known to be good; raises `RedisUnreachable` if Redis does not answer."""
         if not self.is_good:
             async with self._renewing:
                 if not self.is_good:
@@ -101,7 +101,7 @@ class Lease:
         """Give the lease back, so that no other server waits for it to run out."""
         with suppress(GatewayError):
             await self._redis.run_script("leave", self._redis.replica)
-        self.doubt()
+        self.mark_doubtful()
 
 
 class Heartbeat:

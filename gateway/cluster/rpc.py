@@ -48,12 +48,12 @@ class RpcChannel:
         finally:
             self._waiting.pop(request, None)
 
-    def replied(self, message: RpcReply) -> None:
+    def receive_reply(self, message: RpcReply) -> None:
         waiting = self._waiting.get(message.request)
         if waiting is not None and not waiting.done():
             waiting.set_result(message)
 
-    def asked(self, message: RpcRequest) -> None:
+    def receive_request(self, message: RpcRequest) -> None:
         """Carry the call out, unless that is done already or being done."""
         if message.request in self._serving or len(self._serving) >= MAX_CONCURRENT_CALLS:
             return  # the reply comes when it is ready; a sender without a reply asks again
@@ -112,13 +112,13 @@ class Inbox:
         match unseal_message(messages.decode_message(message), self._seal):
             case RpcRequest() as request:
                 if not self._lease.has_slept:  # the request may be old, and its sender has asked another server
-                    self._rpc.asked(request)
+                    self._rpc.receive_request(request)
             case RpcReply() as reply:
-                self._rpc.replied(reply)
+                self._rpc.receive_reply(reply)
             case OwnerChanged(session_id=session_id, token=token):
                 self._held.lose_if_overtaken(session_id, token)
 
     def missed(self) -> None:
         """The connection was broken: messages and records may be lost."""
-        self._lease.doubt()
+        self._lease.mark_doubtful()
         self._copies.read_all_again()

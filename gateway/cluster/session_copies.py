@@ -46,7 +46,7 @@ class SessionCopies:
 
     async def load(self, session_id: str) -> Session | None:
         if self._held.holds(session_id):
-            await self._lease.sure()
+            await self._lease.ensure_good()
         if self._cache.is_deleting(session_id):
             return None
         if self._held.holds(session_id):

@@ -52,10 +52,10 @@ class StreamRelay:
         shown = self._hub.head_of(session_id)
         if shown is None:
             return
-        news = [record for record in records if record.seq > shown]
-        if news and news[0].seq == shown + 1:
-            self._hub.publish(news)
-        elif news:
+        unseen = [record for record in records if record.seq > shown]
+        if unseen and unseen[0].seq == shown + 1:
+            self._hub.publish(unseen)
+        elif unseen:
             self.read_again(session_id)
 
     def read_again(self, session_id: str) -> None:

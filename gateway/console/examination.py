@@ -83,7 +83,7 @@ class Examination:
     counts: dict[str, int] = field(default_factory=dict)
     output: deque[str] = field(default_factory=lambda: deque(maxlen=MAX_LINES))
     events: list[Frame] = field(default_factory=list)
-    news: asyncio.Event = field(default_factory=asyncio.Event)
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
     process: asyncio.subprocess.Process | None = None
     task: asyncio.Task[None] | None = None
     is_cancelled: bool = False
@@ -111,8 +111,8 @@ class Examination:
 
     def tell(self, name: str, data: object) -> None:
         self.events.append(Frame(b"event: %b\ndata: %b\n\n" % (name.encode(), dumps(data)), name))
-        news, self.news = self.news, asyncio.Event()
-        news.set()
+        changed, self.changed = self.changed, asyncio.Event()
+        changed.set()
 
     def take_line(self, line: str, total: int) -> None:
         """Take a line of the suite's output: the outcome of a case, or words."""
@@ -155,7 +155,7 @@ class ExaminationSubscription:
         while self._had == len(one.events):
             if one.status != "running":
                 return ()
-            await one.news.wait()
+            await one.changed.wait()
         fresh, self._had = one.events[self._had:], len(one.events)
         return (Chunk(0, tuple(fresh), False),)
 

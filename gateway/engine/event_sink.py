@@ -49,22 +49,22 @@ class OpenTurn(Protocol):
 
 async def consume_backend(run: OpenTurn, stream: AsyncGenerator[BackendOutput, None]) -> None:
     """Append all events of the backend, up to its end."""
-    spoken, breath, most = 0, EVENTS_PER_SLICE, run.session.runtime.limits.turn_events
+    event_count, next_pause, most = 0, EVENTS_PER_SLICE, run.session.runtime.limits.turn_events
     append_delta, turn_id = run.session.append_delta, run.turn_id
-    async for telling in stream:
+    async for output in stream:
         if run.is_ended:
             raise TurnOver
-        spoken += len(telling) if type(telling) is list else 1
-        if spoken > most:
+        event_count += len(output) if type(output) is list else 1
+        if event_count > most:
             raise BackendFailed(f"The agent sent more than {most} events in one turn.")
         if run.recorded is not None:
             pass  # the event was appended before the server stopped
-        elif type(telling) is m.BlockDelta and type(telling.delta) is str and telling.delta.isascii():
-            append_delta(telling, turn_id)  # five of ten events; `_append_all` looks closer at other texts
+        elif type(output) is m.BlockDelta and type(output.delta) is str and output.delta.isascii():
+            append_delta(output, turn_id)  # five of ten events; `_append_all` looks closer at other texts
         else:
-            _append_all(run, telling if isinstance(telling, list) else [telling])
-        if spoken >= breath:
-            breath = spoken + EVENTS_PER_SLICE
+            _append_all(run, output if isinstance(output, list) else [output])
+        if event_count >= next_pause:
+            next_pause = event_count + EVENTS_PER_SLICE
             await asyncio.sleep(0)
     run.complete()
 
@@ -126,11 +126,11 @@ def _check_backend_event(event: m.AnyEvent) -> m.AnyEvent:
     """Check an item of an agent: only events of a backend are accepted, with fields that can be encoded."""
     kind = type(event)
     if kind not in m.BACKEND_EVENTS:
-        raise m.GrammarError(f"{getattr(kind, 'name', kind.__name__)} is not a backend's to say")
+        raise m.GrammarError(f"{getattr(kind, 'name', kind.__name__)} is not an event that a backend may yield")
     if isinstance(event, m.ScopeStatusChanged) and event.status is m.ScopeStatus.ARCHIVED:
-        raise m.GrammarError("to archive a sub-agent is not a backend's to say")
+        raise m.GrammarError("a backend may not archive a sub-agent")
     if isinstance(event, m.SessionUpdated) and event.agent is not None:
-        raise m.GrammarError("which agent a session has is not a backend's to say")
+        raise m.GrammarError("a backend may not change the agent of a session")
     return ensure_serializable(event)
 
 
@@ -144,7 +144,7 @@ def ensure_serializable(value: W) -> W:
         plain = msgspec.to_builtins(value, builtin_types=(bytes,))
         return msgspec.json.decode(_to_json(plain), type=kind)
     except JsonLimitExceeded as error:
-        raise m.GrammarError(f"{name} has a field that cannot be carried: {error}") from None
+        raise m.GrammarError(f"{name} has a field that exceeds a limit: {error}") from None
     except (msgspec.MsgspecError, TypeError, ValueError, OverflowError, RecursionError) as error:
         raise m.GrammarError(f"{name} has a field that cannot be written: {error}") from None
 
@@ -173,7 +173,7 @@ def ensure_serializable_fault(fault: m.Fault) -> m.Fault:
 def check_scope_id(scope_id: str) -> str:
     """The id of a scope, which stands in every record of it."""
     if not is_valid_text(scope_id):
-        raise m.GrammarError("the id of a scope is no text that can be written")
+        raise m.GrammarError("the id of a scope is not valid text")
     return scope_id
 
 

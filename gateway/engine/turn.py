@@ -195,7 +195,7 @@ class TurnRun:
         requests = {self.mint("ask"): ask for ask in asks}
         self.asked = asks
         if self.recorded is not None:
-            return await self._asked_before(asks)
+            return await self._recorded_answers(asks)
         expires_at = self.session.now() + self.session.runtime.limits.ask_seconds
         if check_scope_id(scope_id) != m.ROOT and scope_id in self.session.grammar.scopes:
             blocked = m.ScopeStatusChanged(status=m.ScopeStatus.BLOCKED, stop_reason=m.StopReason.NEEDS_INPUT)
@@ -211,7 +211,7 @@ class TurnRun:
         answers = await self.pending_asks.answers()
         return [answers[request_id] for request_id in requests]
 
-    async def _asked_before(self, asks: Sequence[m.AnyAsk]) -> list[m.Answer]:
+    async def _recorded_answers(self, asks: Sequence[m.AnyAsk]) -> list[m.Answer]:
         """The recorded answers; at the pause at which the server stopped, the answers that come now."""
         assert self.recorded is not None
         answered = self.recorded.next(asks)

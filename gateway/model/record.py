@@ -96,7 +96,7 @@ def command_with_secrets(command: AnyCommand, change: SecretChange) -> AnyComman
 
 def metadata_with_secrets(metadata: JsonObject, change: SecretChange) -> JsonObject:
     """A copy of the metadata of a session, in which the secrets of the dialects are changed."""
-    return {**metadata, PRIVATE: _kept(metadata[PRIVATE], change)} if PRIVATE in metadata else metadata
+    return {**metadata, PRIVATE: _with_changed_secrets(metadata[PRIVATE], change)} if PRIVATE in metadata else metadata
 
 
 def _hidden(settings: Settings, change: SecretChange) -> Settings:
@@ -105,8 +105,8 @@ def _hidden(settings: Settings, change: SecretChange) -> Settings:
     return replace(settings, secrets=change(settings.secrets), mcp_headers=change(settings.mcp_headers))
 
 
-def _kept(private: Any, change: SecretChange) -> Any:
-    """What dialects keep, each by its name, the secrets of each changed."""
+def _with_changed_secrets(private: Any, change: SecretChange) -> Any:
+    """The private metadata, in which each dialect has its own part, with the secrets of every part changed."""
     if not isinstance(private, dict):
         return private
     return {

@@ -221,7 +221,7 @@ class SkillService:
         body = replace(new, title=old.title, metadata=old.metadata)
         if not read.files:
             return await self._update(owner, found, body)
-        async with self._kept_files(owner, found.resource_id, read.files) as files_id:
+        async with self._stored_files(owner, found.resource_id, read.files) as files_id:
             return await self._update(owner, found, replace(body, sizes=file_sizes(read.files), files_id=files_id))
 
     async def install(self, owner: str, name: str, agent_id: str, *, version: int | None = None) -> StoredSkill:
@@ -273,11 +273,11 @@ class SkillService:
         body = replace(body, sizes=file_sizes(files), files_id="")
         if not files:
             return await self._created(names, owner, name, body, parent)
-        async with self._kept_files(owner, names.id_of(owner, name, parent), files) as files_id:
+        async with self._stored_files(owner, names.id_of(owner, name, parent), files) as files_id:
             return await self._created(names, owner, name, replace(body, files_id=files_id), parent)
 
     @asynccontextmanager
-    async def _kept_files(self, owner: str, parent: str, files: Mapping[str, bytes]) -> AsyncIterator[str]:
+    async def _stored_files(self, owner: str, parent: str, files: Mapping[str, bytes]) -> AsyncIterator[str]:
         """Store files for the block that stores the skill which names them."""
         packed: JsonObject = {path: b64encode(read).decode() for path, read in files.items()}
         kept = await self._resources.create(FILES_KIND, owner, {"files": packed}, parent=parent)

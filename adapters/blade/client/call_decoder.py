@@ -13,7 +13,7 @@ from gateway.ports import BackendEvent, DecodedItem, RemoteAsk
 from mappings.language import Bindings
 
 from .loops import DecodedCall, DecodedTurn, Loops, LoopState
-from .readers import guess_ask, read, read_asked, read_result
+from .readers import guess_ask, read, read_call_questions, read_result
 
 CANCELLED = "Tool call cancelled"
 UNKNOWN_RESULT = "The server ended the chat and did not say what became of this call."
@@ -61,7 +61,7 @@ class CallDecoder:
             display_name=title if title != name else None,
         )
         if status is m.ToolStatus.AWAITING_INPUT and name == ASK_TOOL:
-            call.ask = guess_ask(self._questions(call), call.made, self._unasked(call.turn.loop))
+            call.ask = guess_ask(self._questions(call), call.made, self._calls_without_ask(call.turn.loop))
             call.is_ask_only = not isinstance(call.ask, m.QuestionAsk)
         return [] if call.is_ask_only else self._emit(call, given is None)
 
@@ -146,11 +146,11 @@ class CallDecoder:
 
     def _questions(self, call: DecodedCall) -> tuple[m.Question, ...]:
         assert call.made is not None
-        return read_asked(
+        return read_call_questions(
             _read_arguments(call.facts.get("arguments")) or {}, call.made.display_name or call.made.name
         )
 
-    def _unasked(self, loop: LoopState) -> list[m.ToolCall]:
+    def _calls_without_ask(self, loop: LoopState) -> list[m.ToolCall]:
         """The open calls that no ask is about yet: a person may have to be asked about them."""
         about = {made.call_id for asked in self.pending.values() if (made := m.call_of(asked.ask)) is not None}
         return [

@@ -80,7 +80,7 @@ def _read_content(value: JsonValue) -> m.Content:
     return msgspec.json.encode(value).decode()
 
 
-def read_asked(arguments: dict[str, Any], call_name: str) -> tuple[m.Question, ...]:
+def read_call_questions(arguments: dict[str, Any], call_name: str) -> tuple[m.Question, ...]:
     """The questions of a call; a call without questions waits for an answer all the same."""
     found = read_questions(read("arguments.asked", arguments)["questions"] or ())
     return found or (m.Question(question=f"{call_name} waits for an answer."),)

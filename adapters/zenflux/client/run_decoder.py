@@ -166,19 +166,19 @@ class RunDecoder:
         if asked is None:
             return []
         ends = self._finish(m.StopReason.TOOL_USE if self.assembler.open_calls else m.StopReason.NEEDS_INPUT)
-        return [*ends, self._asked(*asked)]
+        return [*ends, self._pause_for(*asked)]
 
     @decodes("input.requested.continuation")
     def _long_running(self, ask: Bindings) -> list[DecodedItem]:
         ends = self._finish(m.StopReason.NEEDS_INPUT)
-        return [*ends, self._asked(*read_continuation(ask, self.run_id, self._seq))]
+        return [*ends, self._pause_for(*read_continuation(ask, self.run_id, self._seq))]
 
     @decodes("input.requested.rollback")
     def _rollback(self, ask: Bindings, options: list[Any] | None) -> list[DecodedItem]:
         ends = self._finish(m.StopReason.NEEDS_INPUT)
-        return [*ends, self._asked(*read_rollback(ask, options, self.run_id, self._seq))]
+        return [*ends, self._pause_for(*read_rollback(ask, options, self.run_id, self._seq))]
 
-    def _asked(self, ask: Any, ref: asks_module.AskRef) -> RemoteAsk:
+    def _pause_for(self, ask: Any, ref: asks_module.AskRef) -> RemoteAsk:
         self.paused = True
         return RemoteAsk(ask=ask, ref=asks_module.encode_ref(ref))
 

@@ -109,7 +109,7 @@ class RemoteRun:
             return []  # it was read before the connection broke
         if event.seq:
             self.seq, self.broken = event.seq, None
-        return self._news(self.decoder.take(event), event.seq)
+        return self._new_items(self.decoder.take(event), event.seq)
 
     def _is_ours(self, event: RunEvent) -> bool:
         if event.session_id not in ("", self.session_id):
@@ -118,9 +118,9 @@ class RemoteRun:
         return event.run_id in ("", self.run_id)
 
     def conclude(self) -> list[DecodedItem]:
-        return self._news(self.decoder.conclude(), 0)
+        return self._new_items(self.decoder.conclude(), 0)
 
-    def _news(self, items: Any, seq: int) -> list[DecodedItem]:
+    def _new_items(self, items: Any, seq: int) -> list[DecodedItem]:
         """Decode frames that were read before, without giving their items again."""
         old = bool(self.awaited) or (0 < seq <= self.had)
         refs = [decode_ref(one.ref) for one in items if isinstance(one, RemoteAsk)]

@@ -215,7 +215,7 @@ class AcpAgent:
     async def _receive(self, message: RpcMessage) -> None:
         try:
             if message.id is not None:
-                await self._asked(message, message.id)
+                await self._receive_request(message, message.id)
             elif message.method == "session/update":
                 await self._session_update(message)
         except _InvalidMessage as error:
@@ -229,7 +229,7 @@ class AcpAgent:
         if session is not None and session.updates is not None:
             await session.updates.put(notice.update, len(bytes(message.params)))
 
-    async def _asked(self, message: RpcMessage, id: RpcId) -> None:
+    async def _receive_request(self, message: RpcMessage, id: RpcId) -> None:
         if message.method != "session/request_permission":
             self._start_request(self._serve(message, id))
             return

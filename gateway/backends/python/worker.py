@@ -38,7 +38,7 @@ class Pipe:
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._changed = threading.Condition()
-        self._news, self._moved = asyncio.Event(), asyncio.Event()
+        self._output_changed, self._moved = asyncio.Event(), asyncio.Event()
         self._waiting: list[PipeItem] = []
         self._put = self._taken = self._written = 0
         self._is_halted = self._is_over = False
@@ -51,7 +51,7 @@ class Pipe:
         """Add a batch, and wait until all but so many batches were emitted."""
         with self._changed:
             goal = self._add(batch) - ahead
-        self._news.set()
+        self._output_changed.set()
         while self._written < goal:
             self._moved.clear()
             await self._moved.wait()
@@ -62,7 +62,7 @@ class Pipe:
             self._go_on()
             goal = self._add(batch) - ahead
             if len(self._waiting) == 1:
-                self._loop.call_soon_threadsafe(self._news.set)
+                self._loop.call_soon_threadsafe(self._output_changed.set)
             self._changed.wait_for(lambda: self._written >= goal or self._is_halted)
             self._go_on()
 
@@ -93,7 +93,7 @@ class Pipe:
             gone.__cause__ = error
             error = gone
         self._error, self._is_over = error, True
-        self._news.set()
+        self._output_changed.set()
         return True
 
     def _add(self, batch: PipeItem) -> int:
@@ -115,9 +115,9 @@ class Pipe:
                 if self._error is not None:
                     raise self._error
                 return None
-            self._news.clear()
+            self._output_changed.clear()
             if not self._waiting:
-                await self._news.wait()
+                await self._output_changed.wait()
         with self._changed:
             taken, self._waiting = self._waiting, []
         self._taken += len(taken)

@@ -80,7 +80,7 @@ class LogFile:
         found = self.find(session_id)
         return [] if found is None else [r for segment in self.segments(found.ordinal) for r in segment.records()]
 
-    def words(self, ordinal: int) -> Iterator[str]:
+    def lookup_ids(self, ordinal: int) -> Iterator[str]:
         """The ids of turns and asks by which the session can be found."""
         return (word for (word,) in self.connection.execute("SELECT word FROM places WHERE session = ?", (ordinal,)))
 
@@ -116,7 +116,7 @@ class CompactionReport:
 
 
 def compact_log(path: Path, progress: Progress = lambda done, total: None) -> CompactionReport:
-    """Nothing that can be read changes. Raises `StorageUnusable` while a server holds the file."""
+    """Merge small segments and return free pages; the records stay as they are. Raises `StorageUnusable` while a server holds the file."""
     done = CompactionReport(_size(path))
     with open_exclusively(path) as connection:
         try:
@@ -131,7 +131,7 @@ def compact_log(path: Path, progress: Progress = lambda done, total: None) -> Co
 
 
 def _size(path: Path) -> int:
-    """With what waits to be carried over."""
+    """The size of the file in bytes, with its write-ahead log."""
     return sum(part.stat().st_size for part in (path, path.with_name(f"{path.name}-wal")) if part.exists())
 
 
@@ -168,7 +168,7 @@ def _merge(file: LogFile, ordinal: int, done: CompactionReport) -> None:
 
 
 def merge_segments(segments: list[Segment]) -> Iterator[Segment]:
-    """Neighbours of one model put together, up to a size; their lines stay as they are."""
+    """Merge neighbouring segments of one model up to `MAX_SEGMENT_BYTES`; their records stay as they are."""
     waiting: Segment | None = None
     for segment in segments:
         if waiting is None:

@@ -80,7 +80,7 @@ def _session(file: LogFile, session_id: str, verdict: VerificationReport) -> lis
         look = SessionCheck(row)
         for segment in file.segments(row.ordinal):
             look.take(segment)
-        look.end(set(file.words(row.ordinal)))
+        look.end(set(file.lookup_ids(row.ordinal)))
     finally:
         file.connection.execute("COMMIT")
     verdict.sessions += 1

@@ -61,8 +61,8 @@ class RedisClient:
         self._failing_since: float | None = None
         self.seconds = max(0.25, min(5.0, lease / 2))
         """How long a reply may take."""
-        self._writing = RedisConnection(address, self.seconds, self._teach)
-        self._reading = RedisConnection(address, self.seconds, self._teach)
+        self._writing = RedisConnection(address, self.seconds, self._load_scripts)
+        self._reading = RedisConnection(address, self.seconds, self._load_scripts)
 
     def attach(self, observer: RedisObserver) -> None:
         """Report to this observer from now on; a client has one observer, which is given once."""
@@ -118,7 +118,7 @@ class RedisClient:
             log.warning("redis_may_evict_data", policy=words["maxmemory_policy"],
                         advice="sessions may be lost when the memory is full; set maxmemory-policy noeviction")
 
-    async def _teach(self, line: RedisConnection) -> None:
+    async def _load_scripts(self, line: RedisConnection) -> None:
         """Load all scripts: a server that was restarted has none."""
         await line.greeting(*(("SCRIPT", "LOAD", text) for _, text in scripts().values()))
 

@@ -39,10 +39,10 @@ class SqliteKeyTable:
             finally:
                 file.execute("ROLLBACK")
 
-        return self._asked(read) if self.path.exists() else (0, [])
+        return self._query(read) if self.path.exists() else (0, [])
 
     def version(self) -> int:
-        return self._asked(lambda file: add_to_counter(file, VERSION)) if self.path.exists() else 0
+        return self._query(lambda file: add_to_counter(file, VERSION)) if self.path.exists() else 0
 
     def change(self, version: int, change: KeyChange) -> bool:
         def write(file: sqlite3.Connection) -> bool:
@@ -67,7 +67,7 @@ class SqliteKeyTable:
                     for one in hashes)
             return {row[0]: KeyUse(row[1], row[2] or "") for row in rows if row is not None and row[1] is not None}
 
-        return self._asked(read) if self.path.exists() else {}
+        return self._query(read) if self.path.exists() else {}
 
     def touch(self, uses: Mapping[str, KeyUse]) -> None:
         """Store when keys were used last, without waiting for the disk."""
@@ -99,9 +99,9 @@ class SqliteKeyTable:
                     file.execute("ROLLBACK")
                 raise
 
-        return self._asked(work)
+        return self._query(work)
 
-    def _asked(self, work: Callable[[sqlite3.Connection], T]) -> T:
+    def _query(self, work: Callable[[sqlite3.Connection], T]) -> T:
         try:
             if self._connection is None:
                 self._connection = open_beside_server(self.path)

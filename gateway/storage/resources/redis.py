@@ -315,15 +315,15 @@ class BlockingKeyTable:
         self._redis = redis
 
     def load(self) -> tuple[int, Keys]:
-        return asyncio.run(self._asked(RedisKeyTable.load))
+        return asyncio.run(self._use_table(RedisKeyTable.load))
 
     def change(self, version: int, change: KeyChange) -> bool:
-        return asyncio.run(self._asked(lambda table: table.change(version, change)))
+        return asyncio.run(self._use_table(lambda table: table.change(version, change)))
 
     def close(self) -> None:
         """Nothing is open between two calls."""
 
-    async def _asked(self, ask: Callable[[RedisKeyTable], Awaitable[T]]) -> T:
+    async def _use_table(self, ask: Callable[[RedisKeyTable], Awaitable[T]]) -> T:
         redis = self._redis()
         await redis.open()
         try:

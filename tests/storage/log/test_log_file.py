@@ -19,7 +19,7 @@ async def test_everything_is_read_in_order(tmp_path: Path) -> None:
         assert [head.session_id for head in file.heads()] == ["s1", "s2", "s3"]
         assert [head.in_turn for head in file.heads()] == [False, False, True]
         assert file.head("s1").head == len(SESSIONS["s1"])
-        assert set(file.words(file.head("s3").ordinal)) == {"turn_s3_0", "turn_s3_asks", "ask_s3"}
+        assert set(file.lookup_ids(file.head("s3").ordinal)) == {"turn_s3_0", "turn_s3_asks", "ask_s3"}
         assert file.records("nobody") == []
         with pytest.raises(NotFound, match="there is no session 'nobody'"):
             file.head("nobody")

@@ -156,7 +156,7 @@ class ConfirmationRoutes:
         return views.reply(self.context, shown)
 
     async def get(self, request: web.Request) -> web.Response:
-        view, asks = await self._asked(request)
+        view, asks = await self._find_asks(request)
         if not asks:
             return self._gone()
         return views.reply(self.context, confirmation_body(self.context.table, asks[0], view.session_id))
@@ -164,14 +164,14 @@ class ConfirmationRoutes:
     async def respond(self, request: web.Request) -> web.Response:
         """Answer an ask; the id of a run stands for its oldest ask, so that several asks are answered one by one."""
         body = await read_json(request, ConfirmationRequest)
-        view, asks = await self._asked(request)
+        view, asks = await self._find_asks(request)
         if not asks:
             return self._gone()
         await self._settle(request, view, asks[0], body.response)
         return views.reply(self.context, {"request_id": asks[0].request_id, "response": body.response})
 
     async def cancel(self, request: web.Request) -> web.Response:
-        view, asks = await self._asked(request)
+        view, asks = await self._find_asks(request)
         if not asks:
             return self._gone()
         await self._settle(request, view, asks[0], asks_module.CANCEL_WORDS[0])
@@ -184,7 +184,7 @@ class ConfirmationRoutes:
         except NotPending:
             raise NotFound(f"nothing waits under '{ask.request_id}'") from None
 
-    async def _asked(self, request: web.Request) -> tuple[m.SessionView, Sequence[m.OpenAsk]]:
+    async def _find_asks(self, request: web.Request) -> tuple[m.SessionView, Sequence[m.OpenAsk]]:
         """The session and the open asks of the id in the path, oldest first; no asks if the last one has expired."""
         word = request.match_info["id"]
         try:

@@ -4,7 +4,7 @@ import pytest
 
 import gateway.model as m
 from adapters.blade import asks
-from adapters.blade.client.readers import guess_ask, read_asked
+from adapters.blade.client.readers import guess_ask, read_call_questions
 
 ASKING = m.ToolCall(call_id="tc_9", name="AskUserQuestion")
 CALC, CLOCK = m.ToolCall(call_id="tc_1", name="calc"), m.ToolCall(call_id="tc_2", name="clock")
@@ -34,6 +34,6 @@ def test_a_permission_is_for_one_call_or_for_none() -> None:
 
 
 def test_questions_are_read_with_all_their_choices() -> None:
-    [question] = read_asked({"questions": [{"question": "Which?", "options": ["a", 7, {"label": "c"}]}, "?"]}, "x")
+    [question] = read_call_questions({"questions": [{"question": "Which?", "options": ["a", 7, {"label": "c"}]}, "?"]}, "x")
     assert [choice.label for choice in question.options] == ["a", "", "c"], "picks go by number"
-    assert read_asked({"questions": "?"}, "Confirm")[0].question == "Confirm waits for an answer."
+    assert read_call_questions({"questions": "?"}, "Confirm")[0].question == "Confirm waits for an answer."
