@@ -167,7 +167,7 @@ class NoDialectSettings(BaseModel, extra="forbid"):
 
 
 def _made_or_reported(
-    make: Callable[[], Any], known: Iterable[str], at: NodePath, document: YamlDocument, problems: list[Problem]
+    make: Callable[[], object], known: Iterable[str], at: NodePath, document: YamlDocument, problems: list[Problem]
 ) -> Any:
     """What `make` returns; its validation errors become problems with their positions."""
     try:

@@ -22,6 +22,7 @@ from gateway.http import (
     read_bytes,
     stream_sse,
 )
+from gateway.json_values import JsonValue
 from gateway.ports import NO_OPTIONS, Receipt
 from mappings.language import PlainTable, Route, RouteShape, UnreadableBody
 
@@ -150,7 +151,7 @@ class PlainRoute:
     # -- sessions -----------------------------------------------------------------------------------------------------
 
     async def _create(
-        self, request: web.Request, action: RouteShape, message: str, body: dict[str, Any],
+        self, request: web.Request, action: RouteShape, message: str, body: dict[str, object],
     ) -> web.StreamResponse:
         context, fields = self._context, dict[str, Any]()
         if action.body is not None:
@@ -179,11 +180,11 @@ class PlainRoute:
         shown = context.table.object(str(action.object), sessions=sessions, next=encode_cursor(more))
         return json_response(shown, action.status or 200)
 
-    async def _get(self, request: web.Request, action: RouteShape, *_: Any) -> web.Response:
+    async def _get(self, request: web.Request, action: RouteShape, *_: JsonValue) -> web.Response:
         view = await self._context.sessions.get(request[OWNER], request.match_info["session"])
         return self._answer(action, view, 200)
 
-    async def _delete(self, request: web.Request, action: RouteShape, *_: Any) -> web.Response:
+    async def _delete(self, request: web.Request, action: RouteShape, *_: JsonValue) -> web.Response:
         view = await self._context.sessions.get(request[OWNER], request.match_info["session"])
         await self._context.sessions.delete(request[OWNER], view.session_id)
         return self._answer(action, view, 200)

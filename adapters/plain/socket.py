@@ -8,6 +8,7 @@ from aiohttp import web
 
 from gateway.errors import GatewayError
 from gateway.http import OWNER, Context, WebSocketWriter, dumps, parse_json, serve_websocket
+from gateway.json_values import JsonValue
 from gateway.ports import NO_OPTIONS, Subscription
 from mappings.language import RouteShape
 
@@ -38,7 +39,7 @@ class SessionSocket:
     """One client of one session."""
 
     def __init__(
-        self, owner: str, context: Context[Any], action: RouteShape, session_id: str, subscription: Subscription,
+        self, owner: str, context: Context[JsonValue], action: RouteShape, session_id: str, subscription: Subscription,
         writer: WebSocketWriter,
     ) -> None:
         self._owner, self._context, self._session_id = owner, context, session_id

@@ -5,7 +5,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from pydantic import BaseModel
 
@@ -82,7 +81,7 @@ def user_class_kind(word: str, base: Path) -> BackendKind:
     if not callable(made):
         raise Invalid(f"module '{module_name}' has no class '{name}'")
 
-    def make(settings: Mapping[str, Any], context: BackendContext) -> MadeBackend:
+    def make(settings: Mapping[str, object], context: BackendContext) -> MadeBackend:
         with translate_exceptions({TypeError: Invalid}):
             backend = made(**settings)
         if not callable(getattr(backend, "run", None)) or not callable(getattr(backend, "close", None)):

@@ -5,7 +5,7 @@ import threading
 from collections.abc import Coroutine, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import gateway.model as m
 from gateway.errors import TimedOut
@@ -78,7 +78,7 @@ class SyncClient:
 
     # -- the two threads ------------------------------------------------------------------------------------------
 
-    def start(self, work: Coroutine[Any, Any, T]) -> "Future[T]":
+    def start(self, work: Coroutine[object, object, T]) -> "Future[T]":
         """Run a coroutine on the event loop."""
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 

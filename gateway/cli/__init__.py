@@ -39,7 +39,7 @@ class RootCommandGroup(CommandGroup):
     def list_commands(self, ctx: Any) -> list[str]:
         return [*super().list_commands(ctx), *EXTERNAL_COMMANDS]
 
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+    def get_command(self, ctx: object, cmd_name: str) -> Any:
         return _load_external(ctx, cmd_name) if cmd_name in EXTERNAL_COMMANDS else super().get_command(ctx, cmd_name)
 
 

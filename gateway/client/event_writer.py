@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import msgspec
 
 import gateway.model as m
-from gateway.json_values import JsonObject
+from gateway.json_values import JsonObject, JsonValue
 from gateway.ports import BackendEvent, BackendOutput, Clock, ScopedEvent
 
 BackendEvents = AsyncGenerator[BackendEvent, None]
@@ -170,7 +170,7 @@ class EventWriter:
     def image(self, url: str, media_type: str | None = None) -> list[BackendEvent]:
         return [self._start(m.BlockKind.IMAGE), self._end(image=m.ImagePart(url=url, media_type=media_type))]
 
-    def data(self, type: str, content: Any = None, call_id: str | None = None) -> list[BackendEvent]:
+    def data(self, type: str, content: JsonValue = None, call_id: str | None = None) -> list[BackendEvent]:
         return [self._start(m.BlockKind.DATA), self._end(data=m.DataPart(type=type, content=content, call_id=call_id))]
 
     # -- state ----------------------------------------------------------------------------------------------------

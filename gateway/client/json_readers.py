@@ -13,7 +13,7 @@ MOST_TOKENS = 2**53
 """A count that is larger than every JSON number is none."""
 
 
-def text(value: Any) -> str:
+def text(value: JsonValue) -> str:
     """A text; an empty one for anything else."""
     return value if isinstance(value, str) else ""
 
@@ -23,12 +23,12 @@ def optional_text(value: object) -> str | None:
     return value if isinstance(value, str) and value else None
 
 
-def members(value: Any) -> dict[str, Any]:
+def members(value: JsonValue) -> dict[str, Any]:
     """An object; an empty one for anything else."""
     return value if isinstance(value, dict) else {}
 
 
-def objects(value: Any) -> list[dict[str, Any]]:
+def objects(value: JsonValue) -> list[dict[str, Any]]:
     """The objects of a list; none for anything else."""
     return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
 
@@ -40,7 +40,7 @@ def require_object(value: object, what: str) -> JsonObject:
     return value
 
 
-def require_objects(value: Any, what: str) -> list[dict[str, Any]]:
+def require_objects(value: JsonValue, what: str) -> list[dict[str, Any]]:
     """A list of objects, which may be null; `what` names it in the error if it is none."""
     if value is None:
         return []
@@ -49,7 +49,7 @@ def require_objects(value: Any, what: str) -> list[dict[str, Any]]:
     return [require_object(one, f"one of {what}") for one in value]
 
 
-def require_id(value: Mapping[str, Any], what: str) -> str:
+def require_id(value: Mapping[str, object], what: str) -> str:
     """The id of an object; `what` names the object in the error if it has none."""
     found = optional_text(value.get("id"))
     if found is None:
@@ -128,7 +128,7 @@ def _label(option: object) -> str:
     return str(option) if isinstance(option, str | int | float) else ""
 
 
-def read_rollback(given: Mapping[str, Any], task_id: str = "") -> m.RollbackAsk | None:
+def read_rollback(given: Mapping[str, object], task_id: str = "") -> m.RollbackAsk | None:
     """The states to choose from; `task_id` is for a server that does not name the task that failed."""
     options = given.get("options")
     if not isinstance(options, list) or not all(isinstance(option, dict) for option in options):

@@ -75,7 +75,7 @@ def read_names(handlers: Mapping[str, CueHandler]) -> dict[str, tuple[str, ...]]
     return {cue: tuple(one.name for one in _bound_parameters(handler)) for cue, handler in handlers.items()}
 
 
-def compile_handler(method: Callable[..., Any]) -> CueHandler:
+def compile_handler(method: Callable[..., object]) -> CueHandler:
     """A function that gives the method its bindings by place: `method(self, **given)` takes twice the time."""
     parameters, bound = signature(method).parameters, _bound_parameters(method)
     names: dict[str, Any] = {f"default_{one.name}": one.default for one in bound} | {"method": method}
@@ -86,7 +86,7 @@ def compile_handler(method: Callable[..., Any]) -> CueHandler:
     return wraps(method)(eval(source, names))  # noqa: S307 - made of the names of parameters
 
 
-def _bound_parameters(method: Callable[..., Any]) -> list[Parameter]:
+def _bound_parameters(method: Callable[..., object]) -> list[Parameter]:
     return [one for one in list(signature(method).parameters.values())[1:]
             if one.kind is Parameter.POSITIONAL_OR_KEYWORD]
 

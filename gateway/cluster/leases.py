@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Coroutine
-from typing import Any
 
 import structlog
 
@@ -111,7 +110,7 @@ class HeldSessions:
                 elif was_stored:
                     self.lose(session_id)
 
-    def _spawn(self, release: Coroutine[object, None, Any]) -> None:
+    def _spawn(self, release: Coroutine[object, None, object]) -> None:
         task = asyncio.create_task(release)
         self._releases.add(task)
         task.add_done_callback(self._releases.discard)

@@ -155,7 +155,7 @@ def _replace(
     document.keys[at] = document.values[at] = SettingSource(origin)
 
 
-def _without_none(overrides: Mapping[str, Any]) -> dict[str, Any]:
+def _without_none(overrides: Mapping[str, object]) -> dict[str, Any]:
     return {name: _without_none(value) if isinstance(value, Mapping) else value
             for name, value in overrides.items() if value is not None}
 

@@ -8,6 +8,8 @@ import msgspec
 from msgspec import Struct
 from pydantic import BaseModel
 
+from gateway.json_values import JsonValue
+
 from .operations import API, JSON, SSE, ConsoleQuery, Operation
 
 REF = "#/components/schemas/{}"
@@ -118,7 +120,7 @@ def _inlined(schema: Any, described: dict[str, Any]) -> Any:
     return {key: _inlined(value, described) for key, value in schema.items()}
 
 
-def _answer(one: Operation, answers: dict[int, Any]) -> dict[str, Any]:
+def _answer(one: Operation, answers: dict[int, object]) -> dict[str, Any]:
     if one.events:
         return {"description": "Server-sent events; the data of each is JSON, by the name of the event.", "content": {
             SSE: {"schema": {"type": "string"},
@@ -130,7 +132,7 @@ def _answer(one: Operation, answers: dict[int, Any]) -> dict[str, Any]:
     return {"description": one.summary, "content": {one.media_type: {"schema": schema} if schema else {}}}
 
 
-def _body(one: Operation, answers: dict[int, Any], schemas: dict[str, Any]) -> dict[str, Any]:
+def _body(one: Operation, answers: dict[int, JsonValue], schemas: dict[str, object]) -> dict[str, Any]:
     if one.body is None:
         return {}
     if not _is_pydantic(one.body):

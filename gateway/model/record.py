@@ -105,7 +105,7 @@ def _hidden(settings: Settings, change: SecretChange) -> Settings:
     return replace(settings, secrets=change(settings.secrets), mcp_headers=change(settings.mcp_headers))
 
 
-def _with_changed_secrets(private: Any, change: SecretChange) -> Any:
+def _with_changed_secrets(private: object, change: SecretChange) -> Any:
     """The private metadata, in which each dialect has its own part, with the secrets of every part changed."""
     if not isinstance(private, dict):
         return private

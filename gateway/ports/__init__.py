@@ -20,6 +20,7 @@ from .backend import (
 from .dialect import (
     NO_FRAMES,
     NO_OPTIONS,
+    Binding,
     ClientPlace,
     ClientRequest,
     CueEncoder,
@@ -131,6 +132,7 @@ __all__ = [
     "Backend",
     "BackendEvent",
     "BackendOutput",
+    "Binding",
     "Caller",
     "CallerRole",
     "ChosenAgent",

@@ -33,7 +33,9 @@ class AgentDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     metadata: JsonObject = {}
     extra: dict[str, dict[str, Any]] = {}
 
-    def changed(self, dialect: str, extra: Mapping[str, JsonValue] | None = None, **fields: Any) -> "AgentDefinition":
+    def changed(
+        self, dialect: str, extra: Mapping[str, JsonValue] | None = None, **fields: object,
+    ) -> "AgentDefinition":
         """The definition after a change by a dialect.
 
         What other dialects keep under the name of a changed field is dropped: it is not true any more.

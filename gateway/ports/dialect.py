@@ -129,7 +129,7 @@ class DialectTable(Protocol):
     def support(self) -> Mapping[str, str]:
         """How well the dialect carries each feature."""
     def encoder(self, framing: Framing) -> TableEncoder: ...
-    def object(self, name: str, subject: Any = None, /, **bindings: Binding) -> JsonObject:
+    def object(self, name: str, subject: Binding = None, /, **bindings: Binding) -> JsonObject:
         """A REST body, as plain JSON-able values: of the fields of a struct, of bindings, or of both."""
     def read_object(self, name: str, body: JsonValue, /) -> dict[str, Any]:
         """The bindings of a REST body."""

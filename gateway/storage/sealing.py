@@ -33,7 +33,7 @@ KEY_LOST = (
 class Seal(Protocol):
     """Makes secrets unreadable for whoever finds them in a store, and readable again."""
 
-    def seal(self, values: Mapping[str, Any]) -> dict[str, Any]:
+    def seal(self, values: Mapping[str, object]) -> dict[str, Any]:
         """The values by their names, each of them sealed."""
     def unseal(self, values: Mapping[str, JsonValue]) -> JsonObject:
         """The values as they were given, without those whose key is unknown; values that are not sealed stay."""
@@ -51,7 +51,7 @@ class FernetSeal:
         self._lock = Lock()
         self._has_warned = False
 
-    def seal(self, values: Mapping[str, Any]) -> dict[str, Any]:
+    def seal(self, values: Mapping[str, object]) -> dict[str, Any]:
         return {name: SEALED_PREFIX + self._fernet.encrypt(msgspec.json.encode(value)).decode()
                 for name, value in values.items()}
 
@@ -98,7 +98,7 @@ class FernetSeal:
 class NoSeal:
     """Leaves secrets as they are, for stores that never leave the process."""
 
-    def seal(self, values: Mapping[str, Any]) -> dict[str, Any]:
+    def seal(self, values: Mapping[str, object]) -> dict[str, Any]:
         return dict(values)
 
     unseal = seal

@@ -107,7 +107,7 @@ class BindingReader:
         may_be_null = self.need is not Need.REQUIRED and len(self.sources) == 1
         return Fetched(path, kind, self.name, self.steps, invert, may_be_null)
 
-    def read(self, root: Any) -> Any:
+    def read(self, root: JsonValue) -> Any:
         """Its value; null where it is not there. Raises `UnreadableBody`."""
         wrong: UnreadableBody | None = None
         for path, kind, invert, written in self.sources:
@@ -133,7 +133,7 @@ class BindingReader:
         raise wrong or UnreadableBody(self.sources[0].path, "is missing")
 
 
-def member(value: Any, path: WirePath) -> Any:
+def member(value: object, path: WirePath) -> Any:
     """What stands at the path, or MISSING."""
     for key in path:
         if type(value) is dict:

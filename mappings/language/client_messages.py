@@ -32,7 +32,7 @@ class MessageReader:
         self._constants = dict(spelling.constants)
         self._has_constants = compile_check(list(self._constants.items()))
 
-    def read(self, body: Any) -> dict[str, Any]:
+    def read(self, body: JsonValue) -> dict[str, Any]:
         """The bindings. Raises `UnreadableBody`, also where something else stands in the place of a constant."""
         root = {DATA: body}
         if not self._has_constants(root) and not self._row.fits(root):
@@ -62,7 +62,7 @@ class ClientMessage:
     ) -> None:
         self._name, self.command, self._reader, self._write = name, command, reader, write
 
-    def read(self, body: Any) -> dict[str, Any]:
+    def read(self, body: JsonValue) -> dict[str, Any]:
         return {} if self._reader is None else self._reader.read(body)
 
     def fits(self, body: object) -> bool:
@@ -88,11 +88,11 @@ def spelled_message(
     fixed = {key: msgspec.convert(value, hints[key]) for key, value in constants}
     fields = frozenset(command.__struct_fields__)
 
-    def make(bindings: Mapping[str, Any]) -> m.AnyCommand:
+    def make(bindings: Mapping[str, object]) -> m.AnyCommand:
         given = {key: value for key, value in bindings.items() if value is not None and key in fields}
         return cast(m.AnyCommand, command(**fixed, **given) if fixed else command(**given))
 
-    def make_nested(bindings: Mapping[str, Any]) -> m.AnyCommand:
+    def make_nested(bindings: Mapping[str, object]) -> m.AnyCommand:
         made: m.AnyCommand = make_struct(command, {**fixed, **{k: v for k, v in bindings.items() if k in fields}})
         return made
 

@@ -9,6 +9,7 @@ from keyword import iskeyword
 from typing import Any
 
 import gateway.model as m
+from gateway.json_values import JsonValue
 
 from .expressions import SPLICE, Array, Constant, Node, Object, Slot
 from .filters import Filter, optional, to_builtins, to_json
@@ -192,7 +193,7 @@ def _attribute(source: str, name: str) -> str:
     return f"getattr({source}, {name!r})"
 
 
-def _splice_items(value: Any) -> Any:
+def _splice_items(value: JsonValue) -> Any:
     if value is None:
         return ()
     return (value if isinstance(value, dict) else to_builtins(value)).items()

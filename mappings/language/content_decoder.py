@@ -25,7 +25,7 @@ class ContentDecoder:
     def __init__(self, spellings: Sequence[Spelling]) -> None:
         self._key, self._readers = _readers_by_member(spellings)
 
-    def content(self, value: Any) -> m.Content:
+    def content(self, value: object) -> m.Content:
         """A text stays a text."""
         return value if isinstance(value, str) else self.parts(value)
 
@@ -50,7 +50,7 @@ class ContentDecoder:
             raise UnreadableBody((DATA, number), "should be a block of content that this protocol has")
         return part
 
-    def part(self, block: Any) -> m.AnyPart | None:
+    def part(self, block: object) -> m.AnyPart | None:
         if not isinstance(block, dict):
             return None
         word = block.get(self._key)
@@ -75,7 +75,7 @@ class PartReader:
         names = {one.name for one in spelling.readers}
         self._is_plain = self.kind != FILE and BASE64 not in names and not names & _nested_structs(self._part).keys()
 
-    def read(self, block: Any) -> m.AnyPart:
+    def read(self, block: JsonValue) -> m.AnyPart:
         """Raises `UnreadableBody`, or TypeError where a field is missing."""
         given = self._fields(block)
         if self._is_plain and None not in given.values():
@@ -104,7 +104,7 @@ def part_fields(kind: str, bindings: dict[str, Any]) -> dict[str, Any]:
     return {**bindings, "name": ""} if has_no_name else bindings
 
 
-def make_struct(kind: type[Struct], bindings: Mapping[str, Any]) -> Any:
+def make_struct(kind: type[Struct], bindings: Mapping[str, object]) -> Any:
     """The struct with these fields; what is null is left to its default. Raises TypeError where a field is missing."""
     nested = _nested_structs(kind)
     return kind(**{

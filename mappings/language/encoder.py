@@ -44,7 +44,7 @@ class FrameEncoder:
         return self
 
     def record(
-        self, record: m.Record, extra: Mapping[str, Any] | None = None, cursor: FrameCursor = None
+        self, record: m.Record, extra: Mapping[str, object] | None = None, cursor: FrameCursor = None
     ) -> Frames:
         """The frames of the record's event, its variant's where that is spelled; none where the table is silent."""
         event = record.event
@@ -55,7 +55,7 @@ class FrameEncoder:
         return self._events[kind]
 
     def cue(
-        self, name: str, record: m.Record | None, bindings: Mapping[str, Any] | None = None,
+        self, name: str, record: m.Record | None, bindings: Mapping[str, object] | None = None,
         cursor: FrameCursor = None,
     ) -> Frames:
         """The frames of a cue by its name; the name of a canonical event spells that record's event."""
@@ -150,7 +150,7 @@ def compile_cue(frames: list[NamedSegments], compiler: ExpressionCompiler) -> Cu
 
 
 def _constant_frames(ready: Frames) -> CueEncoder:
-    def encode(record: Any, event: Any, extra: Mapping[str, Any], cursor: FrameCursor = None) -> Frames:
+    def encode(record: object, event: object, extra: Mapping[str, object], cursor: FrameCursor = None) -> Frames:
         return ready if cursor is None else tuple([Frame(frame.body, frame.name, cursor) for frame in ready])
 
     return encode
@@ -166,7 +166,7 @@ def _one_field(name: str, segments: list[Segment], compiler: ExpressionCompiler)
         return None
     get, dumps = attrgetter(field), orjson.dumps
 
-    def encode(record: Any, event: Any, extra: Mapping[str, Any], cursor: FrameCursor = None) -> Frames:
+    def encode(record: object, event: object, extra: Mapping[str, object], cursor: FrameCursor = None) -> Frames:
         try:
             return (Frame(before + dumps(get(event), to_builtins) + after, name, cursor),)
         except TypeError:

@@ -149,10 +149,10 @@ def word_reader(meanings: Mapping[str, StrEnum], otherwise: StrEnum | None = Non
     return lambda word: meanings.get(word, word)
 
 
-def content_filters(spelled: Mapping[type[Any], Callable[[Any], Any] | None]) -> dict[str, Filter]:
+def content_filters(spelled: Mapping[type[object], Callable[[object], object] | None]) -> dict[str, Filter]:
     """The two filters that use `parts`; a kind that is mapped to None is left out, a block that is spelled stays."""
 
-    def look(kind: type[Any]) -> Callable[[Any], Any] | None:
+    def look(kind: type[object]) -> Callable[[Any], Any] | None:
         return kind if kind is dict else spelled[kind]
 
     def as_parts(value: Any) -> Any:
@@ -170,7 +170,7 @@ def content_filters(spelled: Mapping[type[Any], Callable[[Any], Any] | None]) ->
 def read_word(words: Mapping[str, JsonValue]) -> Filter:
     """The value that a word of a client stands for. Raises `UnknownWord`."""
 
-    def read(word: Any) -> Any:
+    def read(word: object) -> Any:
         if isinstance(word, str) and word in words:
             return words[word]
         raise UnknownWord(word, words)
@@ -227,7 +227,7 @@ def enum_reader(enum: type[StrEnum]) -> Filter:
 ENCODED = (orjson.Fragment, EncodedArray)
 
 
-def to_builtins(value: Any) -> Any:
+def to_builtins(value: JsonValue) -> Any:
     """Values that orjson does not know, as ones that it does; encoded JSON stays as it is."""
     return msgspec.to_builtins(value, str_keys=True, builtin_types=ENCODED)
 

@@ -124,7 +124,7 @@ class SpellingReader:
                 return False
         return has_constants(root, self._checked)
 
-    def _read_slowly(self, root: Any) -> dict[str, Any]:
+    def _read_slowly(self, root: JsonValue) -> dict[str, Any]:
         if self._body is not None:
             self._body.check(root)
         bindings: dict[str, Any] = {}
@@ -301,7 +301,7 @@ class FrameDecoder:
         found = self.read(name, body)
         return None if found is None else DecodedFrame(*found)
 
-    def read(self, name: str, body: Any) -> tuple[str, dict[str, Any]] | None:
+    def read(self, name: str, body: JsonValue) -> tuple[str, dict[str, Any]] | None:
         """Decode like `decode` into a plain pair, which is faster: for readers of every delta of a stream."""
         root = {NAME: name, DATA: body}
         row = self._row(name, root)
@@ -331,7 +331,7 @@ class FrameDecoder:
         return None
 
 
-def has_constants(root: JsonValue, constants: Sequence[tuple[WirePath, Any]]) -> bool:
+def has_constants(root: JsonValue, constants: Sequence[tuple[WirePath, object]]) -> bool:
     """Whether nothing else stands where a constant belongs; a constant may be missing."""
     for path, value in constants:
         found = member(root, path)

@@ -120,7 +120,7 @@ def _expression(filters: Iterable[str] | None = None, own: str = "") -> Schema:
 
 # -- sections ---------------------------------------------------------------------------------------------------------
 
-def _rows(names: Mapping[str, str], row: Schema, **more: Any) -> Schema:
+def _rows(names: Mapping[str, str], row: Schema, **more: object) -> Schema:
     """One row for each of these names, all of the same shape, with a sentence of explanation each."""
     described = {name: {**row, "description": text} if text else row for name, text in names.items()}
     return {"type": "object", "properties": described, "additionalProperties": False, **more}

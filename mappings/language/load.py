@@ -41,7 +41,7 @@ def complete_objects(document: YamlDocument, objects: Mapping[str, ObjectNames])
     }
 
 
-def complete_row(row: dict[Any, Any], names: tuple[str, ...]) -> dict[Any, Any]:
+def complete_row(row: dict[object, object], names: tuple[str, ...]) -> dict[Any, Any]:
     """The row with the names that it does not mention, each after the name that is declared before it.
 
     `id` stands first, before a constant `type`. `name: $drop` leaves a name out, and `...: $drop` all that are not
@@ -206,7 +206,7 @@ class _OverrideMerge:
             self._merged.keys[path] = self._override.position(source, key=True)
         result.pop(key, None)
 
-    def _taken(self, value: Any, path: NodePath, source: NodePath) -> Any:
+    def _taken(self, value: JsonValue, path: NodePath, source: NodePath) -> Any:
         """The value of the override, with its positions."""
         for ours, theirs in ((self._merged.keys, self._override.keys), (self._merged.values, self._override.values)):
             for old in [old for old in ours if old[: len(path)] == path]:

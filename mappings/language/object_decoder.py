@@ -39,7 +39,7 @@ class ObjectDecoder:
         row = self._choose(root) or self._first
         return DecodedFrame(row.cue, row.read(root))
 
-    def read(self, body: Any) -> dict[str, Any]:
+    def read(self, body: JsonValue) -> dict[str, Any]:
         """The bindings. Raises `UnreadableBody`."""
         root = {DATA: body}
         return (self._choose(root) or self._first).read(root)
@@ -49,7 +49,7 @@ class ObjectDecoder:
         return self._choose({DATA: body}) is not None
 
 
-def read_each(read: Callable[[Any], Any], bodies: Any, *, is_lenient: bool = False) -> list[Any]:
+def read_each(read: Callable[[object], object], bodies: Any, *, is_lenient: bool = False) -> list[Any]:
     """The bindings of each body of a list. Raises `UnreadableBody` with the number of the body that is wrong.
 
     If the list is read leniently, a body that is wrong is passed over.

@@ -7,6 +7,8 @@ when its table is loaded, and not by walking its paths.
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from gateway.json_values import JsonObject
+
 Path = tuple[str | int, ...]
 Read = Callable[[Any], dict[str, Any]]
 IS_OF_TYPE = {
@@ -23,7 +25,7 @@ IS_OF_TYPE = {
 """Types whose check is one expression; bindings of other types go the slower way."""
 
 
-def compile_getter(path: Path, missing: Any) -> Callable[[Any], Any]:
+def compile_getter(path: Path, missing: object) -> Callable[[Any], Any]:
     """A function from a frame to what stands at the path, or `missing`."""
     names: dict[str, Any] = {"missing": missing}
     lines = ["def get(frame):", "    try:", f"        return frame{_index(path)}",
@@ -33,7 +35,7 @@ def compile_getter(path: Path, missing: Any) -> Callable[[Any], Any]:
     return made
 
 
-def compile_test(conditions: Sequence[tuple[Path, frozenset[Any] | type]]) -> Callable[[Any], bool]:
+def compile_test(conditions: Sequence[tuple[Path, frozenset[object] | type]]) -> Callable[[Any], bool]:
     """Whether at each path stands one of these words, or a value of this type."""
     names: dict[str, Any] = {f"w{index}": wanted for index, (_, wanted) in enumerate(conditions)}
     tests = [f"frame{_index(path)} in w{index}" if isinstance(wanted, frozenset) else
@@ -76,7 +78,7 @@ def _index(path: Path) -> str:
     return "".join(f"[{key!r}]" for key in path)
 
 
-def compile_check(constants: Sequence[tuple[Path, Any]]) -> Callable[[Any], bool]:
+def compile_check(constants: Sequence[tuple[Path, object]]) -> Callable[[Any], bool]:
     """A function that tells whether a frame has all of these constants at their places."""
     names: dict[str, Any] = {f"c{index}": value for index, (_, value) in enumerate(constants)}
     checks = [f"frame{''.join(f'[{key!r}]' for key in path)} == c{index}" for index, (path, _) in enumerate(constants)]
@@ -156,6 +158,6 @@ def _inverted(index: int, one: Fetched) -> str:
     return f"None if v{index} is None else i{index}(v{index})" if one.may_be_null else f"i{index}(v{index})"
 
 
-def _source(built: dict[str, Any]) -> str:
+def _source(built: JsonObject) -> str:
     parts = [f"{name!r}: {_source(value) if isinstance(value, dict) else value}" for name, value in built.items()]
     return "{" + ", ".join(parts) + "}"

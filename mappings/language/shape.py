@@ -57,7 +57,7 @@ def _further_spellings(also: object) -> None:
             raise ValueError(f"a frame of '{ALSO}' has one wire name, and '{WHOSE}': a note whose spelling it is")
 
 
-def _part(value: Any) -> Any:
+def _part(value: object) -> Any:
     """A part is a block, or a list of a block and further spellings of it that are read; `[]` for none."""
     if isinstance(value, list) and not all(isinstance(one, dict) and {*one} == {ALSO, WHOSE} for one in value[1:]):
         raise ValueError(f"a further spelling of a part has '{ALSO}', a block, and '{WHOSE}': a note whose it is")
@@ -70,7 +70,7 @@ def _word(value: JsonValue) -> object:
     return value
 
 
-def _listed(value: Any) -> Any:
+def _listed(value: object) -> Any:
     return value if isinstance(value, list) else [value]
 
 

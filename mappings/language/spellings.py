@@ -222,7 +222,7 @@ def conversion(hint: object) -> Filter | None:
     if kinds == set(union_members(m.Content)):
         return _content_or_refuse
 
-    def convert(value: Any) -> Any:
+    def convert(value: JsonValue) -> Any:
         try:
             return value if isinstance(value, Enum) else msgspec.convert(value, hint)
         except msgspec.ValidationError as error:
@@ -273,7 +273,7 @@ def _constants(found: list[Place]) -> dict[WirePath, Any]:
             if isinstance(place.node, Constant) and not is_placeholder(place.node.value)}
 
 
-def _changed_constants(constants: dict[WirePath, Any], inner: list[Place]) -> dict[WirePath, Any]:
+def _changed_constants(constants: dict[WirePath, object], inner: list[Place]) -> dict[WirePath, Any]:
     """The constants of a row, with what a further spelling has at their places; null where it leaves a member out."""
     changed = dict(constants)
     for place in inner:

@@ -7,7 +7,7 @@ from typing import Any, Self, TypeVar, cast
 
 import gateway.model as m
 from gateway.json_values import JsonObject, JsonValue
-from gateway.ports import NO_FRAMES, CueEncoder, FrameCursor, Frames, Framing
+from gateway.ports import NO_FRAMES, Binding, CueEncoder, FrameCursor, Frames, Framing
 from gateway.yaml_positions import Problem, Problems, YamlDocument
 
 from .check import COMMANDS_BY_KIND, SSE_SUFFIX, scope_of
@@ -113,19 +113,19 @@ class Table:
         cue = f"{event.name}.{variant}"
         return cue if cue in self._draft.frames else event.name
 
-    def object(self, name: str, subject: Any = None, /, **bindings: Any) -> JsonObject:
+    def object(self, name: str, subject: Binding = None, /, **bindings: Binding) -> JsonObject:
         """A REST body, as plain JSON values: of the fields of a struct, of bindings, or of both."""
         given = bindings if subject is None else {**bindings_of(subject), **bindings}
         body: JsonObject = to_builtins(self._objects[name](None, None, given))
         return body
 
-    def message(self, name: str, command: Any = None, /, **bindings: Any) -> JsonObject:
+    def message(self, name: str, command: Binding = None, /, **bindings: Binding) -> JsonObject:
         """What a client sends for a command, or for bindings, as plain JSON values."""
         given = bindings if command is None else {**bindings_of(command), **bindings}
         body: JsonObject = to_builtins(self._messages[name].write(given))
         return body
 
-    def error(self, code: m.FaultCode, /, **bindings: Any) -> tuple[int, Any]:
+    def error(self, code: m.FaultCode, /, **bindings: Binding) -> tuple[int, Any]:
         """The status and the body of an error; names without a binding are null."""
         status, body = self._errors[code if code in self._errors else ANY_OTHER]
         status = code.status if status is None else status
@@ -154,7 +154,7 @@ class Table:
 
     # -- reading ----------------------------------------------------------------------------------------------------
 
-    def command(self, message: str, /, **bindings: Any) -> m.AnyCommand:
+    def command(self, message: str, /, **bindings: Binding) -> m.AnyCommand:
         """The command for a client message; raises `UnknownWord` for a word that the table cannot read."""
         return self._messages[message].command(bindings)
 
@@ -162,7 +162,7 @@ class Table:
         """What a client message says, by the names of its row. Raises `UnreadableBody`, which names the member."""
         return self._messages[message].read(body)
 
-    def read_command(self, message: str, body: JsonValue, /, **given: Any) -> m.AnyCommand:
+    def read_command(self, message: str, body: JsonValue, /, **given: Binding) -> m.AnyCommand:
         """The command of a client message as it came; `given` wins over what it says. Raises `UnreadableBody`."""
         row = self._messages[message]
         bindings = row.read(body)
@@ -177,7 +177,7 @@ class Table:
         """The bindings of a REST body. Members that the row does not have are passed over. Raises `UnreadableBody`."""
         return self._object_reader(name).read(body)
 
-    def is_object(self, name: str, body: Any, /) -> bool:
+    def is_object(self, name: str, body: JsonValue, /) -> bool:
         """Whether nothing in the body is another constant than in the row."""
         return self._object_reader(name).fits(body)
 
@@ -190,7 +190,7 @@ class Table:
         """The bindings of a query, by the names of a row of `objects`. Raises `UnreadableBody`."""
         return self.read_object(name, query_values(name, self._draft.objects[name], self._draft.shape.types, query))
 
-    def read_content(self, value: Any) -> m.Content:
+    def read_content(self, value: JsonValue) -> m.Content:
         """Content as the dialect spells it: a text, or a list of blocks, of which unknown ones are passed over."""
         return self._content.content(value)
 
@@ -229,7 +229,7 @@ class Table:
                 PARTS_FILTER: ("content", self._content.parts)}
 
     def _reader_of_each(self, name: str, *, is_lenient: bool) -> Filter:
-        def read(bodies: Any) -> Any:
+        def read(bodies: JsonValue) -> Any:
             return read_each(partial(self.read_object, name), bodies, is_lenient=is_lenient)
 
         return read
@@ -275,7 +275,7 @@ class Table:
         enums = {field: enum_reader(kind) for field, hint in type_hints(command).items()
                  for kind in union_members(hint) if isinstance(kind, type) and issubclass(kind, StrEnum)}
 
-        def make(bindings: Mapping[str, Any]) -> m.AnyCommand:
+        def make(bindings: Mapping[str, object]) -> m.AnyCommand:
             built = build(None, None, bindings)
             if enums:
                 built = {key: enums[key](value) if key in enums else value for key, value in built.items()}

@@ -10,7 +10,7 @@ from adapters.aap.bodies import AgentBody, MessageBody, MetaBody, OptionBody, Se
 from adapters.aap.wire import SECRET_MASK, TRUST_CAPABILITY, VERSION
 from gateway.client import read_continuation, read_questions, read_rollback
 from gateway.errors import BackendFailed
-from gateway.json_values import JsonValue
+from gateway.json_values import JsonObject, JsonValue
 from mappings.language import ServerTable
 
 AAP = ServerTable("adapters.aap", "sse")
@@ -95,7 +95,7 @@ def _option(option: OptionBody) -> m.AgentOption:
     )
 
 
-def _capabilities(capabilities: dict[str, dict[str, Any] | None]) -> m.AgentCapabilities:
+def _capabilities(capabilities: dict[str, JsonObject | None]) -> m.AgentCapabilities:
     """A missing capability is not supported; a server that names no stream mode gives whole turns."""
     words = {group: tuple(leaves or ()) for group, leaves in capabilities.items()}
     return m.AgentCapabilities(

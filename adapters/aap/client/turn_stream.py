@@ -13,7 +13,7 @@ import gateway.model as m
 from adapters.aap.bodies import MessageBody, TurnBody
 from gateway.client import Http1Connection, HttpClient, Reconnector, SseDecoder, SseEvent, upstream_status
 from gateway.errors import BackendFailed, ConnectionLost, GatewayError, Overloaded, RateLimited, ServerUnreachable
-from gateway.json_values import read_exact_json
+from gateway.json_values import JsonValue, read_exact_json
 from gateway.ports import ParsedFrame
 from mappings.language import DecodedFrame
 
@@ -50,7 +50,7 @@ class TurnStream:
     """
 
     def __init__(
-        self, upstream: HttpClient, session_id: str, mode: str, body: Mapping[str, Any], *,
+        self, upstream: HttpClient, session_id: str, mode: str, body: Mapping[str, object], *,
         taken: WasAccepted | None = None, busy_delays: Sequence[float] = (),
     ) -> None:
         """`busy_delays` are waits before the message is sent again to a server that is busy with another turn."""
@@ -229,7 +229,7 @@ SSE_HEADERS = {"Accept": "text/event-stream"}
 
 
 # -- a turn that is not streamed --------------------------------------------------------------------------------------
-def frames_of_body(body: Any) -> list[TurnFrame]:
+def frames_of_body(body: JsonValue) -> list[TurnFrame]:
     """The frames that a turn would have had, had it been streamed."""
     exchange = AAP.read_as(TurnBody, body, "the answer")
     frames = [frame for message in exchange.messages for frame in _message_frames(message)]

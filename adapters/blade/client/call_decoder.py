@@ -8,7 +8,7 @@ import gateway.model as m
 from adapters.blade.asks import ASK_TOOL
 from gateway.client import optional_count
 from gateway.ids import Mint
-from gateway.json_values import read_exact_json
+from gateway.json_values import JsonObject, JsonValue, read_exact_json
 from gateway.ports import BackendEvent, DecodedItem, RemoteAsk
 from mappings.language import Bindings
 
@@ -167,7 +167,7 @@ class CallDecoder:
         return items
 
 
-def _read_arguments(given: Any) -> dict[str, Any] | None:
+def _read_arguments(given: JsonValue) -> dict[str, Any] | None:
     """The arguments, which are the JSON of an object; None if they are not."""
     if isinstance(given, dict):
         return given
@@ -178,7 +178,7 @@ def _read_arguments(given: Any) -> dict[str, Any] | None:
     return found if isinstance(found, dict) else None
 
 
-def _without_source_loop(name: str, given: dict[str, Any]) -> dict[str, Any]:
+def _without_source_loop(name: str, given: JsonObject) -> dict[str, Any]:
     """The server adds to a question which loop it comes from."""
     inner: dict[str, Any] = read("arguments.given", given)["input"] if name == ASK_TOOL else given
     return inner

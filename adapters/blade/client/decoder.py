@@ -1,7 +1,6 @@
 """Frames of a Blade server in, canonical events out. No clock, no socket."""
 
 from functools import cache
-from typing import Any
 
 import gateway.model as m
 from adapters.blade.asks import ASK_TOOL
@@ -9,7 +8,7 @@ from adapters.blade.wire import FILES_CHANGED
 from gateway.client import cue_handlers, decodes, read_names
 from gateway.errors import BackendFailed
 from gateway.ids import Mint
-from gateway.json_values import JsonValue
+from gateway.json_values import JsonObject, JsonValue
 from gateway.ports import DecodedItem, ParsedFrame, RemoteTurnEnd, ScopedEvent
 from gateway.ports import Decoder as DecoderPort
 from mappings.language import Bindings, FrameDecoder, UnreadableBody
@@ -47,7 +46,7 @@ class Decoder(DecoderPort):
         except UnreadableBody as error:
             raise BackendFailed(f"a {frame.name} of the server cannot be understood: {error}") from None
 
-    def feed_turn(self, turn: dict[str, Any]) -> list[DecodedItem]:
+    def feed_turn(self, turn: JsonObject) -> list[DecodedItem]:
         """A turn as `GET …/messages` lists it: what of it was missed."""
         try:
             return self._turn_end(turn)

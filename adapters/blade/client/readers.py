@@ -18,7 +18,7 @@ COMPACTION = "turn.compaction"
 """The row of a turn that is a summary."""
 
 
-def read(row: str, body: Any) -> Bindings:
+def read(row: str, body: JsonValue) -> Bindings:
     """A body within a frame or of REST, by the row of the table that writes it. Raises `UnreadableBody`."""
     return BLADE.table.read_object(row, body)
 
@@ -55,7 +55,7 @@ PAGE_BLOCKS = {str(BlockType.TOOL_BRIDGE): "bridge", str(BlockType.TOOL_UI): "ui
 """The blocks that repeat what a result hands to the page, with the key in its metadata."""
 
 
-def read_result(value: Any) -> tuple[m.Content, dict[str, Any] | None]:
+def read_result(value: JsonValue) -> tuple[m.Content, dict[str, Any] | None]:
     """The content of a result and its meta."""
     fields = read("result.meta", value) if isinstance(value, dict) else None
     if fields is None or fields["meta"] is None:
@@ -64,7 +64,7 @@ def read_result(value: Any) -> tuple[m.Content, dict[str, Any] | None]:
     return _read_content(_read_wrapped(rest) if rest else None), fields["meta"]
 
 
-def _read_wrapped(rest: dict[str, Any]) -> Any:
+def _read_wrapped(rest: JsonObject) -> Any:
     """A result that is not an object is wrapped in one, so that it can have metadata."""
     inner = read("result.content", rest)
     return inner["content"] if BLADE.table.object("result.content", **inner) == rest else rest
@@ -80,7 +80,7 @@ def _read_content(value: JsonValue) -> m.Content:
     return msgspec.json.encode(value).decode()
 
 
-def read_call_questions(arguments: dict[str, Any], call_name: str) -> tuple[m.Question, ...]:
+def read_call_questions(arguments: JsonObject, call_name: str) -> tuple[m.Question, ...]:
     """The questions of a call; a call without questions waits for an answer all the same."""
     found = read_questions(read("arguments.asked", arguments)["questions"] or ())
     return found or (m.Question(question=f"{call_name} waits for an answer."),)

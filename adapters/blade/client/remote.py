@@ -30,6 +30,7 @@ from gateway.client import (
 )
 from gateway.errors import BackendFailed, GatewayError, TimedOut
 from gateway.ids import make_mint
+from gateway.json_values import JsonObject, JsonValue
 from gateway.ports import (
     DecodedItem,
     NewRemoteSession,
@@ -190,7 +191,7 @@ class Remote:
                         return
 
     async def _chat(
-        self, session_id: str, known: RemoteSessionState, decoder: Decoder, event: str, body: dict[str, Any],
+        self, session_id: str, known: RemoteSessionState, decoder: Decoder, event: str, body: JsonObject,
     ) -> AsyncGenerator[DecodedItem, None]:
         """Until the chat ends, because the turn has ended or waits for people."""
         redactor = known.redactor or self._api.redactor
@@ -243,7 +244,7 @@ class Remote:
         return self._sessions.setdefault(session_id, RemoteSessionState())
 
 
-def _remote_session(session: dict[str, Any]) -> RemoteSession:
+def _remote_session(session: JsonObject) -> RemoteSession:
     fields = read("session", session)
     session_id = fields["id"] or read("session.created", session)["session_id"] or ""  # either name, by server
     return RemoteSession(
@@ -251,7 +252,7 @@ def _remote_session(session: dict[str, Any]) -> RemoteSession:
     )
 
 
-def _is_summary(turn: dict[str, Any]) -> bool:
+def _is_summary(turn: JsonObject) -> bool:
     try:
         return turn_reader().decode(turn).cue == COMPACTION
     except UnreadableBody as error:
@@ -294,6 +295,6 @@ async def _send_stop(
         raise _stop_refused(upstream, packet.body)
 
 
-def _stop_refused(upstream: HttpClient, body: Any) -> GatewayError:
+def _stop_refused(upstream: HttpClient, body: JsonValue) -> GatewayError:
     reason = read("refusal", members(body))["message"] or "no reason given"
     return BackendFailed(f"{upstream.name} refused to stop: {upstream.redactor.quote(reason)}")

@@ -1,7 +1,6 @@
 """Decodes turns from their patches and snapshots; no fact becomes an event twice."""
 
 from collections import Counter
-from typing import Any
 
 import gateway.model as m
 from adapters.blade.wire import BlockType
@@ -114,7 +113,7 @@ class TurnDecoder:
 
     @decodes("patch.text")
     def text(
-        self, turn: DecodedTurn, body: Any, /, content: str | None, delta: str | None, index: Any,
+        self, turn: DecodedTurn, body: JsonValue, /, content: str | None, delta: str | None, index: object,
     ) -> list[DecodedItem]:
         return [] if turn.is_over else self._grow(turn, m.BlockKind.TEXT, content, delta, index)
 
@@ -126,7 +125,7 @@ class TurnDecoder:
 
     @decodes("patch.block")
     def block(
-        self, turn: DecodedTurn, body: Any, /, type: str | None, content: Any, call: Bindings,
+        self, turn: DecodedTurn, body: JsonValue, /, type: str | None, content: JsonValue, call: Bindings,
     ) -> list[DecodedItem]:
         """A block that is no text; one that only repeats a call or its result has no event."""
         kind, wire_id = type or "", call["id"]
@@ -141,8 +140,8 @@ class TurnDecoder:
 
     @decodes("patch.call", "patch.result", "patch.call_status")
     def called(
-        self, turn: DecodedTurn, body: Any, /, call: Bindings, name: str | None = None, title: str | None = None,
-        arguments: Any = None, result: Any = None, reference: Any = None,
+        self, turn: DecodedTurn, body: JsonValue, /, call: Bindings, name: str | None = None, title: str | None = None,
+        arguments: JsonValue = None, result: JsonValue = None, reference: object = None,
     ) -> list[DecodedItem]:
         """The change, with the other fields of the call in the turn."""
         turn.growing = None
@@ -153,13 +152,13 @@ class TurnDecoder:
         return self._calls.decode(turn, given if known is None else _merged(known, given))
 
     @decodes("patch.status")
-    def status(self, turn: DecodedTurn, body: Any, /) -> list[DecodedItem]:
+    def status(self, turn: DecodedTurn, body: JsonValue, /) -> list[DecodedItem]:
         """The status of a turn is known from its end."""
         turn.growing = None
         return []
 
     @decodes("patch.other")
-    def snapshot(self, turn: DecodedTurn, body: Any, /) -> list[DecodedItem]:
+    def snapshot(self, turn: DecodedTurn, body: JsonValue, /) -> list[DecodedItem]:
         return self.catch_up(turn, turn_reader().read(body)) if body else []
 
     def _grow(

@@ -17,6 +17,7 @@ from gateway.errors import (
     ServerUnreachable,
     TimedOut,
 )
+from gateway.json_values import JsonObject
 from gateway.ports import ParsedFrame
 from mappings.language import Bindings
 
@@ -90,7 +91,7 @@ class TurnStream:
         self._run_id = ""
         self._is_taken = self._has_begun = self._has_numbers = self._is_in_doubt = False
 
-    async def frames(self, event: str, body: dict[str, Any]) -> AsyncGenerator[ParsedFrame, None]:
+    async def frames(self, event: str, body: JsonObject) -> AsyncGenerator[ParsedFrame, None]:
         """Send an event, and give the frames that follow, until the caller stops."""
         self._event, self._body = event, body
         reconnector = Reconnector(self._patience.attempts)
@@ -223,7 +224,7 @@ class TurnStream:
             return [ParsedFrame(ACKNOWLEDGED, body)]
         return []
 
-    def _refused(self, body: dict[str, Any]) -> None:
+    def _refused(self, body: JsonObject) -> None:
         code, reason = str(body.get("code")), self._redactor.quote(body.get("message") or "no reason given")
         if code in already_accepted_codes() and self._sends > 1:
             self._is_taken = True

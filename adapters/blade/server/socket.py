@@ -56,7 +56,7 @@ class ChatSocket:
         peer.unfollow(str(data.get("session_id")))
         return self.context.table.object("ack", session_id=data.get("session_id"))
 
-    async def send(self, peer: SocketIOClient, data: dict[str, Any]) -> Any:
+    async def send(self, peer: SocketIOClient, data: JsonObject) -> Any:
         session_id = _session_id_of(data)
         await self.context.sessions.get(peer.owner, session_id)
         if len(dumps(data)) > self.context.settings.message_bytes:

@@ -137,7 +137,7 @@ class TurnDecoder:
         return []
 
     @decodes("turn.suspended")
-    def _suspended(self, event: ReceivedEvent, /, blocking: list[Any] | None, usage: Any) -> list[DecodedItem]:
+    def _suspended(self, event: ReceivedEvent, /, blocking: list[object] | None, usage: Any) -> list[DecodedItem]:
         asked = self._tools.asks.waiting(blocking)
         self.paused = True
         used = read_usage(usage).beyond(self._usage)

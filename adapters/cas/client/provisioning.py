@@ -205,7 +205,7 @@ def _toolset(tools: Mapping[str, m.Permission]) -> object:
 CAPABILITIES = m.AgentCapabilities(images=("http", "data"), client_tools=True)
 
 
-def read_agent(body: Any) -> ServerAgent:
+def read_agent(body: JsonValue) -> ServerAgent:
     fields = CAS.read(AgentBody.row, body, "an agent")
     version, mark = fields["version"], (fields["metadata"] or {}).get(OWN_MARK)
     return ServerAgent(
@@ -248,7 +248,7 @@ def _default_agent(agents: Sequence[ServerAgent]) -> ServerAgent | None:
     return next((agent for agent in agents if agent.mark is None and not agent.is_archived), None)
 
 
-def _environment(body: Any) -> dict[str, Any]:
+def _environment(body: JsonValue) -> dict[str, Any]:
     return CAS.read(EnvironmentBody.row, body, "an environment")
 
 

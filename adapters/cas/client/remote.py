@@ -11,6 +11,7 @@ from adapters.cas.bodies import NewEventsBody, NewSessionBody, SentEventsBody, S
 from gateway.client import GeneratorTurn, HttpClient, ItemGenerator, SessionMemory, read_pages, retry, upstream_status
 from gateway.errors import BackendFailed, Unsupported
 from gateway.ids import make_mint, random_id
+from gateway.json_values import JsonValue
 from gateway.ports import (
     NewRemoteSession,
     ParsedFrame,
@@ -153,7 +154,7 @@ class Remote:
             raise BackendFailed(f"{self._upstream.name} does not say which events it has accepted")
         return [*map(listed_event, accepted)]
 
-    async def _post(self, path: str, body: Any) -> Any:
+    async def _post(self, path: str, body: JsonValue) -> Any:
         """Send the request, with retries under one idempotency key, so that it is executed once."""
         headers = {"Idempotency-Key": random_id("key")}
         return await retry(
@@ -161,7 +162,7 @@ class Remote:
         )
 
 
-def _read_session(body: Any) -> RemoteSession:
+def _read_session(body: JsonValue) -> RemoteSession:
     fields = CAS.read(SessionBody.row, body, "a session")
     agent = fields["agent_id"] if fields["agent"] is None else read_agent(fields["agent"]).name
     return RemoteSession(

@@ -31,7 +31,7 @@ def answer_event(asked: RemoteAsk, given: m.Answer) -> EventBody:
     return _event("user.custom_tool_result", request_id=asked.ref, content=_blocks(content), is_error=is_error)
 
 
-def _event(message: str, **bindings: Any) -> EventBody:
+def _event(message: str, **bindings: object) -> EventBody:
     made: EventBody = CAS.table.message(message, **bindings)
     return made
 

@@ -74,7 +74,7 @@ class AskProjection:
                                   is_error=is_error)
 
 
-def _answer_names(command: Any, pending: AnswerableAsk) -> dict[str, Any]:
+def _answer_names(command: object, pending: AnswerableAsk) -> dict[str, Any]:
     if isinstance(command, m.DecidePermission | m.ContinueTurn):
         yes = command.granted if isinstance(command, m.DecidePermission) else command.proceed
         return {"decision": m.Permission.ALLOW if yes else m.Permission.DENY}

@@ -35,7 +35,7 @@ BEFORE_SYSTEM_MESSAGE = (sessions.UserMessage, sessions.CustomToolResult, sessio
 
 
 def commands_of(
-    events: Sequence[Any], view: m.SessionView, card: m.AgentCard, table: DialectTable
+    events: Sequence[object], view: m.SessionView, card: m.AgentCard, table: DialectTable
 ) -> list[m.AnyCommand]:
     """One command for each event, in order; a system message also changes the settings, before its turn begins."""
     _check_once(events)

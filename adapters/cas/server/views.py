@@ -18,7 +18,9 @@ DIALECT_NAME = "cas"
 
 # -- sessions ---------------------------------------------------------------------------------------------------------
 
-def session_body(table: DialectTable, view: m.SessionView, agent: Mapping[str, Any], resources: Sequence[Any]) -> Any:
+def session_body(
+    table: DialectTable, view: m.SessionView, agent: Mapping[str, Any], resources: Sequence[object],
+) -> JsonObject:
     own = view.private(DIALECT_NAME)
     return table.object(SessionBody.row, SessionBody(
         session_id=view.session_id,
@@ -70,7 +72,9 @@ def active_seconds(view: m.SessionView) -> float:
 
 # -- threads ----------------------------------------------------------------------------------------------------------
 
-def thread_body(table: DialectTable, view: m.SessionView, agent: Mapping[str, Any], scope_id: str = m.ROOT) -> Any:
+def thread_body(
+    table: DialectTable, view: m.SessionView, agent: Mapping[str, JsonValue], scope_id: str = m.ROOT,
+) -> JsonObject:
     scope = view.scopes.get(scope_id)
     names: JsonObject = {
         "id": thread_id_of(view.session_id, scope_id), "session_id": view.session_id,

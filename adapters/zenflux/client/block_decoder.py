@@ -131,7 +131,7 @@ def read_image(image_source: str | None, media_type: str | None, image_data: str
     return m.ImagePart(url=image_data, media_type=media_type)
 
 
-def read_content(content: Any) -> m.Content:
+def read_content(content: object) -> m.Content:
     """The result of a tool: text, or a list of blocks."""
     if content is None or isinstance(content, str):
         return content or ""

@@ -47,7 +47,7 @@ def read_fault(code: m.FaultCode | None, fault: Bindings) -> m.Fault:
 
 # -- replies over HTTP ------------------------------------------------------------------------------------------------
 
-def unwrap(body: Any) -> Any:
+def unwrap(body: JsonValue) -> Any:
     """The data of an answer, in its wrapper or without."""
     if not isinstance(body, dict):
         return body
@@ -55,13 +55,13 @@ def unwrap(body: Any) -> Any:
     return reply["flat"] if reply["data"] is None else reply["data"]
 
 
-def read_list(row: str, data: Any) -> list[Bindings]:
+def read_list(row: str, data: JsonValue) -> list[Bindings]:
     """The bindings of the bodies of a list, which may be bare or under its name; empty if the data are not a list."""
     found: list[Bindings] | None = ZENFLUX.read(row, data)["items"]
     return found or []
 
 
-def read_body(row: str, body: Any) -> Bindings:
+def read_body(row: str, body: JsonValue) -> Bindings:
     """The bindings of a body; a body that is not an object has no members."""
     return ZENFLUX.read(row, members(body))
 

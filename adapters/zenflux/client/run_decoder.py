@@ -136,7 +136,7 @@ class RunDecoder:
         return [*self._remark()]
 
     @decodes("message.billing")
-    def _billed(self, usage: Bindings, content: Any) -> list[DecodedItem]:
+    def _billed(self, usage: Bindings, content: JsonValue) -> list[DecodedItem]:
         had_usage = self._costs.has_usage
         if isinstance(content, dict):
             self._costs.billed(read_usage(usage))
@@ -174,7 +174,7 @@ class RunDecoder:
         return [*ends, self._pause_for(*read_continuation(ask, self.run_id, self._seq))]
 
     @decodes("input.requested.rollback")
-    def _rollback(self, ask: Bindings, options: list[Any] | None) -> list[DecodedItem]:
+    def _rollback(self, ask: Bindings, options: list[object] | None) -> list[DecodedItem]:
         ends = self._finish(m.StopReason.NEEDS_INPUT)
         return [*ends, self._pause_for(*read_rollback(ask, options, self.run_id, self._seq))]
 

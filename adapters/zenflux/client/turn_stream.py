@@ -98,7 +98,7 @@ class RemoteRun:
         """Seconds until the server is asked, longer after each attempt without effect."""
         return (SHORT_SILENCE_SECONDS if soon else SILENCE_SECONDS) * (1 << self.quiets)
 
-    def decode(self, body: Any) -> list[DecodedItem]:
+    def decode(self, body: object) -> list[DecodedItem]:
         if not isinstance(body, dict):
             raise BackendFailed(f"{self._upstream.name} sent a frame that is not an object")
         event = read_event(ParsedFrame("", body))

@@ -1,9 +1,7 @@
 """What a run costs, and the changes of its conversation, as the projector remembers them."""
 
-from typing import Any
-
 import gateway.model as m
-from gateway.json_values import JsonObject
+from gateway.json_values import JsonObject, JsonValue
 
 from .frame_writer import FrameWriter
 from .stream_options import StreamOptions
@@ -83,7 +81,7 @@ class ConversationChanges:
     def compacted(self, record: m.Record, event: m.SessionCompacted) -> None:
         self._add(record, "conversation.summed_up", summary=event.summary, count=event.archived)
 
-    def _add(self, record: m.Record, cue: str, **names: Any) -> None:
+    def _add(self, record: m.Record, cue: str, **names: JsonValue) -> None:
         """Keep a change until the run has a message; between two runs there is no stream that could get a change."""
         if self._writer.start is not None:
             self._held.append((cue, names))

@@ -207,7 +207,9 @@ class AcpAgent:
 
     async def answer_permission(self, id: RpcId, option_id: str | None) -> None:
         """Answer a request for permission; without an option the request is cancelled."""
-        chosen = {"outcome": "cancelled"} if option_id is None else {"outcome": "selected", "optionId": option_id}
+        chosen: JsonObject = {"outcome": "cancelled"}
+        if option_id is not None:
+            chosen = {"outcome": "selected", "optionId": option_id}
         await self._peer.answer(id, {"outcome": chosen})
 
     # -- messages of the agent ------------------------------------------------------------------------------------

@@ -2,12 +2,12 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Any
 
 import msgspec
 import structlog
 
 from gateway.errors import BackendFailed, GatewayError, TimedOut
+from gateway.json_values import JsonValue
 
 from .process import EXIT_REASON_SECONDS, ChildProcess
 from .wire import LineSplitter, RpcError, RpcId, RpcMessage, decode_line, encode_line
@@ -56,7 +56,7 @@ class JsonRpcPeer:
 
     # -- telling --------------------------------------------------------------------------------------------------
 
-    async def request(self, method: str, params: Any, seconds: float) -> msgspec.Raw:
+    async def request(self, method: str, params: object, seconds: float) -> msgspec.Raw:
         """The result of a request; raises `RequestRefused`, `TimedOut`, or the failure of the agent."""
         answer: asyncio.Future[RpcMessage | GatewayError] = asyncio.get_running_loop().create_future()
         number = self._register(lambda response: None if answer.done() else answer.set_result(response))
@@ -77,7 +77,7 @@ class JsonRpcPeer:
     async def notify(self, method: str, params: object) -> None:
         await self._write(encode_line(method=method, params=params))
 
-    async def answer(self, id: RpcId, result: Any) -> None:
+    async def answer(self, id: RpcId, result: JsonValue) -> None:
         await self._write(encode_line(id=id, result=result))
 
     async def refuse(self, id: RpcId, code: int, message: str) -> None:

@@ -208,7 +208,7 @@ def decode_line(line: bytes) -> RpcMessage | None:
     return message if message.method is not None or message.id is not None else None
 
 
-def encode_line(**message: Any) -> bytes:
+def encode_line(**message: object) -> bytes:
     return _encode({"jsonrpc": "2.0", **message}) + b"\n"
 
 

@@ -1,7 +1,6 @@
 """Decodes the events of an AG-UI agent into canonical events, asks and the end of a turn. No clock, no I/O."""
 
 from collections.abc import Callable, Container
-from typing import Any
 
 import structlog
 
@@ -40,7 +39,7 @@ PendingAsk = tuple[RemoteAsk, RunInterrupt | None]
 class AguiDecoder:
     """Decodes the runs of one turn; calls may stay open from one run to the next."""
 
-    def __init__(self, mint: Mint, client_tools: frozenset[str], state: Any = None) -> None:
+    def __init__(self, mint: Mint, client_tools: frozenset[str], state: object = None) -> None:
         self.shared = SharedState(state)
         self.thread_id: str | None = None
         self.outcome: RunOutcome | None = None

@@ -5,6 +5,8 @@ from typing import Any
 
 import msgspec
 
+from gateway.json_values import JsonValue
+
 from .wire import AguiEvent, RunInterrupt
 
 INTERRUPT_EVENT = "on_interrupt"
@@ -48,7 +50,7 @@ def interrupt_from_event(event: AguiEvent) -> RunInterrupt:
     )
 
 
-def _read(value: Any) -> Any:
+def _read(value: JsonValue) -> Any:
     """A value that is no text arrives as JSON in a text."""
     if not isinstance(value, str) or value.lstrip()[:1] not in ("{", "["):
         return value
@@ -92,7 +94,7 @@ def _is_shown(name: str, value: object, hidden: Container[str | None]) -> bool:
     return name not in hidden and value not in (None, "", [], {}) and not (name in CHOICE_FIELDS and _labels(value))
 
 
-def _plain(value: Any) -> str:
+def _plain(value: JsonValue) -> str:
     return "" if value is None else value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 

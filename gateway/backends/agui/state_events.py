@@ -66,7 +66,7 @@ def _at(place: Any, steps: list[str]) -> Any:
     return place
 
 
-def _add(holder: Any, steps: list[str], value: Any) -> None:
+def _add(holder: object, steps: list[str], value: JsonValue) -> None:
     place, last = _at(holder, steps[:-1]), steps[-1]
     if isinstance(place, list):
         place.insert(len(place) if last == "-" else _index(last, len(place)), value)
@@ -74,7 +74,7 @@ def _add(holder: Any, steps: list[str], value: Any) -> None:
         place[last] = value
 
 
-def _remove(holder: Any, steps: list[str]) -> Any:
+def _remove(holder: object, steps: list[str]) -> Any:
     place, last = _at(holder, steps[:-1]), steps[-1]
     return place.pop(_index(last, len(place) - 1)) if isinstance(place, list) else place.pop(last)
 

@@ -46,7 +46,7 @@ class AguiSessionState(Struct, kw_only=True, omit_defaults=True):
             memory = cls()
         return memory if memory.url == url else cls(url=url, thread_id=turn.session_id)
 
-    def update(self, *, thread_id: str | None, state: Any, ids: Mapping[str, str]) -> None:
+    def update(self, *, thread_id: str | None, state: object, ids: Mapping[str, str]) -> None:
         self.thread_id = thread_id or self.thread_id
         self.state = state
         together = {**self.ids, **ids}

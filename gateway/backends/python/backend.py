@@ -126,7 +126,7 @@ class FunctionRun:
                 await self._pipe.put(self._reply_with(await made), MAX_AHEAD)
             await self._pipe.put(self._reply.close(), MAX_AHEAD)
 
-    async def _iterate(self, made: AsyncIterator[Any]) -> None:
+    async def _iterate(self, made: AsyncIterator[object]) -> None:
         closed: AbstractAsyncContextManager[Any] = aclosing(made) if inspect.isasyncgen(made) else nullcontext()
         async with closed:
             async for item in made:

@@ -175,7 +175,7 @@ class ThreadRunner:
     def __init__(self, most: int, *, wait_seconds: float = THREAD_WAIT_SECONDS) -> None:
         self._most, self._free, self._wait_seconds = most, asyncio.Semaphore(most), wait_seconds
 
-    async def run(self, work: Callable[[], Any], name: str, halt: Callable[[], None]) -> object:
+    async def run(self, work: Callable[[], object], name: str, halt: Callable[[], None]) -> object:
         """The result of the work. If cancelled, it halts the work and waits; if cancelled again, it stops waiting."""
         await self._acquire()
         loop = asyncio.get_running_loop()

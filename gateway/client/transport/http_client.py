@@ -68,7 +68,7 @@ class HttpClient:
     # -- requests -------------------------------------------------------------------------------------------------
 
     async def json(
-        self, method: str, path: str, body: Any = None, *, query: Mapping[str, str] | None = None,
+        self, method: str, path: str, body: object = None, *, query: Mapping[str, str] | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> JsonValue:
         """The parsed body of one response; None if the body is empty. Only a GET is retried."""
@@ -79,7 +79,7 @@ class HttpClient:
         return await retry(request, self.timeouts.attempts if method == "GET" else 1)
 
     def stream(
-        self, method: str, path: str, body: Any = None, *, headers: Mapping[str, str] | None = None,
+        self, method: str, path: str, body: JsonValue = None, *, headers: Mapping[str, str] | None = None,
         query: Mapping[str, str] | None = None, attempts: int | None = None,
     ) -> "EventStream":
         """The server-sent events of one response; the request is sent at the first read."""
@@ -88,7 +88,7 @@ class HttpClient:
 
     @asynccontextmanager
     async def open(
-        self, method: str, path: str, body: Any = None, *, headers: Mapping[str, str] | None = None,
+        self, method: str, path: str, body: object = None, *, headers: Mapping[str, str] | None = None,
         query: Mapping[str, str] | None = None, again: bool = False,
     ) -> AsyncIterator[Http1Connection]:
         """One attempt: a connection whose response has a status below 300 and a body that was not read yet.

@@ -116,7 +116,10 @@ class CompactionReport:
 
 
 def compact_log(path: Path, progress: Progress = lambda done, total: None) -> CompactionReport:
-    """Merge small segments and return free pages; the records stay as they are. Raises `StorageUnusable` while a server holds the file."""
+    """Merge small segments, and free unused pages; records stay as they are.
+
+    Raises `StorageUnusable` while a server holds the file.
+    """
     done = CompactionReport(_size(path))
     with open_exclusively(path) as connection:
         try:

@@ -52,7 +52,7 @@ CARD = m.AgentCard(
 )
 
 
-def _make(settings: Mapping[str, Any], context: BackendContext) -> MadeBackend:
+def _make(settings: Mapping[str, object], context: BackendContext) -> MadeBackend:
     wanted = OpenaiSettings.model_validate(settings, context=settings_context(context.folder))
     backend = LlmBackend(CARD, wanted, ChatCompletionsService(), context.folder, addresses=context.addresses)
     return MadeBackend(backend, backend.card)
