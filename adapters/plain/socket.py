@@ -2,24 +2,26 @@
 
 import asyncio
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING
 
 from aiohttp import web
 
 from gateway.errors import GatewayError
 from gateway.http import OWNER, Context, WebSocketWriter, dumps, parse_json, serve_websocket
-from gateway.json_values import JsonValue
 from gateway.ports import NO_OPTIONS, Subscription
 from mappings.language import RouteShape
 
 from .inbound import JsonObject, check_command, command_of, image_addresses, message_of
+
+if TYPE_CHECKING:
+    from .routes import PlainSettings
 
 SILENCE_SECONDS = 7 * 24 * 3600.0
 """How often a dialect without a word for it is sent a heartbeat."""
 
 
 async def serve_session(
-    request: web.Request, context: Context[Any], action: RouteShape, session_id: str, after: int,
+    request: web.Request, context: "Context[PlainSettings]", action: RouteShape, session_id: str, after: int,
 ) -> web.WebSocketResponse:
     """Serve one WebSocket until the client disconnects."""
     subscription = await context.sessions.subscribe(
@@ -39,8 +41,8 @@ class SessionSocket:
     """One client of one session."""
 
     def __init__(
-        self, owner: str, context: Context[JsonValue], action: RouteShape, session_id: str, subscription: Subscription,
-        writer: WebSocketWriter,
+        self, owner: str, context: "Context[PlainSettings]", action: RouteShape, session_id: str,
+        subscription: Subscription, writer: WebSocketWriter,
     ) -> None:
         self._owner, self._context, self._session_id = owner, context, session_id
         self._messages, self._writer = action.input, writer

@@ -187,10 +187,10 @@ class Dialect:
 
     name: str
     mount: str
-    projector: Callable[[DialectTable, Any], Projector]
+    projector: Callable[[DialectTable, StreamOptions], Projector]
     """(its table, options of its own kind) → a fresh projector."""
     routes: "Callable[[Any], Iterable[web.RouteDef]]"
-    """(the `gateway.http.Context` of its handlers) → its routes."""
+    """(the `gateway.http.Context` of its handlers, with settings of its own kind) → its routes."""
     cues: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Cues that its projector writes beside the canonical events, each with the names it binds."""
     former_cues: Mapping[str, str] = field(default_factory=dict)
@@ -199,7 +199,7 @@ class Dialect:
     """Names that its projector binds beside the fields of a canonical event, by event name."""
     messages: Mapping[str, tuple[str, ...]] | tuple[str, ...] = ()
     """Client messages that become commands; with the names its inbound binds where the table has no `wire` for it."""
-    objects: Mapping[str, tuple[str, ...] | type[Any]] = field(default_factory=dict)
+    objects: Mapping[str, tuple[str, ...] | type[object]] = field(default_factory=dict)
     """REST bodies the table spells, each with the names its views bind, or with the struct whose fields they are."""
     resources: Mapping[SharedKind, ShownResource] = field(default_factory=dict)
     """Where it shows the resources that dialects share."""
@@ -222,6 +222,6 @@ class Dialect:
     """(where a client is) → what it sends after its connection was cut, in order to miss nothing."""
     command_requests: Callable[[ClientPlace, m.AnyCommand], Sequence[ClientRequest]] | None = None
     """(where a client is, a command) → what it sends so that the session gets the command; none if it cannot."""
-    session_options: Callable[[Any, m.SessionView], StreamOptions] | None = None
+    session_options: Callable[[BaseModel, m.SessionView], StreamOptions] | None = None
     """(its settings, a session) → the options of the stream that a usual client of the session gets; None: the
     default."""

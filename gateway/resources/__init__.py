@@ -8,7 +8,8 @@ from .files import FileStore, create_file_resource
 from .key_service import KeyService
 from .keys import KeyStore
 from .mcp_connections import McpConnections
-from .mcp_servers import McpServerChoice, McpServerDefinition, McpServerNotFound, McpServerService, StoredMcpServer
+from .mcp_server_records import McpServerChoice, McpServerDefinition, StoredMcpServer
+from .mcp_servers import McpServerNotFound, McpServerService
 from .memories import MAX_MEMORIES, Memories, Memory, MemoryFilter, RecalledMemory, SessionMemories, StoredMemory
 from .named_resources import AlreadyExists, NamedResources
 from .scheduler import Scheduler

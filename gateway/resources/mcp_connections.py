@@ -9,7 +9,8 @@ from gateway.errors import GatewayError, NotFound
 from gateway.json_values import JsonObject
 from gateway.ports import McpTools, ServerTool, ServerTools, ToolOutcome
 
-from .mcp_servers import McpServerService, StoredMcpServer
+from .mcp_server_records import StoredMcpServer
+from .mcp_servers import McpServerService
 
 MAX_ASKED_SERVERS = 20
 """So many of a user's own servers are connected to for one request, the oldest first; sessions have as many."""

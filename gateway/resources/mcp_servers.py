@@ -3,9 +3,6 @@
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import Literal
-from urllib.parse import urlsplit
 
 import msgspec
 from msgspec.structs import replace
@@ -16,6 +13,21 @@ from gateway.json_values import JsonObject, JsonValue
 from gateway.ports import Addresses, Agents, Resource, Resources, StoredAgent
 
 from .agents import UnknownModel
+from .mcp_server_records import (
+    SEALED_FIELD,
+    McpServerChoice,
+    McpServerDefinition,
+    StoredMcpServer,
+    check_server_url,
+    configured_names,
+    read_definition,
+    read_server,
+    server_body,
+    server_url,
+    servers_without,
+    session_entry,
+    with_choice,
+)
 from .named_resources import NamedResources
 from .user_settings import UserSettings
 
@@ -24,61 +36,8 @@ SERVER_NAME = re.compile(r"[A-Za-z0-9_-]{1,32}")
 MAX_SERVERS = 100
 """How many MCP servers a user may register."""
 MAX_CHOICES = 1000
-MAX_URL_LENGTH = 2048
 MAX_TOKEN_LENGTH = 8 * 1024
-SEALED_FIELD = "auth"
-"""The name of a server's token among its sealed secrets."""
 HEADER_VALUE = re.compile(r"[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?")
-
-AuthType = Literal["none", "api_key", "bearer", "oauth2"]
-
-
-class McpServerDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """An MCP server as its user describes it.
-
-    `auth_env` is the name of a secret of the user: a secret option of the user's settings, or a variable of a vault.
-    `tools` are the only tools that sessions get, if there is a list. `extra` has, under the name of a dialect, what
-    only that dialect knows and gives back.
-    """
-
-    url: str
-    auth_type: AuthType = "none"
-    auth_env: str | None = None
-    description: str = ""
-    capability: str | None = None
-    tools: tuple[str, ...] | None = None
-    is_active: bool = True
-    extra: dict[str, JsonObject] = {}
-
-
-class McpServerChoice(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What an agent has of a registered server beside the registration."""
-
-    auth_env: str | None = None
-    is_active: bool = True
-    metadata: JsonObject = {}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredMcpServer:
-    """A registered server; for an agent, also what the agent has chosen.
-
-    `definition` is None for a server of config.yaml, which cannot be changed and whose address is not shown.
-    """
-
-    name: str
-    definition: McpServerDefinition | None
-    created_at: float
-    updated_at: float
-    number: int = 0
-    agent_id: str | None = None
-    choice: McpServerChoice | None = None
-    has_token: bool = False
-
-    @property
-    def is_active(self) -> bool:
-        return (self.definition is None or self.definition.is_active) and (self.choice is None or self.choice.is_active)
-
 
 class McpServerNotFound(NotFound):
     """There is no MCP server of this name."""
@@ -115,8 +74,9 @@ class McpServerService:
 
     async def all(self, owner: str) -> Sequence[StoredMcpServer]:
         """The servers of the settings, then those of the user, oldest first."""
-        own = [_stored(one) for one in await self._servers.all(owner)]
-        fixed = self._configured(name for agent in self._agents.configured().values() for name in _fixed_names(agent))
+        own = [read_server(one) for one in await self._servers.all(owner)]
+        agents = self._agents.configured().values()
+        fixed = self._configured(name for agent in agents for name in configured_names(agent))
         return [*fixed, *(one for one in own if one.name not in {other.name for other in fixed})]
 
     async def get(self, owner: str, name: str) -> StoredMcpServer:
@@ -133,17 +93,17 @@ class McpServerService:
         await self._check(owner, definition, token)
         self._check_own(name)
         secrets = {SEALED_FIELD: token} if token else {}
-        return _stored(await self._servers.create(owner, name, _written(definition), secrets=secrets))
+        return read_server(await self._servers.create(owner, name, server_body(definition), secrets=secrets))
 
     async def change(self, owner: str, name: str, **fields: object) -> StoredMcpServer:
         """Change the fields that are named; new sessions get the changed server."""
         found = await self._own(owner, name)
-        old = _definition(found)
+        old = read_definition(found)
         new = msgspec.structs.replace(old, **fields)
         await self._check(owner, new, None)
         if new == old:
-            return _stored(found)
-        changed = _stored(await self._servers.update(found, _written(new)))
+            return read_server(found)
+        changed = read_server(await self._servers.update(found, server_body(new)))
         if new.url != old.url:
             for agent in await self._made_agents_with(owner, name, old.url):
                 await self._set_servers(owner, agent, [
@@ -155,8 +115,8 @@ class McpServerService:
     async def delete(self, owner: str, name: str) -> None:
         """Delete a registration, and take the server from the user's agents."""
         found = await self._own(owner, name)
-        for agent in await self._made_agents_with(owner, name, _definition(found).url):
-            await self._set_servers(owner, agent, _without(agent, name))
+        for agent in await self._made_agents_with(owner, name, read_definition(found).url):
+            await self._set_servers(owner, agent, servers_without(agent, name))
         for choice in await self._choices.all(owner):
             if choice.body["name"] == name:
                 await self._resources.delete(CHOICE_KIND, owner, choice.resource_id)
@@ -167,12 +127,12 @@ class McpServerService:
     async def of_agent(self, owner: str, agent_id: str) -> Sequence[StoredMcpServer]:
         """The servers of an agent: those of the settings, then those that were enabled, switched off ones too."""
         agent = await self._agents.get(owner, agent_id)
-        return [*self._configured(_fixed_names(agent), agent_id), *await self._enabled(owner, agent)]
+        return [*self._configured(configured_names(agent), agent_id), *await self._enabled(owner, agent)]
 
     async def enable(self, owner: str, agent_id: str, name: str, choice: McpServerChoice) -> StoredMcpServer:
         """Give an agent a registered server."""
         agent = await self._agents.get(owner, agent_id)
-        if name in _fixed_names(agent):
+        if name in configured_names(agent):
             raise McpServerEnabled(f"agent '{agent_id}' has the MCP server '{name}' already; it is set in the server's "
                                    "config.yaml")
         if any(one.name == name for one in await self._enabled(owner, agent)):
@@ -183,8 +143,9 @@ class McpServerService:
             await self._resources.delete(CHOICE_KIND, owner, left.resource_id)  # another dialect took the server away
         made = await self._choices.create(owner, name, msgspec.to_builtins(choice), parent=agent.resource_id)
         if agent.configured is None:
-            await self._set_servers(owner, agent, [*_without(agent, name), _entry(name, _definition(server))])
-        return _chosen(_stored(server), agent_id, made)
+            entry = session_entry(name, read_definition(server))
+            await self._set_servers(owner, agent, [*servers_without(agent, name), entry])
+        return with_choice(read_server(server), agent_id, made)
 
     async def change_choice(self, owner: str, agent_id: str, name: str, **fields: object) -> StoredMcpServer:
         """Change what an agent has chosen of a server."""
@@ -198,16 +159,16 @@ class McpServerService:
         else:
             made = await self._choices.update(kept, msgspec.to_builtins(new))
         if agent.configured is None and found.definition is not None:
-            entry = [_entry(name, found.definition)] if new.is_active else []
-            await self._set_servers(owner, agent, [*_without(agent, name), *entry])
-        return _chosen(found, agent_id, made)
+            entry = [session_entry(name, found.definition)] if new.is_active else []
+            await self._set_servers(owner, agent, [*servers_without(agent, name), *entry])
+        return with_choice(found, agent_id, made)
 
     async def disable(self, owner: str, agent_id: str, name: str) -> None:
         """Take a server from an agent; its registration stays."""
         agent = await self._agents.get(owner, agent_id)
         await self._enabled_one(owner, agent, name)
         if agent.configured is None:
-            await self._set_servers(owner, agent, _without(agent, name))
+            await self._set_servers(owner, agent, servers_without(agent, name))
         if (choice := await self._choices.find(owner, name, agent.resource_id)) is not None:
             await self._resources.delete(CHOICE_KIND, owner, choice.resource_id)
 
@@ -233,11 +194,11 @@ class McpServerService:
             if own is None or own.definition is None or own.definition.url != given.get("url"):
                 servers.append(given)
             elif own.is_active:
-                servers.append({**given, **_entry(own.name, own.definition, with_tools=True)})
+                servers.append({**given, **session_entry(own.name, own.definition, with_tools=True)})
                 enabled[own.name] = own
         if found.configured is not None:
             taken = {one.get("name") for one in servers}
-            servers += [_entry(name, one.definition, with_tools=True) for name, one in enabled.items()
+            servers += [session_entry(name, one.definition, with_tools=True) for name, one in enabled.items()
                         if one.definition is not None and one.is_active and name not in taken]
         headers = await self._headers(owner, [
             one for name, one in enabled.items() if any(name == other.get("name") for other in servers)])
@@ -246,10 +207,10 @@ class McpServerService:
     async def session_server(self, owner: str, name: str) -> m.Settings:
         """The settings of a session that has this registered server alone."""
         found = await self._own(owner, name)
-        stored = _stored(found)
+        stored = read_server(found)
         assert stored.definition is not None, "it is registered"
         return m.Settings(
-            mcp_servers=(_entry(name, stored.definition, with_tools=True),),
+            mcp_servers=(session_entry(name, stored.definition, with_tools=True),),
             mcp_headers=await self._headers(owner, [stored]),
         )
 
@@ -265,7 +226,7 @@ class McpServerService:
                 continue
             named: list[JsonValue] = [tool for tool in tools if definition.tools is None or tool in definition.tools]
             if named:
-                added.append({**_entry(one.name, definition), "tools": named})
+                added.append({**session_entry(one.name, definition), "tools": named})
                 chosen.append(one)
         if not added:
             return settings
@@ -318,7 +279,7 @@ class McpServerService:
                           "of a vault", param="auth_env")
 
     def _check_own(self, name: str) -> None:
-        if any(name in _fixed_names(agent) for agent in self._agents.configured().values()):
+        if any(name in configured_names(agent) for agent in self._agents.configured().values()):
             raise Forbidden(f"the MCP server '{name}' is set in the server's config.yaml and cannot be changed here")
 
     async def _own(self, owner: str, name: str) -> Resource:
@@ -339,17 +300,17 @@ class McpServerService:
         named = {str(one.get("name")): one for one in agent.definition.mcp_servers}
         if not choices and not named:
             return []
-        registered = {one.name: one for one in map(_stored, await self._servers.all(owner))}
+        registered = {one.name: one for one in map(read_server, await self._servers.all(owner))}
         found = []
         for name, choice in choices.items():
             chosen = msgspec.convert(choice.body, McpServerChoice)
             if name not in registered:
                 continue
             own = named.get(name)
-            if own is not None and own.get("url") != _url(registered[name]):
+            if own is not None and own.get("url") != server_url(registered[name]):
                 continue
             if agent.configured is not None or own is not None or not chosen.is_active:
-                found.append(_chosen(registered[name], agent.agent_id, choice))
+                found.append(with_choice(registered[name], agent.agent_id, choice))
         linked = {one.name for one in found}
         return [*found, *(
             StoredMcpServer(
@@ -360,7 +321,7 @@ class McpServerService:
         )]
 
     async def _enabled_one(self, owner: str, agent: StoredAgent, name: str) -> StoredMcpServer:
-        if name in _fixed_names(agent):
+        if name in configured_names(agent):
             raise Forbidden(f"the MCP server '{name}' is set in the server's config.yaml and cannot be changed here")
         found = next((one for one in await self._enabled(owner, agent) if one.name == name), None)
         if found is None:
@@ -387,59 +348,3 @@ class McpServerService:
             StoredMcpServer(name=name, definition=None, created_at=started, updated_at=started, agent_id=agent_id)
             for name in dict.fromkeys(names)
         ]
-
-
-def check_server_url(url: str) -> None:
-    """Refuse a URL that is not an HTTP address, or that contains a key."""
-    try:
-        parts = urlsplit(url)
-        is_address = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        is_address = False
-    if not is_address or len(url) > MAX_URL_LENGTH or re.search(r"[\s\x00-\x20\x7f\\]", url):
-        raise Invalid("server_url: must be an address that begins with http:// or https://", param="server_url")
-    if "@" in urlsplit(url).netloc:
-        raise Invalid("server_url: must have no user and no password; give the token as auth_config",
-                      param="server_url")
-
-
-def _fixed_names(agent: StoredAgent) -> tuple[str, ...]:
-    """The servers that config.yaml gives to an agent of the settings."""
-    return agent.configured.mcp_servers if agent.configured is not None else ()
-
-
-def _entry(name: str, definition: McpServerDefinition, *, with_tools: bool = False) -> JsonObject:
-    """A server as settings of sessions have it."""
-    tools: JsonObject = {"tools": list(definition.tools)} if with_tools and definition.tools is not None else {}
-    return {"type": "url", "name": name, "url": definition.url, **tools}
-
-
-def _url(server: StoredMcpServer) -> str | None:
-    return server.definition.url if server.definition is not None else None
-
-
-def _without(agent: StoredAgent, name: str) -> list[JsonObject]:
-    return [one for one in agent.definition.mcp_servers if one.get("name") != name]
-
-
-def _written(definition: McpServerDefinition) -> JsonObject:
-    return {"definition": msgspec.to_builtins(definition)}
-
-
-def _definition(found: Resource) -> McpServerDefinition:
-    return msgspec.convert(found.body["definition"], McpServerDefinition)
-
-
-def _stored(found: Resource) -> StoredMcpServer:
-    return StoredMcpServer(
-        name=str(found.body["name"]), definition=_definition(found), created_at=found.created_at,
-        updated_at=found.updated_at, number=found.ordinal, has_token=SEALED_FIELD in found.secrets,
-    )
-
-
-def _chosen(server: StoredMcpServer, agent_id: str, choice: Resource) -> StoredMcpServer:
-    return StoredMcpServer(
-        name=server.name, definition=server.definition, created_at=choice.created_at, updated_at=choice.updated_at,
-        number=choice.ordinal, agent_id=agent_id, choice=msgspec.convert(choice.body, McpServerChoice),
-        has_token=server.has_token,
-    )

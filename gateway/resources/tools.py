@@ -7,20 +7,20 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
 
 import msgspec
 import structlog
 from msgspec.structs import replace
 
 import gateway.model as m
-from gateway.errors import Forbidden, Invalid, NotFound, RateLimited, TooLarge
+from gateway.errors import Forbidden, Invalid, NotFound, RateLimited
 from gateway.ids import random_id
 from gateway.json_values import JsonObject
 from gateway.ports import Clock, OperatorOffers, Resource, Resources, ServerTools, ToolOutcome, ToolRunner
 
 from .mcp_connections import Cards, McpConnections, strictest
 from .named_resources import NamedResources
+from .tool_schemas import check_input, check_schema
 
 log = structlog.get_logger("dragoman.tools")
 
@@ -28,14 +28,11 @@ KIND = "tool"
 TOOL_NAME = re.compile(r"[A-Za-z0-9_.:-]{1,128}")
 MAX_TOOLS = 128
 """How many tools a user may register."""
-MAX_SCHEMA_BYTES = 64 * 1024
 MAX_OUTPUT_BYTES = 1024 * 1024
 MAX_SECONDS = 30.0
 MAX_CONCURRENT_RUNS = 4
 """How many tools a user may run at a time."""
 RETRY_SECONDS = 5.0
-BACKTRACK_LIMIT = 10_000
-"""Patterns of schemas are written by users and by their MCP servers: no pattern may take long."""
 
 
 class ToolDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -251,7 +248,7 @@ class ToolService:
         """The tool, if the user may run it with this input outside of a conversation."""
         found = await self.get(owner, name)
         for spec in (found.spec, self.runner.specs.get(name, found.spec)):
-            _check_input(spec, input)
+            check_input(spec, input)
         if found.permission is not m.Permission.ALLOW:
             raise Forbidden(f"the tool '{name}' needs a permission, which only a conversation can ask for")
         if found.server is None and (found.registered is not None or name not in self.runner.specs):
@@ -327,36 +324,6 @@ class BoundedOutput:
         """Whether there is room; the room is taken, and what does not fit leaves none."""
         self._room -= len(text.encode("utf-8", "surrogatepass"))
         return self._room >= 0
-
-
-def _check_input(spec: m.ToolSpec, input: JsonObject) -> None:
-    """Refuse an input that does not fit; a schema of an MCP server that is none refuses nothing."""
-    try:
-        validator = _validator(spec.parameters or True)
-    except (ValueError, TypeError):  # the library's own error is a ValueError
-        return
-    for error in validator.iter_errors(input):
-        at = ".".join(("input", *map(str, error.instance_path)))
-        raise Invalid(f"{at}: {error.message[:500]}", param=at)
-
-
-def _validator(schema: JsonObject | bool) -> Any:
-    import jsonschema_rs  # 3 MB, which few servers need
-
-    limits = jsonschema_rs.FancyRegexOptions(backtrack_limit=BACKTRACK_LIMIT)
-    return jsonschema_rs.validator_for(schema, offline=True, pattern_options=limits)
-
-
-def check_schema(schema: JsonObject) -> None:
-    """Refuse what is no JSON schema of an object, or too large."""
-    if len(msgspec.json.encode(schema)) > MAX_SCHEMA_BYTES:
-        raise TooLarge(f"input_schema: must have at most {MAX_SCHEMA_BYTES} bytes", param="input_schema")
-    if schema.get("type", "object") != "object":
-        raise Invalid("input_schema: must describe an object", param="input_schema")
-    try:
-        _validator(schema)
-    except (ValueError, TypeError) as error:
-        raise Invalid(f"input_schema: is no JSON schema: {str(error)[:200]}", param="input_schema") from None
 
 
 def _stored(found: Resource) -> KnownTool:

@@ -13,6 +13,7 @@ from .expressions import BODY, SPLICE, Array, Constant, Node, Object, slots, spl
 from .features import FEATURES
 from .filters import ANY_OTHER, CONTENT_FILTER, FILTERS
 from .filters import PARTS_FILTER as AS_PARTS
+from .parsed_table import DEFAULT_ENVELOPE, FrameTemplate, InputTemplate, ParsedTable, ProblemCollector
 from .scopes import (
     ENVELOPE_NAMES,
     ERROR_NAMES,
@@ -30,7 +31,6 @@ from .scopes import (
     part_scope,
     type_hints,
 )
-from .shape import DEFAULT_ENVELOPE, FrameTemplate, InputTemplate, ParsedTable, ProblemCollector
 from .slot_checker import InSection, SlotChecker
 from .value_types import CHECKS, SOME_BODY, WHOLE_BODY, parse_type
 

@@ -15,9 +15,9 @@ from .content_decoder import make_struct
 from .expressions import Constant, slots
 from .filters import Filter
 from .frame_decoder import Spelling, SpellingReader, has_constants
+from .parsed_table import InputTemplate
 from .reader_code import compile_check
 from .scopes import command_scope, type_hints
-from .shape import InputTemplate
 from .spellings import SpellingCompiler
 
 MakeCommand = Callable[[Mapping[str, Any]], m.AnyCommand]

@@ -157,7 +157,7 @@ class OptionalField(DumpedValue):
         super().__init__(compiler, node)
         self.lead = lead
 
-    def __call__(self, record: Any, subject: Any, extra: Mapping[str, Any]) -> bytes:
+    def __call__(self, record: m.Record | None, subject: Subject, extra: Bindings) -> bytes:
         value = self.get(record, subject, extra)
         return b"" if value is None else self.lead + to_json(value)
 

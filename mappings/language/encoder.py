@@ -1,6 +1,6 @@
 """Records and cues in, encoded frames out: the hot path."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from operator import attrgetter
 from typing import Any, NamedTuple, Self
 
@@ -10,7 +10,17 @@ import gateway.model as m
 from gateway.ports import NO_FRAMES, CueEncoder, Frame, FrameCursor, Frames, Framing
 from gateway.yaml_positions import NodePath
 
-from .compile import DumpedValue, ExpressionCompiler, OptionalField, Segment, join_constants
+from .compile import (
+    Bindings,
+    DumpedValue,
+    Encoder,
+    ExpressionCompiler,
+    Getter,
+    OptionalField,
+    Segment,
+    Subject,
+    join_constants,
+)
 from .expressions import SPLICE, WIRE, Constant, Node, Object, Slot
 from .filters import to_builtins, to_json_slowly
 
@@ -126,7 +136,7 @@ def _line(key: str, node: Node, compiler: ExpressionCompiler) -> Segment:
         return b"" if node.value is None else lead + str(node.value).encode() + b"\n"
     get = compiler.value(node)
 
-    def line(record: Any, subject: Any, extra: Mapping[str, Any]) -> bytes:
+    def line(record: m.Record | None, subject: Subject, extra: Bindings) -> bytes:
         value = get(record, subject, extra)
         return b"" if value is None else lead + str(value).translate(_LINE_BREAKS).encode() + b"\n"
 
@@ -180,21 +190,21 @@ def _one_frame(name: str, segments: list[Segment]) -> CueEncoder:
     return lambda record, event, extra, cursor=None: (Frame(encode(record, event, extra), name, cursor),)
 
 
-def _encoder(segments: list[Segment]) -> Callable[[Any, Any, Mapping[str, Any]], bytes]:
+def _encoder(segments: list[Segment]) -> Encoder:
     """Constants and values, alternating, filled into one template; one call gives all values."""
     template = b"".join(s.replace(b"%", b"%%") if isinstance(s, bytes) else b"%b" for s in segments)
     encoders = [segment for segment in segments if not isinstance(segment, bytes)]
     dumped = [encoder for encoder in encoders if isinstance(encoder, DumpedValue)]
     dumps = orjson.dumps
 
-    def encode_each(record: Any, event: Any, extra: Mapping[str, Any]) -> bytes:
+    def encode_each(record: m.Record | None, event: Subject, extra: Bindings) -> bytes:
         return template % tuple([encode(record, event, extra) for encode in encoders])
 
     if not dumped:
         return encode_each
     values = dumped[0].compiler.values([value.source for value in dumped])
 
-    def dump(record: Any, event: Any, extra: Mapping[str, Any]) -> bytes:
+    def dump(record: m.Record | None, event: Subject, extra: Bindings) -> bytes:
         try:
             return template % tuple([dumps(value, to_builtins) for value in values(record, event, extra)])
         except TypeError:
@@ -202,13 +212,21 @@ def _encoder(segments: list[Segment]) -> Callable[[Any, Any, Mapping[str, Any]],
 
     if all(type(encoder) is DumpedValue for encoder in encoders):
         return dump
+    return _mixed_encoder(template, encoders, values, encode_each)
+
+
+def _mixed_encoder(
+    template: bytes, encoders: Sequence[Encoder], values: Getter, encode_each: Encoder,
+) -> Encoder:
+    """Fill a template with dumped values, fields that may be missing, and segments that encode themselves."""
+    dumps = orjson.dumps
     plan = [
         (None, encoder.lead if isinstance(encoder, OptionalField) else b"") if isinstance(encoder, DumpedValue)
         else (encoder, b"")
         for encoder in encoders
     ]
 
-    def encode(record: Any, event: Any, extra: Mapping[str, Any]) -> bytes:
+    def encode(record: m.Record | None, event: Subject, extra: Bindings) -> bytes:
         following, found = iter(values(record, event, extra)), []
         try:
             for other, lead in plan:

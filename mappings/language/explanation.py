@@ -18,9 +18,9 @@ from .binding_reader import WirePath, dotted
 from .expressions import Constant, Node, Object, Slot, slots
 from .filters import ANY_OTHER
 from .frame_decoder import Spelling
+from .parsed_table import FrameTemplate, ParsedTable
 from .row_notes import EVENTS, RowNotes
 from .scopes import EVENT_CUES, MODEL_ENUMS
-from .shape import FrameTemplate, ParsedTable
 from .spellings import SpellingCompiler
 from .value_types import NOUNS, Need, ValueType
 

@@ -12,9 +12,10 @@ from gateway.yaml_positions import NodePath, Problem, Problems, YamlDocument, re
 
 from .check import check_table
 from .expressions import MERGE, SPLICE, parse_expression, slots
+from .parsed_table import ProblemCollector, parse_table
 from .routes import check_routes
 from .scopes import ObjectNames, Vocabulary, object_names
-from .shape import FRAME_KEYS, ProblemCollector, parse_table, shape_table
+from .shape import FRAME_KEYS, shape_table
 from .spellings import check_reading
 from .table import Table
 

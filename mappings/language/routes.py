@@ -13,7 +13,8 @@ from gateway.json_values import JsonObject, JsonValue
 from gateway.yaml_positions import read_yaml, suggest
 
 from .expressions import Node, Object, Slot, nested_row, slots
-from .shape import ParsedTable, ProblemCollector, RouteShape, TableShape, parse_table, shape_table
+from .parsed_table import ParsedTable, ProblemCollector, parse_table
+from .shape import RouteShape, TableShape, shape_table
 from .value_types import parse_type
 
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")

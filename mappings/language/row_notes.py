@@ -7,7 +7,7 @@ from pathlib import Path
 from gateway.yaml_positions import NodePath, Position, YamlDocument
 
 from .features import FEATURES
-from .shape import ParsedTable
+from .parsed_table import ParsedTable
 
 _COMMENT = re.compile(r"(?:^|\s)#\s+(.*\S)\s*$")
 _RULE = re.compile(r"--.*--$")

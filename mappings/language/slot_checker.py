@@ -9,8 +9,8 @@ from gateway.yaml_positions import NodePath, Position, suggest
 
 from .expressions import BODY, SPLICE, WIRE, Node, Slot, nested_row, slots
 from .filters import CONTENT_FILTER, FILTERS, PARTS_FILTER, TIME_FILTERS
+from .parsed_table import ParsedTable, ProblemCollector
 from .scopes import MODEL_ENUMS, NameSource, Scope, ScopedName, TypeHint, known_attributes, union_members
-from .shape import ParsedTable, ProblemCollector
 
 
 class SlotChecker:

@@ -28,6 +28,7 @@ from .check import COMMANDS_BY_KIND, SSE_SUFFIX, object_reading_scope, reading_s
 from .expressions import BODY, WIRE, Constant, Node, Object, Slot
 from .filters import Filter
 from .frame_decoder import BodyPlace, EnvelopeForm, Mark, Marks, Spelling, confusable
+from .parsed_table import FrameTemplate, InputTemplate, ParsedTable, ProblemCollector
 from .scopes import (
     PART_TYPES,
     Scope,
@@ -39,7 +40,6 @@ from .scopes import (
     type_hints,
     union_members,
 )
-from .shape import FrameTemplate, InputTemplate, ParsedTable, ProblemCollector
 from .value_types import SOME_BODY, WHOLE_BODY, Need, ValueType, parse_type, type_of_hint
 
 Inverses = Mapping[str, tuple[str, Filter]]

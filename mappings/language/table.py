@@ -36,6 +36,7 @@ from .filters import (
 )
 from .frame_decoder import FrameDecoder
 from .object_decoder import ObjectDecoder, read_each
+from .parsed_table import FrameTemplate, InputTemplate, ParsedTable
 from .routes import query_values
 from .row_notes import RowNotes
 from .scopes import (
@@ -50,7 +51,6 @@ from .scopes import (
     type_hints,
     union_members,
 )
-from .shape import FrameTemplate, InputTemplate, ParsedTable
 from .spellings import Inverses, SpellingCompiler
 
 Member = TypeVar("Member", bound=StrEnum)

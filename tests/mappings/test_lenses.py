@@ -19,8 +19,8 @@ from mappings.language.encoder import Framing
 from mappings.language.expressions import AS, Node, Slot, nested_row, slots, wrap_in_envelope
 from mappings.language.filters import to_builtins, to_json
 from mappings.language.frame_decoder import BindingReader, Spelling
+from mappings.language.parsed_table import FrameTemplate
 from mappings.language.scopes import MODEL_ENUMS, extra_scope
-from mappings.language.shape import FrameTemplate
 from mappings.language.spellings import SpellingCompiler, conversion, is_named
 
 TEXTS = st.text(max_size=20)

@@ -11,16 +11,8 @@ from gateway.client import AddressPolicy
 from gateway.errors import Forbidden, Invalid, NotFound
 from gateway.ports import AgentDefinition
 from gateway.resources.agents import AgentService
-from gateway.resources.mcp_servers import (
-    CHOICE_KIND,
-    KIND,
-    McpServerChoice,
-    McpServerDefinition,
-    McpServerEnabled,
-    McpServerNotFound,
-    McpServerService,
-    check_server_url,
-)
+from gateway.resources.mcp_server_records import McpServerChoice, McpServerDefinition, check_server_url
+from gateway.resources.mcp_servers import CHOICE_KIND, KIND, McpServerEnabled, McpServerNotFound, McpServerService
 from gateway.resources.named_resources import AlreadyExists
 from gateway.resources.user_settings import UserSettings
 from gateway.storage.resources.memory import MemoryResources

@@ -15,17 +15,17 @@ from gateway.errors import Conflict, Forbidden, Invalid, NotFound, RateLimited, 
 from gateway.ports import OperatorOffers, ServerTool, ServerTools, ToolOutcome
 from gateway.resources.agents import AgentService
 from gateway.resources.mcp_connections import McpConnections
-from gateway.resources.mcp_servers import McpServerDefinition, McpServerService
+from gateway.resources.mcp_server_records import McpServerDefinition
+from gateway.resources.mcp_servers import McpServerService
 from gateway.resources.named_resources import AlreadyExists
+from gateway.resources.tool_schemas import MAX_SCHEMA_BYTES, check_schema
 from gateway.resources.tools import (
     MAX_CONCURRENT_RUNS,
     MAX_OUTPUT_BYTES,
-    MAX_SCHEMA_BYTES,
     MAX_TOOLS,
     ToolDefinition,
     ToolNotFound,
     ToolService,
-    check_schema,
 )
 from gateway.resources.user_settings import UserSettings
 from gateway.storage.resources.memory import MemoryResources

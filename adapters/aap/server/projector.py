@@ -5,6 +5,7 @@ from collections.abc import Callable
 import orjson
 
 import gateway.model as m
+from gateway import ports
 from gateway.ports import NO_FRAMES, DialectTable, Frame, Frames, Projector
 from mappings.language import NO_BINDINGS, ProjectorBase
 
@@ -21,8 +22,9 @@ CUES = {
 }
 
 
-def make_projector(table: DialectTable, options: StreamOptions) -> Projector:
+def make_projector(table: DialectTable, options: ports.StreamOptions) -> Projector:
     """A fresh projector for one of AAP's stream modes."""
+    assert isinstance(options, StreamOptions), "a dialect gets options of its own kind"
     projector = PROJECTORS[options.mode](table)
     return NumberedProjector(projector) if options.has_ids else projector
 

@@ -7,6 +7,7 @@ import orjson
 
 import gateway.model as m
 from adapters.blade.asks import ASK_TOOL
+from gateway import ports
 from gateway.ports import NO_FRAMES, DialectTable, Frame, Frames
 from mappings.language import ProjectorBase
 
@@ -52,7 +53,8 @@ CUES: dict[str, tuple[str, ...]] = {
 NAMES = {"*": ("session_id", "stream_sequence", "run_id")}
 
 
-def make_projector(table: DialectTable, options: StreamOptions) -> "Projector":
+def make_projector(table: DialectTable, options: ports.StreamOptions) -> "Projector":
+    assert isinstance(options, StreamOptions), "a dialect gets options of its own kind"
     return Projector(table, options)
 
 

@@ -1,5 +1,7 @@
 """The options of one Blade stream."""
 
+from pydantic import BaseModel
+
 import gateway.model as m
 from adapters.blade.wire import BladeSettings
 from gateway import ports
@@ -17,6 +19,7 @@ class StreamOptions(ports.StreamOptions, frozen=True, kw_only=True):
 BARE = StreamOptions(is_bare=True)
 
 
-def socket_options(settings: BladeSettings, view: m.SessionView) -> StreamOptions:
+def socket_options(settings: BaseModel, view: m.SessionView) -> StreamOptions:
     """The options of a subscription without wishes."""
+    assert isinstance(settings, BladeSettings), "a dialect gets settings of its own kind"
     return StreamOptions(is_bare=not settings.patch_snapshots)

@@ -37,7 +37,8 @@ NAMES = {
 }
 
 
-def make_projector(table: DialectTable, options: StreamOptions) -> ports.Projector:
+def make_projector(table: DialectTable, options: ports.StreamOptions) -> ports.Projector:
+    assert isinstance(options, StreamOptions), "a dialect gets options of its own kind"
     projector = Projector(table, options)
     return projector if options.past is None else ResumedProjector(projector, options.past)
 

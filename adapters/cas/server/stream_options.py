@@ -1,7 +1,9 @@
 """The options of one CAS stream or list: which thread, in which framing, with which previews, and from where."""
 
+from pydantic import BaseModel
+
 import gateway.model as m
-from adapters.cas.wire import CasSettings, PreviewedType
+from adapters.cas.wire import PreviewedType
 from gateway import ports
 
 from .agents import agent_id_of
@@ -48,7 +50,7 @@ def session_stream_options(
     )
 
 
-def usual_stream_options(settings: CasSettings, view: m.SessionView) -> StreamOptions:
+def usual_stream_options(settings: BaseModel, view: m.SessionView) -> StreamOptions:
     """The options of a stream of the whole session, without previews."""
     return session_stream_options(view, None, as_list=False)
 

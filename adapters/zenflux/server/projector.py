@@ -6,6 +6,7 @@ from typing import Any
 import gateway.model as m
 from adapters.zenflux.asks import confirmation_body, option_ids, result_text, rollback_options
 from adapters.zenflux.bodies import OpeningBody
+from gateway import ports
 from gateway.ports import DialectTable, Frames
 from mappings.language import ProjectorBase
 
@@ -46,7 +47,8 @@ WAITING_STOP_REASONS = (m.StopReason.TOOL_USE, m.StopReason.NEEDS_INPUT)
 SHOWN_BLOCKS = (m.BlockKind.TEXT, m.BlockKind.THINKING, m.BlockKind.TOOL_USE)
 
 
-def make_projector(table: DialectTable, options: StreamOptions) -> "Projector":
+def make_projector(table: DialectTable, options: ports.StreamOptions) -> "Projector":
+    assert isinstance(options, StreamOptions), "a dialect gets options of its own kind"
     return Projector(table, options)
 
 

@@ -3,6 +3,7 @@
 from typing import Any, Literal
 
 import msgspec
+from pydantic import BaseModel
 
 import gateway.model as m
 from adapters.zenflux.wire import LOCAL_USER, ZenfluxSettings
@@ -35,9 +36,10 @@ class StreamOptions(ports.StreamOptions, frozen=True, kw_only=True):
 
 
 def socket_options(
-    settings: ZenfluxSettings, view: m.SessionView, message_id: str | None = None, *, stream: bool = True,
+    settings: BaseModel, view: m.SessionView, message_id: str | None = None, *, stream: bool = True,
 ) -> StreamOptions:
     """Frames for a chat socket, merged; or each block as a whole."""
+    assert isinstance(settings, ZenfluxSettings), "a dialect gets settings of its own kind"
     return _options(
         settings, view, message_id=message_id, multi_message=settings.multi_message, whole=not stream,
         throttle=settings.throttle_ms / 1000,

@@ -11,10 +11,10 @@ from typing import Any, Generic, Protocol, TypeVar, cast
 
 import orjson
 from aiohttp import HttpVersion11, web
-from aiohttp.http_exceptions import HttpProcessingError
-from aiohttp.web_protocol import RequestPayloadError
 
 from gateway.logging import SampledLogger, get_logger
+
+from .aiohttp_logger import AiohttpServerLogger
 
 log = get_logger("dragoman.connections")
 
@@ -151,8 +151,8 @@ class ConnectionLimiter:
 class LimitedConnection(asyncio.Protocol):
     """One connection: passes everything to the protocol of aiohttp, and limits the time until a request is complete."""
 
-    def __init__(self, door: ConnectionLimiter, serve: Callable[[], asyncio.Protocol]) -> None:
-        self._door = door
+    def __init__(self, limiter: ConnectionLimiter, serve: Callable[[], asyncio.Protocol]) -> None:
+        self._limiter = limiter
         self._serve = serve
         self._inner: Any = None
         self._transport: asyncio.Transport | None = None
@@ -167,7 +167,7 @@ class LimitedConnection(asyncio.Protocol):
     def mark_authenticated(self) -> None:
         """The client has shown a valid credential."""
         self._budget = None
-        self._door.unauthenticated.discard(self)
+        self._limiter.unauthenticated.discard(self)
 
     def restrict(self, most: int) -> None:
         """Accept only so many further bytes until the client is authenticated."""
@@ -182,7 +182,7 @@ class LimitedConnection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         address = client_network_of(transport)
         transport = cast(asyncio.Transport, transport)  # the transport of uvloop is one without saying so
-        if not self._door.accept(self, address):
+        if not self._limiter.accept(self, address):
             transport.write(
                 _raw_response(503, "Service Unavailable", "too many connections; try again later")
             )
@@ -198,7 +198,8 @@ class LimitedConnection(asyncio.Protocol):
         if self._budget is not None:
             self._budget -= len(data)
             if self._budget < 0:
-                self._door.sampled.info("connection_cut", address=self._address, reason="too many bytes before a key")
+                reason = "too many bytes before a key"
+                self._limiter.sampled.info("connection_cut", address=self._address, reason=reason)
                 self.abort()
                 return
         inner, requests = self._inner, self._inner._request_count
@@ -227,14 +228,14 @@ class LimitedConnection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         if self._inner is not None:
             self._stop_deadline()
-            self._door.release(self, self._address)
+            self._limiter.release(self, self._address)
             self._transport = None
             self._inner.connection_lost(exc)
 
     # -- the time limit of a request --------------------------------------------------------------------------------
 
     def _start_deadline(self) -> None:
-        self._deadline = asyncio.get_running_loop().call_later(self._door.limits().header_seconds, self._expire)
+        self._deadline = asyncio.get_running_loop().call_later(self._limiter.limits().header_seconds, self._expire)
 
     def _stop_deadline(self) -> None:
         if self._deadline is not None:
@@ -248,7 +249,7 @@ class LimitedConnection(asyncio.Protocol):
     def _refuse(self, status: int, reason: str, words: str) -> None:
         """Close the connection; a client that sent nothing gets no response, as browsers expect of a spare one."""
         if self._transport is not None and not self._transport.is_closing():
-            self._door.sampled.info("connection_cut", address=self._address, reason=reason)
+            self._limiter.sampled.info("connection_cut", address=self._address, reason=reason)
             if self._head:
                 self._transport.write(_raw_response(status, reason, words))
             self._transport.close()
@@ -285,41 +286,16 @@ class LimitedAppRunner(web.AppRunner):
 class ConnectionFactory:
     """The server of aiohttp as far as listening sockets and tests need it; connections pass the limiter."""
 
-    def __init__(self, door: ConnectionLimiter, server: web.Server) -> None:
-        self._door = door
+    def __init__(self, limiter: ConnectionLimiter, server: web.Server) -> None:
+        self._limiter = limiter
         self._server = server
 
     def __call__(self) -> LimitedConnection:
-        return LimitedConnection(self._door, self._server)
+        return LimitedConnection(self._limiter, self._server)
 
     @property
     def connections(self) -> list[web.RequestHandler]:
         return list(self._server.connections)
-
-
-class AiohttpServerLogger:
-    """The logger of the server of aiohttp: mistakes of clients are one line, bugs have a traceback."""
-
-    def __init__(self, sampled: SampledLogger) -> None:
-        self._sampled = sampled
-
-    def debug(self, words: str, *args: object, exc_info: BaseException | None = None, **__: object) -> None:
-        """Write malformed requests, which aiohttp logs at the level debug."""
-        if exc_info is not None:
-            self.exception(words, *args, exc_info=exc_info)
-
-    def warning(self, words: str, *args: object, **__: object) -> None:
-        log.warning("aiohttp_warning", text=words % args if args else words)
-
-    def exception(self, words: str, *args: object, exc_info: BaseException | None = None, **__: object) -> None:
-        if isinstance(exc_info, ConnectionError):
-            return  # the client has disconnected
-        if isinstance(exc_info, HttpProcessingError | RequestPayloadError):
-            # The text of the exception is left out: it quotes the request, which may have a token.
-            address = str(args[0]) if args else None
-            self._sampled.info("malformed_request", address=address, reason=type(exc_info).__name__)
-        else:
-            log.error("aiohttp_failed", text=words % args if args else words, exc_info=exc_info or True)
 
 
 # -- for handlers -----------------------------------------------------------------------------------------------------

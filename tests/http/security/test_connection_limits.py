@@ -9,8 +9,8 @@ from aiohttp.http_exceptions import BadStatusLine
 from structlog.testing import capture_logs
 
 from gateway.config.settings import LimitSettings
+from gateway.http.security.aiohttp_logger import AiohttpServerLogger
 from gateway.http.security.connection_limits import (
-    AiohttpServerLogger,
     ConnectionLimiter,
     LimitedConnection,
     UnauthenticatedClients,

@@ -1,4 +1,4 @@
-"""All routes of CAS, one file per group: sessions, events, agents, skills, files, vaults, memories."""
+"""All routes of CAS, one file per group: sessions, mounts, events, agents, skills, files, vaults, memories."""
 
 from collections.abc import Iterable
 
@@ -11,7 +11,8 @@ from gateway.ports import SharedKind, ShownResource
 
 from .agents import routes_of_resources
 from .events import event_routes
-from .sessions import SessionRoutes, _session_routes
+from .mounts import mount_routes
+from .sessions import session_routes
 
 __all__ = [
     "routes_of_resources",
@@ -33,10 +34,10 @@ RESOURCES = {
 
 def routes(context: Context[CasSettings]) -> Iterable[web.RouteDef]:
     """Everything under the mount, and again under its `/v1`; a keyed request is carried out once under either."""
-    once, desk = Idempotency(context.answers), HandlerContext(context)
+    once, handlers = Idempotency(context.answers), HandlerContext(context)
     own = [
         route for at in (context.mount, f"{context.mount}/v1")
-        for route in (*_session_routes(SessionRoutes(desk), at), *event_routes(desk, at))
+        for route in (*session_routes(handlers, at), *mount_routes(handlers, at), *event_routes(handlers, at))
     ]
     return limit_body_size(
         [*once.routes(own), *routes_of_resources(context, once)], lambda: context.settings.body_bytes

@@ -1,4 +1,4 @@
-"""CAS's HTTP handlers for sessions, their mounts, and changes of their agent."""
+"""CAS's HTTP handlers for sessions, and changes of their agent."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
@@ -15,7 +15,7 @@ from adapters.cas.server.agents import CONFIGURED_PREFIX, HASHED_ID, configured_
 from adapters.cas.server.environments import find_environment
 from adapters.cas.server.handler_context import BUSY_MESSAGE, HandlerContext, session_errors
 from adapters.cas.server.inbound import client_tools, server_tools
-from adapters.cas.server.mounts import Mount, check_paths, checked_mount, mount_body
+from adapters.cas.server.mounts import Mount, check_paths, checked_mount
 from adapters.cas.server.notes_store import NOTES_STORE
 from adapters.cas.server.paging import (
     MAX_SCANNED,
@@ -41,8 +41,6 @@ from adapters.cas.server.views import session_status
 from adapters.cas.wire import (
     DEFAULT_ENVIRONMENT,
     AgentFields,
-    AnyMount,
-    MountChange,
     NewSession,
     SessionChange,
 )
@@ -67,8 +65,9 @@ def _within(
     return rows[low:high][:limit] if oldest_first else rows[low:high][::-1][:limit]
 
 
-def _session_routes(cas: "SessionRoutes", at: str) -> list[web.RouteDef]:
-    one = f"{at}/sessions/{{session}}"
+def session_routes(handlers: HandlerContext, at: str) -> list[web.RouteDef]:
+    """The routes of sessions under this path."""
+    cas, one = SessionRoutes(handlers), f"{at}/sessions/{{session}}"
     return [
         web.post(f"{at}/sessions", cas.create),
         web.get(f"{at}/sessions", cas.listed),
@@ -78,11 +77,6 @@ def _session_routes(cas: "SessionRoutes", at: str) -> list[web.RouteDef]:
         web.delete(one, cas.delete),
         web.post(f"{one}/archive", cas.archive),
         web.post(f"{one}/cancel", cas.cancel),
-        web.post(f"{one}/resources", cas.mount),
-        web.get(f"{one}/resources", cas.mounts),
-        web.get(f"{one}/resources/{{resource}}", cas.mounted),
-        web.post(f"{one}/resources/{{resource}}", cas.remount),
-        web.delete(f"{one}/resources/{{resource}}", cas.unmount),
     ]
 
 
@@ -308,39 +302,6 @@ class SessionRoutes:
             self.context.table.object("session.canceled", session_id=view.session_id), 202 if runs else 200
         )
 
-    # -- what is mounted ------------------------------------------------------------------------------------------
-
-    async def mount(self, request: web.Request) -> web.Response:
-        view, given = await self.handlers.session(request), await read_json(request, AnyMount)
-        if view.closed is not None:
-            raise Conflict(f"Session '{view.session_id}' is {view.closed} and cannot be changed.")
-        mount = await checked_mount(self.context, view.owner, given.model_dump())
-        return json_response(mount_body(self.context.table, await self.handlers.mounts(view).add_alone(mount)), 201)
-
-    async def mounts(self, request: web.Request) -> web.Response:
-        view = await self.handlers.session(request)
-        rows = await self.handlers.mounts(view).all()
-        page = await self.handlers.page_of(
-            request, rows, place_of=lambda row: row.ordinal, id_of=lambda row: row.resource_id,
-        )
-        return await page_reply(self.context.table, page, [mount_body(self.context.table, row) for row in page.items])
-
-    async def mounted(self, request: web.Request) -> web.Response:
-        view = await self.handlers.session(request)
-        found = await self.handlers.mounts(view).get(request.match_info["resource"])
-        return json_response(mount_body(self.context.table, found))
-
-    async def remount(self, request: web.Request) -> web.Response:
-        """Renew the token of a repository; nothing else of a mount can change."""
-        view, change = await self.handlers.session(request), await read_json(request, MountChange)
-        mounts, mount_id = self.handlers.mounts(view), request.match_info["resource"]
-        return json_response(mount_body(self.context.table, await mounts.renew(mount_id, change.authorization_token)))
-
-    async def unmount(self, request: web.Request) -> web.Response:
-        view, mount_id = await self.handlers.session(request), request.match_info["resource"]
-        await self.handlers.mounts(view).remove(mount_id)
-        return json_response(self.context.table.object("resource.deleted", id=mount_id))
-
 
 FIXED_AGENT_FIELDS = ("model", "system", "skills", "name", "description")
 """A session keeps these as they were when it was made."""
@@ -353,7 +314,7 @@ class AgentUpdate(NamedTuple):
     snapshot: JsonObject
 
 
-async def agent_update(desk: HandlerContext, view: m.SessionView, given: dict[str, object]) -> AgentUpdate:
+async def agent_update(handlers: HandlerContext, view: m.SessionView, given: dict[str, object]) -> AgentUpdate:
     """Change the named fields; a running turn goes on as it is."""
     fixed = next((word for word in FIXED_AGENT_FIELDS if word in given), None)
     if fixed is not None:
@@ -362,15 +323,15 @@ async def agent_update(desk: HandlerContext, view: m.SessionView, given: dict[st
     if view.status is m.SessionStatus.RUNNING:
         raise Conflict(BUSY_MESSAGE)
     body = validate(AgentFields, given, "agent")
-    desk.context.check_addresses(body.addresses("agent."))
+    handlers.context.check_addresses(body.addresses("agent."))
     settings = view.settings
     if body.tools is not None:
-        tools = server_tools(body.tools, desk.card(view))
+        tools = server_tools(body.tools, handlers.card(view))
         settings = replace(settings, tools=tools, client_tools=client_tools(body.tools))
     changes = body.model_dump(include={"tools", "mcp_servers"}, exclude_none=True, exclude_unset=True)
     if "mcp_servers" in changes:
         settings = replace(settings, mcp_servers=tuple(changes["mcp_servers"]))
-    return AgentUpdate(m.Configure(settings=settings), {**await desk.agent(view), **changes})
+    return AgentUpdate(m.Configure(settings=settings), {**await handlers.agent(view), **changes})
 
 
 def private_metadata(view: m.SessionView, dialect: str, changes: dict[str, object]) -> dict[str, object]:
