@@ -34,6 +34,7 @@ def test_a_permission_is_for_one_call_or_for_none() -> None:
 
 
 def test_questions_are_read_with_all_their_choices() -> None:
-    [question] = read_call_questions({"questions": [{"question": "Which?", "options": ["a", 7, {"label": "c"}]}, "?"]}, "x")
+    given = {"questions": [{"question": "Which?", "options": ["a", 7, {"label": "c"}]}, "?"]}
+    [question] = read_call_questions(given, "x")
     assert [choice.label for choice in question.options] == ["a", "", "c"], "picks go by number"
     assert read_call_questions({"questions": "?"}, "Confirm")[0].question == "Confirm waits for an answer."
