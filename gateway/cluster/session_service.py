@@ -21,9 +21,7 @@ import asyncio
 import secrets
 from collections.abc import Sequence
 from contextlib import suppress
-from hashlib import sha256
 
-import msgspec
 import structlog
 
 import gateway.model as m
@@ -43,10 +41,11 @@ from gateway.engine import (
 from gateway.errors import GatewayError, NotFound, OutcomeUnknown, Overloaded
 from gateway.ids import make_mint
 from gateway.json_values import JsonObject
-from gateway.ports import CURRENT_IDEMPOTENCY_KEY, NO_OPTIONS, Receipt, StreamOptions, StreamSlot
+from gateway.ports import NO_OPTIONS, Receipt, StreamOptions, StreamSlot
 from gateway.storage.log.redis import LeaseLost, RedisLog
 from gateway.storage.redis import RedisPubSub, RedisUnreachable
 
+from .known_requests import RANDOM_LENGTH, KnownRequests, is_keyed, keyed_request
 from .leases import Claims, HeldSessions, OwnerUnknown
 from .membership import Heartbeat, Lease
 from .messages import (
@@ -69,8 +68,6 @@ from .stream_relay import SessionChannels, StreamRelay
 
 log = structlog.get_logger("dragoman.cluster")
 
-KEYED = "k"
-"""The ids of requests with an idempotency key begin with this letter, which no random id does."""
 OWNER_CHANGES = "the session moves between servers again and again; try again"
 OWNER_SILENT = "the server that holds the session does not answer: it is not known whether this was done; look first"
 
@@ -93,6 +90,7 @@ class ClusterSessionService:
         self._claims = claims
         self._local = local
         self._has_cut_streams = False
+        self._known = KnownRequests(log)
         self._keyed: dict[str, None] = {}
         """Requests with an idempotency key whose commands were given to their session here."""
         self.rpc = RpcChannel(self._redis, self._serve, log.seal)
@@ -216,7 +214,7 @@ class ClusterSessionService:
 
     async def _routed(self, call: AnyCall) -> Receipt | None:
         """Have the call carried out once; raises `Overloaded` if it was not, `OutcomeUnknown` if that is not known."""
-        request, asked = keyed_request(call) or secrets.token_hex(8), False
+        request, asked = keyed_request(call) or secrets.token_hex(RANDOM_LENGTH // 2), False
         loop, lease = asyncio.get_running_loop(), self._redis.lease
         deadline = loop.time() + self._patience
         while True:
@@ -264,18 +262,7 @@ class ClusterSessionService:
         session = await find_session(self._copies, owner, session_id)
         if self._held.holds(session_id):
             await self._stored(session)
-        spine = await self._log.read_without_deltas(session_id)
-        found = [
-            record for record in spine
-            if isinstance(record.event, m.InputAccepted) and record.event.command_id.startswith(f"cmd_{request}")
-        ]
-        if not found:
-            return None
-        starts = [one for one in found if isinstance(one.event, m.InputAccepted)
-                  and isinstance(one.event.command, m.SendMessage | m.Compact)]
-        after = starts[-1].seq if starts else found[-1].seq
-        resumed = any(isinstance(record.event, m.TurnResumed) and record.seq > found[0].seq for record in spine)
-        return Receipt(turn_id=found[-1].turn_id, records=tuple(found), after=after, begun=bool(starts) or resumed)
+        return await self._known.receipt(session_id, request)
 
     async def _here(self, call: AnyCall, request: str) -> Receipt | None:
         """Carry the call out as the writer of the session; raises `LeaseLost` if this server is not."""
@@ -349,18 +336,6 @@ class ClusterSessionService:
             if again and isinstance(error, Overloaded):  # the request came before, and may have been accepted then
                 return None
             return RpcReply(request=request, refused=error_to_message(error))
-
-
-def keyed_request(call: AnyCall) -> str | None:
-    """The id of commands that came with an idempotency key, equal at every server; None if there is no key."""
-    key = CURRENT_IDEMPOTENCY_KEY.get()
-    if key is None or not isinstance(call, SubmitCall):
-        return None
-    return KEYED + sha256(msgspec.msgpack.encode((key, call))).hexdigest()[:16]
-
-
-def is_keyed(request: str) -> bool:
-    return request.startswith(KEYED)
 
 
 def cluster_session_service(

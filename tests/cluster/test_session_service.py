@@ -1,11 +1,13 @@
 """Any server of several takes any command: it is done by the session's writer, once, and seen everywhere."""
 
 import asyncio
+import secrets
 from unittest.mock import patch
 
 import pytest
 
 import gateway.model as m
+from gateway.cluster.known_requests import RANDOM_LENGTH
 from gateway.cluster.messages import RpcRequest, SubmitCall
 from gateway.errors import Busy, Conflict, Invalid, NotFound
 from gateway.ports import CURRENT_IDEMPOTENCY_KEY, IdempotencyKey, Receipt
@@ -242,11 +244,12 @@ async def test_a_call_that_waited_for_a_server_that_slept_is_not_carried_out_a_s
     """The sender carried it out itself when the sleeper's lease was over; then the sleeper holds the session again."""
     async with replicas(2, quick) as (first, second):
         session_id = await made(first)
-        letter = RpcRequest(request="r1", sender=second.redis.replica, call=SubmitCall(
+        request = secrets.token_hex(RANDOM_LENGTH // 2)
+        letter = RpcRequest(request=request, sender=second.redis.replica, call=SubmitCall(
             owner="ann", session_id=session_id, commands=(HELLO,)))
         await first.sessions._held.hand_over(session_id)
         assert await second.sessions._claims.owner_of(session_id) is None
-        done = await second.sessions._here(letter.call, "r1")
+        done = await second.sessions._here(letter.call, request)
         await ended(second, session_id)
         await second.sessions._held.hand_over(session_id)
         answer = await first.sessions._serve(letter, False)
