@@ -17,8 +17,6 @@ SECONDS = {
     "tests/adapters/zenflux/server/test_socket.py": 3,
     "tests/architecture/test_borders.py": 5,
     "tests/backends/remote/test_backend.py": 5,
-    "tests/browser/test_console.py": 8,
-    "tests/browser/test_report.py": 5,
     "tests/cluster/test_fleet.py": 3,
     "tests/conformance/test_clients.py": 4,
     "tests/conformance/test_damage.py": 3,

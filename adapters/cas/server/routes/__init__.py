@@ -14,11 +14,6 @@ from .events import event_routes
 from .mounts import mount_routes
 from .sessions import session_routes
 
-__all__ = [
-    "routes_of_resources",
-]
-
-
 RESOURCES = {
     SharedKind.AGENT: ShownResource(("/agents",), "with versions; `agent` of a session"),
     SharedKind.TOOL: ShownResource(("/agents",), "`tools` of an agent or a session"),
@@ -34,11 +29,12 @@ RESOURCES = {
 
 def routes(context: Context[CasSettings]) -> Iterable[web.RouteDef]:
     """Everything under the mount, and again under its `/v1`; a keyed request is carried out once under either."""
-    once, handlers = Idempotency(context.answers), HandlerContext(context)
+    handlers = HandlerContext(context)
     own = [
-        route for at in (context.mount, f"{context.mount}/v1")
-        for route in (*session_routes(handlers, at), *mount_routes(handlers, at), *event_routes(handlers, at))
+        *session_routes(handlers), *mount_routes(handlers), *event_routes(handlers), *routes_of_resources(context),
     ]
-    return limit_body_size(
-        [*once.routes(own), *routes_of_resources(context, once)], lambda: context.settings.body_bytes
-    )
+    once = limit_body_size(Idempotency(context.answers).routes(own), lambda: context.settings.body_bytes)
+    return [
+        web.RouteDef(route.method, at + route.path, route.handler, route.kwargs)
+        for at in (context.mount, f"{context.mount}/v1") for route in once
+    ]

@@ -19,7 +19,7 @@ from adapters.cas.server.resource_routes import (
 from adapters.cas.wire import AgentChange, CasSettings, NewAgent
 from gateway.errors import Invalid, NotFound
 from gateway.field_errors import quote_value
-from gateway.http import OWNER, Context, Idempotency, json_response, parse_whole_number, read_json, signed_link_handler
+from gateway.http import OWNER, Context, json_response, parse_whole_number, read_json, signed_link_handler
 from gateway.ports import Resource
 from gateway.resources import models_of
 
@@ -29,35 +29,30 @@ from .skills import routes_of_skills
 from .vaults import CredentialRoutes, VaultRoutes
 
 
-def routes_of_resources(context: Context[CasSettings], once: Idempotency | None = None) -> list[web.RouteDef]:
-    """Every route of the resources, under the mount and its `/v1`; none runs a request with the same key twice."""
-    mounts = (context.mount, f"{context.mount}/v1")
-    return (once or Idempotency(context.answers)).routes(route for at in mounts for route in _routes(context, at))
-
-
-def _routes(context: Context[CasSettings], at: str) -> list[web.RouteDef]:
+def routes_of_resources(context: Context[CasSettings]) -> list[web.RouteDef]:
+    """Every route of the resources, below the mount."""
     agents, files = AgentRoutes(context), FileRoutes(context)
     credentials, memories = CredentialRoutes(context), MemoryRoutes(context)
     return [
-        *routes_of_kind(f"{at}/agents", agents.handlers),
-        web.get(f"{at}/agents/{{id}}/versions", agents.versions),
-        web.get(f"{at}/models", agents.models),
-        web.get(f"{at}/models/{{id}}", agents.model),
-        *routes_of_skills(context, at),
-        *routes_of_kind(f"{at}/environments", EnvironmentRoutes(context).handlers),
-        web.post(f"{at}/files", files.create),
-        web.get(f"{at}/files", files.stored.listed),
-        web.get(f"{at}/files/{{id}}", files.stored.get),
-        web.get(f"{at}/files/{{id}}/content", files.content),
-        web.delete(f"{at}/files/{{id}}", files.delete),
-        web.get(f"{at}/file-links/{{link}}", signed_link_handler(context.files)),
-        *routes_of_kind(f"{at}/vaults", VaultRoutes(context).handlers),
-        *routes_of_kind(f"{at}/vaults/{{parent}}/credentials", credentials.handlers),
-        web.post(f"{at}/vaults/{{parent}}/credentials/{{id}}/mcp_oauth_validate", credentials.validate),
-        *routes_of_kind(f"{at}/memory_stores", MemoryStoreRoutes(context).handlers),
-        *routes_of_kind(f"{at}/memory_stores/{{parent}}/memories", memories.handlers)[:-1],
-        web.get(f"{at}/memory_stores/{{parent}}/memory_versions", memories.versions),
-        web.get(f"{at}/memory_stores/{{parent}}/memory_versions/{{version}}", memories.version),
+        *routes_of_kind("/agents", agents.handlers),
+        web.get("/agents/{id}/versions", agents.versions),
+        web.get("/models", agents.models),
+        web.get("/models/{id}", agents.model),
+        *routes_of_skills(context),
+        *routes_of_kind("/environments", EnvironmentRoutes(context).handlers),
+        web.post("/files", files.create),
+        web.get("/files", files.stored.listed),
+        web.get("/files/{id}", files.stored.get),
+        web.get("/files/{id}/content", files.content),
+        web.delete("/files/{id}", files.delete),
+        web.get("/file-links/{link}", signed_link_handler(context.files)),
+        *routes_of_kind("/vaults", VaultRoutes(context).handlers),
+        *routes_of_kind("/vaults/{parent}/credentials", credentials.handlers),
+        web.post("/vaults/{parent}/credentials/{id}/mcp_oauth_validate", credentials.validate),
+        *routes_of_kind("/memory_stores", MemoryStoreRoutes(context).handlers),
+        *routes_of_kind("/memory_stores/{parent}/memories", memories.handlers)[:-1],
+        web.get("/memory_stores/{parent}/memory_versions", memories.versions),
+        web.get("/memory_stores/{parent}/memory_versions/{version}", memories.version),
     ]
 
 

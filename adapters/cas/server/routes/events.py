@@ -23,8 +23,8 @@ from gateway.json_values import EncodedArray
 SSE_TYPE = "text/event-stream"
 
 
-def event_routes(desk: HandlerContext, at: str) -> list[web.RouteDef]:
-    cas, one = EventRoutes(desk), f"{at}/sessions/{{session}}"
+def event_routes(desk: HandlerContext) -> list[web.RouteDef]:
+    cas, one = EventRoutes(desk), "/sessions/{session}"
     thread = f"{one}/threads/{{thread}}"
     return [
         web.post(f"{one}/events", cas.send),

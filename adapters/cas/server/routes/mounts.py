@@ -10,9 +10,9 @@ from gateway.errors import Conflict
 from gateway.http import json_response, read_json
 
 
-def mount_routes(handlers: HandlerContext, at: str) -> list[web.RouteDef]:
-    """The routes of mounts under this path."""
-    cas, mounts = MountRoutes(handlers), f"{at}/sessions/{{session}}/resources"
+def mount_routes(handlers: HandlerContext) -> list[web.RouteDef]:
+    """The routes of mounts."""
+    cas, mounts = MountRoutes(handlers), "/sessions/{session}/resources"
     return [
         web.post(mounts, cas.create),
         web.get(mounts, cas.listed),

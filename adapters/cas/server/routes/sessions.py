@@ -65,12 +65,12 @@ def _within(
     return rows[low:high][:limit] if oldest_first else rows[low:high][::-1][:limit]
 
 
-def session_routes(handlers: HandlerContext, at: str) -> list[web.RouteDef]:
-    """The routes of sessions under this path."""
-    cas, one = SessionRoutes(handlers), f"{at}/sessions/{{session}}"
+def session_routes(handlers: HandlerContext) -> list[web.RouteDef]:
+    """The routes of sessions."""
+    cas, one = SessionRoutes(handlers), "/sessions/{session}"
     return [
-        web.post(f"{at}/sessions", cas.create),
-        web.get(f"{at}/sessions", cas.listed),
+        web.post("/sessions", cas.create),
+        web.get("/sessions", cas.listed),
         web.get(one, cas.get),
         web.post(one, cas.update),
         web.put(one, cas.update),

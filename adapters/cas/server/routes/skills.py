@@ -116,12 +116,12 @@ async def _receive_skill(request: web.Request) -> tuple[dict[str, str], SkillFol
     return fields, read_skill_files(dict(files))
 
 
-def routes_of_skills(context: Context[CasSettings], at: str) -> Sequence[web.RouteDef]:
+def routes_of_skills(context: Context[CasSettings]) -> Sequence[web.RouteDef]:
     routes = SkillRoutes(context)
-    one = f"{at}/skills/{{id}}"
+    one = "/skills/{id}"
     return [
-        web.post(f"{at}/skills", routes.create),
-        web.get(f"{at}/skills", routes.listed),
+        web.post("/skills", routes.create),
+        web.get("/skills", routes.listed),
         web.get(one, routes.get),
         web.delete(one, routes.delete),
         web.post(f"{one}/versions", routes.create_version),

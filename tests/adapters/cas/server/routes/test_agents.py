@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from adapters.cas.server.routes.agents import routes_of_resources
+from adapters.cas.server.routes import routes as routes_of
 from gateway.http.security import policy_of
 from tests.support.dialects.cas.catalog_server import AT, Catalog, catalog
 
@@ -13,7 +13,7 @@ NOUNS = ("agents", "environments", "files", "vaults", "memory_stores", "models")
 
 async def test_both_mounts_have_the_same_routes(tmp_path: Path) -> None:
     async with catalog(tmp_path) as cas:
-        routes = routes_of_resources(cas.context)
+        routes = list(routes_of(cas.context))
         plain = {(route.method, route.path.removeprefix(AT)) for route in routes if f"{AT}/v1" not in route.path}
         again = {(route.method, route.path.removeprefix(f"{AT}/v1")) for route in routes if f"{AT}/v1" in route.path}
         assert plain == again

@@ -1,4 +1,4 @@
-"""Take the pictures of the console for the documentation: `python -m tests.browser.screenshots` writes docs/img."""
+"""Take pictures of the console for the documentation: `python -m tests.prove.browser.screenshots` writes docs/img."""
 
 import tempfile
 from collections.abc import Iterator
@@ -8,12 +8,12 @@ from typing import Any
 
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
-from tests.browser.conftest import CHROMIUM, FLAGS
+from tests.prove.browser.conftest import CHROMIUM, FLAGS
 from tests.support.console_page import ConsoleApi, console_page
 from tests.support.dialect_tables import ALL_DIALECTS
 from tests.support.server_process import running
 
-FOLDER = Path(__file__).parents[2] / "docs" / "img"
+FOLDER = Path(__file__).parents[3] / "docs" / "img"
 TITLES = ("Refund for order 1207", "Plan the harbour tour", "Translate the menu", "Weather in Istanbul", "Minutes")
 WIDE = {"viewport": {"width": 1440, "height": 860}}
 PHONE = {"viewport": {"width": 360, "height": 740}}
