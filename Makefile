@@ -46,7 +46,8 @@ sys.exit("".join(said) if code not in (0, 130) else code)
 endef
 export INSTALL
 
-.PHONY: run test prove lint bench soak kill crash dist lock release venv clean help
+# `docs` and `bench` are folders, too.
+.PHONY: run test prove lint bench soak kill crash dist lock release docs venv clean help
 
 # Ctrl-C and SIGTERM reach the server through make, which waits for its end.
 run: $(VENV)/.run       ## serve the demo agent, or what ARGS name (ARGS="--config my.yaml")
@@ -83,10 +84,13 @@ lock: $(VENV)/.release  ## renew constraints.txt, which pins what the tests run 
 release: $(VENV)/.release ## write VERSION=x.y.z into the files that name it, print the commands that follow (ARGS=--dry-run)
 	@$(BIN)/python -m release next "$(VERSION)" $(ARGS)
 
+docs: $(VENV)/.docs     ## a site of all pages, with search, in site/; reports every link that leads nowhere
+	@$(BIN)/python docs/build_site.py $(ARGS)
+
 venv: $(VENV)/.test     ## make the environment and install what the tests need; nothing is run
 
 clean:                  ## remove environments, caches and logs
-	rm -rf .venv .venv-* .mypy_cache .ruff_cache .pytest_cache .hypothesis .prove build dist *.egg-info
+	rm -rf .venv .venv-* .mypy_cache .ruff_cache .pytest_cache .hypothesis .prove build dist site *.egg-info
 
 help:                   ## this list
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 8
@@ -121,4 +125,9 @@ $(VENV)/.test: $(VENV)/.run $(VENV)/.debian
 $(VENV)/.release: $(VENV)/.run
 	@echo "installing what makes a release"
 	@$(BIN)/python -c "$$INSTALL" $(BIN)/pip install --disable-pip-version-check --progress-bar off $(PINNED) -e '.[acp,agui,mcp,redis,release]'
+	@touch $@
+
+$(VENV)/.docs: $(VENV)/.run
+	@echo "installing what makes the site"
+	@$(BIN)/python -c "$$INSTALL" $(BIN)/pip install --disable-pip-version-check --progress-bar off $(PINNED) -e '.[docs]'
 	@touch $@

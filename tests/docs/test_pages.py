@@ -1,6 +1,7 @@
 """A reader finds every page from the index, every section from the contents, and no link that leads nowhere."""
 
 import pytest
+import yaml
 
 from tests.support.doc_pages import CONTENTS, INDEX, ROOT, Page, pages
 
@@ -16,6 +17,19 @@ def named(page: Page) -> str:
 def test_readme_links_to_the_index() -> None:
     readme = Page(ROOT / "README.md")
     assert any(readme.path.parent / link.target == INDEX for link in readme.links)
+
+
+def test_readme_is_read_in_one_go() -> None:
+    assert (ROOT / "README.md").read_text().count("\n") < 150, "what is longer belongs to docs/"
+
+
+def test_every_page_stands_in_the_navigation_of_the_site() -> None:
+    settings = yaml.safe_load((ROOT / "docs" / "mkdocs.yml").read_text())
+    listed = [page for entry in settings["nav"] for part in entry.values()
+              for page in ([part] if isinstance(part, str) else [one for row in part for one in row.values()])]
+    wanted = {str(path.relative_to(ROOT)) for path in (*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"))}
+    assert set(listed) == wanted
+    assert len(listed) == len(wanted)
 
 
 def test_the_index_links_to_every_page() -> None:

@@ -33,7 +33,7 @@ def test_every_target_that_has_a_name_is_listed() -> None:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    for file in ("Makefile", "pyproject.toml"):
+    for file in ("Makefile", "pyproject.toml", "constraints.txt"):
         shutil.copy(ROOT / file, tmp_path)
     return tmp_path
 
