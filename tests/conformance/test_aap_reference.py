@@ -1,5 +1,5 @@
-"""The correct AAP server one case at a time, with little to show, and with other profiles; see `test_reference` and
-`test_variations` for whole examinations."""
+"""The correct AAP server one case at a time, with little to show, and with other profiles; see the proof `reference`
+and `test_variations` for whole examinations."""
 
 import json
 from collections.abc import Awaitable, Callable

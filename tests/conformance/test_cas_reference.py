@@ -1,4 +1,4 @@
-"""The correct CAS server with less than everything, and with settings of its own; see `test_reference`
+"""The correct CAS server with less than everything, and with settings of its own; see the proof `reference`
 and `make prove ARGS="--only false_alarms"` for whole examinations."""
 
 from collections.abc import Awaitable, Callable

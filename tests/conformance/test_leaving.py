@@ -1,4 +1,4 @@
-"""The suite leaves a wrong server as it found it (a right one: `test_reference`), and destroys nothing unasked."""
+"""The suite leaves a wrong server as it found it (a right one: the proof `reference`), and destroys nothing unasked."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Wrong servers and their recordings: in both, the named requirements fail. Right ones: `test_reference`.
+"""Wrong servers and their recordings: in both, the named requirements fail. Right ones: the proof `reference`.
 
 A third of them; all: `make prove ARGS="--only faults"`.
 """

@@ -1,4 +1,4 @@
-"""The correct ZenFlux server with other profiles; see `test_reference` and `test_variations` for whole examinations."""
+"""The correct ZenFlux server with other profiles; whole examinations: the proof `reference`, `test_variations`."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass

@@ -29,8 +29,16 @@ def test_every_file_that_takes_long_is_there() -> None:
     assert costs_of_files(ROOT).items() >= SECONDS.items()
 
 
-def test_files_of_nobody_belong_to_the_first_share(tmp_path: Path) -> None:
-    assert [Share(tmp_path, number, 2).has(tmp_path / "bench/test_x.py") for number in (0, 1)] == [True, False]
+@pytest.mark.parametrize("file", ["bench/test_x.py", "tests/prove/x/test_x.py", "tests/support/test_x.py"])
+def test_files_of_nobody_belong_to_the_first_share(file: str, tmp_path: Path) -> None:
+    assert [Share(tmp_path, number, 2).has(tmp_path / file) for number in (0, 1)] == [True, False]
+
+
+def test_files_that_are_not_run_cost_nothing(tmp_path: Path) -> None:
+    for file in ("tests/prove/x/test_x.py", "tests/support/test_x.py", "tests/x/test_x.py"):
+        (tmp_path / file).parent.mkdir(parents=True)
+        (tmp_path / file).write_text("def test_x(): pass")
+    assert set(costs_of_files(tmp_path)) == {"tests/x/test_x.py"}
 
 
 def run(tree: Path, capfd: pytest.CaptureFixture[str], *words: str) -> tuple[int, str]:

@@ -26,7 +26,6 @@ SECONDS = {
     "tests/conformance/test_kill_sample.py": 5,
     "tests/conformance/test_offline_judge.py": 5,
     "tests/conformance/test_plugin.py": 10,
-    "tests/conformance/test_reference.py": 21,
     "tests/conformance/test_runner_endings.py": 8,
     "tests/conformance/test_variations.py": 6,
     "tests/golden/test_transcripts.py": 5,
@@ -34,6 +33,7 @@ SECONDS = {
     "tests/harness/test_properties.py": 5,
     "tests/pairs/test_pairs.py": 4,
     "tests/property/test_resuming.py": 5,
+    "tests/simulation/test_seeds.py": 12,
     "tests/test_conforming.py": 10,
     "tests/test_makefile.py": 3,
     "tests/translate/test_translation.py": 6,
@@ -41,6 +41,8 @@ SECONDS = {
 """How long the files take that take longest; see `make test ARGS=--durations=50`."""
 SECONDS_PER_BYTE = 7e-05
 """How long all others take, roughly."""
+LEFT_OUT = ("prove", "support")
+"""Folders of `tests` with files that `make test` does not run."""
 SHARE = pytest.StashKey["Share"]()
 
 
@@ -59,7 +61,8 @@ def shared_out(files: dict[str, float], count: int) -> list[set[str]]:
 
 def costs_of_files(root: Path) -> dict[str, float]:
     """All test files, and what each will cost."""
-    found = {path.relative_to(root).as_posix(): path.stat().st_size for path in (root / "tests").rglob("test_*.py")}
+    paths = [path.relative_to(root) for path in (root / "tests").rglob("test_*.py")]
+    found = {path.as_posix(): (root / path).stat().st_size for path in paths if path.parts[1] not in LEFT_OUT}
     return {file: SECONDS.get(file, size * SECONDS_PER_BYTE) for file, size in found.items()}
 
 
@@ -71,10 +74,12 @@ class Share:
         shares = shared_out(costs_of_files(root), count)
         self._others = {root / file for place, share in enumerate(shares) if place != number for file in share}
         self._takes_unknown = number == 0
+        self._left_out = [root / "tests" / folder for folder in LEFT_OUT]
 
     def has(self, path: Path) -> bool:
-        """Files that are not below tests/ belong to the first share."""
-        return path not in self._others and (self._takes_unknown or self._root / "tests" in path.parents)
+        """Files that are not below tests/, or are left out there, belong to the first share."""
+        is_known = self._root / "tests" in path.parents and not any(one in path.parents for one in self._left_out)
+        return path not in self._others and (self._takes_unknown or is_known)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

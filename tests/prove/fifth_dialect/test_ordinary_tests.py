@@ -6,7 +6,7 @@ from tests.support.fifth_dialect.run import files_of_the_tree, run_with_fifth_di
 
 RUN_OVER_DIALECTS = (
     "tests/contract/test_dialect_parts.py", "tests/contract/test_dialects.py", "tests/conformance/test_mutation.py",
-    "tests/conformance/test_kill_sample.py", "tests/conformance/test_reference.py",
+    "tests/conformance/test_kill_sample.py", "tests/prove/reference/test_reference.py",
     "tests/conformance/test_offline_judge.py", "tests/pairs/test_brought.py", "tests/property/test_resuming.py",
     "tests/property/test_translation.py", "tests/security/test_hostile_json.py", "tests/security/test_tenants.py",
     "tests/test_conforming.py", "tests/test_unknown_agents.py", "tests/backends/remote/test_backend.py",

@@ -56,7 +56,7 @@ class ExaminationFacts:
 
 
 EXAMINED = [name for name in SETUPS if has_part(name, "examination")]
-"""The dialects whose servers the tests examine; `tests/conformance/test_reference.py` names those that are left out."""
+"""The dialects whose servers the tests examine; the proof `reference` names those that are left out."""
 
 
 def examination_facts(dialect: str) -> ExaminationFacts:
