@@ -12,10 +12,11 @@ from aiohttp import web
 from pydantic import BaseModel
 
 import gateway.model as m
+from gateway.api_documents import ASYNCAPI, OPENAPI, ApiDocuments, RouteGroup
 from gateway.backends import BuiltinToolRunner, McpToolLists, SessionReplayer
 from gateway.client import AddressPolicy
 from gateway.config import Config
-from gateway.console import Console, ConsoleColumns, ConsoleServices, DialectPlace, error_body
+from gateway.console import ApiError, Console, ConsoleColumns, ConsoleServices, DialectPlace, error_body
 from gateway.engine import Hub, Runtime, SessionTable
 from gateway.errors import GatewayError
 from gateway.http import (
@@ -24,6 +25,7 @@ from gateway.http import (
     SOCKET_RELAY,
     WRONG_KEY_LIMITER,
     AllowList,
+    Answers,
     Authenticator,
     Context,
     ErrorMiddleware,
@@ -144,6 +146,8 @@ class Gateway:
         self.metrics.register(KeyMetrics(refusals, self.quotas, self.rate_limiter, self.wrong_keys))
         self.contexts = {name: self._context(name) for name in components.dialects}
         self.console = Console(self._console_services()) if config.console else None
+        self.api_documents = ApiDocuments(self.route_groups, VERSION)
+        self._routes = self._all_routes()
         self.web = self._web()
 
     def _runtime(self, kept: Storage) -> Runtime:
@@ -207,6 +211,7 @@ class Gateway:
             context.addresses = self.addresses
             context.trust_uploads = parts.config.workspace.trust
             context.offers = _offers(parts.config)
+        self.api_documents.forget()
 
     def runner(self, *, shutdown_timeout: float) -> LimitedAppRunner:
         """The runner that serves the application."""
@@ -292,18 +297,34 @@ class Gateway:
             app[SOCKET_RELAY] = self._socket_relay
         track_open_sockets(app, self.quotas)
         app.cleanup_ctx.extend([self._keeping, self._watching_keys, self._scheduling])
-        for name, context in self.contexts.items():
-            app.add_routes(delay_100_continue(self.components.dialects[name].routes(context)))
-        app.add_routes(health_routes(self.readiness))
-        app.add_routes(metrics_routes(self.metrics, self._metrics_page))
-        app.router.add_get("/replay/{session}", self._replay)
-        if self.console is not None:
-            app.add_routes(self.console.routes())
+        for routes in self._routes.values():
+            app.add_routes(routes)
         if all(resource.canonical != "/" for resource in app.router.resources()):
-            app.router.add_get("/", self._front)
+            self._routes[SERVER].append(web.get("/", self._front))
+            app.add_routes(self._routes[SERVER][-1:])
         return app
 
+    def _all_routes(self) -> dict[str, list[web.RouteDef]]:
+        """The routes of each dialect, of the server itself, and of the console."""
+        found = {name: delay_100_continue(self.components.dialects[name].routes(context))
+                 for name, context in self.contexts.items()}
+        found[SERVER] = [
+            *health_routes(self.readiness), *metrics_routes(self.metrics, self._metrics_page),
+            web.get("/replay/{session}", self._replay), *self.api_documents.routes(),
+        ]
+        return found | ({CONSOLE: self.console.routes()} if self.console is not None else {})
+
+    def route_groups(self) -> list[RouteGroup]:
+        """What the API documents describe."""
+        tables, needs_key = self.components.tables, bool(self.components.config.auth_methods)
+        return [
+            RouteGroup(name=name, routes=routes, table=tables.get(name), needs_key=needs_key,
+                       **({"error": ApiError} if name == CONSOLE else {}))
+            for name, routes in self._routes.items()
+        ]
+
     @public
+    @Answers(str, media_type="text/plain", others={302: None})
     async def _front(self, request: web.Request) -> web.Response:
         """The console for browsers; for other clients, a text that lists the mounts."""
         if self.console is not None and self.console.is_browser(request):
@@ -311,6 +332,7 @@ class Gateway:
         places = {name: context.mount or "/" for name, context in self.contexts.items()}
         places |= {"console": "/console"} if self.console is not None else {}
         places |= {"health": "/healthz", "readiness": "/readyz", "metrics": "/metrics"}
+        places |= {"OpenAPI": OPENAPI, "AsyncAPI": ASYNCAPI}
         lines = ["Dragoman: one agent, every client protocol", *(f"  {name:<10} {at}" for name, at in places.items())]
         return web.Response(text="\n".join(lines) + "\n")
 
@@ -366,6 +388,7 @@ class Gateway:
             request_id=error.request_id, reason=error.reason,
         )
 
+    @Answers(str, media_type="application/jsonl")
     async def _replay(self, request: web.Request) -> web.Response:
         """The records of a session, one JSON object a line, secrets masked."""
         owner, session_id, lines, after, size = request[OWNER], request.match_info["session"], list[bytes](), 0, 0
@@ -381,6 +404,8 @@ class Gateway:
         return pieces_response(lines, "application/jsonl")
 
 
+SERVER, CONSOLE = "server", "console"
+"""The routes that belong to no dialect."""
 _HERE = Path(__file__).parent
 OWN_DOCS = next((folder for folder in (_HERE / "docs", _HERE.parent / "docs") if folder.is_dir()), _HERE / "docs")
 """The pages of the gateway: in a wheel beside this module, in a checkout beside the package."""

@@ -56,7 +56,7 @@ class RepositoryResource(Body, frozen=True, kw_only=True):
     row: ClassVar[str] = "resource.github_repository"
     id: str
     url: str
-    mount_path: str
+    mount_path: str | None
     checkout: Mapping[str, JsonValue] | None
     created_at: float
     updated_at: float
@@ -86,7 +86,7 @@ class ThreadBody(Body, frozen=True, kw_only=True):
     parent_id: str | None
     agent_id: str
     agent_name: str
-    model: Any
+    model: str | dict[str, Any]
     agent_version: int
     name: str
     role: str
@@ -132,7 +132,7 @@ class AgentBody(Body, frozen=True, kw_only=True):
     id: str
     name: str
     description: str
-    model: Any
+    model: str | dict[str, Any]
     system: str
     tools: Sequence[Any]
     mcp_servers: Sequence[Any]
@@ -216,7 +216,7 @@ class CredentialBody(Body, frozen=True, kw_only=True):
     row: ClassVar[str] = "credential"
     id: str
     vault_id: str
-    name: str
+    name: str | None
     auth: Mapping[str, Any]
     metadata: Mapping[str, Any]
     archived_at: float | None

@@ -26,6 +26,7 @@ from gateway.json_values import JsonValue
 from gateway.ports import NO_OPTIONS, Receipt
 from mappings.language import PlainTable, Route, RouteShape, UnreadableBody
 
+from .declarations import declared_answers
 from .inbound import JsonObject, check_command, command_of, image_addresses, message_of, seed_of, settings_of
 from .socket import serve_session
 
@@ -107,14 +108,15 @@ class StreamPlace(NamedTuple):
 
 
 def routes(table: PlainTable, context: Context[PlainSettings]) -> Iterable[web.RouteDef]:
-    made = [_route_def(route, PlainRoute(route, table, context), context.mount) for route in table.routes]
+    made = [_route_def(route, table, PlainRoute(route, table, context), context.mount) for route in table.routes]
     return Idempotency(context.answers).routes(made)
 
 
-def _route_def(route: Route, handler: "PlainRoute", mount: str) -> web.RouteDef:
+def _route_def(route: Route, table: PlainTable, handler: "PlainRoute", mount: str) -> web.RouteDef:
     async def handle(request: web.Request) -> web.StreamResponse:
         return await handler.handle(request)
 
+    handle = declared_answers(route, table)(handle)
     is_public = all(action.public for action in route.actions)
     return web.route(route.method, f"{mount}{route.path}", public(handle) if is_public else handle)
 

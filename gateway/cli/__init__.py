@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 from typer.main import get_command
 
+from .api_documents import asyncapi, openapi
 from .chat import chat
 from .check import check
 from .doctor import doctor
@@ -78,6 +79,8 @@ app.command("chat")(chat)
 app.command("sessions")(sessions)
 app.command("translate")(translate)
 app.command("replay")(replay)
+app.command("openapi")(openapi)
+app.command("asyncapi")(asyncapi)
 app.add_typer(log, name="log")
 app.add_typer(keys, name="keys")
 

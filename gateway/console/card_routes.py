@@ -5,7 +5,7 @@ from msgspec import Struct
 
 import gateway.model as m
 from gateway.errors import NotFound
-from gateway.http import OWNER, json_response, parse_whole_number, public
+from gateway.http import OWNER, Answers, json_response, parse_whole_number, public
 
 from .operations import ConsoleServices, Operation
 from .static_files import PAGE
@@ -55,6 +55,7 @@ class CardRoutes:
         return json_response(CardLink(url=f"{PAGE}/card/{word}", expires_at=expires_at), 201)
 
     @public
+    @Answers(str, media_type="text/html")
     async def show(self, request: web.Request) -> web.Response:
         link = self._services.files.read_link(request.match_info["link"])
         session_id, _, seq = link.file_id.partition("/")

@@ -1,9 +1,13 @@
 """The console as a whole: its operations, its routes, and what a browser that asks for `/` gets."""
 
-from aiohttp import web
+from typing import Any
 
+from aiohttp import web
+from msgspec import Struct
+
+from gateway.api_documents import RouteGroup, openapi_document
 from gateway.errors import GatewayError
-from gateway.http import HttpStatusError, dumps
+from gateway.http import HttpStatusError, dumps, mount_prefix
 from gateway.json_values import JsonObject
 
 from .admin_routes import AdminRoutes
@@ -13,7 +17,6 @@ from .command_routes import CommandRoutes
 from .examination import Examiner
 from .examination_routes import ExaminationRoutes
 from .log_routes import LogRoutes
-from .openapi import openapi_document
 from .operations import API, ConsoleServices, Operation, console_routes
 from .reconnect_routes import ReconnectRoutes
 from .server_routes import ServerRoutes
@@ -47,9 +50,9 @@ class Console:
         ]
         self.operations.append(Operation(
             method="GET", path="/openapi.json", handler=self._describe, is_public=True,
-            summary="Describe this API, as an OpenAPI document."))
+            answer=dict[str, Any], summary="Describe this API, as an OpenAPI document."))
         self._files, self._cards = StaticFiles(), cards
-        self._version = services.version
+        self._version, self._needs_key = services.version, bool(services.auth)
         self._description: bytes | None = None
 
     def routes(self) -> list[web.RouteDef]:
@@ -61,7 +64,10 @@ class Console:
 
     async def _describe(self, request: web.Request) -> web.Response:
         if self._description is None:
-            self._description = dumps(openapi_document(self.operations, self._version))
+            group = RouteGroup(name="console", routes=console_routes(self.operations), error=ApiError,
+                               needs_key=self._needs_key)
+            prefix = mount_prefix(request.app)
+            self._description = dumps(openapi_document([group], self._version, prefix, "Dragoman console"))
         return web.Response(body=self._description, content_type="application/json")
 
     @staticmethod
@@ -79,6 +85,21 @@ class Console:
         return web.Response(status=302, headers={"Location": f"{prefix}{PAGE}/", "Vary": "Accept"})
 
 
+class ApiFault(Struct, kw_only=True):
+    """The error in words, and the name of the wrong parameter."""
+
+    code: str
+    message: str
+    param: str | None
+    request_id: str | None
+
+
+class ApiError(Struct, kw_only=True):
+    """The body of an error of the API."""
+
+    error: ApiFault
+
+
 def error_body(error: GatewayError) -> tuple[int, JsonObject]:
     """The status and the body of an error of the API."""
     status = error.status if isinstance(error, HttpStatusError) else error.code.status
@@ -87,4 +108,4 @@ def error_body(error: GatewayError) -> tuple[int, JsonObject]:
     }}
 
 
-__all__ = ["API", "Console", "error_body"]
+__all__ = ["API", "ApiError", "Console", "error_body"]

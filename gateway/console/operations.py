@@ -10,16 +10,39 @@ from msgspec import Struct
 from pydantic import BaseModel, ConfigDict
 
 from gateway.errors import Overloaded
-from gateway.http import Metrics, accepts_any_content_type, admins_only, delay_100_continue, public, validate
+from gateway.http import (
+    JSON,
+    OCTETS,
+    SSE,
+    Answers,
+    Metrics,
+    accepts_any_content_type,
+    admins_only,
+    delay_100_continue,
+    public,
+    validate,
+)
 from gateway.ports import Addresses, Clock, Files, Resources, SessionService
 from gateway.resources import KeyService
 
 from .columns import ConsoleColumns, ServedParts
 
+__all__ = [
+    "API",
+    "JSON",
+    "OCTETS",
+    "SSE",
+    "ConsoleHandler",
+    "ConsoleQuery",
+    "ConsoleServices",
+    "DialectPlace",
+    "Operation",
+    "console_routes",
+    "read_query",
+]
 API = "/console/api"
 ConsoleHandler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 Q = TypeVar("Q", bound="ConsoleQuery")
-JSON, SSE, OCTETS = "application/json", "text/event-stream", "application/octet-stream"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,6 +120,10 @@ def console_routes(operations: Iterable[Operation]) -> list[web.RouteDef]:
 
 
 def _with_policy(one: Operation) -> ConsoleHandler:
+    @Answers(
+        one.answer, status=one.status, reads=one.body, reads_type=one.body_type, query=one.query or {},
+        media_type=one.media_type, events=one.events, summary=one.summary,
+    )
     async def handle(request: web.Request) -> web.StreamResponse:
         return await one.handler(request)
 

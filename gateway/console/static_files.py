@@ -9,7 +9,7 @@ from typing import NamedTuple
 from aiohttp import hdrs, web
 
 from gateway.errors import NotFound
-from gateway.http import public
+from gateway.http import Answers, public
 
 FOLDER = Path(__file__).parent / "static"
 PAGE, INDEX = "/console", "index.html"
@@ -58,16 +58,19 @@ class StaticFiles:
         ]
 
     @public
+    @Answers(status=302)
     async def with_slash(self, request: web.Request) -> web.Response:
         """Redirect to the page, whose files have relative addresses: the console may be mounted anywhere."""
         target = request.rel_url.with_path(f"{request.rel_url.raw_path}/", encoded=True).with_query(request.query)
         return web.Response(status=302, headers={"Location": str(target)})
 
     @public
+    @Answers(str, media_type="text/html", others={304: None})
     async def page(self, request: web.Request) -> web.Response:
         return self._answer(request, INDEX)
 
     @public
+    @Answers(media_type="*/*", others={304: None})
     async def file(self, request: web.Request) -> web.Response:
         return self._answer(request, request.match_info["path"])
 

@@ -2,6 +2,7 @@
 
 from gateway.ports import ANONYMOUS
 
+from .answers import FORM, JSON, OCTETS, SSE, Answers, AnyFrame, Row, Shape, TableMessage, answers_of, described
 from .backpressure import ResumedSubscription, limit_send_buffers
 from .context import Context
 from .error_middleware import ErrorMiddleware, HttpStatusError
@@ -47,6 +48,7 @@ from .security import (
     OpenRequests,
     OriginPolicy,
     RateLimiter,
+    RoutePolicy,
     TrustedProxies,
     WrongKeyLimiter,
     accepts_any_content_type,
@@ -54,6 +56,7 @@ from .security import (
     admins_only,
     bearer_token,
     current_caller,
+    policy_of,
     public,
 )
 from .socket_relay import SOCKET_RELAY, SocketRelay
@@ -64,11 +67,17 @@ __all__ = [
     "ANONYMOUS",
     "CALLER",
     "CONNECTION_LIMITS",
+    "FORM",
+    "JSON",
+    "OCTETS",
     "OPEN_SOCKETS",
     "OWNER",
     "SOCKET_RELAY",
+    "SSE",
     "WRONG_KEY_LIMITER",
     "AllowList",
+    "Answers",
+    "AnyFrame",
     "Authenticator",
     "Context",
     "ErrorMiddleware",
@@ -85,8 +94,12 @@ __all__ = [
     "RateLimiter",
     "Readiness",
     "ResumedSubscription",
+    "RoutePolicy",
+    "Row",
     "SessionMetrics",
+    "Shape",
     "SocketRelay",
+    "TableMessage",
     "TrustedProxies",
     "UploadForm",
     "WebSocketWriter",
@@ -97,12 +110,14 @@ __all__ = [
     "add_cors_headers",
     "add_request_id",
     "admins_only",
+    "answers_of",
     "attachment",
     "bearer_token",
     "bytes_attachment",
     "current_caller",
     "decode_cursor",
     "delay_100_continue",
+    "described",
     "dumps",
     "encode_array",
     "encode_cursor",
@@ -116,6 +131,7 @@ __all__ = [
     "parse_json",
     "parse_whole_number",
     "pieces_response",
+    "policy_of",
     "public",
     "read_bytes",
     "read_json",

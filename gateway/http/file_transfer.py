@@ -26,6 +26,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 from gateway.errors import Invalid, TooLarge
 from gateway.ports import Files, StoredFile
 
+from .answers import Answers
 from .mount_prefix import mount_prefix
 from .request import BodyDeadline, refuse_compressed
 from .security import Handler, mark_authenticated, public
@@ -278,6 +279,7 @@ def _download_headers(name: str, media_type: str) -> dict[str, str]:
 def signed_link_handler(files: Files) -> Handler:
     """Return a handler for `…/{link}`: it sends the file that a signed link names to anybody who has the link."""
     @public
+    @Answers(media_type="*/*")
     async def serve(request: web.Request) -> web.StreamResponse:
         link = files.read_link(request.match_info["link"])
         mark_authenticated(request)

@@ -4,6 +4,7 @@ from enum import StrEnum
 
 from aiohttp import web
 
+from .answers import Answers
 from .mount_prefix import HEALTH_PATH, HEALTH_ROUTE
 from .security import public
 
@@ -41,10 +42,12 @@ class Readiness:
 def health_routes(readiness: Readiness) -> list[web.RouteDef]:
     """Return `GET /healthz`, 200 while the process lives, and `GET /readyz`, 503 while it starts or drains."""
     @public
+    @Answers({"status": str})
     async def alive(request: web.Request) -> web.Response:
         return web.json_response({"status": "ok"}, headers=_NO_STORE)
 
     @public
+    @Answers({"status": ReadinessState}, others={503: {"status": ReadinessState}})
     async def ready(request: web.Request) -> web.Response:
         status = 200 if readiness.is_ready else 503
         return web.json_response({"status": readiness.state}, status=status, headers=_NO_STORE)

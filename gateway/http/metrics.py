@@ -16,6 +16,7 @@ from prometheus_client.registry import Collector
 from gateway.errors import GatewayError
 from gateway.quotas import SYSTEM_OWNER, LimitRefusals, Quotas
 
+from .answers import Answers
 from .security import RateLimiter, WrongKeyLimiter, admins_only
 
 TURN_SECONDS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800)
@@ -151,6 +152,7 @@ MetricsPage = Callable[[], Awaitable[bytes]]
 def metrics_routes(metrics: Metrics, page: MetricsPage | None = None) -> list[web.RouteDef]:
     """Return the route of `GET /metrics`; the numbers are about all users, so only admins may read them."""
     @admins_only
+    @Answers(str, media_type="text/plain")
     async def show(request: web.Request) -> web.Response:
         body = await page() if page else metrics.render()
         return web.Response(body=body, headers={"Content-Type": CONTENT_TYPE_LATEST})

@@ -18,6 +18,7 @@ from .scopes import Vocabulary
 from .server_table import Bindings, ServerTable
 from .shape import RouteShape
 from .table import Table
+from .wire_schemas import Schema, WireSchemas, any_of
 
 __all__ = [
     "FEATURES",
@@ -42,6 +43,7 @@ __all__ = [
     "Route",
     "RouteShape",
     "RowNotes",
+    "Schema",
     "ServerTable",
     "Step",
     "SupportLevel",
@@ -50,6 +52,8 @@ __all__ = [
     "UnreadableBody",
     "UnreadableFrame",
     "Vocabulary",
+    "WireSchemas",
+    "any_of",
     "builtin_path",
     "builtin_table",
     "feature_of",

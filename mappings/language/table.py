@@ -1,6 +1,6 @@
 """The compiled table of one dialect: frames, REST bodies, errors and commands by their names."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from functools import partial
 from typing import Any, Self, TypeVar, cast
@@ -52,6 +52,7 @@ from .scopes import (
     union_members,
 )
 from .spellings import Inverses, SpellingCompiler
+from .wire_schemas import TypeSchema, WireSchemas
 
 Member = TypeVar("Member", bound=StrEnum)
 
@@ -207,6 +208,10 @@ class Table:
     def reader(self, *names: str) -> ObjectDecoder:
         """Rows of `objects` read back: one, or several that the same body could be."""
         return ObjectDecoder([self._spellings.object_spelling(name) for name in names])
+
+    def schemas(self, of_type: TypeSchema, reference: Callable[[str], str]) -> WireSchemas:
+        """JSON Schemas of what the table spells."""
+        return WireSchemas(self._draft, self._vocabulary, of_type, reference)
 
     def explanation(self, *framings: Framing) -> Explanation:
         """What goes out and what comes back, row by row."""

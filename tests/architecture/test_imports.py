@@ -48,9 +48,10 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     ),
     "gateway.audit": ("gateway.logging", "gateway.ports", "gateway.private_files"),
     "gateway.chat": ("gateway.model", "gateway.ports", *EVERYBODY),
+    "gateway.api_documents": ("gateway.model", "gateway.ports", "gateway.http", "mappings", *EVERYBODY),
     "gateway.console": (
-        "gateway.model", "gateway.ports", "gateway.http", "gateway.resources", "gateway.logging",
-        "gateway.translate", "mappings", *EVERYBODY,
+        "gateway.model", "gateway.ports", "gateway.api_documents", "gateway.http", "gateway.resources",
+        "gateway.logging", "gateway.translate", "mappings", *EVERYBODY,
     ),
     "gateway.translate": (
         "gateway.model", "gateway.ports", "gateway.client", "gateway.storage", "mappings", *EVERYBODY,

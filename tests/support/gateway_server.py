@@ -16,6 +16,7 @@ from gateway.config import load_config
 from gateway.ports import Clock
 from gateway.reload import ReloadRequests
 from tests.simulation import SimulatedLoop
+from tests.support.response_checks import check_responses
 
 
 async def until(is_true: Callable[[], object]) -> None:
@@ -69,6 +70,7 @@ async def serving(
     write_settings(folder, **settings)
     components = load_components(load_config(folder / "config.yaml"))
     gateway = Gateway(components, clock or simulation().wall_clock, reloads)
+    misfits = check_responses(gateway)
     runner = gateway.runner(shutdown_timeout=1.0)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", port).start()
@@ -80,6 +82,7 @@ async def serving(
     finally:
         await runner.cleanup()
         await gateway.close()
+    assert not misfits, "\n".join(["responses that do not fit the OpenAPI document:", *misfits[:20]])
 
 
 def write_settings(folder: Path, **settings: Any) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import gateway.model as m
 from adapters.blade.wire import BladeSettings
-from gateway.http import Context, encode_array
+from gateway.http import Context, Row, encode_array
 from gateway.json_values import EncodedArray
 from gateway.ports import DialectTable
 from gateway.time_slices import one_at_a_time, sliced
@@ -18,6 +18,10 @@ from .turn_state import OpenTurns, TurnEntry
 from .views import turn_body
 
 RECORDS_PER_PAGE = 512
+
+
+MESSAGE = (Row("turn.listed", turn="turn"), Row("turn.compaction.listed", turn="turn.compaction"))
+"""The shapes of a message in a list."""
 
 
 async def message_bodies(

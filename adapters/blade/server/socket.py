@@ -9,7 +9,7 @@ import gateway.model as m
 from adapters.blade.wire import BladeSettings, ChatSend, Subscribe
 from gateway.client import replace_lone_surrogates_in_steps
 from gateway.errors import Busy, Conflict, GatewayError, Invalid, NotFound, OutcomeUnknown, TooLarge
-from gateway.http import Context, dumps, validate
+from gateway.http import Answers, Context, Row, dumps, validate
 from gateway.http.socketio import DeferredAck, SocketIOClient
 from gateway.json_values import JsonObject, Steps, read_json_in_steps
 from gateway.ports import Receipt, StreamSlot
@@ -221,6 +221,23 @@ HANDLERS: dict[str, EventHandler] = {
     "chat:stop": ChatSocket.stop,
     "chat:compact": ChatSocket.compact,
 }
+
+
+NAMED_SESSION = {"session_id": str}
+REFUSED = Row("ack.refused", refusal=("refusal", "refusal.missing", "refusal.access", "refusal.busy", "refusal.answer"))
+SOCKET = Answers(
+    messages={
+        "session:subscribe": Subscribe, "session:unsubscribe": NAMED_SESSION,
+        "chat:send": {**NAMED_SESSION, "...": ChatSend}, "chat:stop": {**NAMED_SESSION, "chat_run_id?": str | None},
+        "chat:compact": NAMED_SESSION,
+    },
+    replies={
+        "session:subscribe": ("ack", REFUSED), "session:unsubscribe": ("ack", REFUSED),
+        "chat:send": ("ack.chat", REFUSED), "chat:stop": ("ack.stopped", "ack.idle", REFUSED),
+        "chat:compact": ("ack", REFUSED),
+    },
+)
+"""What clients may send over a socket, and how it is acknowledged."""
 
 
 async def final_result(

@@ -45,6 +45,7 @@ class EnvironmentRoutes:
         self._stored = ResourceRoutes(context, ENVIRONMENT, self._body)
         drafts = ResourceDrafts(self._stored, NewEnvironment, self._draft, EnvironmentChange, self._changed)
         self.handlers = ResourceHandlers(
+            kind=ENVIRONMENT, new=NewEnvironment, change=EnvironmentChange, 
             create=drafts.create, listed=self._stored.listed, get=self._get, update=_guarded(drafts.update),
             archive=_guarded(self._stored.archive), delete=_guarded(self._stored.delete),
         )

@@ -158,6 +158,10 @@ class SessionMounts:
             await self.context.resources.delete(MOUNT_KIND, self.owner, one.resource_id)
 
 
+MOUNT = ("resource.file", "resource.github_repository", "resource.memory_store")
+"""The shapes of what is mounted in a session."""
+
+
 def mount_body(table: DialectTable, kept: Resource) -> JsonObject:
     """The body of a mount, without the mount's secrets."""
     body = {key: value for key, value in kept.body.items() if key != "type"}

@@ -12,7 +12,7 @@ from multidict import MultiMapping
 from gateway.client import parse_timestamp
 from gateway.errors import Invalid, NotFound
 from gateway.field_errors import quote_value
-from gateway.http import encode_array, json_response
+from gateway.http import Answers, Row, Shape, encode_array, json_response
 from gateway.json_values import EncodedArray
 from gateway.ports import DialectTable
 from gateway.time_slices import next_slice
@@ -111,6 +111,14 @@ async def page_of_rows(
     return await fetch_page(page_request(query, ascending=ascending), fetch, place_of=place, find=find)
 
 
+PAGE_QUERY: Mapping[str, Shape] = {"limit": int, "order": {"asc", "desc"}, **dict.fromkeys(CURSORS, str)}
+
+
+def listed_answers(item: Shape, query: Mapping[str, Shape] | None = None) -> Answers:
+    """The declaration of a handler that answers with a page of such items."""
+    return Answers(Row("page", items=[item]), query={**PAGE_QUERY, **(query or {})})
+
+
 async def page_reply(table: DialectTable, page: ListPage[Any], shown: Sequence[Mapping[str, Any]]) -> web.Response:
     """The list as the table spells it; `shown` are the bodies of the page's items."""
     first, last = (shown[0]["id"], shown[-1]["id"]) if shown else (None, None)
@@ -187,6 +195,9 @@ TIME_BOUNDS: dict[str, Callable[[float, float], bool]] = {
     "lt": lambda at, bound: at < bound,
     "lte": lambda at, bound: at <= bound,
 }
+
+
+CREATED_QUERY: Mapping[str, Shape] = {f"created_at[{word}]": str for word in TIME_BOUNDS}
 
 
 def query_words(query: Query, *names: str) -> frozenset[str]:

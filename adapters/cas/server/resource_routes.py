@@ -10,12 +10,12 @@ from pydantic import BaseModel
 
 from adapters.cas.wire import CasSettings, MetadataLimits
 from gateway.errors import Conflict, GatewayError, NotFound
-from gateway.http import OWNER, Context, json_response, read_json, validate
+from gateway.http import OWNER, Answers, Context, Shape, described, json_response, read_json, validate
 from gateway.ids import random_id
 from gateway.ports import Resource
 
 from . import resource_views as views
-from .paging import bool_param, fetch_page, page_reply, page_request
+from .paging import bool_param, fetch_page, listed_answers, page_reply, page_request
 
 __all__ = [
     "ResourceDraft",
@@ -71,6 +71,10 @@ class ResourceKind:
     parent: "ResourceKind | None" = None
     most_below: int | None = None
     """How many a parent may have."""
+    filters: Mapping[str, Shape] = field(default_factory=lambda: {"include_archived": bool})
+    """What the query of a list may have beside the page."""
+    views: Mapping[str, Shape] = field(default_factory=dict)
+    """What the query for one of them may have."""
 
     def check_open(self, found: Resource) -> None:
         """Refuse to change an archived resource."""
@@ -220,10 +224,13 @@ class ResourceDrafts(Generic[New, Change]):
         return json_response(await self.routes.body(request, kept))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ResourceHandlers:
-    """The handlers of the routes that every kind has."""
+    """The handlers of the routes that every kind has, and what clients send to make a resource or to change one."""
 
+    kind: ResourceKind
+    new: type[BaseModel]
+    change: type[BaseModel]
     create: Handler
     listed: Handler
     get: Handler
@@ -234,6 +241,7 @@ class ResourceHandlers:
     @classmethod
     def of(cls, routes: ResourceRoutes, drafts: ResourceDrafts[Any, Any]) -> "ResourceHandlers":
         return cls(
+            kind=routes.kind, new=drafts.new, change=drafts.change, 
             create=drafts.create, listed=routes.listed, get=routes.get, update=drafts.update, archive=routes.archive,
             delete=routes.delete,
         )
@@ -241,12 +249,14 @@ class ResourceHandlers:
 
 def routes_of_kind(path: str, handlers: ResourceHandlers) -> list[web.RouteDef]:
     """The routes that every kind has."""
+    row, one = handlers.kind.name, f"{path}/{{id}}"
+    update = described(handlers.update, Answers(row, reads=handlers.change))
     return [
-        web.post(path, handlers.create),
-        web.get(path, handlers.listed),
-        web.get(f"{path}/{{id}}", handlers.get),
-        web.post(f"{path}/{{id}}", handlers.update),
-        web.put(f"{path}/{{id}}", handlers.update),
-        web.delete(f"{path}/{{id}}", handlers.delete),
-        web.post(f"{path}/{{id}}/archive", handlers.archive),
+        web.post(path, described(handlers.create, Answers(row, status=201, reads=handlers.new))),
+        web.get(path, described(handlers.listed, listed_answers(row, query=handlers.kind.filters))),
+        web.get(one, described(handlers.get, Answers(row, query=handlers.kind.views))),
+        web.post(one, update),
+        web.put(one, update),
+        web.delete(one, described(handlers.delete, Answers(f"deleted.{row}"))),
+        web.post(f"{one}/archive", described(handlers.archive, Answers(row))),
     ]

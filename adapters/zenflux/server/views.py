@@ -23,7 +23,7 @@ from adapters.zenflux.bodies import (
 )
 from adapters.zenflux.wire import ANY_IMAGE, DIALECT_NAME, LOCAL_USER, ZenfluxSettings
 from gateway.errors import NotFound
-from gateway.http import Context, json_response
+from gateway.http import Context, Row, Shape, json_response
 from gateway.json_values import JsonObject, JsonValue
 from gateway.ports import DialectTable, Resource
 
@@ -38,6 +38,11 @@ def reply_body(table: DialectTable, data: object) -> object:
 
 def reply(context: Context[ZenfluxSettings], data: object) -> web.Response:
     return json_response(reply_body(context.table, data))
+
+
+def wrapped(data: Shape) -> Row:
+    """The shape of a reply with these data."""
+    return Row("reply", data=data, flat=None if isinstance(data, list) else data)
 
 
 # -- conversations ----------------------------------------------------------------------------------------------------

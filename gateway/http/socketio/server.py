@@ -2,8 +2,9 @@
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from typing import Any, Protocol, cast
 
@@ -14,6 +15,7 @@ from engineio.exceptions import EngineIOError  # type: ignore[import-untyped]
 from socketio.exceptions import ConnectionRefusedError as Refused  # type: ignore[import-untyped]
 
 from gateway.errors import GatewayError, Invalid, TooLarge, Unauthenticated
+from gateway.http.answers import Answers, Shape, described
 from gateway.http.request import read_body
 from gateway.http.security import (
     CONNECTION_LIMITS,
@@ -69,6 +71,9 @@ class SocketIOListener(Protocol):
         """Send an error to a client whose packet is refused."""
     async def on_disconnect(self, peer: SocketIOClient) -> None:
         """Handle the disconnect of a client."""
+TEXT = "text/plain"
+NO_MESSAGES = Answers()
+CONNECTION_QUERY: Mapping[str, Shape] = {"EIO": {"4"}, "transport": {"polling", "websocket"}, "sid": str}
 
 
 class SocketIOServer:
@@ -115,8 +120,15 @@ class SocketIOServer:
     def eio(self) -> Any:
         return self._sio.eio
 
-    def routes(self, path: str) -> list[web.RouteDef]:
-        return [web.route(method, path, self.serve) for method in ("GET", "POST", "OPTIONS")]
+    def routes(self, path: str, socket: Answers = NO_MESSAGES) -> list[web.RouteDef]:
+        """The routes; `socket` says what goes over a connection in either direction."""
+        return [
+            web.get(path, described(self.serve, replace(
+                socket, answer=str, media_type=TEXT, frames="socketio", query=CONNECTION_QUERY))),
+            web.post(path, described(self.serve, Answers(
+                str, media_type=TEXT, reads=str, reads_type=TEXT, query=CONNECTION_QUERY))),
+            web.options(path, self.serve),
+        ]
 
     def _new_id(self) -> str:
         """The id of a new connection; where several processes serve the port, it names this process."""

@@ -12,7 +12,17 @@ from adapters.aap.server import history, inbound, views
 from adapters.aap.server.stream_options import StreamOptions
 from adapters.aap.wire import AapSettings, NewSession, NewTurn, image_addresses
 from gateway.errors import Conflict, Invalid, NotFound, Unauthenticated, Unsupported
-from gateway.http import OWNER, Context, bearer_token, decode_cursor, encode_cursor, json_response, public, read_json
+from gateway.http import (
+    OWNER,
+    Answers,
+    Context,
+    bearer_token,
+    decode_cursor,
+    encode_cursor,
+    json_response,
+    public,
+    read_json,
+)
 from gateway.ports import ChosenAgent
 
 CURSOR_FORMAT = re.compile(r"(?:([0-9]{1,15})\.)?([0-9]{1,9})", re.ASCII)
@@ -138,9 +148,11 @@ class SessionRoutes:
         self.context = context
 
     @public
+    @Answers("meta")
     async def meta(self, request: web.Request) -> web.Response:
         return json_response(views.meta_body(self.context.table, await cards_for(self.context, request)))
 
+    @Answers("created", status=201, reads=NewSession)
     async def create(self, request: web.Request) -> web.Response:
         body = await read_json(request, NewSession)
         chosen, card = await choose_agent(self.context, request[OWNER], body.agent.name)
@@ -152,6 +164,7 @@ class SessionRoutes:
         )
         return json_response(self.context.table.object("created", session_id=view.session_id), 201)
 
+    @Answers("sessions", query={"after": str})
     async def listed(self, request: web.Request) -> web.Response:
         before = decode_cursor(request.query.get("after"))
         page, more = await self.context.sessions.list(
@@ -160,14 +173,17 @@ class SessionRoutes:
         shown = [(view, self.context.shown_agent(view)) for view in page]
         return json_response(views.sessions_body(self.context.table, shown, encode_cursor(more)))
 
+    @Answers("session")
     async def get(self, request: web.Request) -> web.Response:
         view = await self.context.sessions.get(request[OWNER], request.match_info["id"])
         return json_response(views.session_body(self.context.table, view, self.context.shown_agent(view)))
 
+    @Answers(status=204)
     async def delete(self, request: web.Request) -> web.Response:
         await self.context.sessions.delete(request[OWNER], request.match_info["id"])
         return web.Response(status=204)
 
+    @Answers("history", query={"type": str})
     async def history(self, request: web.Request) -> web.Response:
         view = await self.context.sessions.get(request[OWNER], request.match_info["id"])
         kind = request.query.get("type")
@@ -177,6 +193,7 @@ class SessionRoutes:
             raise NotFound(f"agent '{view.agent}' keeps no {kind} history")
         return json_response(await history.history_body(self.context.table, kind, view))
 
+    @Answers("turn", reads=NewTurn, frames="sse")
     async def turn(self, request: web.Request) -> web.StreamResponse:
         session_id, context = request.match_info["id"], self.context
         view = await context.sessions.get(request[OWNER], session_id)
@@ -193,6 +210,7 @@ class SessionRoutes:
                 return web.Response(body=answer, content_type="application/json")
             return await context.stream_turn(request, session_id, receipt, StreamOptions(body.stream), place)
 
+    @Answers(frames="sse", query={"stream": str, "after": str}, others={204: None})
     async def current(self, request: web.Request) -> web.StreamResponse:
         """The running turn, or the last one, after the events that the client has; not documented by AAP."""
         session_id, context = request.match_info["id"], self.context
@@ -204,6 +222,7 @@ class SessionRoutes:
             return web.Response(status=204)
         return await context.stream_remaining(request, session_id, options, after=place.after, had=place.had)
 
+    @Answers(status=204)
     async def interrupt(self, request: web.Request) -> web.Response:
         """End the turn that runs, or waits for the client; not documented by AAP."""
         session_id, context = request.match_info["id"], self.context

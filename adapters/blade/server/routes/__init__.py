@@ -5,9 +5,9 @@ from collections.abc import Awaitable, Callable, Iterable
 from aiohttp import web
 
 import gateway.model as m
-from adapters.blade.server.socket import ChatSocket, decode_packet
+from adapters.blade.server.socket import SOCKET, ChatSocket, decode_packet
 from adapters.blade.wire import BladeSettings
-from gateway.http import Context, json_response
+from gateway.http import Answers, Context, json_response
 from gateway.http.socketio import SocketIOServer
 from gateway.ports import SharedKind, ShownResource
 
@@ -67,6 +67,7 @@ NOT_IMPLEMENTED_PATHS: tuple[tuple[str, str, str], ...] = (
 
 
 def _not_implemented(context: Context[BladeSettings], what: str) -> Handler:
+    @Answers(is_absent=True)
     async def absent(request: web.Request) -> web.Response:
         message = f"{request.method} {request.path}: {what} are not part of this gateway"
         _, body = context.table.error(m.FaultCode.UNSUPPORTED, message=message)
@@ -97,7 +98,7 @@ def routes(context: Context[BladeSettings]) -> Iterable[web.RouteDef]:
     )
     session = f"{at}/sessions/{{id}}"
     return [
-        *sockets.routes(settings.socket_path),
+        *sockets.routes(settings.socket_path, SOCKET),
         web.get(f"{at}/health", blade.health),
         web.post(f"{at}/sessions", blade.create),
         web.get(f"{at}/sessions", blade.listed),

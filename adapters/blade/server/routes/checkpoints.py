@@ -5,10 +5,10 @@ from aiohttp import web
 
 import gateway.model as m
 from adapters.blade.server import views
-from adapters.blade.server.history import message_bodies, update_private
+from adapters.blade.server.history import MESSAGE, message_bodies, update_private
 from adapters.blade.wire import BladeSettings, CheckoutRequest, ReplayChange, ReplayRequest, RewindRequest
 from gateway.errors import NotFound
-from gateway.http import OWNER, Context, json_response, read_json
+from gateway.http import OWNER, Answers, Context, Row, json_response, read_json
 from gateway.json_values import JsonObject, JsonValue
 from gateway.ports import Replays, ReplayState
 from gateway.time_slices import sliced
@@ -32,6 +32,7 @@ class CheckpointRoutes:
     def __init__(self, context: Context[BladeSettings]) -> None:
         self.context = context
 
+    @Answers(["checkpoint"])
     async def listed(self, request: web.Request) -> web.Response:
         view = await self._view(request)
         last, titles = _last_messages(view), _first_words(view)
@@ -44,6 +45,7 @@ class CheckpointRoutes:
             ]
         return json_response(shown)
 
+    @Answers("rewound", reads=RewindRequest)
     async def rewind(self, request: web.Request) -> web.Response:
         body, view = await read_json(request, RewindRequest), await self._view(request)
         mark = view.checkpoints[_checkpoint_index(view, body.checkpoint_id)]
@@ -53,6 +55,7 @@ class CheckpointRoutes:
             self.context.table.object("rewound", checkpoint_id=body.checkpoint_id, session_id=view.session_id)
         )
 
+    @Answers(Row("checked_out", messages=[MESSAGE]), reads=CheckoutRequest)
     async def check_out(self, request: web.Request) -> web.Response:
         """How the session looked there; nothing changes."""
         body, view = await read_json(request, CheckoutRequest), await self._view(request)
@@ -109,6 +112,7 @@ class ReplayRoutes:
         self.context = context
         self.replays = replays
 
+    @Answers("replay.started", reads=ReplayRequest, may_be_empty=True)
     async def start(self, request: web.Request) -> web.Response:
         body = await read_json(request, ReplayRequest) if request.can_read_body else ReplayRequest()
         owner = request[OWNER]
@@ -121,6 +125,7 @@ class ReplayRoutes:
         view = await self.replays.start(owner, old.session_id, body.speed, kept, changed)
         return json_response(self.context.table.object("replay.started", session_id=view.session_id))
 
+    @Answers("replay.preview")
     async def preview(self, request: web.Request) -> web.Response:
         view = await self.context.sessions.get(request[OWNER], request.match_info["id"])
         reason = await self.replays.can(view.owner, view.session_id)
@@ -129,6 +134,7 @@ class ReplayRoutes:
             reason=reason,
         ))
 
+    @Answers(Row("replay", state="replay.state"), reads=ReplayChange)
     async def change(self, request: web.Request) -> web.Response:
         body, session_id = await read_json(request, ReplayChange), request.match_info["id"]
         state = await self.replays.change(

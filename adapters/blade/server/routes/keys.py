@@ -4,7 +4,7 @@ from aiohttp import web
 
 from adapters.blade.server import views
 from adapters.blade.wire import BladeSettings, KeyName
-from gateway.http import CALLER, OWNER, Context, json_response, read_json
+from gateway.http import CALLER, OWNER, Answers, Context, Row, json_response, read_json
 from gateway.ports import KeyRing
 
 KEY_PREFIX = "sk-blade-v2-"
@@ -29,24 +29,29 @@ class KeyRoutes:
         self.context = context
         self.keys = keys
 
+    @Answers(Row("key.created", key="key"), status=201, reads=KeyName)
     async def create(self, request: web.Request) -> web.Response:
         name = (await read_json(request, KeyName)).name
         made, token = await self.keys.issue(request[CALLER], name, KEY_PREFIX)
         return json_response(views.created_key_body(self.context.table, made, token), 201)
 
+    @Answers(["key"])
     async def listed(self, request: web.Request) -> web.Response:
         found = await self.keys.of(request[OWNER])
         return json_response([views.key_body(self.context.table, key) for key in found])
 
+    @Answers("key")
     async def get(self, request: web.Request) -> web.Response:
         found = await self.keys.find(request[OWNER], request.match_info["id"])
         return json_response(views.key_body(self.context.table, found))
 
+    @Answers("key", reads=KeyName)
     async def rename(self, request: web.Request) -> web.Response:
         name = (await read_json(request, KeyName)).name
         found = await self.keys.relabel(request[CALLER], request.match_info["id"], name)
         return json_response(views.key_body(self.context.table, found))
 
+    @Answers(status=204)
     async def delete(self, request: web.Request) -> web.Response:
         await self.keys.revoke(request[CALLER], request.match_info["id"])
         return web.Response(status=204)

@@ -15,7 +15,7 @@ from adapters.blade.wire import (
     NewMemory,
 )
 from gateway.errors import NotFound
-from gateway.http import OWNER, Context, json_response, parse_whole_number, read_json, validate
+from gateway.http import OWNER, Answers, Context, Row, json_response, parse_whole_number, read_json, validate
 from gateway.resources import Memories, Memory, MemoryFilter
 
 FIELD_NAMES = {
@@ -47,11 +47,13 @@ class MemoryRoutes:
         self.context = context
         self.memories = Memories(context.resources)
 
+    @Answers("memory", status=201, reads=NewMemory)
     async def create(self, request: web.Request) -> web.Response:
         body = await read_json(request, NewMemory)
         kept = await self.memories.add(request[OWNER], Memory(**_memory_fields(body)))
         return json_response(views.memory_body(self.context.table, kept), 201)
 
+    @Answers(Row("memories", items=["memory"]), query=MemoryQuery)
     async def listed(self, request: web.Request) -> web.Response:
         query = validate(MemoryQuery, dict(request.query))
         wanted = {FIELD_NAMES.get(name, name): value for name in FILTERS if (value := getattr(query, name)) is not None}
@@ -62,25 +64,30 @@ class MemoryRoutes:
         )
         return json_response(views.memories_body(self.context.table, page, total))
 
+    @Answers("memory")
     async def get(self, request: web.Request) -> web.Response:
         return json_response(
             views.memory_body(self.context.table, await self.memories.find(request[OWNER], _memory_number(request)))
         )
 
+    @Answers("memory", reads=MemoryChange)
     async def change(self, request: web.Request) -> web.Response:
         body = await read_json(request, MemoryChange)
         changed = await self.memories.change(request[OWNER], _memory_number(request), **_memory_fields(body))
         return json_response(views.memory_body(self.context.table, changed))
 
+    @Answers("memory", reads=MemorySwitch)
     async def switch(self, request: web.Request) -> web.Response:
         body = await read_json(request, MemorySwitch)
         changed = await self.memories.change(request[OWNER], _memory_number(request), disabled=body.disabled)
         return json_response(views.memory_body(self.context.table, changed))
 
+    @Answers("ok")
     async def delete(self, request: web.Request) -> web.Response:
         await self.memories.remove(request[OWNER], _memory_number(request))
         return json_response(self.context.table.object("ok"))
 
+    @Answers("ok.count", reads=MemoryBatch)
     async def batch(self, request: web.Request) -> web.Response:
         body, owner = await read_json(request, MemoryBatch), request[OWNER]
         if body.action == "delete":

@@ -7,7 +7,7 @@ from adapters.blade.server import views
 from adapters.blade.wire import BladeSettings, NewTask, TaskChange
 from gateway.client import parse_timestamp
 from gateway.errors import Invalid
-from gateway.http import OWNER, Context, json_response, read_json
+from gateway.http import OWNER, Answers, Context, Row, json_response, read_json
 from gateway.json_values import JsonObject, JsonValue
 from gateway.resources import ScheduledTask, Schedules
 
@@ -36,6 +36,7 @@ class TaskRoutes:
         self.context = context
         self.schedules = Schedules(context.resources, context.clock)
 
+    @Answers("task", status=201, reads=NewTask)
     async def create(self, request: web.Request) -> web.Response:
         body = await read_json(request, NewTask)
         agent = self.context.settings.agent or next(iter(self.context.agents))
@@ -46,34 +47,42 @@ class TaskRoutes:
         ))
         return json_response(views.task_body(self.context.table, kept), 201)
 
+    @Answers(["task"])
     async def listed(self, request: web.Request) -> web.Response:
         return json_response(
             [views.task_body(self.context.table, kept) for kept in await self.schedules.of(request[OWNER])]
         )
 
+    @Answers("task")
     async def get(self, request: web.Request) -> web.Response:
         kept = await self.schedules.find(request[OWNER], request.match_info["id"])
         return json_response(views.task_body(self.context.table, kept))
 
+    @Answers("task", reads=TaskChange)
     async def change(self, request: web.Request) -> web.Response:
         return await self._change(request, **_task_changes(await read_json(request, TaskChange)))
 
+    @Answers("task")
     async def start(self, request: web.Request) -> web.Response:
         return await self._change(request, enabled=True)
 
+    @Answers("task")
     async def stop(self, request: web.Request) -> web.Response:
         return await self._change(request, enabled=False)
 
+    @Answers(status=204)
     async def delete(self, request: web.Request) -> web.Response:
         await self.schedules.remove(request[OWNER], request.match_info["id"])
         return web.Response(status=204)
 
+    @Answers([Row("task.due", times=["task.time"])], query={"from": str, "to": str})
     async def calendar(self, request: web.Request) -> web.Response:
         start = _read_time(request.query.get("from"), "from") or self.context.clock()
         end = _read_time(request.query.get("to"), "to") or start + WEEK
         found = await self.schedules.calendar(request[OWNER], start, end)
         return json_response([views.due_body(self.context.table, kept, times) for kept, times in found])
 
+    @Answers(["task.run"])
     async def runs(self, request: web.Request) -> web.Response:
         found = await self.schedules.runs(request[OWNER], request.match_info["id"])
         return json_response([views.task_run_body(self.context.table, run) for run in found])

@@ -10,7 +10,7 @@ from adapters.blade.server import views
 from adapters.blade.server.history import update_private
 from adapters.blade.wire import BladeSettings, ExtraInfo
 from gateway.errors import TooLarge
-from gateway.http import OWNER, Context, json_response, public, read_bytes, read_json
+from gateway.http import OWNER, Answers, Context, Row, json_response, public, read_bytes, read_json
 
 MIN_SDK = "0.4.0"
 MAX_EXTRA_BYTES = 256 * 1024
@@ -36,13 +36,16 @@ class ServiceRoutes:
         self.began = context.clock()
 
     @public
+    @Answers("version")
     async def version(self, request: web.Request) -> web.Response:
         return json_response(self.context.table.object("version", version=version("dragoman"), min_sdk=MIN_SDK))
 
+    @Answers("config")
     async def config(self, request: web.Request) -> web.Response:
         default = next(iter(self._models()))
         return json_response(self.context.table.object("config", version=version("dragoman"), model=default))
 
+    @Answers(Row("models", models=["model"]))
     async def models(self, request: web.Request) -> web.Response:
         models = self._models()
         listed = [self.context.table.object("model", id=model, name=name) for model, name in models.items()]
@@ -56,6 +59,7 @@ class ServiceRoutes:
             models.setdefault(card.model or card.name, card.title or card.name)
         return models
 
+    @Answers("me")
     async def me(self, request: web.Request) -> web.Response:
         owner = request[OWNER]
         keys = await self.context.keys.of(owner) if self.context.keys else ()
@@ -66,6 +70,7 @@ class ServiceRoutes:
 
     # -- what a client keeps beside a session ---------------------------------------------------------------------
 
+    @Answers("extra", reads=ExtraInfo)
     async def keep_extra(self, request: web.Request) -> web.Response:
         if len(await read_bytes(request)) > MAX_EXTRA_BYTES:
             raise TooLarge(f"extra: has more than {MAX_EXTRA_BYTES} bytes", param="extra")
@@ -76,6 +81,7 @@ class ServiceRoutes:
         view = await update_private(self.context, view.owner, view.session_id, extra_info=kept)
         return json_response(self._shown(view))
 
+    @Answers("extra")
     async def extra(self, request: web.Request) -> web.Response:
         return json_response(self._shown(await self.context.sessions.get(request[OWNER], request.match_info["id"])))
 

@@ -10,12 +10,23 @@ import gateway.model as m
 from adapters.blade import wire
 from adapters.blade.server import history as history_module
 from adapters.blade.server import inbound, views
-from adapters.blade.server.history import RECORDS_PER_PAGE, message_bodies, record_pages, update_private
+from adapters.blade.server.history import MESSAGE, RECORDS_PER_PAGE, message_bodies, record_pages, update_private
 from adapters.blade.server.socket import MISSING_MESSAGE, ChatSocket, final_result
 from adapters.blade.wire import BladeSettings
 from gateway.errors import Invalid, NotFound
 from gateway.field_errors import quote_value
-from gateway.http import OWNER, Context, json_response, parse_whole_number, pieces_response, public, read_json
+from gateway.http import (
+    OWNER,
+    Answers,
+    AnyFrame,
+    Context,
+    Row,
+    json_response,
+    parse_whole_number,
+    pieces_response,
+    public,
+    read_json,
+)
 from gateway.json_values import JsonObject
 from gateway.ports import SessionFilter
 from gateway.time_slices import one_at_a_time, sliced
@@ -28,6 +39,9 @@ MAX_SESSIONS_LISTED = 10_000
 """How many sessions one response lists at most."""
 
 
+WHOLE_SESSION = Row("session.full", session="session")
+
+
 class SessionRoutes:
     """The routes of sessions, one method each."""
 
@@ -36,11 +50,13 @@ class SessionRoutes:
         self._chat = chat
 
     @public
+    @Answers("health")
     async def health(self, request: web.Request) -> web.Response:
         return json_response(self.context.table.object("health"))
 
     # -- sessions -------------------------------------------------------------------------------------------------
 
+    @Answers("session.created", reads=wire.NewSession)
     async def create(self, request: web.Request) -> web.Response:
         body = await read_json(request, wire.NewSession)
         agent = self._agent(body.solution_id)
@@ -51,6 +67,11 @@ class SessionRoutes:
         )
         return json_response(self.context.table.object("session.created", session_id=view.session_id))
 
+    @Answers(
+        Row("sessions", items=["session"]), query={
+            "limit": int, "offset": int, "q": str, "template_id_prefix": str, "solution_id": str,
+        },
+    )
     async def listed(self, request: web.Request) -> web.Response:
         limit, offset = _number_param(request, "limit", 20, 1), _number_param(request, "offset", 0, 0)
         found, total = await self.context.sessions.find(
@@ -64,29 +85,36 @@ class SessionRoutes:
             self.context.table.object("sessions", items=items, total=total, limit=limit, offset=offset)
         )
 
+    @Answers(WHOLE_SESSION)
     async def get(self, request: web.Request) -> web.Response:
         return self._whole(await self._view(request))
 
+    @Answers(WHOLE_SESSION, reads=wire.RenameSession)
     async def rename(self, request: web.Request) -> web.Response:
         body = await read_json(request, wire.RenameSession)
         session_id = request.match_info["id"]
         return self._whole(await self.context.sessions.update(request[OWNER], session_id, title=body.intent))
 
+    @Answers("session.deleted")
     async def delete(self, request: web.Request) -> web.Response:
         await self.context.sessions.delete(request[OWNER], request.match_info["id"])
         return json_response(self.context.table.object("session.deleted"))
 
+    @Answers(WHOLE_SESSION, reads=wire.EnvRequest)
     async def env(self, request: web.Request) -> web.Response:
         return self._whole(await self._keep(request, **{m.SECRETS: (await read_json(request, wire.EnvRequest)).env}))
 
+    @Answers(WHOLE_SESSION, reads=wire.PinRequest)
     async def pin(self, request: web.Request) -> web.Response:
         return self._whole(await self._keep(request, is_pinned=(await read_json(request, wire.PinRequest)).pinned))
 
+    @Answers("session.shared", reads=wire.SharingRequest)
     async def share(self, request: web.Request) -> web.Response:
         body = await read_json(request, wire.SharingRequest)
         await self._keep(request, shared=body.shared)
         return json_response(self.context.table.object("session.shared", shared=body.shared))
 
+    @Answers("session.memory", reads=wire.MemoryUseRequest)
     async def remember(self, request: web.Request) -> web.Response:
         body = await read_json(request, wire.MemoryUseRequest)
         settings = replace((await self._view(request)).settings, memory=body.memory_enabled)
@@ -96,15 +124,18 @@ class SessionRoutes:
 
     # -- reading and sending messages -----------------------------------------------------------------------------
 
+    @Answers([MESSAGE])
     async def messages(self, request: web.Request) -> web.Response:
         return json_response(await message_bodies(self.context, request[OWNER], request.match_info["id"]))
 
+    @Answers(Row("history", nodes=[Row("history.node", turn=("turn", "turn.compaction"))]))
     async def history(self, request: web.Request) -> web.Response:
         view = await self._view(request)
         async with one_at_a_time(request[OWNER]):
             pages = record_pages(self.context, request[OWNER], view.session_id)
             return json_response(await history_module.history_body(self.context.table, pages, self._model(view)))
 
+    @Answers("ack")
     async def compact(self, request: web.Request) -> web.Response:
         session_id, context = request.match_info["id"], self.context
         with context.sessions.reserve_stream(request[OWNER]) as place:
@@ -113,6 +144,7 @@ class SessionRoutes:
             await final_result(context, request[OWNER], session_id, receipt, place)
         return json_response(context.table.object("ack", session_id=session_id))
 
+    @Answers(AnyFrame("socketio", "chat:end"), reads=wire.ChatSend)
     async def chat(self, request: web.Request) -> web.Response:
         session_id = (await self._view(request)).session_id
         body = await read_json(request, wire.ChatSend)

@@ -9,10 +9,21 @@ from aiohttp import web
 
 import gateway.model as m
 from adapters.blade.server import views
-from adapters.blade.server.history import message_bodies, update_private
+from adapters.blade.server.history import MESSAGE, message_bodies, update_private
 from adapters.blade.wire import BladeSettings, ShareRequest
 from gateway.errors import GatewayError
-from gateway.http import OWNER, Context, absolute_url, attachment, json_response, public, read_json, receive_form
+from gateway.http import (
+    FORM,
+    OWNER,
+    Answers,
+    Context,
+    absolute_url,
+    attachment,
+    json_response,
+    public,
+    read_json,
+    receive_form,
+)
 from gateway.resources import (
     SessionArchive,
     Shares,
@@ -41,6 +52,7 @@ class ArchiveRoutes:
         self.context = context
         self.workspaces = Workspaces(context.data / "workspaces", trusted=lambda: context.trust_uploads)
 
+    @Answers(media_type="application/zip")
     async def export(self, request: web.Request) -> web.StreamResponse:
         view = await self.context.sessions.get(request[OWNER], request.match_info["id"])
         space = self.workspaces.of(view.session_id)
@@ -54,10 +66,12 @@ class ArchiveRoutes:
             raise
         return attachment(draft, f"{view.session_id}.zip", "application/zip", fleeting=True)
 
+    @Answers("import.preview", reads_type=FORM)
     async def preview(self, request: web.Request) -> web.Response:
         async with self._received(request) as (_, file), one_at_a_time(request[OWNER]):
             return json_response(views.import_preview_body(self.context.table, await self._unpacked(file)))
 
+    @Answers("imported", reads_type=FORM)
     async def take(self, request: web.Request) -> web.Response:
         async with self._received(request) as (fields, file), one_at_a_time(request[OWNER]):
             found = await self._unpacked(file)
@@ -113,6 +127,7 @@ class ShareRoutes:
         self.context = context
         self.sharing = Shares(context.resources, context.clock)
 
+    @Answers("share", reads=ShareRequest, may_be_empty=True)
     async def create(self, request: web.Request) -> web.Response:
         body = await read_json(request, ShareRequest) if request.can_read_body else ShareRequest()
         view = await self.context.sessions.get(request[OWNER], request.match_info["id"])
@@ -120,12 +135,14 @@ class ShareRoutes:
         url = absolute_url(request, f"{self.context.mount}/share/{token}")
         return json_response(self.context.table.object("share", token=token, url=url, expires_at=share.expires_at))
 
+    @Answers("share.revoked")
     async def revoke(self, request: web.Request) -> web.Response:
         view = await self.context.sessions.get(request[OWNER], request.match_info["id"])
         await self.sharing.revoke(view.owner, view.session_id, request.match_info["token"])
         return json_response(self.context.table.object("share.revoked"))
 
     @public
+    @Answers([MESSAGE])
     async def read(self, request: web.Request) -> web.Response:
         share = await self.sharing.open(request.match_info["token"])
         token = request.match_info["token"]

@@ -9,7 +9,7 @@ import gateway.model as m
 from adapters.blade.server import views
 from adapters.blade.wire import BladeSettings, SkillChoice, SkillQuery, SkillUpload
 from gateway.errors import Invalid, NotFound
-from gateway.http import OWNER, Context, json_response, read_json, validate
+from gateway.http import OWNER, Answers, Context, Row, json_response, read_json, validate
 from gateway.resources import SkillFolder, SkillService, StoredSkill, read_skill_files, with_front_matter
 
 SKILL_FILE = m.SKILL_FILE
@@ -60,9 +60,11 @@ class SkillRoutes:
 
     # -- the library ----------------------------------------------------------------------------------------------
 
+    @Answers(["skill"])
     async def library(self, request: web.Request) -> web.Response:
         return self._list(await self.service.library(request[OWNER]))
 
+    @Answers(Row("skills.found", items=["skill"]), query=SkillQuery)
     async def search(self, request: web.Request) -> web.Response:
         """The skills that have every word of the query in their name or description."""
         asked = validate(SkillQuery, dict(request.query))
@@ -72,11 +74,13 @@ class SkillRoutes:
         shown = [views.skill_body(self.context.table, one) for one in found[:asked.limit]]
         return json_response(self.context.table.object("skills.found", items=shown))
 
+    @Answers(["skill"])
     async def installed(self, request: web.Request) -> web.Response:
         """What the agent of new sessions has installed."""
         agent = self.context.settings.agent or next(iter(self.context.agents))
         return self._list(await self.service.installed(request[OWNER], agent))
 
+    @Answers("skill.full")
     async def get(self, request: web.Request) -> web.Response:
         found = await self.service.get(request[OWNER], request.match_info["skill"])
         return json_response(views.full_skill_body(self.context.table, found))
@@ -86,11 +90,13 @@ class SkillRoutes:
 
     # -- of a session ---------------------------------------------------------------------------------------------
 
+    @Answers(["skill.session"])
     async def of_session(self, request: web.Request) -> web.Response:
         view = await self._view(request)
         return json_response([
             views.session_skill_body(self.context.table, ref) for ref in view.settings.skills or ()])
 
+    @Answers("skill.uploaded", reads=SkillUpload)
     async def upload(self, request: web.Request) -> web.Response:
         """Add a skill to the user's library, or a version to the skill of this name, for the session to use."""
         body, view = await read_json(request, SkillUpload), await self._view(request)
@@ -100,6 +106,7 @@ class SkillRoutes:
             "skill.uploaded", name=made.name, folder=f"skills/{made.name}", files=len(body.files),
             overwritten=not is_new))
 
+    @Answers("skill", reads=SkillChoice)
     async def install(self, request: web.Request) -> web.Response:
         """Let the session use a skill of the library."""
         body, view = await read_json(request, SkillChoice), await self._view(request)
@@ -107,6 +114,7 @@ class SkillRoutes:
         await self._use(view, found)
         return json_response(views.skill_body(self.context.table, found))
 
+    @Answers(Row("skills.synced", items=["skill.session"]))
     async def resync(self, request: web.Request) -> web.Response:
         """Give the session the newest version of each skill that it has of the library."""
         view, newest = await self._view(request), list[m.SkillRef]()

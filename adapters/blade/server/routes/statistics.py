@@ -11,7 +11,7 @@ from adapters.blade.server.history import record_pages, turns_of
 from adapters.blade.server.turn_state import CONTEXT_WINDOW, TurnEntry, make_loop
 from adapters.blade.wire import BladeSettings, MessagesToCount, PromptToCount, TailQuery
 from gateway.errors import NotFound
-from gateway.http import OWNER, Context, json_response, read_json, validate
+from gateway.http import OWNER, Answers, Context, Row, json_response, read_json, validate
 from gateway.json_values import JsonValue
 from gateway.time_slices import one_at_a_time
 
@@ -101,11 +101,13 @@ class StatisticsRoutes:
     def __init__(self, context: Context[BladeSettings]) -> None:
         self.context = context
 
+    @Answers("tokens", reads=PromptToCount)
     async def prompt(self, request: web.Request) -> web.Response:
         body = await read_json(request, PromptToCount)
         return json_response(self.context.table.object(
             "tokens", count=estimate_tokens(body.prompt), window=CONTEXT_WINDOW, model=body.model))
 
+    @Answers(Row("tokens.messages", messages=["tokens.message"]), reads=MessagesToCount)
     async def messages(self, request: web.Request) -> web.Response:
         body = await read_json(request, MessagesToCount)
         counts = [PER_MESSAGE + estimate_tokens(_text(one.content)) for one in body.messages]
@@ -117,6 +119,7 @@ class StatisticsRoutes:
             "tokens.messages", count=sum(counts) + tools + opened, window=CONTEXT_WINDOW, model=body.model,
             messages=shown, tools=tools))
 
+    @Answers("context.statistics")
     async def context_stats(self, request: web.Request) -> web.Response:
         view = await self._view(request)
         found, card = context_statistics(await self._turns(view)), self.context.agents.get(view.agent)
@@ -124,16 +127,19 @@ class StatisticsRoutes:
             "context.statistics", session_id=view.session_id, statistics=found,
             model=view.settings.model or (card.model if card else None)))
 
+    @Answers(["plan.step"])
     async def tasks(self, request: web.Request) -> web.Response:
         """The steps of the newest plan."""
         return json_response([
             self.context.table.object("plan.step", step=dict(step))
             for step in plan_steps(await self._turns(await self._view(request)))])
 
+    @Answers(["background.task"])
     async def background_tasks(self, request: web.Request) -> web.Response:
         view = await self._view(request)
         return json_response([self._shown(scope) for scope in view.scopes.values()])
 
+    @Answers(Row("background.output", task="background.task"), query=TailQuery)
     async def background_task(self, request: web.Request) -> web.Response:
         """What a sub-agent has written, its last lines."""
         tail = validate(TailQuery, dict(request.query)).tail

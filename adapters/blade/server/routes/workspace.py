@@ -12,7 +12,18 @@ import gateway.model as m
 from adapters.blade.server import views
 from adapters.blade.wire import FILES_CHANGED, BladeSettings, CopyRequest, FileContent, RenameFile
 from gateway.errors import DISK_FULL, Conflict, GatewayError, Invalid, is_disk_full
-from gateway.http import OWNER, Context, attachment, guess_media_type, json_response, read_json, receive_files
+from gateway.http import (
+    FORM,
+    OWNER,
+    Answers,
+    Context,
+    Row,
+    attachment,
+    guess_media_type,
+    json_response,
+    read_json,
+    receive_files,
+)
 from gateway.resources import Workspace, Workspaces
 
 MAX_UPLOADED_FILES = 256
@@ -42,42 +53,50 @@ class WorkspaceRoutes:
         self.context = context
         self.workspaces = Workspaces(context.data / "workspaces", trusted=lambda: context.trust_uploads)
 
+    @Answers([("file", "folder")])
     async def listed(self, request: web.Request) -> web.Response:
         space, path = await self._space(request), _path(request)
         return json_response(
             [views.item_body(self.context.table, item, path) for item in await _in_thread(space.items, path)]
         )
 
+    @Answers(media_type="*/*")
     async def get(self, request: web.Request) -> web.StreamResponse:
         space = await self._space(request)
         file = await _in_thread(space.file, _path(request))
         return attachment(file, file.name, guess_media_type(None, file.name))
 
+    @Answers("file.written", reads=FileContent)
     async def put(self, request: web.Request) -> web.Response:
         space, body = await self._space(request, changing=True), await read_json(request, FileContent)
         path = await _in_thread(space.write, _path(request), body.content.encode())
         return await self._changed(request, path, "file.written")
 
+    @Answers("deleted")
     async def delete(self, request: web.Request) -> web.Response:
         space, path = await self._space(request, changing=True), _path(request)
         await _in_thread(space.remove, path)
         return await self._changed(request, path, "deleted")
 
+    @Answers("file.path", reads=RenameFile)
     async def rename(self, request: web.Request) -> web.Response:
         space, body = await self._space(request, changing=True), await read_json(request, RenameFile)
         return await self._changed(request, await _in_thread(space.rename, _path(request), body.new_name), "file.path")
 
+    @Answers("file.path", reads=CopyRequest, may_be_empty=True)
     async def copy(self, request: web.Request) -> web.Response:
         space = await self._space(request, changing=True)
         body = await read_json(request, CopyRequest) if request.can_read_body else CopyRequest()
         return await self._changed(request, await _in_thread(space.copy, _path(request), body.destination), "file.path")
 
+    @Answers(media_type="application/zip")
     async def download(self, request: web.Request) -> web.StreamResponse:
         space, path = await self._space(request), _path(request)
         draft = await _in_thread(space.zipped, path)
         name = f"{Path(path).name or request.match_info['id']}.zip"
         return attachment(draft, name, "application/zip", fleeting=True)
 
+    @Answers(Row("files.uploaded", failed=["file.refused"]), reads_type=FORM)
     async def upload(self, request: web.Request) -> web.Response:
         space, drafts = await self._space(request, changing=True), list[Path]()
 

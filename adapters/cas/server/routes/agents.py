@@ -8,7 +8,7 @@ from aiohttp import web
 from adapters.cas.server import resource_views as views
 from adapters.cas.server.agents import UserAgents
 from adapters.cas.server.environments import EnvironmentRoutes
-from adapters.cas.server.paging import ListPage, fetch_page, page_reply, page_request
+from adapters.cas.server.paging import ListPage, fetch_page, listed_answers, page_reply, page_request
 from adapters.cas.server.resource_routes import (
     ResourceHandlers,
     ResourceKind,
@@ -19,7 +19,17 @@ from adapters.cas.server.resource_routes import (
 from adapters.cas.wire import AgentChange, CasSettings, NewAgent
 from gateway.errors import Invalid, NotFound
 from gateway.field_errors import quote_value
-from gateway.http import OWNER, Context, json_response, parse_whole_number, read_json, signed_link_handler
+from gateway.http import (
+    OWNER,
+    Answers,
+    Context,
+    Row,
+    described,
+    json_response,
+    parse_whole_number,
+    read_json,
+    signed_link_handler,
+)
 from gateway.ports import Resource
 from gateway.resources import models_of
 
@@ -41,8 +51,8 @@ def routes_of_resources(context: Context[CasSettings]) -> list[web.RouteDef]:
         *routes_of_skills(context),
         *routes_of_kind("/environments", EnvironmentRoutes(context).handlers),
         web.post("/files", files.create),
-        web.get("/files", files.stored.listed),
-        web.get("/files/{id}", files.stored.get),
+        web.get("/files", described(files.stored.listed, listed_answers("file", {"ids[]": [str], "name": str}))),
+        web.get("/files/{id}", described(files.stored.get, Answers("file"))),
         web.get("/files/{id}/content", files.content),
         web.delete("/files/{id}", files.delete),
         web.get("/file-links/{link}", signed_link_handler(context.files)),
@@ -56,7 +66,7 @@ def routes_of_resources(context: Context[CasSettings]) -> list[web.RouteDef]:
     ]
 
 
-AGENT = ResourceKind("agent", "Agent", "agent")
+AGENT = ResourceKind("agent", "Agent", "agent", views={"version": int})
 
 
 class _AgentSource:
@@ -84,6 +94,7 @@ class AgentRoutes:
         self._context = context
         self._stored = ResourceRoutes(context, AGENT, self._body, source=_AgentSource(context))
         self.handlers = ResourceHandlers(
+            kind=AGENT, new=NewAgent, change=AgentChange, 
             create=self._create, listed=self._stored.listed, get=self._get, update=self._update,
             archive=self._archive, delete=self._delete,
         )
@@ -105,6 +116,7 @@ class AgentRoutes:
         with not_found_as(AGENT.noun, agent_id):
             return json_response(await self._body(request, await self._mine(request).update(agent_id, change)))
 
+    @listed_answers("agent")
     async def versions(self, request: web.Request) -> web.Response:
         """List the versions of an agent, newest first."""
         found = await self._stored.found(request)
@@ -120,6 +132,7 @@ class AgentRoutes:
         page = await fetch_page(page_request(request.query), fetch, place_of=lambda one: one.version, find=find)
         return await page_reply(self._context.table, page, [await self._body(request, one) for one in page.items])
 
+    @Answers(Row("page", items=["model"]))
     async def models(self, request: web.Request) -> web.Response:
         """The configured agents, as models to choose from; there are never so many that they need pages."""
         shown = [
@@ -128,6 +141,7 @@ class AgentRoutes:
         ]
         return await page_reply(self._context.table, ListPage(shown, False, None), shown)
 
+    @Answers("model")
     async def model(self, request: web.Request) -> web.Response:
         name, known = request.match_info["id"], models_of(self._context.agents.values())
         if name not in known:

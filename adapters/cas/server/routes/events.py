@@ -1,5 +1,6 @@
 """CAS's HTTP handlers for events, streams and threads: each parses a request, calls the session service and answers."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from aiohttp import web
@@ -8,16 +9,19 @@ import gateway.model as m
 from adapters.cas.server import inbound, views
 from adapters.cas.server.handler_context import HandlerContext, session_errors
 from adapters.cas.server.paging import (
+    CREATED_QUERY,
+    PAGE_QUERY,
     encoded_page_reply,
     event_filter,
     fetch_page,
+    listed_answers,
     page_reply,
     page_request,
     query_words,
 )
 from adapters.cas.wire import PREVIEWED_TYPES, PreviewedType, SentEvents
 from gateway.errors import Conflict, Invalid
-from gateway.http import OWNER, json_response, read_json
+from gateway.http import OWNER, Answers, AnyFrame, Row, Shape, json_response, read_json
 from gateway.json_values import EncodedArray
 
 SSE_TYPE = "text/event-stream"
@@ -39,6 +43,9 @@ def event_routes(desk: HandlerContext) -> list[web.RouteDef]:
     ]
 
 
+STREAM_QUERY: Mapping[str, Shape] = {"after_id": str, "stream_start": str, "event_deltas": str}
+
+
 class EventRoutes:
     """The routes of events, streams and threads, one method each."""
 
@@ -46,6 +53,7 @@ class EventRoutes:
         self.handlers = handlers
         self.context = handlers.context
 
+    @Answers(Row("sent", events=[AnyFrame("sse")]), status=202, reads=SentEvents)
     async def send(self, request: web.Request) -> web.Response:
         view, body = await self.handlers.session(request), await read_json(request, SentEvents)
         if view.closed is not None:
@@ -58,6 +66,10 @@ class EventRoutes:
             events = await self.handlers.history(view, as_list=True).of_records(receipt.records)
         return json_response(self.context.table.object("sent", events=events), 202)
 
+    @Answers(
+        Row("page", items=[AnyFrame("sse")]), frames="sse",
+        query={**PAGE_QUERY, **CREATED_QUERY, **STREAM_QUERY, "type": str, "types": str},
+    )
     async def events(self, request: web.Request) -> web.StreamResponse:
         if SSE_TYPE in request.headers.get("Accept", ""):
             return await self.stream(request)
@@ -71,6 +83,7 @@ class EventRoutes:
         bodies = EncodedArray([event.body for event in page.items])
         return encoded_page_reply(self.context.table, page, bodies, first, last)
 
+    @Answers(frames="sse", query=STREAM_QUERY)
     async def stream(self, request: web.Request) -> web.StreamResponse:
         view = await self.handlers.session(request)
         scope_id, start = self.handlers.scope(request, view), self.handlers.stream_start
@@ -85,6 +98,7 @@ class EventRoutes:
 
     # -- threads --------------------------------------------------------------------------------------------------
 
+    @listed_answers("thread")
     async def threads(self, request: web.Request) -> web.Response:
         """List the threads: the agent's own first, then those of sub-agents in the order in which they were called."""
         view = await self.handlers.session(request)
@@ -94,10 +108,12 @@ class EventRoutes:
         )
         return await page_reply(self.context.table, page, [row[1] for row in page.items])
 
+    @Answers("thread")
     async def thread(self, request: web.Request) -> web.Response:
         view = await self.handlers.session(request)
         return json_response(await self._shown(view, self.handlers.scope(request, view) or m.ROOT))
 
+    @Answers("thread")
     async def archive_thread(self, request: web.Request) -> web.Response:
         view = await self.handlers.session(request)
         scope_id = self.handlers.scope(request, view) or m.ROOT

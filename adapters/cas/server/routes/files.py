@@ -12,7 +12,9 @@ from adapters.cas.server.resource_routes import ResourceKind, ResourceRoutes
 from adapters.cas.wire import CasSettings, FileFields
 from gateway.errors import GatewayError, Invalid
 from gateway.http import (
+    FORM,
     OWNER,
+    Answers,
     Context,
     absolute_url,
     attachment,
@@ -40,6 +42,7 @@ class FileRoutes:
         self._context = context
         self.stored = ResourceRoutes(context, FILE, self._body, is_listed=_is_listed)
 
+    @Answers("file", status=201, reads_type=FORM)
     async def create(self, request: web.Request) -> web.Response:
         files, resources = self._context.files, self._context.resources
         form, stored = await receive_form(request, files)
@@ -55,6 +58,7 @@ class FileRoutes:
         made = await create_file_resource(files, resources, request[OWNER], stored, body)
         return json_response(await self._body(request, made), 201)
 
+    @Answers("file.link", bytes_type="*/*")
     async def content(self, request: web.Request) -> web.StreamResponse:
         """A link that anybody can use for a while; or the bytes, for a client that asks for them."""
         found = await self.stored.found(request)
@@ -65,6 +69,7 @@ class FileRoutes:
         url = absolute_url(request, f"{self._context.mount}/file-links/{word}")
         return json_response(self._context.table.object("file.link", url=url, expires_at=expires))
 
+    @Answers("deleted.file")
     async def delete(self, request: web.Request) -> web.Response:
         gone = await self.stored.delete(request)
         await self._context.files.remove(request.match_info["id"])

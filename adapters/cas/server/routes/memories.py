@@ -10,7 +10,14 @@ from aiohttp import web
 
 from adapters.cas.server import resource_views as views
 from adapters.cas.server.notes_store import NOTES_STORE, MemoryStores, Notes, unchangeable
-from adapters.cas.server.paging import created_within, fetch_page, page_reply, page_request
+from adapters.cas.server.paging import (
+    CREATED_QUERY,
+    created_within,
+    fetch_page,
+    listed_answers,
+    page_reply,
+    page_request,
+)
 from adapters.cas.server.resource_routes import (
     Handler,
     ResourceDraft,
@@ -25,7 +32,7 @@ from adapters.cas.server.resource_routes import (
 from adapters.cas.wire import CasSettings, MemoryChange, MemoryStoreChange, NewMemory, NewMemoryStore
 from gateway.errors import Conflict, Invalid, NotFound
 from gateway.field_errors import quote_value
-from gateway.http import OWNER, Context, json_response, parse_whole_number
+from gateway.http import OWNER, Answers, Context, json_response, parse_whole_number
 from gateway.ports import Resource
 from gateway.search_terms import path_terms
 
@@ -40,7 +47,10 @@ STORE_LOCKS: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
 
 MEMORY_STORE = ResourceKind("memory_store", "Memory store", "memstore")
-MEMORY = ResourceKind("memory", "Memory", "mem", MEMORY_STORE, MAX_MEMORIES)
+VIEWS = {"basic", "full"}
+MEMORY = ResourceKind(
+    "memory", "Memory", "mem", MEMORY_STORE, MAX_MEMORIES,
+    filters={"include_archived": bool, "path_prefix": str, "view": VIEWS}, views={"view": VIEWS})
 
 
 class MemoryStoreRoutes:
@@ -51,6 +61,7 @@ class MemoryStoreRoutes:
         routes = ResourceRoutes(context, MEMORY_STORE, self._body, source=memory_stores(context))
         drafts = ResourceDrafts(routes, NewMemoryStore, self._draft, MemoryStoreChange, self._changed)
         self.handlers = ResourceHandlers(
+            kind=MEMORY_STORE, new=NewMemoryStore, change=MemoryStoreChange, 
             create=drafts.create, listed=routes.listed, get=routes.get, update=unchangeable(drafts.update),
             archive=unchangeable(routes.archive), delete=unchangeable(routes.delete),
         )
@@ -88,6 +99,7 @@ class MemoryRoutes:
             context, MEMORY, self._body, is_listed=_is_listed, parents=stores, source=Notes(context, MEMORY))
         drafts = ResourceDrafts(self._stored, NewMemory, self._draft, MemoryChange, self._changed)
         self.handlers = ResourceHandlers(
+            kind=MEMORY, new=NewMemory, change=MemoryChange, 
             create=unchangeable(_locked(drafts.create)), listed=self._listed, get=self._get,
             update=unchangeable(_locked(drafts.update)), archive=unchangeable(self._stored.archive),
             delete=unchangeable(_locked(self._delete)),
@@ -125,6 +137,7 @@ class MemoryRoutes:
         _check_unchanged(request.query.get("expected_content_sha256"), await self._stored.found(request))
         return await self._stored.delete(request)
 
+    @listed_answers("memory_version", {**CREATED_QUERY, "memory_id": str, "operation": str, "view": VIEWS})
     async def versions(self, request: web.Request) -> web.Response:
         """The versions of all memories of a store, newest first; a deleted memory has none."""
         store, query = await self._stored.parent(request), request.query
@@ -152,6 +165,7 @@ class MemoryRoutes:
         )
         return await page_reply(self._context.table, page, [shown(row[1]) for row in page.items])
 
+    @Answers("memory_version", query={"view": VIEWS})
     async def version(self, request: web.Request) -> web.Response:
         store, version_id = await self._stored.parent(request), request.match_info["version"]
         memory, _, digits = version_id.removeprefix("memver_").rpartition("_")

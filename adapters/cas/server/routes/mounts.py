@@ -3,11 +3,11 @@
 from aiohttp import web
 
 from adapters.cas.server.handler_context import HandlerContext
-from adapters.cas.server.mounts import checked_mount, mount_body
-from adapters.cas.server.paging import page_reply
+from adapters.cas.server.mounts import MOUNT, checked_mount, mount_body
+from adapters.cas.server.paging import listed_answers, page_reply
 from adapters.cas.wire import AnyMount, MountChange
 from gateway.errors import Conflict
-from gateway.http import json_response, read_json
+from gateway.http import Answers, json_response, read_json
 
 
 def mount_routes(handlers: HandlerContext) -> list[web.RouteDef]:
@@ -29,6 +29,7 @@ class MountRoutes:
         self.handlers = handlers
         self.context = handlers.context
 
+    @Answers(MOUNT, status=201, reads=AnyMount)
     async def create(self, request: web.Request) -> web.Response:
         view, given = await self.handlers.session(request), await read_json(request, AnyMount)
         if view.closed is not None:
@@ -36,6 +37,7 @@ class MountRoutes:
         mount = await checked_mount(self.context, view.owner, given.model_dump())
         return json_response(mount_body(self.context.table, await self.handlers.mounts(view).add_alone(mount)), 201)
 
+    @listed_answers(MOUNT)
     async def listed(self, request: web.Request) -> web.Response:
         view = await self.handlers.session(request)
         rows = await self.handlers.mounts(view).all()
@@ -44,17 +46,20 @@ class MountRoutes:
         )
         return await page_reply(self.context.table, page, [mount_body(self.context.table, row) for row in page.items])
 
+    @Answers(MOUNT)
     async def get(self, request: web.Request) -> web.Response:
         view = await self.handlers.session(request)
         found = await self.handlers.mounts(view).get(request.match_info["resource"])
         return json_response(mount_body(self.context.table, found))
 
+    @Answers(MOUNT, reads=MountChange)
     async def renew(self, request: web.Request) -> web.Response:
         """Renew the token of a repository; nothing else of a mount can change."""
         view, change = await self.handlers.session(request), await read_json(request, MountChange)
         mounts, mount_id = self.handlers.mounts(view), request.match_info["resource"]
         return json_response(mount_body(self.context.table, await mounts.renew(mount_id, change.authorization_token)))
 
+    @Answers("resource.deleted")
     async def delete(self, request: web.Request) -> web.Response:
         view, mount_id = await self.handlers.session(request), request.match_info["resource"]
         await self.handlers.mounts(view).remove(mount_id)

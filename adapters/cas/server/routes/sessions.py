@@ -15,15 +15,17 @@ from adapters.cas.server.agents import CONFIGURED_PREFIX, HASHED_ID, configured_
 from adapters.cas.server.environments import find_environment
 from adapters.cas.server.handler_context import BUSY_MESSAGE, HandlerContext, session_errors
 from adapters.cas.server.inbound import client_tools, server_tools
-from adapters.cas.server.mounts import Mount, check_paths, checked_mount
+from adapters.cas.server.mounts import MOUNT, Mount, check_paths, checked_mount
 from adapters.cas.server.notes_store import NOTES_STORE
 from adapters.cas.server.paging import (
+    CREATED_QUERY,
     MAX_SCANNED,
     ListPage,
     TimeRange,
     bool_param,
     created_within,
     fetch_page,
+    listed_answers,
     page_reply,
     page_request,
     query_words,
@@ -38,20 +40,17 @@ from adapters.cas.server.session_setup import (
     refuse_variables,
 )
 from adapters.cas.server.views import session_status
-from adapters.cas.wire import (
-    DEFAULT_ENVIRONMENT,
-    AgentFields,
-    NewSession,
-    SessionChange,
-)
+from adapters.cas.wire import DEFAULT_ENVIRONMENT, AgentFields, NewSession, SessionChange
 from gateway.errors import Conflict, Invalid, NotFound
-from gateway.http import OWNER, json_response, read_json, validate
+from gateway.http import OWNER, Answers, Row, json_response, read_json, validate
 from gateway.json_values import JsonObject
 from gateway.ports import ListedSession, SessionFilter
 
 SELF_HOSTED = "self_hosted"
 ORDINAL = attrgetter("ordinal")
 CHANGEABLE = "title, metadata, agent, environment_variables and vault_ids can change, and resources under …/resources"
+SESSION = Row("session", agent="agent", resources=[MOUNT])
+"""The shape of a session."""
 SessionRow = tuple[int, m.SessionView]
 """A session and its place in the list."""
 
@@ -89,6 +88,7 @@ class SessionRoutes:
 
     # -- making one -----------------------------------------------------------------------------------------------
 
+    @Answers(SESSION, status=201, reads=NewSession)
     async def create(self, request: web.Request) -> web.Response:
         body = await read_json(request, NewSession)
         owner, context = request[OWNER], self.context
@@ -159,9 +159,13 @@ class SessionRoutes:
 
     # -- reading --------------------------------------------------------------------------------------------------
 
+    @Answers(SESSION)
     async def get(self, request: web.Request) -> web.Response:
         return json_response(await self.handlers.shown(await self.handlers.session(request)))
 
+    @listed_answers(SESSION, {
+        **CREATED_QUERY, "statuses": str, "status": str, "agent_id": str, "include_archived": bool,
+    })
     async def listed(self, request: web.Request) -> web.Response:
         page = await self._page(request)
         return await page_reply(self.context.table, page, [await self.handlers.shown(view) for _, view in page.items])
@@ -239,6 +243,7 @@ class SessionRoutes:
 
     # -- changing -------------------------------------------------------------------------------------------------
 
+    @Answers(SESSION, reads=SessionChange)
     async def update(self, request: web.Request) -> web.Response:
         view, change = await self.handlers.session(request), await read_json(request, SessionChange)
         if view.closed is not None:
@@ -279,12 +284,14 @@ class SessionRoutes:
     def _changed(self, view: m.SessionView, given: dict[str, str | None]) -> dict[str, Any]:
         return m.public_metadata(updated_metadata(self.context, view.shown_metadata, given))
 
+    @Answers(SESSION)
     async def archive(self, request: web.Request) -> web.Response:
         view = await self.handlers.session(request)
         view = await self.context.sessions.close(view.owner, view.session_id, m.CloseReason.ARCHIVED)
         with self.context.committed():
             return json_response(await self.handlers.shown(view))
 
+    @Answers("session.deleted")
     async def delete(self, request: web.Request) -> web.Response:
         view = await self.handlers.session(request)
         await self.context.sessions.delete(view.owner, view.session_id)
@@ -292,6 +299,7 @@ class SessionRoutes:
             await self.handlers.mounts(view).clear()
         return json_response(self.context.table.object("session.deleted", session_id=view.session_id))
 
+    @Answers("session.canceled", others={202: "session.canceled"})
     async def cancel(self, request: web.Request) -> web.Response:
         view = await self.handlers.session(request)
         runs = view.status in (m.SessionStatus.RUNNING, m.SessionStatus.SUSPENDED)

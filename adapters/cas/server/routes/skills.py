@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from aiohttp import web
 
 from adapters.cas.server import resource_views as views
-from adapters.cas.server.paging import page_of_rows, page_reply
+from adapters.cas.server.paging import listed_answers, page_of_rows, page_reply
 from adapters.cas.server.resource_routes import not_found_as
 from adapters.cas.server.skills import (
     skill_body,
@@ -17,7 +17,7 @@ from adapters.cas.server.skills import (
 )
 from adapters.cas.wire import CasSettings, SkillFields
 from gateway.errors import Invalid, NotFound
-from gateway.http import OWNER, Context, bytes_attachment, json_response, receive_file_contents
+from gateway.http import FORM, OWNER, Answers, Context, bytes_attachment, json_response, receive_file_contents
 from gateway.resources import (
     MAX_SKILL_BYTES,
     MAX_SKILL_FILES,
@@ -40,12 +40,14 @@ class SkillRoutes:
         self._context = context
         self._service = skill_service(context)
 
+    @Answers("skill", status=201, reads_type=FORM)
     async def create(self, request: web.Request) -> web.Response:
         fields, read = await _receive_skill(request)
         body = read_form_fields(fields, SkillFields)
         made = await self._service.add(request[OWNER], read, title=body.title, metadata=body.metadata)
         return json_response(skill_body(self._context.table, made), 201)
 
+    @listed_answers("skill", {"source": str, "name": str, "display_title": str})
     async def listed(self, request: web.Request) -> web.Response:
         """List the skills, newest first; the skills of the operator are the oldest."""
         rows = [one for one in await self._service.library(request[OWNER]) if _is_listed(request, one)]
@@ -53,9 +55,11 @@ class SkillRoutes:
         return await page_reply(
             self._context.table, page, [skill_body(self._context.table, one) for one in page.items])
 
+    @Answers("skill")
     async def get(self, request: web.Request) -> web.Response:
         return json_response(skill_body(self._context.table, await self._skill(request)))
 
+    @Answers("deleted.skill")
     async def delete(self, request: web.Request) -> web.Response:
         """Delete a skill with all versions; copies that agents have installed stay."""
         found = await self._skill(request)
@@ -64,12 +68,14 @@ class SkillRoutes:
 
     # -- versions -------------------------------------------------------------------------------------------------
 
+    @Answers("skill_version", status=201, reads_type=FORM)
     async def create_version(self, request: web.Request) -> web.Response:
         found = await self._skill(request)
         _, read = await _receive_skill(request)
         made = await self._service.add_version(request[OWNER], found.name, read)
         return json_response(skill_version_body(self._context.table, made), 201)
 
+    @listed_answers("skill_version")
     async def versions(self, request: web.Request) -> web.Response:
         """List the versions of a skill, newest first."""
         rows = await self._service.versions(request[OWNER], (await self._skill(request)).name)
@@ -77,9 +83,11 @@ class SkillRoutes:
         return await page_reply(
             self._context.table, page, [skill_version_body(self._context.table, one) for one in page.items])
 
+    @Answers("skill_version")
     async def version(self, request: web.Request) -> web.Response:
         return json_response(skill_version_body(self._context.table, await self._version(request)))
 
+    @Answers(media_type="application/zip")
     async def content(self, request: web.Request) -> web.Response:
         found = await self._version(request)
         return bytes_attachment(

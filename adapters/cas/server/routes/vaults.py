@@ -26,7 +26,7 @@ from adapters.cas.wire import (
     VaultChange,
 )
 from gateway.errors import Invalid
-from gateway.http import Context, json_response, validate
+from gateway.http import Answers, Context, json_response, validate
 from gateway.ports import Resource
 
 AUTH_MODELS: dict[str, type[BaseModel]] = {
@@ -89,6 +89,7 @@ class CredentialRoutes:
     async def _body(self, request: web.Request, found: Resource) -> object:
         return views.credential_body(self._context.table, found)
 
+    @Answers("credential.validation")
     async def validate(self, request: web.Request) -> web.Response:
         found = await self._stored.found(request)
         if found.body["auth"]["type"] != "mcp_oauth":

@@ -6,7 +6,7 @@ from aiohttp import web
 
 from adapters.zenflux.bodies import RefusalBody, spell
 from adapters.zenflux.wire import ZenfluxSettings
-from gateway.http import Context, json_response
+from gateway.http import Answers, Context, json_response
 from gateway.ports import SharedKind, ShownResource
 
 from .agents import routes_of_agents
@@ -127,6 +127,7 @@ NOT_IMPLEMENTED_PATHS = {
 
 
 def not_implemented_routes(context: Context[ZenfluxSettings]) -> Iterator[web.RouteDef]:
+    @Answers(is_absent=True)
     async def refuse(request: web.Request) -> web.Response:
         message = f"{request.method} {request.path} is not served by this gateway"
         return json_response(spell(context.table, RefusalBody(code=NOT_IMPLEMENTED, message=message)), NOT_IMPLEMENTED)

@@ -2,6 +2,7 @@
 
 
 from aiohttp import web
+from msgspec import Struct
 from pydantic import ValidationError
 
 from adapters.zenflux.server import agents, views
@@ -11,6 +12,7 @@ from gateway.errors import Forbidden, Invalid, NotFound
 from gateway.field_errors import describe_error
 from gateway.http import (
     OWNER,
+    Answers,
     Context,
     admins_only,
     current_caller,
@@ -19,6 +21,7 @@ from gateway.http import (
     read_json_object,
     send_and_close,
 )
+from gateway.json_values import JsonObject
 from gateway.resources import AGENT_NAME
 
 RESERVED_NAMES = frozenset(("templates", "validate", "reload", "preview", "ws", "default-data-path", "global"))
@@ -30,6 +33,33 @@ ERROR_WORDS = {
 """The word for each kind of mistake in a field; INVALID_FORMAT for all others."""
 
 
+class FieldWarning(Struct, kw_only=True):
+    """What may be meant otherwise in a configuration."""
+
+    field: str
+    message: str
+
+
+class FieldProblem(Struct, kw_only=True):
+    """What is wrong in a configuration."""
+
+    field: str
+    message: str
+    code: str
+
+
+class FailedReload(Struct, kw_only=True):
+    agent_id: str
+    error: str
+
+
+class ReloadedAgents(Struct, kw_only=True):
+    """The agents that were read again, and those that could not be."""
+
+    reloaded: tuple[str, ...]
+    failed: tuple[FailedReload, ...]
+
+
 class AgentRoutes:
     """The routes of agents, one method each."""
 
@@ -37,6 +67,7 @@ class AgentRoutes:
         self.context = context
         self.service = context.agent_service
 
+    @Answers(views.wrapped({"total": int, "agents": ["agent.summary"]}), query={"include_inactive": bool})
     async def listed(self, request: web.Request) -> web.Response:
         """List the agents, the default agent first: clients select the first one."""
         owner, inactive = request[OWNER], bool_param(request, "include_inactive", default=False)
@@ -44,6 +75,7 @@ class AgentRoutes:
         shown = [summary_body(self.context, owner, one) for one in found]
         return views.reply(self.context, {"total": len(shown), "agents": shown})
 
+    @Answers(views.wrapped({"...": "agent.detail", "status": str}), reads=NewAgent)
     async def create(self, request: web.Request) -> web.Response:
         body = await read_json(request, NewAgent)
         if body.agent_id in RESERVED_NAMES:
@@ -53,11 +85,13 @@ class AgentRoutes:
         shown = await detail_body(self.context, request[OWNER], made)
         return views.reply(self.context, {**shown, "status": "creating"})
 
+    @Answers(views.wrapped("agent.detail"))
     async def get(self, request: web.Request) -> web.Response:
         with agent_errors(request.match_info["id"]):
             found = await self.service.get(request[OWNER], request.match_info["id"])
         return views.reply(self.context, await detail_body(self.context, request[OWNER], found))
 
+    @Answers(views.wrapped({"...": "agent.detail", "status": str}), reads=AgentChange)
     async def update(self, request: web.Request) -> web.Response:
         body, agent_id = await read_json(request, AgentChange), request.match_info["id"]
         with agent_errors(agent_id):
@@ -68,6 +102,7 @@ class AgentRoutes:
         shown = await detail_body(self.context, request[OWNER], changed)
         return views.reply(self.context, {**shown, "status": "reloading"})
 
+    @Answers(views.wrapped({"agent_id": str}), query={"force": bool})
     async def delete(self, request: web.Request) -> web.Response:
         agent_id = request.match_info["id"]
         bool_param(request, "force", default=False)
@@ -75,6 +110,7 @@ class AgentRoutes:
             await self.service.delete(request[OWNER], agent_id)
         return views.reply(self.context, {"agent_id": agent_id})
 
+    @Answers(views.wrapped({"agent_id": str, "prompt": str}))
     async def prompt(self, request: web.Request) -> web.Response:
         """Show the prompt of an agent; that of an agent of the settings is the operator's, and is not shown."""
         agent_id = request.match_info["id"]
@@ -82,10 +118,14 @@ class AgentRoutes:
             found = await self.service.get(request[OWNER], agent_id)
         return views.reply(self.context, {"agent_id": agent_id, "prompt": found.definition.system or ""})
 
+    @Answers(views.wrapped({"total": int, "templates": ["agent.template"]}))
     async def templates(self, request: web.Request) -> web.Response:
         shown = [agents.template_body(self.context, one) for one in self.service.configured().values()]
         return views.reply(self.context, {"total": len(shown), "templates": shown})
 
+    @Answers(
+        views.wrapped({"valid": bool, "errors": [FieldProblem], "warnings": [FieldWarning]}), reads=JsonObject,
+    )
     async def validate(self, request: web.Request) -> web.Response:
         """Say what is wrong with a configuration, and make nothing."""
         body = await read_json_object(request)
@@ -106,9 +146,11 @@ class AgentRoutes:
         })
 
     @admins_only
+    @Answers(views.wrapped(ReloadedAgents))
     async def reload(self, request: web.Request) -> web.Response:
         return views.reply(self.context, await self._reloaded())
 
+    @Answers(views.wrapped(ReloadedAgents))
     async def reload_one(self, request: web.Request) -> web.Response:
         """Read the settings of an agent again; an agent that a user made is read with each session anyway."""
         agent_id = request.match_info["id"]
@@ -120,6 +162,7 @@ class AgentRoutes:
             raise Forbidden(f"agent '{agent_id}' is set in the server's config.yaml; only admins may reload it")
         return views.reply(self.context, await self._reloaded(agent_id))
 
+    @Answers(frames="json", messages={})
     async def progress(self, request: web.Request) -> web.StreamResponse:
         """Tell the client over a socket that the agent is ready, and close the socket: a new agent is ready at once."""
         agent_id, owner = request.match_info["id"], request[OWNER]

@@ -16,7 +16,8 @@ from adapters.zenflux.server.chat_service import ChatService, conversation_error
 from adapters.zenflux.server.history import StoredMessage, StoredMessages
 from adapters.zenflux.wire import LOCAL_USER, ZenfluxSettings
 from gateway.errors import Invalid, NotFound
-from gateway.http import OWNER, Context, encode_array
+from gateway.http import OWNER, Answers, Context, Row, encode_array
+from gateway.json_values import JsonObject
 from gateway.ports import ListedSession, ListOrder
 from gateway.time_slices import next_slice, one_at_a_time, sliced
 
@@ -32,6 +33,7 @@ class ConversationRoutes:
         self.chats = ChatService(context)
         self._stored = StoredMessages()
 
+    @Answers(views.wrapped("conversation"), query={"agent_id": str, "user_id": str, "title": str})
     async def create(self, request: web.Request) -> web.Response:
         agent = request.query.get("agent_id") or await default_agent(self.context, request[OWNER])
         chosen = await choose_agent(self.context, request[OWNER], agent)
@@ -41,6 +43,10 @@ class ConversationRoutes:
         view = await self.chats.converse(request[OWNER], chosen.card.name, user_id, named, chosen.settings)
         return views.reply(self.context, self._shown(view))
 
+    @Answers(
+        views.wrapped({"conversations": ["conversation"], "total": int, "limit": int, "offset": int}),
+        query={"user_id": str, "limit": int, "offset": int},
+    )
     async def listed(self, request: web.Request) -> web.Response:
         limit, offset = wire.page_params(request, 20, 100)
         found, total = await self._rows(request, "updated", offset, limit)
@@ -48,9 +54,11 @@ class ConversationRoutes:
         body = {"conversations": shown, "total": total, "limit": limit, "offset": offset}
         return views.reply(self.context, body)
 
+    @Answers(views.wrapped("conversation"))
     async def get(self, request: web.Request) -> web.Response:
         return views.reply(self.context, self._shown(await self._found(request)))
 
+    @Answers(views.wrapped("conversation"), query={"title": str})
     async def rename(self, request: web.Request) -> web.Response:
         view, title = await self._found(request), wire.title_param(request)
         if title is None:
@@ -59,11 +67,16 @@ class ConversationRoutes:
             view = await self.context.sessions.update(request[OWNER], view.session_id, title=title)
         return views.reply(self.context, self._shown(view))
 
+    @Answers(views.wrapped({"deleted": bool}))
     async def delete(self, request: web.Request) -> web.Response:
         with conversation_errors(request.match_info["id"]):
             await self.context.sessions.delete(request[OWNER], request.match_info["id"])
         return views.reply(self.context, {"deleted": True})
 
+    @Answers(
+        views.wrapped({"conversations": [Row("found", conversation="conversation")], "total": int}),
+        query={"q": str, "limit": int, "user_id": str},
+    )
     async def search(self, request: web.Request) -> web.Response:
         """Search the conversations for a plain text, in which no character has a special meaning."""
         limit, wanted = wire.whole_number_param(request, "limit", 20, 1, 50), request.query.get("q", "").strip()
@@ -84,6 +97,12 @@ class ConversationRoutes:
 
     # -- messages -------------------------------------------------------------------------------------------------
 
+    @Answers(
+        views.wrapped({
+            "conversation_id": str, "conversation_metadata": JsonObject, "messages": ["message"], "total": int,
+            "limit": int, "offset": int, "has_more": bool, "next_cursor": str | None,
+        }), query={"limit": int, "offset": int, "order": {"asc", "desc"}, "before_cursor": str},
+    )
     async def messages(self, request: web.Request) -> web.Response:
         """List messages, oldest or newest first; with a cursor, the last ones before the cursor, oldest first."""
         view, (limit, offset) = await self._found(request), wire.page_params(request, 50, 200)
@@ -108,6 +127,7 @@ class ConversationRoutes:
             "offset": offset, "has_more": more, "next_cursor": cursor,
         })
 
+    @Answers(views.wrapped("preload"), query={"limit": int})
     async def preload(self, request: web.Request) -> web.Response:
         """Answer at once: there is nothing to preload."""
         view, limit = await self._found(request), wire.whole_number_param(request, "limit", 50, 1, 200)
@@ -117,6 +137,7 @@ class ConversationRoutes:
             updated_at=view.updated_at, limit=limit,
         )))
 
+    @Answers(views.wrapped("summary"))
     async def summary(self, request: web.Request) -> web.Response:
         view = await self._found(request)
         messages = self._messages(view)

@@ -16,13 +16,15 @@ from adapters.zenflux.wire import (
     bool_param,
 )
 from gateway.errors import Forbidden, Invalid
-from gateway.http import OWNER, Context, read_json
+from gateway.http import OWNER, Answers, Context, read_json
 from gateway.ports import ServerTools
 from gateway.resources import McpServerChoice, McpServerDefinition, McpServerNotFound, StoredMcpServer
 
 RESERVED_NAMES = frozenset(("available", "register"))
 """Names that are paths; they cannot be the names of servers."""
 NOT_ASKED = ServerTools()
+CONNECTION = {"...": "mcp_server", "is_connected": bool, "connected_tools_count": int}
+"""The shape of a server of the register."""
 
 
 class McpServerRoutes:
@@ -33,6 +35,7 @@ class McpServerRoutes:
 
     # -- the register ---------------------------------------------------------------------------------------------
 
+    @Answers(views.wrapped({"server_name": str, "registered_tools": [str], "failed_tools": [str]}), reads=NewMcpServer)
     async def register(self, request: web.Request) -> web.Response:
         """Store a server; nothing is connected to before a session needs it."""
         body = await read_json(request, NewMcpServer)
@@ -50,6 +53,7 @@ class McpServerRoutes:
         made = await mcp_server_service(self.context).register(request[OWNER], body.server_name, definition, token)
         return views.reply(self.context, {"server_name": made.name, "registered_tools": [], "failed_tools": []})
 
+    @Answers(views.wrapped({"total": int, "servers": [CONNECTION]}), query={"include_inactive": bool})
     async def listed(self, request: web.Request) -> web.Response:
         inactive = bool_param(request, "include_inactive", default=False)
         found = await mcp_server_service(self.context).all(request[OWNER])
@@ -57,12 +61,14 @@ class McpServerRoutes:
         shown = [self._connection(one, offered.get(one.name, NOT_ASKED)) for one in found if inactive or one.is_active]
         return views.reply(self.context, {"total": len(shown), "servers": shown})
 
+    @Answers(views.wrapped({**CONNECTION, "connected_tools": [str]}))
     async def get(self, request: web.Request) -> web.Response:
         found = await mcp_server_service(self.context).get(request[OWNER], request.match_info["name"])
         offered = await mcp_connections(self.context).of_server(request[OWNER], found.name)
         names = [one.spec.name for one in offered.tools] if offered.is_connected else []
         return views.reply(self.context, {**self._connection(found, offered), "connected_tools": names})
 
+    @Answers(views.wrapped("mcp_server"), reads=McpServerChange)
     async def update(self, request: web.Request) -> web.Response:
         body = await read_json(request, McpServerChange)
         _refuse_command(body)
@@ -71,12 +77,14 @@ class McpServerRoutes:
         changed = await mcp_server_service(self.context).change(request[OWNER], request.match_info["name"], **fields)
         return views.reply(self.context, self._shown(changed))
 
+    @Answers(views.wrapped({"server_name": str}))
     async def delete(self, request: web.Request) -> web.Response:
         await mcp_server_service(self.context).delete(request[OWNER], request.match_info["name"])
         return views.reply(self.context, {"server_name": request.match_info["name"]})
 
     # -- of an agent ----------------------------------------------------------------------------------------------
 
+    @Answers(views.wrapped({"agent_id": str, "total": int, "mcps": ["mcp_server"]}), query={"include_inactive": bool})
     async def of_agent(self, request: web.Request) -> web.Response:
         inactive, agent_id = bool_param(request, "include_inactive", default=False), request.match_info["id"]
         with agent_errors(agent_id):
@@ -84,6 +92,12 @@ class McpServerRoutes:
         shown = [self._shown(one) for one in found if inactive or one.is_active]
         return views.reply(self.context, {"agent_id": agent_id, "total": len(shown), "mcps": shown})
 
+    @Answers(
+        views.wrapped({
+            "agent_id": str, "total": int, "enabled_count": int,
+            "mcps": [{"...": "mcp_server", "is_enabled_by_agent": bool}],
+        }), query={"include_enabled": bool},
+    )
     async def available(self, request: web.Request) -> web.Response:
         """The servers that are registered, and those that the agent has."""
         with_enabled, agent_id = bool_param(request, "include_enabled", default=True), request.match_info["id"]
@@ -98,6 +112,7 @@ class McpServerRoutes:
         return views.reply(self.context, {
             "agent_id": agent_id, "total": len(shown), "enabled_count": len(enabled), "mcps": shown})
 
+    @Answers(views.wrapped("mcp_server"))
     async def get_of_agent(self, request: web.Request) -> web.Response:
         agent_id, name = request.match_info["id"], request.match_info["name"]
         with agent_errors(agent_id):
@@ -107,6 +122,7 @@ class McpServerRoutes:
                 return views.reply(self.context, self._shown(one))
         raise McpServerNotFound(f"agent '{agent_id}' has no MCP server '{name[:128]}'")
 
+    @Answers(views.wrapped("mcp_server"), reads=AgentMcpServer, may_be_empty=True)
     async def enable(self, request: web.Request) -> web.Response:
         agent_id, body = request.match_info["id"], await _choice(request)
         choice = McpServerChoice(auth_env=body.auth_env or None, metadata=body.metadata or {})
@@ -115,6 +131,7 @@ class McpServerRoutes:
                 request[OWNER], agent_id, request.match_info["name"], choice)
         return views.reply(self.context, self._shown(made))
 
+    @Answers(views.wrapped("mcp_server"), reads=AgentMcpServer)
     async def change(self, request: web.Request) -> web.Response:
         agent_id, body = request.match_info["id"], await read_json(request, AgentMcpServer)
         with agent_errors(agent_id):
@@ -122,6 +139,7 @@ class McpServerRoutes:
                 request[OWNER], agent_id, request.match_info["name"], **body.model_dump(exclude_none=True))
         return views.reply(self.context, self._shown(changed))
 
+    @Answers(views.wrapped({"agent_id": str, "server_name": str}))
     async def disable(self, request: web.Request) -> web.Response:
         agent_id, name = request.match_info["id"], request.match_info["name"]
         with agent_errors(agent_id):

@@ -18,7 +18,7 @@ from adapters.zenflux.wire import (
     whole_number_param,
 )
 from gateway.errors import Conflict, Invalid, NotFound
-from gateway.http import OWNER, Context, parse_whole_number, read_json
+from gateway.http import OWNER, Answers, Context, parse_whole_number, read_json
 from gateway.json_values import JsonObject, JsonValue
 from gateway.resources import MAX_MEMORIES, Memories, Memory, MemoryFilter, StoredMemory
 
@@ -34,6 +34,7 @@ class MemoryRoutes:
         self.context = context
         self.memories = Memories(context.resources, context.clock)
 
+    @Answers(views.wrapped(["memory"]), reads=MemorySearch)
     async def search(self, request: web.Request) -> web.Response:
         body, owner = await read_json(request, MemorySearch), request[OWNER]
         found = await self.memories.recall(
@@ -41,11 +42,16 @@ class MemoryRoutes:
         shown = [self._shown(one.stored, owner, round(one.score, 4)) for one in found]
         return views.reply(self.context, shown)
 
+    @Answers(views.wrapped(["memory"]), query={"limit": int})
     async def listed(self, request: web.Request) -> web.Response:
         limit, owner = whole_number_param(request, "limit", 50, 1, 200), request[OWNER]
         found = await self._of(owner, request.match_info["user_id"])
         return views.reply(self.context, [self._shown(kept, owner) for kept in found[:limit]])
 
+    @Answers(
+        views.wrapped({"memories_added": int, "results": [{"id": str, "memory": str, "event": str}]}),
+        reads=NewMemories,
+    )
     async def add(self, request: web.Request) -> web.Response:
         body, owner = await read_json(request, NewMemories), request[OWNER]
         pieces = [piece for message in body.messages if message.role == "user" for piece in pieces_of(message.content)]
@@ -61,6 +67,14 @@ class MemoryRoutes:
             added.append({"id": str(kept.number), "memory": piece, "event": "ADD"})
         return views.reply(self.context, {"memories_added": len(added), "results": added})
 
+    @Answers(
+        views.wrapped({
+            "total_users": int, "successful": int, "failed": int, "duration_seconds": float, "message": str,
+            "results": [{
+                "user_id": str, "success": bool, "memories_added": int, "error": str | None, "duration_ms": int,
+            }],
+        }), reads=MemoryBatch,
+    )
     async def batch(self, request: web.Request) -> web.Response:
         """Change the memories that are named; conversations have no extractor here."""
         body, owner = await read_json(request, MemoryBatch), request[OWNER]
@@ -76,11 +90,13 @@ class MemoryRoutes:
             "duration_seconds": round(seconds, 3), "results": [result], "message": NO_EXTRACTOR,
         })
 
+    @Answers(views.wrapped({"deleted": bool}))
     async def delete(self, request: web.Request) -> web.Response:
         with memory_errors(request.match_info["id"]):
             await self.memories.remove(request[OWNER], memory_number(request.match_info["id"]))
         return views.reply(self.context, {"deleted": True})
 
+    @Answers(views.wrapped({"reset": bool, "deleted": int}))
     async def reset(self, request: web.Request) -> web.Response:
         found = await self._of(request[OWNER], request.match_info["user_id"])
         count = await self.memories.remove_all(request[OWNER], [kept.number for kept in found])

@@ -16,12 +16,38 @@ from adapters.zenflux.server import views
 from adapters.zenflux.server.chat_service import ChatService, StartedRun
 from adapters.zenflux.server.socket import ChatSocket
 from adapters.zenflux.server.stream_options import StreamOptions, sse_options
-from adapters.zenflux.wire import ChatRequest, ConfirmationRequest, ContinueRequest, RollbackRequest, ZenfluxSettings
+from adapters.zenflux.wire import (
+    ChatAbort,
+    ChatRequest,
+    ChatSend,
+    ConfirmationRequest,
+    ContinueRequest,
+    RollbackRequest,
+    SessionResume,
+    ZenfluxSettings,
+)
 from gateway.errors import NotFound, NotPending
-from gateway.http import OWNER, Context, dumps, json_response, read_bytes, read_json, serve_websocket
+from gateway.http import (
+    OWNER,
+    Answers,
+    Context,
+    Row,
+    Shape,
+    dumps,
+    json_response,
+    read_bytes,
+    read_json,
+    serve_websocket,
+)
 from gateway.ports import StreamSlot
 
+GONE = 410
 M = TypeVar("M", RollbackRequest, ContinueRequest)
+
+
+def _request(method: str, params: Shape) -> Row:
+    """A request over the socket."""
+    return Row("request", id=str | int, method={method}, params=params)
 
 
 class RunRoutes:
@@ -31,6 +57,15 @@ class RunRoutes:
         self.context = context
         self.chats = ChatService(context)
 
+    @Answers(
+        frames="json", stream_rows=("tick",), messages={
+            "chat.send": _request("chat.send", ChatSend), "chat.abort": _request("chat.abort", ChatAbort),
+            "session.resume": _request("session.resume", SessionResume), "ping": {"type": {"ping"}},
+        }, replies={
+            "chat.send": ("accepted", "refused"), "chat.abort": ("stopped", "refused"),
+            "session.resume": ("resumed", "refused"), "ping": "pong",
+        },
+    )
     async def socket(self, request: web.Request) -> web.WebSocketResponse:
         return await serve_websocket(
             request,
@@ -40,6 +75,7 @@ class RunRoutes:
             patience=self.context.send_timeout,
         )
 
+    @Answers(views.wrapped("run"), reads=ChatRequest, frames="sse", stream_rows=("ping",))
     async def chat(self, request: web.Request) -> web.StreamResponse:
         body = await read_json(request, ChatRequest)
         wish = await self.chats.check(request[OWNER], body)
@@ -65,19 +101,23 @@ class RunRoutes:
 
     # -- by id ----------------------------------------------------------------------------------------------------
 
+    @Answers(views.wrapped("stop"))
     async def stop(self, request: web.Request) -> web.Response:
         over = await self.chats.stop(request[OWNER], request.match_info["id"])
         return views.reply(self.context, spell(self.context.table, StopBody(**over._asdict())))
 
+    @Answers(views.wrapped("end"))
     async def end(self, request: web.Request) -> web.Response:
         over = await self.chats.stop(request[OWNER], request.match_info["id"])
         return views.reply(self.context, spell(self.context.table, EndBody(**over._asdict())))
 
+    @Answers(views.wrapped("session"))
     async def get(self, request: web.Request) -> web.Response:
         run_id = request.match_info["id"]
         view = await self.chats.find(request[OWNER], run_id)
         return views.reply(self.context, views.session_body(self.context.table, view, run_id))
 
+    @Answers(views.wrapped({"total": int, "sessions": ["session"]}), query={"user_id": str})
     async def listed(self, request: web.Request) -> web.Response:
         found = [
             views.session_body(self.context.table, view, view.turn_id)
@@ -88,6 +128,10 @@ class RunRoutes:
 
     # -- long and failed runs -------------------------------------------------------------------------------------
 
+    @Answers(
+        views.wrapped({"session_id": str, "action": str}),
+        reads=ContinueRequest, may_be_empty=True, query={"action": str},
+    )
     async def confirm_continue(self, request: web.Request) -> web.Response:
         """Answer the ask whether to go on; if the run has no such ask open, the reply is a success all the same."""
         action = request.query.get("action") or (await _optional(request, ContinueRequest)).action
@@ -99,6 +143,7 @@ class RunRoutes:
             await self.context.sessions.submit(request[OWNER], view.session_id, [answer])
         return views.reply(self.context, {"session_id": run_id, "action": action})
 
+    @Answers(views.wrapped("preview"))
     async def preview(self, request: web.Request) -> web.Response:
         """Show the states that a rollback can return to; only the agent knows which files a rollback changes."""
         ask = (await self._rollback_ask(request)).ask
@@ -107,6 +152,7 @@ class RunRoutes:
         return views.reply(self.context, spell(self.context.table, PreviewBody(
             run_id=request.match_info["id"], ask=ask, options=options, option_ids=option_ids(ask))))
 
+    @Answers(views.wrapped({"session_id": str, "messages": [str]}), reads=RollbackRequest, may_be_empty=True)
     async def rollback(self, request: web.Request) -> web.Response:
         chosen = (await _optional(request, RollbackRequest)).option
         found, run_id = await self._rollback_ask(request), request.match_info["id"]
@@ -136,9 +182,6 @@ async def _optional(request: web.Request, model: type[M]) -> M:
     return await read_json(request, model) if (await read_bytes(request)).strip() else model()
 
 
-GONE = 410
-
-
 class ConfirmationRoutes:
     """The routes of confirmations, one method each."""
 
@@ -146,6 +189,7 @@ class ConfirmationRoutes:
         self.context = context
         self.chats = ChatService(context)
 
+    @Answers(views.wrapped(["confirmation"]), query={"session_id": str, "user_id": str})
     async def pending(self, request: web.Request) -> web.Response:
         run_id, user_id = request.query.get("session_id"), request.query.get("user_id")
         shown = [
@@ -155,12 +199,16 @@ class ConfirmationRoutes:
         ]
         return views.reply(self.context, shown)
 
+    @Answers(views.wrapped("confirmation"), others={GONE: "refusal"})
     async def get(self, request: web.Request) -> web.Response:
         view, asks = await self._find_asks(request)
         if not asks:
             return self._gone()
         return views.reply(self.context, confirmation_body(self.context.table, asks[0], view.session_id))
 
+    @Answers(
+        views.wrapped({"request_id": str, "response": object}), reads=ConfirmationRequest, others={GONE: "refusal"},
+    )
     async def respond(self, request: web.Request) -> web.Response:
         """Answer an ask; the id of a run stands for its oldest ask, so that several asks are answered one by one."""
         body = await read_json(request, ConfirmationRequest)
@@ -170,6 +218,7 @@ class ConfirmationRoutes:
         await self._settle(request, view, asks[0], body.response)
         return views.reply(self.context, {"request_id": asks[0].request_id, "response": body.response})
 
+    @Answers(views.wrapped({"request_id": str}), others={GONE: "refusal"})
     async def cancel(self, request: web.Request) -> web.Response:
         view, asks = await self._find_asks(request)
         if not asks:

@@ -18,7 +18,18 @@ from adapters.zenflux.bodies import (
 from adapters.zenflux.server import views
 from adapters.zenflux.server.chat_service import UPLOAD_LINK
 from adapters.zenflux.wire import ZenfluxSettings
-from gateway.http import OWNER, Context, absolute_url, admins_only, attachment, json_response, public, receive_form
+from gateway.http import (
+    FORM,
+    OWNER,
+    Answers,
+    Context,
+    absolute_url,
+    admins_only,
+    attachment,
+    json_response,
+    public,
+    receive_form,
+)
 from gateway.json_values import JsonValue
 from gateway.resources import DocumentFolder, create_file_resource
 
@@ -31,6 +42,7 @@ class DocumentRoutes:
     def __init__(self, context: Context[ZenfluxSettings]) -> None:
         self.context = context
 
+    @Answers(views.wrapped({"categories": ["category"], "total_files": int}))
     async def structure(self, request: web.Request) -> web.Response:
         found = await asyncio.to_thread(self._folder().entries)
         categories: list[JsonValue] = [
@@ -41,6 +53,7 @@ class DocumentRoutes:
         ]
         return views.reply(self.context, {"categories": categories, "total_files": len(found)})
 
+    @Answers(views.wrapped("document"))
     async def content(self, request: web.Request) -> web.Response:
         found = await asyncio.to_thread(self._folder().read, request.match_info["path"])
         return views.reply(self.context, spell(self.context.table, DocumentBody(
@@ -64,6 +77,7 @@ class ServiceRoutes:
 
     # -- files ----------------------------------------------------------------------------------------------------
 
+    @Answers(views.wrapped("file"), reads_type=FORM)
     async def upload(self, request: web.Request) -> web.Response:
         form, stored = await receive_form(request, self.context.files)
         url = absolute_url(request, f"{self.context.mount}/files/{stored.file_id}")
@@ -71,6 +85,7 @@ class ServiceRoutes:
         made = await create_file_resource(self.context.files, self.context.resources, request[OWNER], stored, body)
         return views.reply(self.context, views.file_body(self.context.table, made, url))
 
+    @Answers(media_type="*/*")
     async def download(self, request: web.Request) -> web.StreamResponse:
         found = await self.context.resources.get("file", request[OWNER], request.match_info["id"])
         path = self.context.files.path(found.resource_id)
@@ -78,6 +93,7 @@ class ServiceRoutes:
 
     # -- models ---------------------------------------------------------------------------------------------------
 
+    @Answers((views.wrapped(["model"]), ["model"]), query={"type": str, "provider": str})
     async def models(self, request: web.Request) -> web.Response:
         kind, provider = request.query.get("type", ""), request.query.get("provider", "")
         shown = views.model_bodies(self.context.table, self.context.agents, kind, provider)
@@ -91,24 +107,29 @@ class ServiceRoutes:
         form = self.context.settings.models
         return form == "bare" or (form == "auto" and "text/plain" in request.headers.get("Accept", ""))
 
+    @Answers([object])
     async def providers(self, request: web.Request) -> web.Response:
         """The later front end expects a bare list; agents have their own models here."""
         return json_response([])
 
+    @Answers(views.wrapped("embedding_status"))
     async def embedding_status(self, request: web.Request) -> web.Response:
         return views.reply(self.context, spell(self.context.table, EmbeddingStatus()))
 
     # -- health ---------------------------------------------------------------------------------------------------
 
     @public
+    @Answers(views.wrapped("health"))
     async def health(self, request: web.Request) -> web.Response:
         return self._health("ok")
 
     @public
+    @Answers(views.wrapped("health"))
     async def live(self, request: web.Request) -> web.Response:
         return self._health("alive")
 
     @admins_only
+    @Answers(views.wrapped("metrics"))
     async def metrics(self, request: web.Request) -> web.Response:
         figures = self.context.metrics.figures() if self.context.metrics else {}
         body = MetricsBody(metrics=figures, at=self.context.clock())

@@ -4,13 +4,14 @@ import re
 from typing import Any
 
 from aiohttp import web
+from msgspec import Struct
 
 import gateway.model as m
 from adapters.zenflux.server import views
 from adapters.zenflux.wire import ZenfluxSettings
 from gateway.errors import Invalid
 from gateway.field_errors import quote_value
-from gateway.http import OWNER, Context, read_json_object
+from gateway.http import OWNER, Answers, Context, read_json_object
 from gateway.json_values import JsonObject
 from gateway.resources import UserChoices, UserSettings, model_of, models_of
 
@@ -23,6 +24,23 @@ MASK_LENGTH = 20
 Groups = dict[str, dict[str, str]]
 
 
+class SettingChoice(Struct, kw_only=True):
+    value: str
+    label: str
+
+
+class SettingSchema(Struct, kw_only=True, omit_defaults=True):
+    """How a page asks for a setting."""
+
+    label: str
+    required: bool
+    secret: bool
+    default: str
+    type: str
+    options: list[SettingChoice] = []
+    description: str = ""
+
+
 class SettingsRoutes:
     """The routes of settings. The group `llm` has the default model; each agent with options is a group of its own."""
 
@@ -30,9 +48,11 @@ class SettingsRoutes:
         self.context = context
         self.settings = UserSettings(context.resources, lambda: context.agents)
 
+    @Answers(views.wrapped(Groups))
     async def get(self, request: web.Request) -> web.Response:
         return views.reply(self.context, self._shown(await self.settings.get(request[OWNER])))
 
+    @Answers(views.wrapped(Groups), reads=Groups)
     async def put(self, request: web.Request) -> web.Response:
         """Change the settings that the body names; unknown groups, unknown keys and masked secrets are ignored."""
         owner, groups = request[OWNER], _groups(await read_json_object(request))
@@ -43,6 +63,11 @@ class SettingsRoutes:
         model = changed.pop(LLM_GROUP, {}).get(MODEL_KEY)
         return views.reply(self.context, self._shown(await self.settings.change(owner, model=model, options=changed)))
 
+    @Answers(
+        views.wrapped({
+            "configured": bool, "missing": [str], "configured_providers": [str], "summary": dict[str, dict[str, int]],
+        }),
+    )
     async def status(self, request: web.Request) -> web.Response:
         """Say which secret options have no value yet; all other options have one."""
         shown = self._shown(await self.settings.get(request[OWNER]))
@@ -57,6 +82,7 @@ class SettingsRoutes:
         return views.reply(self.context, {
             "configured": not missing, "missing": missing, "configured_providers": [], "summary": summary})
 
+    @Answers(views.wrapped(dict[str, dict[str, SettingSchema]]))
     async def schema(self, request: web.Request) -> web.Response:
         models = [
             {"value": name, "label": card.title or card.name}

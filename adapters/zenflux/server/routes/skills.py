@@ -10,7 +10,7 @@ from adapters.zenflux.server import views
 from adapters.zenflux.server.agents import skill_service
 from adapters.zenflux.wire import SkillChoice, SkillSwitch, SkillText, ZenfluxSettings
 from gateway.errors import Invalid
-from gateway.http import OWNER, Context, read_json, receive_file_contents
+from gateway.http import FORM, OWNER, Answers, Context, read_json, receive_file_contents
 from gateway.json_values import JsonValue
 from gateway.resources import MAX_SKILL_BYTES, StoredSkill
 
@@ -69,43 +69,51 @@ class SkillRoutes:
         self.context = context
         self.service = skill_service(context)
 
+    @Answers(views.wrapped({"total": int, "skills": ["skill.summary"]}))
     async def library(self, request: web.Request) -> web.Response:
         found = await self.service.library(request[OWNER])
         return views.reply(self.context, {
             "total": len(found), "skills": [summary_body(self.context, one) for one in found]})
 
+    @Answers(views.wrapped({"total": int, "skills": ["skill.summary"]}))
     async def installed(self, request: web.Request) -> web.Response:
         found = await self.service.installed(request[OWNER], request.match_info["agent_id"])
         return views.reply(self.context, {
             "total": len(found), "skills": [summary_body(self.context, one) for one in found]})
 
+    @Answers(views.wrapped({"skill_name": str, "agent_id": str}), reads=SkillChoice)
     async def install(self, request: web.Request) -> web.Response:
         body = await read_json(request, SkillChoice)
         await self.service.install(request[OWNER], body.skill_name, body.agent_id)
         return views.reply(self.context, {"skill_name": body.skill_name, "agent_id": body.agent_id})
 
+    @Answers(views.wrapped({"skill_name": str, "agent_id": str}), reads=SkillChoice)
     async def uninstall(self, request: web.Request) -> web.Response:
         """Remove a skill from its agent; one's own upload, from the library."""
         body = await read_json(request, SkillChoice)
         await self.service.remove(request[OWNER], body.skill_name, skill_agent(body.agent_id))
         return views.reply(self.context, {"skill_name": body.skill_name, "agent_id": body.agent_id})
 
+    @Answers(views.wrapped({"skill_name": str, "agent_id": str, "enabled": bool}), reads=SkillSwitch)
     async def toggle(self, request: web.Request) -> web.Response:
         body = await read_json(request, SkillSwitch)
         await self.service.switch(request[OWNER], body.skill_name, body.agent_id, enabled=body.enabled)
         return views.reply(self.context, {
             "skill_name": body.skill_name, "agent_id": body.agent_id, "enabled": body.enabled})
 
+    @Answers(views.wrapped({"skill_name": str, "agent_id": str | None}), reads=SkillText)
     async def update_content(self, request: web.Request) -> web.Response:
         body = await read_json(request, SkillText)
         await self.service.rewrite(request[OWNER], body.skill_name, body.content, skill_agent(body.agent_id))
         return views.reply(self.context, {"skill_name": body.skill_name, "agent_id": body.agent_id})
 
+    @Answers(views.wrapped("skill.detail"), query={"agent_id": str})
     async def detail(self, request: web.Request) -> web.Response:
         found = await self.service.get(
             request[OWNER], request.match_info["name"], skill_agent(request.query.get("agent_id")))
         return views.reply(self.context, detail_body(self.context, found))
 
+    @Answers(views.wrapped("skill.file"), query={"agent_id": str})
     async def file(self, request: web.Request) -> web.Response:
         kind, file = request.match_info["type"], request.match_info["file"]
         if kind not in FILE_TYPES:
@@ -116,6 +124,10 @@ class SkillRoutes:
         content = await self.service.read(request[OWNER], found, f"{kind}/{file}")
         return views.reply(self.context, file_body(self.context, found, kind, file, content))
 
+    @Answers(
+        views.wrapped({"skill_name": str, "description": str, "agent_id": str}),
+        reads_type=FORM, query={"skill_name": str},
+    )
     async def upload(self, request: web.Request) -> web.Response:
         fields, files = await receive_file_contents(request, "file", most=8, most_bytes=MAX_SKILL_BYTES)
         name = request.query.get("skill_name") or fields.get("skill_name", "")

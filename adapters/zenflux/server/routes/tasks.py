@@ -10,7 +10,7 @@ from adapters.zenflux.server import views
 from adapters.zenflux.server.chat_service import ChatService, conversation_errors
 from adapters.zenflux.wire import TaskBatch, TaskStart, ZenfluxSettings, bool_param
 from gateway.errors import Invalid, NotFound, Unsupported
-from gateway.http import OWNER, Context, read_json
+from gateway.http import OWNER, Answers, Context, read_json
 from gateway.json_values import JsonValue
 from gateway.resources import Schedules, StoredRun, StoredTask
 
@@ -41,21 +41,25 @@ class BackgroundTaskRoutes:
         self.schedules = Schedules(context.resources, context.clock)
         self.chats = ChatService(context)
 
+    @Answers(views.wrapped({"tasks": ["task"], "total": int}), query={"scheduled_only": bool})
     async def listed(self, request: web.Request) -> web.Response:
         shown = await self._all(request[OWNER], scheduled_only=bool_param(request, "scheduled_only", default=False))
         return views.reply(self.context, {"tasks": shown, "total": len(shown)})
 
+    @Answers(views.wrapped("task"))
     async def get(self, request: web.Request) -> web.Response:
         name = request.match_info["name"]
         if name in JOBS:
             return views.reply(self.context, self._job(name))
         return views.reply(self.context, self._scheduled(await self._found(request[OWNER], name)))
 
+    @Answers(views.wrapped({"tasks": ["task"], "total": int, "hint": str}))
     async def config(self, request: web.Request) -> web.Response:
         shown = await self._all(request[OWNER], scheduled_only=True)
         hint = "make and change scheduled tasks at /scheduled-tasks, or in a dialect that has them"
         return views.reply(self.context, {"tasks": shown, "total": len(shown), "hint": hint})
 
+    @Answers(views.wrapped({"running": bool, "jobs": ["task.job"], "total_jobs": int}))
     async def status(self, request: web.Request) -> web.Response:
         now = self.context.clock()
         jobs = [
@@ -68,6 +72,7 @@ class BackgroundTaskRoutes:
         running = self.context.tasks is not None and self.context.tasks.is_running
         return views.reply(self.context, {"running": running, "jobs": jobs, "total_jobs": len(jobs)})
 
+    @Answers(views.wrapped("task.run"), reads=TaskStart)
     async def start(self, request: web.Request) -> web.Response:
         body, name, owner = await read_json(request, TaskStart), request.match_info["name"], request[OWNER]
         if name in JOBS:
@@ -75,6 +80,7 @@ class BackgroundTaskRoutes:
         task = await self._found(owner, name)
         return views.reply(self.context, await self._run(owner, task, wait=body.wait))
 
+    @Answers(views.wrapped("task.run"), reads=TaskBatch)
     async def batch(self, request: web.Request) -> web.Response:
         await read_json(request, TaskBatch)
         name = request.match_info["name"]
@@ -172,6 +178,10 @@ class TaskRoutes:
         self.context = context
         self.schedules = Schedules(context.resources, context.clock)
 
+    @Answers(
+        views.wrapped({"tasks": ["scheduled_task"], "total": int, "page": int, "page_size": int}),
+        query={"page": int, "page_size": int},
+    )
     async def listed(self, request: web.Request) -> web.Response:
         page, size = (
             wire.whole_number_param(request, "page", 1, 1, 10**6),
@@ -181,17 +191,21 @@ class TaskRoutes:
         shown = [await self._shown(one) for one in kept[(page - 1) * size:page * size]]
         return views.reply(self.context, {"tasks": shown, "total": len(kept), "page": page, "page_size": size})
 
+    @Answers(views.wrapped("scheduled_task"))
     async def get(self, request: web.Request) -> web.Response:
         kept = await self.schedules.find(request[OWNER], request.match_info["id"])
         return views.reply(self.context, await self._shown(kept))
 
+    @Answers(views.wrapped("scheduled_task"))
     async def resume(self, request: web.Request) -> web.Response:
         return await self._enable(request, enabled=True)
 
+    @Answers(views.wrapped("scheduled_task"))
     async def pause(self, request: web.Request) -> web.Response:
         """To cancel a task is to pause it; only DELETE takes it away."""
         return await self._enable(request, enabled=False)
 
+    @Answers(views.wrapped({"deleted": bool}))
     async def delete(self, request: web.Request) -> web.Response:
         await self.schedules.remove(request[OWNER], request.match_info["id"])
         return views.reply(self.context, {"deleted": True})

@@ -21,7 +21,7 @@ from adapters.zenflux.wire import (
     whole_number_param,
 )
 from gateway.errors import Forbidden, Invalid
-from gateway.http import OWNER, Context, dumps, read_json, read_json_object, stream_sse, validate
+from gateway.http import OWNER, Answers, Context, dumps, read_json, read_json_object, stream_sse, validate
 from gateway.ids import random_id
 from gateway.json_values import JsonObject, JsonValue
 from gateway.ports import Chunk, Frame
@@ -44,6 +44,11 @@ class ToolRoutes:
 
     # -- finding --------------------------------------------------------------------------------------------------
 
+    @Answers(
+        views.wrapped({"tools": ["tool"], "total": int, "page": int, "page_size": int}), query={
+            "page": int, "page_size": int, "tool_type": str, "status": str, "category": str, "keyword": str,
+        },
+    )
     async def listed(self, request: web.Request) -> web.Response:
         page = whole_number_param(request, "page", 1, 1, MAX_PAGE)
         size = whole_number_param(request, "page_size", 20, 1, 100)
@@ -61,6 +66,7 @@ class ToolRoutes:
         return views.reply(self.context, {
             "tools": found[(page - 1) * size:page * size], "total": len(found), "page": page, "page_size": size})
 
+    @Answers(views.wrapped({"tools": ["tool.schema"], "total": int}), query={"tool_names": str})
     async def schemas(self, request: web.Request) -> web.Response:
         """The tools as Claude's API takes them."""
         names = {name.strip() for name in request.query.get("tool_names", "").split(",") if name.strip()}
@@ -73,6 +79,13 @@ class ToolRoutes:
         ]
         return views.reply(self.context, {"tools": shown, "total": len(shown)})
 
+    @Answers(
+        views.wrapped({
+            "...": "tool", "definition": "tool", "recent_invocations": None, "statistics": {
+                "total_invocations": int, "success_count": int, "failure_count": int, "success_rate": str,
+            },
+        }),
+    )
     async def get(self, request: web.Request) -> web.Response:
         found = await self.service.get(request[OWNER], request.match_info["name"])
         shown, counts = self._shown(found), self.service.count(request[OWNER], found.spec.name)
@@ -85,6 +98,7 @@ class ToolRoutes:
 
     # -- changing -------------------------------------------------------------------------------------------------
 
+    @Answers(views.wrapped({"tool_name": str, "tool_definition": "tool"}), reads=(ToolRegistration, ToolDefinitionBody))
     async def register(self, request: web.Request) -> web.Response:
         """Store a definition; code that a client names is never loaded."""
         body = await read_json_object(request)
@@ -101,15 +115,21 @@ class ToolRoutes:
             replace_existing=fields.replace_existing)
         return views.reply(self.context, {"tool_name": made.spec.name, "tool_definition": self._shown(made)})
 
+    @Answers(views.wrapped({"tool_name": str}))
     async def delete(self, request: web.Request) -> web.Response:
         await self.service.delete(request[OWNER], request.match_info["name"])
         return views.reply(self.context, {"tool_name": request.match_info["name"]})
 
     # -- running --------------------------------------------------------------------------------------------------
 
+    @Answers(views.wrapped("tool.run"), reads=ToolExecution, stream_rows=("tool.chunk",))
     async def execute(self, request: web.Request) -> web.StreamResponse:
         return await self._run(request, await read_json(request, ToolExecution))
 
+    @Answers(
+        views.wrapped("tool.run"),
+        reads=JsonObject, may_be_empty=True, query={"stream": bool}, stream_rows=("tool.chunk",),
+    )
     async def invoke(self, request: web.Request) -> web.StreamResponse:
         """Run a tool with the body of the request as its input."""
         stream = bool_param(request, "stream", default=False)
