@@ -10,6 +10,8 @@ VERSION = re.compile(r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(?:(a|b|rc)(\d+))
 """Versions that Python packages and Semantic Versioning both know, and candidates: 1.2.3, 1.2.3rc1."""
 LINE = re.compile(r'^version = "([^"]+)"$', re.MULTILINE)
 PROJECTS = ("pyproject.toml", "conformance/pyproject.toml")
+CHART = "deploy/helm/Chart.yaml"
+CHART_LINE = re.compile(r"^(version|appVersion): .+$", re.MULTILINE)
 CHANGELOG = "CHANGELOG.md"
 HEADING = re.compile(r"^## Unreleased\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
 
@@ -33,6 +35,7 @@ def plan(root: Path, version: str, today: date) -> Plan:
     _check(root, version, text)
     notes = _unreleased(text)
     files = {name: LINE.sub(f'version = "{version}"', (root / name).read_text(), count=1) for name in PROJECTS}
+    files[CHART] = CHART_LINE.sub(rf"\1: {_semantic(version)}", (root / CHART).read_text())
     files[CHANGELOG] = text.replace("## Unreleased\n", f"## Unreleased\n\n## {version} - {today:%Y-%m-%d}\n", 1)
     commands = (
         f"git commit --all --message 'Release {version}'",
@@ -69,6 +72,11 @@ def _problems(root: Path, version: str, changelog: str) -> Iterator[str]:
 def _unreleased(changelog: str) -> str:
     found = HEADING.search(changelog)
     return found[1].strip() if found else ""
+
+
+def _semantic(version: str) -> str:
+    """The version as Helm spells it, by Semantic Versioning: 1.2.3-rc1."""
+    return re.sub(r"(a|b|rc)(\d+)$", r"-\1\2", version)
 
 
 def _order(version: str) -> tuple[int, int, int, str, int]:

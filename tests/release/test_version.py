@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from release.version import CHANGELOG, PROJECTS, Refused, current_version, plan
+from release.version import CHANGELOG, CHART, PROJECTS, Refused, current_version, plan
 
 ROOT = Path(__file__).parents[2]
 DAY = date(2026, 12, 24)
@@ -19,6 +19,8 @@ def tree(tmp_path: Path) -> Path:
     (tmp_path / "conformance").mkdir()
     for name in PROJECTS:
         (tmp_path / name).write_text('[project]\nversion = "0.3.0"\nrequires = ["x>=0.3.0"]\n')
+    (tmp_path / CHART).parent.mkdir(parents=True)
+    (tmp_path / CHART).write_text("apiVersion: v2\nversion: 0.3.0\nappVersion: 0.3.0\nkubeVersion: '>=1'\n")
     (tmp_path / CHANGELOG).write_text("# Changelog\n\n## Unreleased\n\n- new\n\n## 0.3.0 - 2026-01-01\n\n- old\n")
     return tmp_path
 
@@ -27,6 +29,7 @@ def test_a_release_writes_the_version_and_its_section(tree: Path) -> None:
     made = plan(tree, "0.4.0", DAY)
     assert made.files == {
         **dict.fromkeys(PROJECTS, '[project]\nversion = "0.4.0"\nrequires = ["x>=0.3.0"]\n'),
+        CHART: "apiVersion: v2\nversion: 0.4.0\nappVersion: 0.4.0\nkubeVersion: '>=1'\n",
         CHANGELOG: "# Changelog\n\n## Unreleased\n\n## 0.4.0 - 2026-12-24\n\n- new\n\n## 0.3.0 - 2026-01-01\n\n- old\n",
     }
     assert made.notes == "- new"
@@ -37,6 +40,7 @@ def test_a_candidate_comes_before_its_version(tree: Path) -> None:
     (tree / PROJECTS[0]).write_text('version = "0.4.0rc2"\n')
     for newer in ("0.4.0rc10", "0.4.0", "0.4.1a1"):
         assert plan(tree, newer, DAY)
+    assert "\nversion: 0.4.0-rc10\n" in plan(tree, "0.4.0rc10", DAY).files[CHART], "as Helm spells it"
     with pytest.raises(Refused, match="not newer"):
         plan(tree, "0.4.0rc1", DAY)
 
@@ -74,7 +78,8 @@ def released(tree: Path, *words: str) -> str:
 def test_the_next_release_of_this_project_can_be_planned(tmp_path: Path) -> None:
     """The patterns fit the files that are really there: each names the new version once, and nothing else changes."""
     (tmp_path / "conformance").mkdir()
-    for name in (*PROJECTS, CHANGELOG):
+    (tmp_path / CHART).parent.mkdir(parents=True)
+    for name in (*PROJECTS, CHART, CHANGELOG):
         shutil.copy(ROOT / name, tmp_path / name)
     made = plan(tmp_path, "99.0.0", DAY)
     for name in PROJECTS:
