@@ -1,4 +1,4 @@
-"""nginx runs deploy/nginx.conf over TLS, before three servers on one Redis; clients of every dialect talk through it."""
+"""nginx runs deploy/nginx.conf over TLS before three servers on one Redis; clients of every dialect talk through it."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""The wheel is built, installed into an empty environment, and used by another user from a folder with nothing in it."""
+"""The wheel is built, installed into an empty environment, and used by another user in a folder with nothing in it."""
 
 import os
 import pwd
@@ -105,7 +105,8 @@ def test_it_serves_talks_and_examines(stranger: Stranger) -> None:
                 assert len(answer.read()) > 100, path
         for path in ("/aap", "/api/v1/cloud", "/api/v1", "/api"):
             assert stranger.run("dragoman", "chat", f"{url}{path}", given="hello\n") == "You said: hello\n"
-        told = stranger.run("dragoman", "conform", "aap", f"{url}/aap", "--only", "AAP-META-*", "--report", "report.html")
+        asked = ("aap", f"{url}/aap", "--only", "AAP-META-*", "--report", "report.html")
+        told = stranger.run("dragoman", "conform", *asked)
         assert "conforms: Agent Application Protocol" in told
         assert (stranger.folder / "report.html").stat().st_size > 10_000
         server.send_signal(signal.SIGTERM)
@@ -145,7 +146,8 @@ def test_bash_completes_what_the_script_says(stranger: Stranger, programs: Path)
 def test_the_same_commit_gives_the_same_bytes_elsewhere(dist: Path, place: Path) -> None:
     """Another folder, another umask, a later time."""
     run("git", "clone", "--quiet", ROOT, place / "clone", cwd=place)
-    run("git", "checkout", "--quiet", "--detach", run("git", "rev-parse", "HEAD", cwd=ROOT).strip(), cwd=place / "clone")
+    commit = run("git", "rev-parse", "HEAD", cwd=ROOT).strip()
+    run("git", "checkout", "--quiet", "--detach", commit, cwd=place / "clone")
     build = [sys.executable, "-m", "release", "--root", str(place / "clone"), "dist", "--out", str(place / "again")]
     done = subprocess.run(build, cwd=ROOT, umask=0o077, capture_output=True, text=True, timeout=HANG)
     assert done.returncode == 0, done.stdout + done.stderr
