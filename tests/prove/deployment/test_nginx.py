@@ -16,6 +16,7 @@ from urllib.request import HTTPErrorProcessor, Request, build_opener, urlopen
 import pytest
 import trustme
 
+from tests.support.dialect_tables import ALL_DIALECTS
 from tests.support.free_ports import free_port
 from tests.support.redis_server import RedisServer
 from tests.support.server_process import Running, running
@@ -32,7 +33,8 @@ async def reply(text, turn):
         await asyncio.sleep({SILENT_SECONDS})
     yield f"You said: {{text}}"
 """
-PATHS = {"aap": "/aap", "cas": "/api/v1/cloud", "zenflux": "/api/v1", "blade": "/api"}
+OFTEN = {"zenflux": {"tick_seconds": 1}, "blade": {"ping_seconds": 1}}
+"""Sockets that have heartbeats of their own get them every second."""
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +49,7 @@ def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Running]]
             (folder / "waiting.py").write_text(AGENT)
             started.append(stack.enter_context(running(
                 folder, log=redis.url, trusted_proxies=["127.0.0.1"],
-                dialects={"aap": {}, "cas": {}, "zenflux": {"tick_seconds": 1}, "blade": {"ping_seconds": 1}},
+                dialects={**ALL_DIALECTS, **OFTEN},
                 limits={"heartbeat_seconds": 1},
                 agents={"waiting": {"backend": "python", "settings": {"agent": "waiting:reply"}}},
             )))
@@ -115,9 +117,13 @@ def trust(authority: trustme.CA, tmp_path: Path) -> Path:
     return tmp_path / "authority.pem"
 
 
-@pytest.mark.parametrize("dialect", PATHS)
-def test_a_stream_passes_and_stays_while_it_is_silent(dialect: str, proxy: tuple[str, str], trust: Path) -> None:
-    command = [sys.executable, "-m", "gateway", "chat", f"{proxy[0]}{PATHS[dialect]}", "--dialect", dialect]
+@pytest.mark.parametrize("dialect", ALL_DIALECTS)
+def test_a_stream_passes_and_stays_while_it_is_silent(
+    dialect: str, servers: list[Running], proxy: tuple[str, str], trust: Path,
+) -> None:
+    [address] = [line.split()[1] for line in servers[0].greeting if line.split()[:1] == [dialect]]
+    url = address.replace(servers[0].address, proxy[0])
+    command = [sys.executable, "-m", "gateway", "chat", url, "--dialect", dialect]
     began = time.monotonic()
     done = subprocess.run(command, input="hello\nwait\n", capture_output=True, text=True, timeout=600, cwd=ROOT,
                           env={**os.environ, "SSL_CERT_FILE": str(trust)})
