@@ -78,7 +78,7 @@ crash: $(VENV)/.test    ## kill a server again and again under load and look whe
 dist: $(VENV)/.release  ## wheel, sdist, bill of materials and checksums of the last commit, in dist/
 	@$(BIN)/python -m release dist $(ARGS)
 
-lock: $(VENV)/.release  ## renew constraints.txt, which pins what the tests run with
+lock: $(VENV)/.release  ## renew constraints.txt and deploy/requirements.txt, which pin what the tests run with
 	@$(BIN)/python -m release lock
 
 release: $(VENV)/.release ## write VERSION=x.y.z into the files that name it, print the commands that follow (ARGS=--dry-run)

@@ -7,13 +7,17 @@ import sys
 from datetime import UTC, date, datetime
 from pathlib import Path
 
-from .artefacts import LOCKED, build, commit_time, write_checksums, write_requirements
+from .artefacts import EXTRAS, LOCKED, SHIPPED, build, commit_time, write_checksums, write_requirements
+from .sbom import bill_of_materials, pinned_versions
 from .version import Refused, plan
 
 ROOT = Path(__file__).resolve().parents[1]
-COMPILE = ("--universal", "--python-version", "3.11", "--all-extras", "--generate-hashes", "--no-annotate",
-           "--no-header", "--no-emit-index-url", "--no-emit-find-links", "--quiet")
-HEADER = "# What the tests run with, on every system and every Python; `make lock` renews it.\n"
+COMPILE = ("--universal", "--python-version", "3.11", "--generate-hashes", "--no-annotate", "--no-header",
+           "--no-emit-index-url", "--no-emit-find-links", "--quiet")
+HEADERS = {
+    LOCKED: "# What the tests run with, on every system and every Python; `make lock` renews it.\n",
+    SHIPPED: f"# What users install beside the wheel, with the extras {EXTRAS}; `make lock` renews it.\n",
+}
 
 
 def main() -> None:
@@ -28,26 +32,23 @@ def main() -> None:
 
 def dist(root: Path, out: Path) -> None:
     """Put wheel, sdist, requirements, bill of materials and checksums into the folder, and print their names."""
-    from .sbom import bill_of_materials
-
     when = commit_time(root)
     wheel, sdist = build(root, out, when)
     sbom = out / f"{sdist.name.removesuffix('.tar.gz')}.cdx.json"
     sbom.write_text(bill_of_materials(root, wheel, when))
-    files = [wheel, sdist, sbom, *write_requirements(root, out, wheel)]
+    files = [wheel, sdist, sbom, write_requirements(root, out, wheel)]
     for file in (*files, write_checksums(out, files)):
         print(file)
 
 
 def lock(root: Path) -> None:
-    """Pin the newest versions that pyproject.toml allows, with the hashes of all their files."""
-    from .sbom import pinned_versions
-
-    file = root / LOCKED
-    command = [sys.executable, "-m", "uv", "pip", "compile", *COMPILE, "--upgrade", "pyproject.toml"]
-    done = subprocess.run(command, cwd=root, check=True, stdout=subprocess.PIPE, text=True)  # noqa: S603
-    file.write_text(HEADER + done.stdout)
-    print(f"{file.name} pins {len(pinned_versions(done.stdout))} packages; run `make test` with them")
+    """Pin the newest versions that pyproject.toml allows, with the hashes of all files; users get a part of them."""
+    extras = [f"--extra={extra}" for extra in EXTRAS.split(",")]
+    for name, options in {LOCKED: ["--upgrade", "--all-extras"], SHIPPED: ["--constraint", LOCKED, *extras]}.items():
+        command = [sys.executable, "-m", "uv", "pip", "compile", *COMPILE, *options, "pyproject.toml"]
+        done = subprocess.run(command, cwd=root, check=True, stdout=subprocess.PIPE, text=True)  # noqa: S603
+        (root / name).write_text(HEADERS[name] + done.stdout)
+        print(f"{name} pins {len(pinned_versions(done.stdout))} packages")
 
 
 def next_version(root: Path, version: str, is_dry: bool) -> None:

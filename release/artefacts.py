@@ -12,7 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 CHECKSUMS = "SHA256SUMS"
-LOCKED = "constraints.txt"
+LOCKED, SHIPPED = "constraints.txt", "deploy/requirements.txt"
 EXTRAS = "acp,agui,mcp,redis"
 """The extras that users install."""
 EARLIEST = 315_532_800
@@ -67,11 +67,12 @@ def write_checksums(out: Path, files: list[Path]) -> Path:
     return out / CHECKSUMS
 
 
-def write_requirements(root: Path, out: Path, wheel: Path) -> tuple[Path, Path]:
+def write_requirements(root: Path, out: Path, wheel: Path) -> Path:
     """Write what `pip install -r requirements.txt` needs to install the wheel and what it brings along, all by hash."""
     digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
-    (out / "requirements.txt").write_text(f"--constraint {LOCKED}\n./{wheel.name}[{EXTRAS}] --hash=sha256:{digest}\n")
-    return out / "requirements.txt", Path(shutil.copy(root / LOCKED, out))
+    own = f"./{wheel.name}[{EXTRAS}] --hash=sha256:{digest}\n"
+    (out / "requirements.txt").write_text((root / SHIPPED).read_text() + own)
+    return out / "requirements.txt"
 
 
 def _run_build(tree: Path, made: Path, when: int) -> None:

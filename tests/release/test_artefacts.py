@@ -11,7 +11,17 @@ from pathlib import Path
 
 import pytest
 
-from release.artefacts import EARLIEST, EXTRAS, commit_time, export, repacked, write_checksums, write_requirements
+from release.artefacts import (
+    EARLIEST,
+    EXTRAS,
+    LOCKED,
+    SHIPPED,
+    commit_time,
+    export,
+    repacked,
+    write_checksums,
+    write_requirements,
+)
 from release.sbom import pinned_versions
 
 ROOT = Path(__file__).parents[2]
@@ -68,19 +78,18 @@ def test_checksums_are_those_that_sha256sum_checks(tmp_path: Path) -> None:
 
 def test_the_requirements_name_the_wheel_by_its_hash(tmp_path: Path) -> None:
     (tmp_path / "x.whl").write_bytes(b"wheel")
-    write_requirements(ROOT, tmp_path, tmp_path / "x.whl")
     digest = hashlib.sha256(b"wheel").hexdigest()
-    assert (tmp_path / "requirements.txt").read_text() == (
-        f"--constraint constraints.txt\n./x.whl[{EXTRAS}] --hash=sha256:{digest}\n")
-    assert (tmp_path / "constraints.txt").read_bytes() == (ROOT / "constraints.txt").read_bytes()
+    own = f"./x.whl[{EXTRAS}] --hash=sha256:{digest}\n"
+    assert write_requirements(ROOT, tmp_path, tmp_path / "x.whl").read_text() == (ROOT / SHIPPED).read_text() + own
 
 
-CONSTRAINTS = (ROOT / "constraints.txt").read_text()
+CONSTRAINTS = (ROOT / LOCKED).read_text()
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
 
-def test_the_constraints_name_no_host_and_no_path() -> None:
-    lines = [line for line in CONSTRAINTS.splitlines() if not line.startswith("#")]
+@pytest.mark.parametrize("name", [LOCKED, SHIPPED])
+def test_what_is_pinned_names_no_host_and_no_path(name: str) -> None:
+    lines = [line for line in (ROOT / name).read_text().splitlines() if not line.startswith("#")]
     shape = re.compile(r"[a-z0-9][a-z0-9-]*==[^\s/]+( ; [^/]+)? \\|    --hash=sha256:[0-9a-f]{64}( \\)?")
     assert [line for line in lines if not shape.fullmatch(line)] == []
 
@@ -89,6 +98,13 @@ def test_the_constraints_pin_everything_that_the_project_asks_for() -> None:
     asked = [*PROJECT["dependencies"], *(line for lines in PROJECT["optional-dependencies"].values() for line in lines)]
     names = {re.sub(r"[-_.]+", "-", re.split(r"[\s\[<>=!~;]", line)[0]).lower() for line in asked}
     assert names - pinned_versions(CONSTRAINTS).keys() == set(), "run `make lock`"
+
+
+def test_users_get_versions_that_are_tested_and_no_tools() -> None:
+    shipped = pinned_versions((ROOT / SHIPPED).read_text())
+    assert shipped.items() <= pinned_versions(CONSTRAINTS).items(), "run `make lock`"
+    assert {"aiohttp", "redis", "mcp"} <= shipped.keys()
+    assert shipped.keys().isdisjoint({"pytest", "ruff", "uv", "build"})
 
 
 def test_the_extras_for_users_are_all_but_those_for_contributors() -> None:
