@@ -108,4 +108,4 @@ def test_users_get_versions_that_are_tested_and_no_tools() -> None:
 
 
 def test_the_extras_for_users_are_all_but_those_for_contributors() -> None:
-    assert set(EXTRAS.split(",")) == PROJECT["optional-dependencies"].keys() - {"test", "release"}
+    assert set(EXTRAS.split(",")) == PROJECT["optional-dependencies"].keys() - {"docs", "release", "test"}

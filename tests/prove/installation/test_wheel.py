@@ -93,8 +93,8 @@ def test_the_wheel_has_all_that_a_server_needs(dist: Path, tree: Path) -> None:
     [wheel] = dist.glob("*.whl")
     inside = set(zipfile.ZipFile(wheel).namelist())
     tracked = run("git", "ls-files", "gateway", "adapters", "mappings", "conformance", "docs", cwd=tree).splitlines()
-    shipped = [path for path in tracked if Path(path).suffix != ".png" and path != "conformance/pyproject.toml"]
-    wanted = {f"gateway/{path}" if path.startswith("docs/") else path for path in shipped}
+    pages = {f"gateway/{path}" for path in tracked if path.startswith("docs/") and path.endswith((".md", ".svg"))}
+    wanted = pages | {path for path in tracked if not path.startswith("docs/")} - {"conformance/pyproject.toml"}
     assert wanted - inside == set()
     tops = {name.partition("/")[0] for name in inside if ".dist-info" not in name}
     assert tops == {"gateway", "adapters", "mappings", "conformance"}
