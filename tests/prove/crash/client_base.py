@@ -38,6 +38,8 @@ class CrashRun:
     turns: int = 0
     thinking: float = 0.0
     """Seconds that a client thinks, at most, before it says or answers something."""
+    directives: tuple[str, ...] = PLAIN
+    """What clients ask of the agent, beside questions to people."""
     patience: float = 0.02
     """Seconds after which a client looks again whether a turn is over."""
     numbers: Any = field(default_factory=lambda: count(1))
@@ -140,7 +142,7 @@ class DialectClient:
             self.stuck("a turn runs and runs")
 
     def words(self) -> str:
-        directive = self.world.random.choice((*PLAIN, *self.asking))
+        directive = self.world.random.choice((*self.world.directives, *self.asking))
         return f"{directive} u{next(self.world.numbers)}"
 
     async def finish(self) -> None:

@@ -1,7 +1,7 @@
 """The clients of a world: they talk in all dialects, and what each was told is its history."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from random import Random
 from typing import Any
@@ -9,6 +9,7 @@ from typing import Any
 import aiohttp
 
 import gateway.model as m
+from tests.prove.crash.client_base import PLAIN
 from tests.prove.crash.clients import CrashRun, DialectClient, client_types, watchers
 from tests.prove.crash.expected_streams import expected_stream
 from tests.prove.crash.history import (
@@ -27,8 +28,13 @@ from tests.prove.simulation.network import Trace
 from tests.prove.simulation.plan import Plan
 from tests.prove.simulation.refusals import RefusalRecorder
 from tests.prove.simulation.servers import TENANTS, token_of
+from tests.prove.simulation.unheard import STREAMS, of_open_streams
 from tests.prove.simulation.users import GONE, Registry, RestUser
 
+DIRECTIVES = (*PLAIN, "/slow 40")
+"""Turns last for a moment, or for seconds: so long that a server can lose Redis and find it again within one."""
+NO_ROOM = ("disk_full", "redis_refuses")
+"""Faults with which something can be done, and its response not be stored."""
 PATIENCE = 300.0
 """Seconds that only a hang takes."""
 
@@ -99,7 +105,7 @@ class Conversation:
         run = CrashRun(
             self.address, Random(f"{self.plan.seed} {process.name}"), http, self.history, self.found,
             thinking=2 * self.plan.seconds * len(self.plan.clients) / self.plan.turns, patience=0.4,
-            numbers=self._numbers,
+            numbers=self._numbers, directives=DIRECTIVES,
         )
         self._runs.append(run)
         return run
@@ -131,6 +137,7 @@ class Conversation:
     async def _use(self, process: Process, tenant: str) -> None:
         async with self._http(process) as http:
             user = RestUser(self._run(process, http), tenant, self.registry, process.random)
+            user.can_store_fail = any(fault.kind in NO_ROOM for fault in self.plan.faults)
             self.users.append(user)
             await user.live()
 
@@ -159,9 +166,11 @@ class Conversation:
 
     # -- the verdict ----------------------------------------------------------------------------------------------
 
-    async def verdict(self) -> list[Violation]:
-        """Every session is fit for use, and every promise was kept."""
+    async def verdict(self, heads: Mapping[str, int]) -> list[Violation]:
+        """Every session is fit for use, and every promise was kept; `heads` are those of sessions that have rested."""
+        ended, cut_off = len(self.history.hearings), self._cut_off()
         await self.stop()
+        heard_last = self.history.hearings[ended:]
         refusals = list(self.found)
         self.found.clear()
         for tenant, (process, _) in self._audits.items():
@@ -170,7 +179,13 @@ class Conversation:
         history.said = [said for said in history.said if said.session in history.logs]
         for told, stream in dict.fromkeys((hearing.session, hearing.stream) for hearing in history.hearings):
             history.tellings[told, stream] = expected_stream(history.logs.get(told, ()), stream)
-        return [*unexplained_refusals(refusals, history), *self.found, *judge(history)]
+        unheard = of_open_streams(heard_last, heads, history, cut_off)
+        return [*unexplained_refusals(refusals, history), *self.found, *judge(history), *unheard]
+
+    def _cut_off(self) -> set[str]:
+        """The clients that have a connection which is dead, and have not noticed."""
+        dead = {link.processes[0].name for link in self.loop.network.links.values() if link.is_severed}
+        return dead | ({f"{stream}-watcher" for stream in STREAMS} if "watcher" in dead else set())
 
     async def _audit(self, tenant: str) -> None:
         """See that every session of a tenant works, and read its log."""

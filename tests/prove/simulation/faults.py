@@ -12,12 +12,14 @@ if TYPE_CHECKING:
 
 DRAIN_SECONDS = 0.5
 AIMED = (
-    "kill", "pause", "stop", "cut_redis", "sever_redis", "part_redis", "block_redis", "redis_restart",
-    "redis_refuses", "disk_full",
+    "kill", "pause", "stop", "cut_redis", "sever_redis", "part_redis", "block_redis", "cut_others",
+    "redis_restart", "redis_refuses", "disk_full", "slow_kill",
 )
 """Faults that show more while a turn runs."""
 AIMED_OF, AIM_SECONDS = 4, 2.0
 """Of so many of them one comes at its time; the others wait for a turn, so long at most."""
+SLOW_DISK_SECONDS = 0.3
+"""How long a slow disk takes at most for one piece of work."""
 NOTICE_SECONDS = 5.0
 """How long servers may take, beside two leases, to notice that a connection is dead and to make another one."""
 
@@ -37,7 +39,7 @@ class Faults:
         """When something was wrong for the last time: now, while a fault lasts or a server is not there."""
         if self._mends or not all(server.is_ready.is_set() for server in self._world.servers):
             return self._loop.time()
-        return max(self._last, *(server.ready_at for server in self._world.servers))
+        return max(self._last, self._network.last_late, *(server.ready_at for server in self._world.servers))
 
     async def run(self) -> None:
         began = self._loop.time()
@@ -47,7 +49,9 @@ class Faults:
                 fault = await self._aimed(fault)
             self._world.trace("world", "fault", str(fault))
             self._last = self._loop.time()
-            getattr(self, f"_{fault.kind}")(number, fault)
+            lasting = getattr(self, f"_{fault.kind}")(number, fault)
+            if lasting is not None:
+                await lasting
         await asyncio.sleep(max(0.0, began + self._world.plan.seconds - self._loop.time()))
 
     async def _aimed(self, fault: Fault) -> Fault:
@@ -108,8 +112,16 @@ class Faults:
     def _slow_disk(self, number: int, fault: Fault) -> None:
         process = self._world.servers[fault.target].process
         if process is not None:
-            before, process.disk_seconds = process.disk_seconds, 0.3
+            before, process.disk_seconds = process.disk_seconds, SLOW_DISK_SECONDS
             self._later(number, fault, lambda: setattr(process, "disk_seconds", before))
+
+    async def _slow_kill(self, number: int, fault: Fault) -> None:
+        """The process dies while its disk is slow, with something on its way there."""
+        process = self._world.servers[fault.target].process
+        if process is not None:
+            process.disk_seconds = SLOW_DISK_SECONDS
+        await asyncio.sleep(SLOW_DISK_SECONDS)
+        self._kill(number, fault)
 
     def _disk_full(self, number: int, fault: Fault) -> None:
         server = self._world.servers[fault.target]
@@ -136,6 +148,12 @@ class Faults:
     def _cut_redis(self, number: int, fault: Fault) -> None:
         for link in self._network.links_between(self._world.servers[fault.target].host, REDIS_HOST):
             link.cut()
+
+    def _cut_others(self, number: int, fault: Fault) -> None:
+        """All servers but this one lose Redis for a moment: those who watch what it writes."""
+        for server in self._world.servers:
+            if server.number != fault.target:
+                self._cut_redis(number, fault._replace(target=server.number))
 
     def _sever_redis(self, number: int, fault: Fault) -> None:
         for link in self._network.links_between(self._world.servers[fault.target].host, REDIS_HOST):

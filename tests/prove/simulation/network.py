@@ -30,6 +30,8 @@ Trace = Callable[[str, str, str], None]
 """(process, what happened, more about it)."""
 UNACKNOWLEDGED_SECONDS = 30.0
 """How long the system repeats what is not acknowledged: what gateways ask of it (`limits.send_seconds`)."""
+LATE_SECONDS = 0.1
+"""A server asks Redis, waits for a third of its lease, and may lose that to a few messages which take so long."""
 CONNECT_SECONDS = 3.0
 """How long the system waits before it tries to connect again."""
 
@@ -104,6 +106,8 @@ class Network:
         self.links: dict[int, Link] = {}
         self.slow: dict[str, float] = {}
         """By machine: seconds by which every message from and to it is late."""
+        self.last_late = 0.0
+        """When the last message came, or comes, that takes so long that its receiver may have given up."""
         self._closed_ways: dict[frozenset[str], int] = {}
         self._blocked_ways: dict[frozenset[str], int] = {}
         self._numbers = count(1)
@@ -145,7 +149,11 @@ class Network:
     def latency(self, one: str, other: str) -> float:
         """Seconds that the next message between these machines is on its way; a few take much longer than most."""
         usual = self.random.expovariate(1.0 / self.delay) + self.slow.get(one, 0.0) + self.slow.get(other, 0.0)
-        return usual * 20 if self.random.random() < 0.01 else usual
+        if self.random.random() >= 0.01:
+            return usual
+        if 20 * usual > LATE_SECONDS:
+            self.last_late = self.loop.now + 20 * usual
+        return 20 * usual
 
     def is_open(self, one: str, other: str) -> bool:
         return not self._closed_ways or frozenset((one, other)) not in self._closed_ways

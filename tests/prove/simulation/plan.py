@@ -62,12 +62,13 @@ class Plan:
 
 
 CLUSTER_FAULTS = (
-    "kill", "kill", "kill", "pause", "pause", "cut_redis", "part_redis", "part_redis", "sever_redis", "cut_client",
-    "sever_client", "part_client", "slow_server", "slow_redis", "stop", "redis_restart", "redis_refuses", "clock",
+    "kill", "kill", "kill", "pause", "pause", "cut_redis", "cut_others", "part_redis", "part_redis", "sever_redis",
+    "cut_client", "sever_client", "part_client", "slow_server", "slow_redis", "stop", "redis_restart",
+    "redis_refuses", "clock",
 )
 SINGLE_FAULTS = (
     "kill", "kill", "pause", "cut_client", "sever_client", "part_client", "slow_server", "stop", "disk_full",
-    "slow_disk", "clock",
+    "slow_disk", "slow_kill", "clock",
 )
 
 

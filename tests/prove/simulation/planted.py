@@ -268,10 +268,11 @@ def tenants_mixed() -> Iterator[None]:
         yield
 
 
+SAME_TOKEN = "tonumber(redis.call('HGET', key, 'token'))"
 PLANTED: dict[str, PlantedBug] = {
-    "fencing_off": PlantedBug(
-        "one writer per session: Redis refuses a writer whose token is old",
-        lambda: changed_script("append", "elseif found[1] ~= token then", "elseif false then")),
+    "token_taken_over": PlantedBug(
+        "one writer per session: whoever takes it over has a token of its own",
+        lambda: changed_script("claim", "redis.call('HINCRBY', key, 'token', 1)", SAME_TOKEN)),
     "lease_trusted_after_expiry": PlantedBug(
         "a server whose lease ran out looks which sessions it has lost", lease_trusted_after_expiry),
     "announced_before_stored": PlantedBug(

@@ -46,14 +46,16 @@ class RestUser:
         """Sessions that were made, and that nobody has tried to delete."""
         self.deleted: dict[str, None] = {}
         """Sessions whose deletion was acknowledged."""
+        self.can_store_fail = False
+        """Whether a response may be given that could not be stored, for want of room."""
         self._registry = registry
         self._random = random
 
     async def live(self) -> None:
         """One thing after the other, for ever."""
         works = (
-            self.create, self.list, self.read, self.send_with_key, self.send_with_key, self.interrupt, self.delete,
-            self.read_deleted, self.trespass,
+            self.create, self.create_twice, self.list, self.read, self.send_with_key, self.send_with_key,
+            self.interrupt, self.delete, self.read_deleted, self.trespass,
         )
         while True:
             with suppress(*GONE):
@@ -88,6 +90,20 @@ class RestUser:
             self.there[session] = None
             self._registry.owners[session] = self.tenant
         return session
+
+    async def create_twice(self) -> None:
+        """Whoever repeats a request that was answered, under its key, gets the first answer: nothing more is made."""
+        headers = {"Idempotency-Key": f"make-u{next(self.world.numbers)}"}
+        wanted = {"agent": "agent_demo", "environment": {"config": {"type": "cloud"}}}
+        status, made = await self.call("POST", CAS, wanted, headers)
+        if status != 201:
+            return
+        self.there[made["id"]] = None
+        self._registry.owners[made["id"]] = self.tenant
+        await asyncio.sleep(self._random.uniform(0.0, 1.0))
+        status, again = await self.call("POST", CAS, wanted, headers)
+        if status == 201 and again["id"] != made["id"] and not self.can_store_fail:
+            self.broken(Kind.REPEATED, made["id"], f"its creation was repeated under one key, and made {again['id']}")
 
     def _one(self) -> str | None:
         return self._random.choice(list(self.there)) if self.there else None

@@ -17,6 +17,8 @@ class Witness:
 
     def __init__(self) -> None:
         self._stored: dict[tuple[str, int], str] = {}
+        self._last: dict[str, tuple[int, float]] = {}
+        """By session: the last record that was stored, and when."""
         self._writers: dict[tuple[str, str], str] = {}
         self._broken: list[str] = []
 
@@ -40,6 +42,12 @@ class Witness:
             place = record.session_id, record.seq
             if self._stored.setdefault(place, record.event_id) != record.event_id:
                 self._broken.append(f"two records were stored as {record.seq} of {record.session_id}")
+        if (process := current_process()) is not None:
+            self._last[records[-1].session_id] = records[-1].seq, process.loop.now
+
+    def heads_before(self, when: float) -> dict[str, int]:
+        """The last record of each session to which nothing was added after this moment."""
+        return {session: head for session, (head, at) in self._last.items() if at < when}
 
     def saw_writer(self, session_id: str, token: str, replica: str) -> None:
         process = current_process()

@@ -171,7 +171,8 @@ class World:
             await asyncio.sleep(0.5)
         self.conversation.has_talked = True
         await faults.mend_all()
-        found = await self.conversation.verdict()
+        heads = self.witness.heads_before(self.loop.time() - 2 * self.plan.lease - NOTICE_SECONDS)
+        found = await self.conversation.verdict(heads)
         self.outcome.broken += map(str, found)
         self.outcome.broken += self.witness.verdict(self.conversation.history.logs)
         self.outcome.broken += refusals.verdict(2 * self.plan.lease + NOTICE_SECONDS)
