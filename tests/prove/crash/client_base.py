@@ -13,7 +13,7 @@ import orjson
 from socketio.exceptions import SocketIOError
 
 import gateway.model as m
-from tests.prove.crash.history import ConnectionHistory, GivenAnswer, History, Kind, SentMessage, Violation
+from tests.prove.crash.history import ConnectionHistory, GivenAnswer, History, Kind, SeenLog, SentMessage, Violation
 
 BROKEN = (aiohttp.ClientError, ConnectionError, SocketIOError, EOFError)
 """What a client sees of a server that dies; a wait that takes too long is no such thing."""
@@ -71,10 +71,15 @@ class CrashRun:
 
     async def view(self, session: str) -> m.SessionView:
         """What the server's own log says of a session."""
+        time = asyncio.get_running_loop().time
+        began = time()
         async with self.http.get(self.url(f"/replay/{session}")) as answer:
             await self.check(Kind.LOST, "/replay", session, answer)
             content = await answer.read()
-        return m.fold(session, [m.decode_record(line) for line in content.splitlines()])
+        records = [m.decode_record(line) for line in content.splitlines()]
+        if self.history.reads is not None:
+            self.history.reads.append(SeenLog(session, began, time(), records))
+        return m.fold(session, records)
 
 
 class DialectClient:

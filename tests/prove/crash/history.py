@@ -76,6 +76,15 @@ class GivenAnswer(NamedTuple):
     at: float = 0.0
 
 
+class SeenLog(NamedTuple):
+    """What the log of a session was when somebody looked; `records` is None if there was no such session."""
+
+    session: str
+    begin: float
+    end: float
+    records: Sequence[m.Record] | None
+
+
 @dataclass
 class History:
     """All that is known of a run, once it is over."""
@@ -86,6 +95,10 @@ class History:
     refused: list[SentMessage] = field(default_factory=list)
     """Messages that were answered with 503, which says that nothing has happened."""
     logs: dict[str, Sequence[m.Record]] = field(default_factory=dict)
+    reads: list[SeenLog] | None = None
+    """Every look at a log, if looks are to be judged."""
+    deletions: dict[str, tuple[float, float]] = field(default_factory=dict)
+    """By session: when somebody asked for its deletion, and when he was told of it (infinity: never)."""
     tellings: dict[tuple[str, str], Sequence[str]] = field(default_factory=dict)
     """By session and stream."""
 

@@ -16,6 +16,7 @@ from tests.prove.crash.history import (
     GivenAnswer,
     History,
     Kind,
+    SeenLog,
     SentMessage,
     Violation,
     judge,
@@ -23,13 +24,14 @@ from tests.prove.crash.history import (
     times_there,
 )
 from tests.prove.fleet.allowed_refusals import unexplained_refusals
+from tests.prove.simulation.linearizability import of_commands
 from tests.prove.simulation.loop import Process, WorldLoop
 from tests.prove.simulation.network import Trace
 from tests.prove.simulation.plan import Plan
 from tests.prove.simulation.refusals import RefusalRecorder
 from tests.prove.simulation.servers import TENANTS, token_of
 from tests.prove.simulation.unheard import STREAMS, of_open_streams
-from tests.prove.simulation.users import GONE, Registry, RestUser
+from tests.prove.simulation.users import GONE, Registry, RestUser, now
 
 DIRECTIVES = (*PLAIN, "/slow 40")
 """Turns last for a moment, or for seconds: so long that a server can lose Redis and find it again within one."""
@@ -46,7 +48,7 @@ class Conversation:
         self.loop = loop
         self.plan = plan
         self.address = address
-        self.history = History()
+        self.history = History(reads=[])
         self.found: list[Violation] = []
         self.tried_seconds = 2 * (2 * plan.lease + 2)
         """Twice as long as a server tries to pass a command on: what has not come by then does not come any more."""
@@ -176,11 +178,12 @@ class Conversation:
         for tenant, (process, _) in self._audits.items():
             await process.spawn(self._audit(tenant), "verdict")
         history = self.history
+        commands = of_commands(history)
         history.said = [said for said in history.said if said.session in history.logs]
         for told, stream in dict.fromkeys((hearing.session, hearing.stream) for hearing in history.hearings):
             history.tellings[told, stream] = expected_stream(history.logs.get(told, ()), stream)
         unheard = of_open_streams(heard_last, heads, history, cut_off)
-        return [*unexplained_refusals(refusals, history), *self.found, *judge(history), *unheard]
+        return [*unexplained_refusals(refusals, history), *self.found, *judge(history), *commands, *unheard]
 
     def _cut_off(self) -> set[str]:
         """The clients that have a connection which is dead, and have not noticed."""
@@ -248,9 +251,13 @@ class Conversation:
 
 
 async def _records(run: CrashRun, session: str) -> list[m.Record]:
+    began = now()
     async with run.http.get(run.url(f"/replay/{session}")) as answer:
         assert answer.status == 200, f"{session} {answer.status} {await answer.text()}"
-        return [m.decode_record(line) for line in (await answer.read()).splitlines()]
+        records = [m.decode_record(line) for line in (await answer.read()).splitlines()]
+    if run.history.reads is not None:
+        run.history.reads.append(SeenLog(session, began, now(), records))
+    return records
 
 
 async def _listen_on(client: DialectClient) -> None:

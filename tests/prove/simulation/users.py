@@ -8,6 +8,7 @@ turn, and nobody sees anything of another tenant.
 import asyncio
 from contextlib import suppress
 from dataclasses import dataclass, field
+from math import inf
 from random import Random
 from typing import Any
 
@@ -15,7 +16,7 @@ import orjson
 
 import gateway.model as m
 from tests.prove.crash.client_base import BROKEN, CrashRun
-from tests.prove.crash.history import Kind, SentMessage, Violation
+from tests.prove.crash.history import Kind, SeenLog, SentMessage, Violation
 
 GONE = (*BROKEN, TimeoutError)
 CAS, AAP, BLADE = "/api/v1/cloud/sessions", "/aap/sessions", "/api/sessions"
@@ -24,6 +25,10 @@ TRIES = 8
 """How often a request with an idempotency key is sent at most."""
 REST_SECONDS = 60.0
 """How long an interrupted turn may take to end, at most, once its interrupt was accepted."""
+
+
+def now() -> float:
+    return asyncio.get_running_loop().time()
 
 
 @dataclass
@@ -131,15 +136,26 @@ class RestUser:
         if session is None:
             return
         path = self._random.choice((f"{CAS}/{session}", f"{AAP}/{session}", f"/replay/{session}"))
-        status, _ = await self.call("GET", path)
+        status = await self._look(session, path)
         if status == NOT_FOUND and session in self.there:
             self.broken(Kind.LOST, session, f"GET {path} answered 404 for what exists")
+
+    async def _look(self, session: str, path: str) -> int:
+        """Read the session, and write down what its log was, if that was shown."""
+        began, reads = now(), self.world.history.reads
+        status, content = await self.call("GET", path)
+        if reads is not None and status == NOT_FOUND:
+            reads.append(SeenLog(session, began, now(), None))
+        elif reads is not None and status == 200 and path.startswith("/replay"):
+            records = [m.decode_record(line) for line in (content or b"").splitlines()]
+            reads.append(SeenLog(session, began, now(), records))
+        return status
 
     async def read_deleted(self) -> None:
         if self.deleted:
             session = self._random.choice(list(self.deleted))
-            status, _ = await self.call("GET", f"{self._random.choice((CAS, AAP))}/{session}")
-            if status == 200:
+            path = f"{self._random.choice((CAS, AAP, '/replay'))}/{session}"
+            if await self._look(session, path) == 200:
                 self.broken(Kind.REPEATED, session, "GET answered 200 for a session that was deleted")
 
     async def send_with_key(self) -> None:
@@ -153,12 +169,11 @@ class RestUser:
         history = self.world.history
         for _ in range(TRIES):
             with suppress(*GONE):
-                now = asyncio.get_running_loop().time()
-                history.said.append(SentMessage(self.tenant, session, words, False, now))
+                history.said.append(SentMessage(self.tenant, session, words, False, now()))
                 async with asyncio.timeout(self._random.choice((0.3, 3.0, 60.0))):
                     status, _ = await self.call("POST", f"{CAS}/{session}/events", body, headers)
                 if status < 300:
-                    history.said.append(SentMessage(self.tenant, session, words, True, now))
+                    history.said.append(SentMessage(self.tenant, session, words, True, now()))
                 if status not in (REFUSED, UNKNOWN):
                     return
             await asyncio.sleep(self._random.uniform(0.05, 1.0))
@@ -191,11 +206,15 @@ class RestUser:
         if session is None or len(self.there) < 2:
             return
         del self.there[session]
+        began, deletions = now(), self.world.history.deletions
+        deletions[session] = began, inf
         status, _ = await self.call("DELETE", f"{self._random.choice((CAS, AAP))}/{session}")
         if status < 300:
             self.deleted[session] = None
+            deletions[session] = began, now()
         elif status in (REFUSED, 409):
             self.there[session] = None
+            del deletions[session]
         elif status == NOT_FOUND:
             self.broken(Kind.LOST, session, "DELETE answered 404 for what exists")
 
