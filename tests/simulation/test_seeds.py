@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.prove.simulation.kept_plans import KeptPlan, kept_plans
 from tests.prove.simulation.plan import Plan, plan_of
+from tests.prove.simulation.planted import PLANTED
 from tests.prove.simulation.world import run_world, simulation
 from tests.support.examples import is_search, whole_in_the_proof
 
@@ -34,6 +36,15 @@ def test_no_promise_is_broken(seed: int) -> None:
     outcome = run_world(small(seed))
     assert outcome.broken == [], "\n".join(outcome.plan.lines())
     assert outcome.turns >= 5
+
+
+@pytest.mark.parametrize("kept", kept_plans(), ids=lambda kept: kept.bug)
+def test_a_day_that_was_bad_once_is_good_now(kept: KeptPlan) -> None:
+    assert run_world(kept.plan).broken == [], kept.why
+
+
+def test_every_kept_plan_names_the_bug_that_it_shows() -> None:
+    assert [kept.bug for kept in kept_plans() if kept.bug not in PLANTED] == []
 
 
 @pytest.mark.parametrize("seed", [0, 1])

@@ -7,11 +7,13 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 from tests.prove.coverage.rooms import PACKAGES, read_rooms
+from tests.prove.simulation.kept_plans import kept_plans
 from tests.prove.simulation.plan import Plan, plan_of
 from tests.prove.simulation.planted import PLANTED
 from tests.prove.simulation.planted_runs import find
@@ -50,12 +52,23 @@ def digest_of(outcome: Outcome) -> str:
 
 
 def plan_for(seed: int, name: str | None) -> Plan:
-    """The world of this seed: any, or of the scenario of this name."""
+    """The world of this seed: any, or of the scenario of this name; kept plans have negative numbers."""
+    if seed < 0:
+        return next(kept.plan for kept in kept_plans() if kept.plan.seed == seed)
     return plan_of(seed) if name is None else scenario(name, seed)
 
 
 def run_apart(plan: Plan, *, is_traced: bool) -> Result:
     return in_child(lambda: result_of(plan, is_traced=is_traced))
+
+
+def run_plans(plans: list[Plan], workers: int, *, is_traced: bool) -> Iterator[Result]:
+    """Run these worlds; with one worker, in this process."""
+    if workers > 1:
+        yield from run_many(partial(run_apart, is_traced=is_traced), plans, workers)
+        return
+    with simulation():
+        yield from (result_of(plan, is_traced=is_traced) for plan in plans)
 
 
 def search(given: argparse.Namespace) -> int:
@@ -65,8 +78,9 @@ def search(given: argparse.Namespace) -> int:
         end = began + 60 * given.minutes
     plans = [plan_for(seed, given.scenario) for seed in range(given.first, given.first + given.seeds)]
     again = f" --scenario {given.scenario}" if given.scenario else ""
-    run_one = partial(result_of if given.workers == 1 else run_apart, is_traced=given.digests)
-    for result in run_many(run_one, plans, given.workers):
+    if given.scenario is None:
+        plans = [*(kept.plan for kept in kept_plans()), *plans]
+    for result in run_plans(plans, given.workers, is_traced=given.digests):
         count, turns, virtual = count + 1, turns + result.turns, virtual + result.seconds
         if given.digests:
             print(f"seed {result.seed} {result.digest}", flush=True)

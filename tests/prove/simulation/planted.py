@@ -1,5 +1,6 @@
 """Bugs that are planted on purpose, one for each kind of promise: a judge that does not find them is blind there."""
 
+import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from hashlib import sha1
@@ -138,6 +139,21 @@ def lease_trusted_after_expiry() -> Iterator[None]:
         yield
 
 
+async def hand_over_or_fail(held: HeldSessions) -> None:
+    """As `HeldSessions.hand_over_all`, which once gave up if Redis refused."""
+    for session_id in held._log.held:
+        await held.hand_over(session_id)
+
+
+async def verify_what_is_there(held: HeldSessions) -> None:
+    """As `HeldSessions.verify`, which once passed over sessions that had been deleted."""
+    sessions = held._log.held
+    tokens = await held._redis.read_all([("HGET", held._redis.key("s", one), "token") for one in sessions])
+    for session_id, token in zip(sessions, tokens, strict=True):
+        if token is not None:
+            held.lose_if_overtaken(session_id, int(token))
+
+
 async def take_nothing_over(claims: Claims) -> int:
     return 0
 
@@ -161,6 +177,17 @@ def shifted_cursor(by: int) -> Plant:
         return subscribe(hub, session_id, head, dialect, options, moved, place)
 
     return patch.object(Hub, "subscribe", shifted)
+
+
+def leaking_subscription() -> Plant:
+    """Every stream leaves a task behind."""
+    subscribe = Hub.subscribe
+
+    def leaking(hub: Hub, *given: Any) -> Any:
+        asyncio.get_running_loop().create_task(asyncio.sleep(1e9))
+        return subscribe(hub, *given)
+
+    return patch.object(Hub, "subscribe", leaking)
 
 
 def relay_with_gaps(relay: StreamRelay, session_id: str, records: Sequence[m.Record]) -> None:
@@ -275,6 +302,12 @@ PLANTED: dict[str, PlantedBug] = {
         lambda: changed_script("claim", "redis.call('HINCRBY', key, 'token', 1)", SAME_TOKEN)),
     "lease_trusted_after_expiry": PlantedBug(
         "a server whose lease ran out looks which sessions it has lost", lease_trusted_after_expiry),
+    "stop_given_up": PlantedBug(
+        "a server that is told to stop ends in order, whatever Redis says",
+        lambda: patch.object(HeldSessions, "hand_over_all", hand_over_or_fail)),
+    "deleted_sessions_shown": PlantedBug(
+        "what was deleted while a server was away is not shown by it",
+        lambda: patch.object(HeldSessions, "verify", verify_what_is_there)),
     "announced_before_stored": PlantedBug(
         "an event is in the log before any client sees it (Redis)", announced_before_stored),
     "announced_before_committed": PlantedBug(
@@ -294,6 +327,7 @@ PLANTED: dict[str, PlantedBug] = {
     "missed_messages_ignored": PlantedBug(
         "a server that was cut off from Redis reads what it has missed",
         lambda: patch.object(Inbox, "missed", lambda inbox: None)),
+    "task_left_behind": PlantedBug("a server has no more tasks in the end than at first", leaking_subscription, None),
     "ask_settled_twice": PlantedBug("an ask is settled once", ask_settled_twice, None),
     "number_skipped_after_restart": PlantedBug(
         "the numbers of records are dense, also after a restart", number_skipped_after_restart, None),

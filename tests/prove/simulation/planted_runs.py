@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from tests.prove.simulation.kept_plans import kept_plans
 from tests.prove.simulation.plan import plan_of
 from tests.prove.simulation.planted import PLANTED, planted
 from tests.prove.simulation.workers import in_child
@@ -26,14 +27,13 @@ class Found(NamedTuple):
 def find(name: str, seeds: Iterable[int]) -> Found:
     """Run worlds with this bug until one of them breaks a promise."""
     worlds, bug = 0, PLANTED[name]
-    for seed in seeds:
-        plan = plan_of(seed)
+    for plan in (*(kept.plan for kept in kept_plans() if kept.bug == name), *map(plan_of, seeds)):
         if bug.log not in (None, plan.log):
             continue
         worlds += 1
         with planted(name):
             broken = in_child(lambda plan=plan: run_world(plan).broken)
         if broken:
-            return Found(name, worlds, seed, broken[0][:200].replace("\n", " "))
+            return Found(name, worlds, plan.seed, broken[0][:200].replace("\n", " "))
     return Found(name, worlds, None, "")
 

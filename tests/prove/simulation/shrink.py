@@ -7,15 +7,15 @@ from tests.prove.simulation.plan import Plan
 from tests.prove.simulation.world import Outcome, run_world
 
 
-def shrunk(plan: Plan, tell: Callable[[str], None]) -> Outcome:
+def shrunk(plan: Plan, tell: Callable[[str], None], run: Callable[[Plan], Outcome] = run_world) -> Outcome:
     """The outcome of the smallest plan that was found and still breaks a promise."""
-    outcome = run_world(plan)
+    outcome = run(plan)
     tell(f"{len(plan.faults)} faults, {len(plan.clients)} clients: {len(outcome.broken)} broken")
     is_smaller = bool(outcome.broken)
     while is_smaller:
         is_smaller = False
         for smaller in smaller_plans(outcome.plan):
-            tried = run_world(smaller)
+            tried = run(smaller)
             if tried.broken:
                 tell(f"{len(smaller.faults)} faults, {len(smaller.clients)} clients, {smaller.turns} turns: "
                      f"{tried.broken[0][:100]}")

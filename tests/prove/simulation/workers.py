@@ -22,10 +22,6 @@ WORKER = ExitStack()
 
 def run_many(work: Callable[[Given], Result], given: Iterable[Given], workers: int) -> Iterator[Result]:
     """Do the work for each of those given, in no certain order; the work starts worlds by `in_child`."""
-    if workers == 1:
-        with simulation():
-            yield from map(work, given)
-        return
     with multiprocessing.get_context("fork").Pool(workers, _begin) as pool:
         yield from pool.imap_unordered(work, given, chunksize=1)
 
