@@ -27,3 +27,10 @@ async def test_what_cannot_be_done_is_said_in_the_dialects_shape(tmp_path: Path,
     async with catalog(tmp_path) as cas:
         refused = await Catalog(cas.served).call(method, path)
         assert (refused.status, refused.body["type"]) == (405, "error")
+
+
+@pytest.mark.parametrize("path", ["/agents", "/v1/agents", "/sessions", "/v1/sessions"])
+async def test_a_body_has_the_limit_of_the_dialect_under_both_mounts(tmp_path: Path, path: str) -> None:
+    async with catalog(tmp_path, dialects={"cas": {"body_bytes": 1024}}) as cas:
+        refused = await cas.post(path, {"name": "x" * 1024})
+        assert (refused.status, refused.body["error"]["message"]) == (400, "the body is larger than 1024 bytes")
