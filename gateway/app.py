@@ -319,6 +319,7 @@ class Gateway:
         tables, needs_key = self.components.tables, bool(self.components.config.auth_methods)
         return [
             RouteGroup(name=name, routes=routes, table=tables.get(name), needs_key=needs_key,
+                       mount=self.contexts[name].mount if name in self.contexts else "",
                        **({"error": ApiError} if name == CONSOLE else {}))
             for name, routes in self._routes.items()
         ]

@@ -27,7 +27,7 @@ def asyncapi_document(groups: Iterable[RouteGroup], version: str, prefix: str = 
         "defaultContentType": "application/json",
         "channels": channels,
         "operations": operations,
-        "components": {"messages": messages, "schemas": _without_discriminators(library.components())},
+        "components": _without_discriminators({"messages": messages, "schemas": library.components()}),
     }
 
 

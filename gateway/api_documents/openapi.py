@@ -13,7 +13,7 @@ from .route_groups import RouteGroup, ServedOperation
 from .schema_library import SchemaLibrary
 
 TITLE = "Dragoman"
-KEY = "key"
+KEY, SERVER = "key", "server"
 SWITCHING = 101
 LAST_EVENT_ID = {
     "name": "Last-Event-ID", "in": "header", "required": False, "schema": {"type": "string"},
@@ -33,10 +33,10 @@ def openapi_document(
     groups = list(groups)
     for group in groups:
         describer = GroupDescriber(group, library)
-        responses |= describer.errors
         for operation in group.operations():
             for method in METHODS if operation.method == "*" else (operation.method,):
                 paths.setdefault(operation.path, {}).setdefault(method, describer.operation(operation))
+        responses |= describer.errors
     schemes = {"securitySchemes": {KEY: {"type": "http", "scheme": "bearer"}}} if _need_key(groups) else {}
     return {
         "openapi": "3.1.0",
@@ -62,11 +62,7 @@ class GroupDescriber:
     def __init__(self, group: RouteGroup, library: SchemaLibrary) -> None:
         self._group, self._library = group, library
         self._wire: WireSchemas | None = library.wire(group.table) if group.table is not None else None
-        bodies = group.errors(library, self._wire)
-        self.errors = {f"{group.name}.{status}": _response(HTTPStatus(status).phrase, {JSON: {"schema": body}})
-                       for status, body in bodies.items()}
-        self.errors[f"{group.name}.default"] = _response(
-            "Another error", {JSON: {"schema": any_of(bodies.values())}})
+        self.errors = _error_responses(group.name, group.errors(library, self._wire))
 
     def operation(self, one: ServedOperation) -> dict[str, Any]:
         answers = one.answers
@@ -123,7 +119,12 @@ class GroupDescriber:
             found[str(SWITCHING)] = _response("The connection becomes a socket: see the AsyncAPI document.", {})
         if not is_socket or answers.answer is not None:
             found[str(answers.status)] = _response(HTTPStatus(answers.status).phrase, self._success(one))
-        errors = {name.rpartition(".")[2]: {"$ref": f"#/components/responses/{name}"} for name in self.errors}
+        owner = self._group.name
+        if one.has_errors_of_server:
+            owner = SERVER
+            self.errors |= _error_responses(owner, RouteGroup(name=owner, routes=()).errors(self._library, None))
+        errors = {name.removeprefix(f"{owner}."): {"$ref": f"#/components/responses/{name}"}
+                  for name in self.errors if name.startswith(f"{owner}.")}
         return dict(sorted({**errors, **found}.items()))
 
     def _success(self, one: ServedOperation) -> dict[str, Any]:
@@ -140,6 +141,13 @@ class GroupDescriber:
             return {} if media_type in (JSON, SSE) else {media_type: {}}
         schema: Schema = self._library.shape(shape, self._wire, self._prefix)
         return {media_type: {"schema": schema} if schema else {}}
+
+
+def _error_responses(owner: str, bodies: dict[int, Schema]) -> dict[str, Any]:
+    """By the name of a component: the responses of errors."""
+    found = {f"{owner}.{status}": _response(HTTPStatus(status).phrase, {JSON: {"schema": body}})
+             for status, body in bodies.items()}
+    return {**found, f"{owner}.default": _response("Another error", {JSON: {"schema": any_of(bodies.values())}})}
 
 
 def _response(words: str, content: dict[str, Any]) -> dict[str, Any]:

@@ -36,6 +36,8 @@ class RouteGroup:
     table: Table | None = None
     error: type[Struct] = ErrorBody
     needs_key: bool = True
+    mount: str = ""
+    """Where the dialect is; errors of its routes elsewhere are those of the server."""
 
     def operations(self) -> Iterator["ServedOperation"]:
         """The operations of the routes that do something, in their order."""
@@ -81,6 +83,11 @@ class ServedOperation:
     def path(self) -> str:
         """The path without the patterns of its parts."""
         return _PLACEHOLDER.sub(r"{\1}", self.route.path)
+
+    @property
+    def has_errors_of_server(self) -> bool:
+        """Whether an error is spelled as the server does it, because the path is not below the mount of the dialect."""
+        return self.group.table is not None and not f"{self.path}/".startswith(f"{self.group.mount}/")
 
     @property
     def path_names(self) -> list[str]:

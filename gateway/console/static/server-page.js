@@ -14,7 +14,8 @@ export class ServerPage extends HTMLElement {
   async setUp() {
     await tried(readFacts);
     this.append(h("header", { class: "page-head" }, h("h1", { tabindex: "-1" }, t("server.title")), h("span", { class: "quiet-text" }, `Dragoman ${facts.version}`,
-      facts.started_at ? ` · ${t("server.since", { time: dateTime(facts.started_at) })}` : "")));
+      facts.started_at ? ` · ${t("server.since", { time: dateTime(facts.started_at) })}` : ""),
+      h("span", { class: "quiet-text" }, h("a", { href: "../openapi.json" }, "OpenAPI"), " · ", h("a", { href: "../asyncapi.json" }, "AsyncAPI"))));
     if (facts.may.figures) this.append(this.charts());
     this.append(h("div", { class: "cards" }, this.dialects(), this.agents(), facts.limits ? this.limits() : null));
     if (facts.may.keys) this.append(this.keys());
