@@ -47,6 +47,12 @@ class ReplayClient:
             raise BenchFailure(f"GET {path} was answered with {response.status}: {body[:200]!r}")
         return body
 
+    async def post(self, path: str, body: str) -> None:
+        async with self.http.post(URL(f"{self.address}{path}"), data=body) as response:
+            answer = await response.read()
+        if response.status != 200:
+            raise BenchFailure(f"POST {path} was answered with {response.status}: {answer[:200]!r}")
+
     async def stream(self, path: str, end: bytes) -> int:
         """How many bytes come until this mark has come, and a rest after it that is not read."""
         until, size, tail = time.monotonic() + GIVE_UP_SECONDS, 0, b""

@@ -1,5 +1,6 @@
 """Sessions that are written straight into a log, faster than an agent could say them."""
 
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
@@ -7,8 +8,10 @@ from pathlib import Path
 
 import gateway.model as m
 from gateway.ports import ANONYMOUS, EventLog
+from gateway.resources import ScheduledTask, Schedules
 from gateway.storage import Database
 from gateway.storage.log import SqliteLog
+from gateway.storage.resources import SqliteResources
 
 AGENT = "demo"
 STARTED_AT, PACE = 1.7e9, 0.02
@@ -104,3 +107,14 @@ async def store_in_file(path: Path, records: Iterator[m.Record], searched: str =
     if searched:
         await log.mentioning(ANONYMOUS, searched)
     await log.close()
+
+
+async def store_schedules(path: Path, count: int) -> None:
+    """Write so many schedules into a file before a server opens it; each user has twenty."""
+    database = Database(path)
+    await database.open()
+    schedules = Schedules(SqliteResources(database, time.time), time.time)
+    for number in range(count):
+        await schedules.add(f"user{number // 20}", ScheduledTask(
+            title=f"Task {number}", prompt="hello", cron="0 9 * * *", timezone="UTC", agent=AGENT))
+    await database.close()

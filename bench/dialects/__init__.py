@@ -38,8 +38,10 @@ class Addition(NamedTuple):
 
     name: str
     path: str
-    body: "Callable[[int], dict[str, object]]"
+    body: "Callable[[int], dict[str, object] | bytes]"
+    """(its number) → what is sent as JSON, or the bytes of another content type."""
     most: int
+    content_type: str = "application/json"
 
 
 class Stream(NamedTuple):
@@ -89,6 +91,11 @@ def find_pages() -> "dict[str, Callable[[ReplayClient, StoredSession, str], Awai
 def find_additions() -> list[Addition]:
     """The resources that are created in great number: the `ADDITIONS` of the modules that have some."""
     return [addition for module in _modules() for addition in getattr(module, "ADDITIONS", ())]
+
+
+def find_schedules() -> list[Addition]:
+    """The calls that create a schedule: the `SCHEDULE` of the modules that have one."""
+    return [module.SCHEDULE for module in _modules() if hasattr(module, "SCHEDULE")]
 
 
 def find_filters() -> dict[str, str]:

@@ -80,10 +80,36 @@ async def _messages(client: ReplayClient, session: StoredSession, place: str) ->
     return (await client.get(f"/api/sessions/{session.session_id}/messages")).count(b'"role"')
 
 
-REPLAYS = (Replay("blade Socket.IO", _stream), Replay("blade messages", _messages, from_zero_only=True))
+async def _poll(client: ReplayClient, session: StoredSession, place: str) -> int:
+    """Socket.IO without a WebSocket: one GET after the other, each with the packets that are ready."""
+    after = client.cursor(session, "blade", place)
+    wanted = {"session_id": session.session_id, "resume": True, "after_sequence": after}
+    at, numbers = "/socket.io/?EIO=4&transport=polling", list[int]()
+    at += f"&sid={json.loads((await client.get(at))[1:])['sid']}"
+    for packet in ("40", "420" + json.dumps(["session:subscribe", wanted])):
+        await client.post(at, packet)
+    last, chats = client.last(session, "blade"), len(session.turns)
+    while last not in numbers[-1:] if last else chats:
+        for packet in (await client.get(at)).decode().split("\x1e"):
+            if packet.startswith("42"):
+                chats -= packet.startswith('42["chat:end"')
+                numbers.append(json.loads(packet[2:])[1].get("stream_sequence") or 0)
+            elif packet == "2":
+                await client.post(at, "3")
+    if place == "zero":
+        client.learn(session, "blade", numbers)
+    return len(numbers)
+
+
+REPLAYS = (
+    Replay("blade Socket.IO", _stream), Replay("blade polling", _poll),
+    Replay("blade messages", _messages, from_zero_only=True),
+)
 ADDITIONS = (
     Addition("memories", "/api/memories", lambda number: {"content": f"The user likes tea number {number}"}, 10_000),
 )
+SCHEDULE = Addition("schedules", "/api/scheduled-tasks", lambda number: {
+    "title": f"Task {number}", "prompt": "hello", "cron": "0 9 * * *"}, 100)
 
 
 SOCKET = "/socket.io/?EIO=4&transport=websocket"

@@ -109,10 +109,17 @@ def _event_id(session: StoredSession, seq: int) -> str:
     return f"evt_{session.session_id.removeprefix('sess_')}_{seq}"
 
 
+def _file(number: int) -> bytes:
+    """A small file as a form."""
+    head = f'Content-Disposition: form-data; name="file"; filename="note-{number}.txt"\r\nContent-Type: text/plain'
+    return f"--bench\r\n{head}\r\n\r\nNote {number}\r\n--bench--\r\n".encode()
+
+
 REPLAYS = (Replay("cas SSE", _stream), Replay("cas pages", _pages))
 PAGES = {"cas events": _page}
 ADDITIONS = (
     Addition("agents", "/api/v1/cloud/agents", lambda number: {"name": f"Agent {number}", "model": "demo"}, 800),
+    Addition("files", "/api/v1/cloud/files", _file, 10_000, "multipart/form-data; boundary=bench"),
 )
 
 

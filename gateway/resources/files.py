@@ -26,6 +26,8 @@ PART = ".part-"
 SECRET = ".secret"  # noqa: S105  # the name of a file
 STALE = 86_400
 """Seconds after which an unfinished upload is deleted."""
+SWEEP_SECONDS = 3600
+"""How often unfinished uploads are looked for, at most."""
 
 BATCH = 1024 * 1024
 
@@ -49,6 +51,7 @@ class FileStore:
         self._clock = clock
         self._rules = rules
         self._secret = b""
+        self._next_sweep = 0.0
 
     # -- bytes ----------------------------------------------------------------------------------------------------
 
@@ -118,8 +121,11 @@ class FileStore:
     # -- the folder -----------------------------------------------------------------------------------------------
 
     def _sweep(self) -> None:
-        """Create the folder, and delete unfinished uploads of a server that died."""
+        """Create the folder, and from time to time delete unfinished uploads of a server that died."""
         make_private_folder(self._folder)
+        if self._clock() < self._next_sweep:
+            return  # a look at the names of all files would make each upload dearer than the one before
+        self._next_sweep = self._clock() + SWEEP_SECONDS
         for left in self._folder.glob(f"{PART}*"):
             with suppress(FileNotFoundError):  # the upload has just been finished
                 if left.stat().st_mtime < self._clock() - STALE:

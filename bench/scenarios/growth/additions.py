@@ -7,18 +7,19 @@ from contextlib import ExitStack
 from functools import partial
 from http.client import HTTPConnection
 
-from bench.dialects import Addition, find_additions
+from bench.dialects import Addition, find_additions, find_schedules
 from bench.load import create_sessions, turns_in_a_row
 from bench.measure import BenchFailure
 from bench.protocols import burst
 from bench.report import Row
 from bench.scenarios.runner import Bench
 from bench.servers import EVERY_DIALECT, Server, prefilled
-from bench.stored_sessions import many_sessions, store_in_file
+from bench.stored_sessions import many_sessions, store_in_file, store_schedules
 
 from .costs import PLACES, cpu_ms, flat, sizes_of
 
 ROUNDS = 5
+SCHEDULES_PER_BLOCK = 10
 
 
 def measure_additions(bench: Bench) -> Iterator[Row]:
@@ -26,6 +27,7 @@ def measure_additions(bench: Bench) -> Iterator[Row]:
     yield from _sessions(bench)
     for addition in find_additions():
         yield from _resources(bench, addition)
+    yield from _schedules(bench)
 
 
 def _sessions(bench: Bench) -> Iterator[Row]:
@@ -59,6 +61,22 @@ def _resources(bench: Bench, addition: Addition) -> Iterator[Row]:
         yield flat()(f"one more of {sizes_of(sizes)} {addition.name}", "ms CPU", costs)
 
 
+def _schedules(bench: Bench) -> Iterator[Row]:
+    """One more schedule than all users have together; one user may have no more than a hundred."""
+    (_, few, many), _ = bench.effort.added
+    sizes = min(few // 10, 10), min(few, 100), min(many, 1_000)
+    with ExitStack() as stack:
+        servers = list[Server]()
+        for size in sizes:
+            bench.tell(f"growth: one more schedule than {size:,}")
+            path = bench.folder / f"schedules-{size}.db"
+            asyncio.run(store_schedules(path, size))
+            servers.append(stack.enter_context(bench.start(prefilled(path))))
+        for addition in find_schedules():
+            costs = _costs(servers, partial(_post, addition, 1), SCHEDULES_PER_BLOCK)
+            yield flat()(f"one more of {sizes_of(sizes)} {addition.name}", "ms CPU", costs)
+
+
 def _costs(servers: Sequence[Server], work: Callable[[Server], None], block: int) -> dict[str, list[float]]:
     costs: dict[str, list[float]] = {column: [] for column in PLACES}
     for turn in range(ROUNDS + 1):
@@ -70,8 +88,9 @@ def _costs(servers: Sequence[Server], work: Callable[[Server], None], block: int
 
 def _post(addition: Addition, number: int, server: Server) -> None:
     connection = HTTPConnection("127.0.0.1", server.port, timeout=600)
-    body = json.dumps(addition.body(number))
-    connection.request("POST", addition.path, body, {"Content-Type": "application/json"})
+    content = addition.body(number)
+    body = content if isinstance(content, bytes) else json.dumps(content)
+    connection.request("POST", addition.path, body, {"Content-Type": addition.content_type})
     response = connection.getresponse()
     answer = response.read()
     connection.close()
