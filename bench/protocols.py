@@ -1,7 +1,7 @@
 """The protocols of the load client: requests as prepared bytes, and the check of responses."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -61,6 +61,12 @@ class LoadProtocol(Protocol):
 
     def session_of(self, body: bytes) -> str: ...
     def turn(self, session: str, message: str) -> bytes: ...
+    def create_with(self, history: Sequence[Mapping[str, str]]) -> bytes:
+        """The request that creates a session which begins with these messages; empty if the protocol has none."""
+
+    def turn_after(self, session: str, message: str, history: Sequence[Mapping[str, str]]) -> bytes:
+        """A turn in such a session, or with these messages."""
+
     def events(self, body: bytes) -> list[bytes]:
         """The body, divided into what a bare server would write one by one."""
 
@@ -95,6 +101,12 @@ class AapProtocol:
         said = {"role": "user", "content": message}
         return post(f"/aap/sessions/{session}/turns", {"stream": "delta", "messages": [said]})
 
+    def create_with(self, history: Sequence[Mapping[str, str]]) -> bytes:
+        return post("/aap/sessions", {"agent": {"name": self._agent}, "messages": history})
+
+    def turn_after(self, session: str, message: str, history: Sequence[Mapping[str, str]]) -> bytes:
+        return self.turn(session, message)  # the session has its history
+
     def events(self, body: bytes) -> list[bytes]:
         return [event + b"\n\n" for event in body.split(b"\n\n") if event]
 
@@ -128,10 +140,16 @@ class ChatProtocol:
         return ""
 
     def turn(self, session: str, message: str) -> bytes:
+        return self.turn_after(session, message, ())
+
+    def turn_after(self, session: str, message: str, history: Sequence[Mapping[str, str]]) -> bytes:
         return post("/v1/chat/completions", {
             "model": "bench", "stream": True, "stream_options": {"include_usage": True},
-            "messages": [{"role": "user", "content": message}],
+            "messages": [*history, {"role": "user", "content": message}],
         }, *self._fields)
+
+    def create_with(self, history: Sequence[Mapping[str, str]]) -> bytes:
+        return b""
 
     def events(self, body: bytes) -> list[bytes]:
         return [event + b"\n\n" for event in body.split(b"\n\n") if event]

@@ -68,6 +68,11 @@ def find_watches() -> dict[str, Watch]:
     return {_name(module): module.watch for module in _modules() if hasattr(module, "watch")}
 
 
+def find_idle_watches() -> dict[str, Watch]:
+    """What clients send whose stream stays open though nothing happens: the `IDLE_WATCH` of the modules with one."""
+    return {_name(module): module.IDLE_WATCH for module in _modules() if hasattr(module, "IDLE_WATCH")}
+
+
 def find_visits() -> dict[str, Visit]:
     """All visits, by name: the `VISITS` of every module of this package."""
     return {name: visit for module in _modules() for name, visit in module.VISITS.items()}

@@ -126,3 +126,6 @@ ADDITIONS = (
 def watch(session: str, turn: str) -> list[bytes]:
     path = f"{SESSIONS}/{session}/events/stream?event_deltas[]=agent.message&stream_start=replay"
     return [f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode()]
+
+
+IDLE_WATCH = watch

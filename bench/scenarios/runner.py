@@ -47,6 +47,12 @@ class Effort:
     """Sessions, requests."""
     added: tuple[tuple[int, int, int], int]
     """How many there are before one is added, how many are added in a block."""
+    held: tuple[tuple[int, int, int], tuple[int, int, int], tuple[int, int, int]]
+    """Three sizes each: idle sessions, open streams, stored resources."""
+    history_tokens: tuple[int, int]
+    """The tokens of a history that comes in one request, rounds."""
+    fleet: tuple[int, int, int]
+    """Turns at once, deltas of each, rounds."""
     upstream: Mapping[int, tuple[int, int, int]]
     """Turns at once → deltas of each, how often in a round, rounds."""
     upstream_paced: tuple[int, int, int]
@@ -69,6 +75,8 @@ FULL = Effort(
     logged_events=100_000, starts=5, many_sessions=1_000, history=(500, 197), growth=(20, 9),
     turns_before=((1, 100, 1_000), 20), replayed=((1_000, 10_000, 200_000), 3),
     listed=((100, 1_000, 10_000), 15), added=((100, 1_000, 10_000), 20),
+    held=((1_000, 5_000, 20_000), (100, 250, 500), (1_000, 3_000, 9_000)), history_tokens=(100_000, 9),
+    fleet=(50, 200, 5),
     upstream={1: (200, 20, 5), 32: (200, 3, 5), 100: (200, 1, 5)}, upstream_paced=(500, 100, 1),
     translated=(20_000, 5), http_clients=(64, 100, 5), transports=(40, 60, 3), watchers=(1_000, 40), crowd=(16, 60),
 )
@@ -78,6 +86,7 @@ QUICK = Effort(
     history=(100, 997), growth=(10, 5), turns_before=((1, 100, 1_000), 10),
     replayed=((500, 2_000, 20_000), 3),
     listed=((100, 500, 5_000), 10), added=((20, 200, 2_000), 20),
+    held=((1_000, 2_000, 5_000), (50, 100, 200), (500, 1_000, 2_000)), history_tokens=(100_000, 5), fleet=(20, 100, 3),
     upstream={1: (200, 10, 3), 32: (200, 1, 3), 100: (200, 1, 3)}, upstream_paced=(500, 80, 1),
     translated=(10_000, 3), http_clients=(32, 60, 3), transports=(20, 40, 2), watchers=(300, 30), crowd=(16, 20),
 )
@@ -86,6 +95,7 @@ TINY = Effort(
     idle_sessions=2, logged_events=50, starts=1, many_sessions=2, history=(2, 20), growth=(2, 1),
     turns_before=((1, 2, 3), 1), replayed=((200, 300, 400), 1),
     listed=((1, 2, 3), 1), added=((1, 2, 3), 1),
+    held=((2, 4, 6), (2, 4, 6), (2, 4, 6)), history_tokens=(100, 1), fleet=(2, 10, 1),
     upstream={1: (5, 2, 1), 2: (20, 1, 1)}, upstream_paced=(2, 40, 1), translated=(20, 1),
     http_clients=(2, 5, 1), transports=(2, 5, 1), watchers=(4, 10), crowd=(2, 1),
 )

@@ -1,10 +1,12 @@
 """The cost of the `openai` backend: one model service behind the gateway, nginx and LiteLLM's proxy."""
 
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from statistics import median
 
+from bench.client import Connections, run_batch
 from bench.contenders import install_litellm, litellm, mock, nginx, nginx_path, ours, ours_durable, ours_remote
 from bench.load import Sample, concurrent_turns, create_sessions, paced_turns, turns_in_a_row, warm_up
 from bench.measure import Figure, figure, paired_ratio, percentile
@@ -19,6 +21,8 @@ from .translation import translation
 NAME = "upstream"
 OURS, DURABLE, NGINX, LITELLM, DIRECT = COLUMNS = ("dragoman", "durable", "nginx", "litellm", "direct")
 """The gateway with the log in memory and in a file, two proxies, and the service itself."""
+TOKEN = "word "
+"""What a tokenizer counts as one."""
 REST = 0.002
 """With many streams the client sleeps so long after each poll: it leaves the core to the service, which shares it."""
 AIMS: Mapping[str, tuple[str, Aim, Aim]] = {
@@ -102,6 +106,7 @@ def measure_upstream(bench: Bench) -> Iterator[Row]:
             warm_up([server], words(20))
         yield from _saturated(setting)
         yield from _first(setting)
+        yield from _long_history(setting)
         yield from _crowded(setting)
         yield from _remote(setting)
         yield from _steady(setting)
@@ -182,6 +187,35 @@ def _waits(server: Server, turns: int) -> list[float]:
     samples = turns_in_a_row(server, create_sessions(server, turns), words(1))
     answers = [sample.round.answers[0] for sample in samples]
     return [1000 * (answer.arrivals(server.wire.delta_mark)[0] - answer.sent_at) for answer in answers]
+
+
+def _long_history(setting: UpstreamSetup) -> Iterator[Row]:
+    """The first delta after a request with a long history, and the CPU time until then."""
+    tokens, rounds = setting.bench.effort.history_tokens
+    setting.bench.tell(f"upstream: a history of {tokens:,} tokens")
+    history = [{"role": ("user", "assistant")[number % 2], "content": TOKEN * min(500, tokens)}
+               for number in range(2 * max(1, tokens // 1000))]
+    servers = [server for server in setting.all if server.contender.name != LITELLM]
+    found = alternate(servers, rounds + 1, lambda server: _after_history(server, history))
+    waits = {name: [wait for wait, _ in blocks[1:]] for name, blocks in found.items()}
+    costs = {name: [cpu for _, cpu in blocks[1:]] for name, blocks in found.items() if name != DIRECT}
+    label = f"a history of {tokens:,} tokens"
+    yield Row(NAME, f"{label}, request to first delta", "ms", _figures(waits))
+    yield from _ratios(f"{label}, first delta", waits, {NGINX: at_most(4.0, "4 ×")})
+    yield Row(NAME, f"{label}, CPU", "ms", _figures(costs))
+    yield from _ratios(f"{label}, CPU", costs)
+
+
+def _after_history(server: Server, history: Sequence[Mapping[str, str]]) -> tuple[float, float]:
+    """Milliseconds from the first byte of the history to the first delta, and of the server's CPU time."""
+    before, started, wire = server.spent(), time.perf_counter(), server.wire
+    with Connections(server.port) as connections:
+        one, session = connections.open(1), ""
+        if create := wire.create_with(history):
+            session = wire.session_of(run_batch(one, [create]).answers[0].body())
+        answer = run_batch(one, [wire.turn_after(session, words(1).message, history)]).answers[0]
+    first = answer.arrivals(wire.delta_mark)[0]
+    return 1000 * (first - started), 1000 * (server.spent() - before).cpu
 
 
 def _crowded(setting: UpstreamSetup) -> Iterator[Row]:

@@ -100,6 +100,23 @@ async def test_what_a_crash_left_is_swept_away_when_it_is_old(store: FileStore, 
     assert sorted(left(tmp_path)) == sorted([young.file_id, old.file_id])
 
 
+async def test_an_upload_does_not_look_at_all_files_of_the_folder(
+    store: FileStore, monkeypatch: pytest.MonkeyPatch, now: Now,
+) -> None:
+    looks = list[str]()
+
+    def glob(folder: Path, pattern: str) -> list[Path]:
+        looks.append(pattern)
+        return []
+
+    monkeypatch.setattr(Path, "glob", glob)
+    for _ in range(5):
+        await store.store(said(b"x"))
+    now.at += 3600
+    await store.store(said(b"x"))
+    assert len(looks) == 2, "once at first, and once an hour later"
+
+
 @pytest.mark.parametrize("file_id", [
     "", ".", "..", "../secret", "file_../../x", "/etc/passwd", ".secret", "file_", "file_" + "g" * 24,
     "file_" + "0" * 24, "file_" + "0" * 24 + "\n", "file_" + "0" * 23 + "/",

@@ -7,6 +7,7 @@ from bench.scenarios.runner import Bench, Scenario
 
 from .additions import measure_additions
 from .costs import COLUMNS
+from .memory_sizes import measure_memory_sizes
 from .replays import measure_replays
 from .session_lists import measure_lists
 from .turns import measure_turns
@@ -16,6 +17,7 @@ GROWTH_PARTS: dict[str, Scenario] = {
     "growth.lists": measure_lists,
     "growth.additions": measure_additions,
     "growth.turns": measure_turns,
+    "growth.memory": measure_memory_sizes,
 }
 
 

@@ -16,7 +16,7 @@ from bench.scenarios.runner import Bench
 from bench.servers import EVERY_DIALECT, Server, prefilled
 from bench.stored_sessions import many_sessions, store_in_file, store_schedules
 
-from .costs import PLACES, cpu_ms, flat, sizes_of
+from .costs import PLACES, await_rest, cpu_ms, flat, sizes_of
 
 ROUNDS = 5
 SCHEDULES_PER_BLOCK = 10
@@ -56,8 +56,8 @@ def _resources(bench: Bench, addition: Addition) -> Iterator[Row]:
         for server, size in zip(servers, sizes, strict=True):
             bench.tell(f"growth: {size:,} {addition.name}")
             for number in range(size):
-                _post(addition, number, server)
-        costs = _costs(servers, partial(_post, addition, sizes[-1]), block)
+                post_addition(addition, number, server)
+        costs = _costs(servers, partial(post_addition, addition, sizes[-1]), block)
         yield flat()(f"one more of {sizes_of(sizes)} {addition.name}", "ms CPU", costs)
 
 
@@ -72,8 +72,10 @@ def _schedules(bench: Bench) -> Iterator[Row]:
             path = bench.folder / f"schedules-{size}.db"
             asyncio.run(store_schedules(path, size))
             servers.append(stack.enter_context(bench.start(prefilled(path))))
+        for server in servers:
+            await_rest(server)  # a server that has just started looks at all schedules once
         for addition in find_schedules():
-            costs = _costs(servers, partial(_post, addition, 1), SCHEDULES_PER_BLOCK)
+            costs = _costs(servers, partial(post_addition, addition, 1), SCHEDULES_PER_BLOCK)
             yield flat()(f"one more of {sizes_of(sizes)} {addition.name}", "ms CPU", costs)
 
 
@@ -86,7 +88,8 @@ def _costs(servers: Sequence[Server], work: Callable[[Server], None], block: int
     return costs
 
 
-def _post(addition: Addition, number: int, server: Server) -> None:
+def post_addition(addition: Addition, number: int, server: Server) -> None:
+    """Create one resource."""
     connection = HTTPConnection("127.0.0.1", server.port, timeout=600)
     content = addition.body(number)
     body = content if isinstance(content, bytes) else json.dumps(content)

@@ -1,5 +1,6 @@
 """What a thing costs at three sizes: CPU time of the server, the exponent of its growth, and the aims."""
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from math import log
 
@@ -11,6 +12,8 @@ NAME = "growth"
 SMALL, MIDDLE, LARGE, EXPONENT = COLUMNS = ("small", "middle", "large", "exponent")
 PLACES = (SMALL, MIDDLE, LARGE)
 LINEAR = at_most(1.05, "1.05 (linear)", EXPONENT)
+RESTING_SECONDS = 0.01
+"""A server that takes less CPU time in half a second has nothing to do."""
 Costs = Mapping[str, Sequence[float]]
 """Column → milliseconds, round by round."""
 
@@ -48,3 +51,12 @@ def cpu_ms(server: Server, work: Callable[[], object], times: int = 1) -> float:
     for _ in range(times):
         work()
     return 1000 * (server.spent() - before).cpu / times
+
+
+def await_rest(server: Server) -> None:
+    """Wait until the server has nothing to do, for a minute at most."""
+    for _ in range(120):
+        before = server.spent()
+        time.sleep(0.5)
+        if (server.spent() - before).cpu < RESTING_SECONDS:
+            return
