@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -18,6 +18,9 @@ from .scenarios.runner import FULL, QUICK, Bench, Effort
 EPILOG = """\
 example:  python -m bench --quick --only burst paced --json found.json
 
+All scenarios take about 20 minutes on two quiet cores, half of them for `growth`; the last line says how many seconds
+each took.
+
 Figures are medians, with half their spread in percent; a ratio is ours to the bare server's, or to whom the row names,
 of runs that lay side by side in time, with the lowest and the highest in brackets. The machine's noise is in the
 figures and mostly not in the ratios: read those. The exit code is 1 if a server died or a stream was not word for word
@@ -28,10 +31,10 @@ what the agent says, and 0 otherwise, whatever the figures.
 def main(arguments: Sequence[str] | None = None) -> int:
     options = _options(arguments)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    rows, started = list[Row](), time.perf_counter()
+    rows, took = list[Row](), dict[str, float]()
     effort = QUICK if options.quick else FULL
     try:
-        for row in _rows(effort, options.only, million=options.million, litellm=options.litellm):
+        for row in _rows(effort, options.only, took, million=options.million, litellm=options.litellm):
             rows.append(row)  # one by one, so that rows before a failure are printed
     except BenchFailure as broken:
         print(f"bench: {broken}", file=sys.stderr)
@@ -39,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     finally:
-        _show(rows, time.perf_counter() - started)
+        _show(rows, took)
         if options.json is not None:
             options.json.write_text(json.dumps(as_json(rows, effort.name), indent=1, ensure_ascii=False) + "\n")
     return 0
@@ -51,7 +54,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
         description="The gateway beside a bare aiohttp handler that writes the same bytes, and beside other gateways.",
         epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--quick", action="store_true", help="less work: within two minutes, in place of four")
+    parser.add_argument("--quick", action="store_true", help="less work: about half the time")
     parser.add_argument("--only", nargs="+", choices=[*SCENARIOS, *PARTS], metavar="NAME", default=list(SCENARIOS),
                         help=f"only these scenarios: {', '.join(SCENARIOS)}; or parts of one: {', '.join(PARTS)}")
     parser.add_argument("--million", action="store_true",
@@ -62,15 +65,19 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def _rows(effort: Effort, names: Sequence[str], *, million: bool, litellm: bool) -> Iterator[Row]:
-    """All rows of the named scenarios; the client runs on a core of its own."""
+def _rows(
+    effort: Effort, names: Sequence[str], took: dict[str, float], *, million: bool, litellm: bool,
+) -> Iterator[Row]:
+    """All rows of the named scenarios; the client runs on a core of its own. `took` gets the seconds of each."""
     cores, before = choose_cores(), os.sched_getaffinity(0)
     os.sched_setaffinity(0, {cores.client})
     try:
         with TemporaryDirectory(prefix="dragoman-bench-") as folder:
             bench = Bench(effort, cores, Path(folder), _tell, million, litellm)
             for name in names:
+                started = time.perf_counter()
                 yield from (SCENARIOS | PARTS)[name](bench)
+                took[name] = time.perf_counter() - started
     finally:
         os.sched_setaffinity(0, before)
         _tell("")
@@ -82,7 +89,7 @@ def _tell(line: str) -> None:
         print(f"\r\033[K{line}", end="", file=sys.stderr, flush=True)
 
 
-def _show(rows: Sequence[Row], seconds: float) -> None:
+def _show(rows: Sequence[Row], took: Mapping[str, float]) -> None:
     if not rows:
         return
     about = machine()
@@ -97,7 +104,7 @@ def _show(rows: Sequence[Row], seconds: float) -> None:
         print(f"missed: {line}")
     for note in notes(rows):
         print(f"note: {note}")
-    print(f"{seconds:.0f} seconds")
+    print(f"{sum(took.values()):.0f} seconds: {', '.join(f'{name} {seconds:.0f}' for name, seconds in took.items())}")
 
 
 if __name__ == "__main__":

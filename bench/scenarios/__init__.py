@@ -3,6 +3,8 @@
 from bench.servers import BARE, DURABLE
 
 from .durable import measure_durable
+from .fleet import COLUMNS as FLEET_COLUMNS
+from .fleet import measure_fleet
 from .growth import COLUMNS as GROWTH_COLUMNS
 from .growth import GROWTH_PARTS, measure_growth
 from .http_clients import COLUMNS as CLIENT_COLUMNS
@@ -29,6 +31,7 @@ SCENARIOS: dict[str, Scenario] = {
     "replies": replies,
     "upstream": measure_upstream,
     "workers": measure_workers,
+    "fleet": measure_fleet,
     "transports": measure_transports,
     "client": measure_http_clients,
 }
@@ -37,5 +40,6 @@ PARTS: dict[str, Scenario] = GROWTH_PARTS
 """Parts of scenarios that can be asked for alone."""
 COLUMNS_OF = {
     "upstream": UPSTREAM_COLUMNS, "growth": GROWTH_COLUMNS, "workers": WORKERS_COLUMNS, "client": CLIENT_COLUMNS,
+    "fleet": FLEET_COLUMNS,
 }
 """The columns of scenarios that have a table of their own."""

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from functools import partial
 from http.client import HTTPConnection
@@ -40,12 +40,12 @@ def _sessions(bench: Bench) -> Iterator[Row]:
             path = bench.folder / f"added-{size}.db"
             asyncio.run(store_in_file(path, many_sessions(size)))
             servers.append(stack.enter_context(bench.start(prefilled(path))))
-        costs = _costs(servers, _send, block)
+        costs = _costs(servers, lambda server: _send(server, block), block)
         yield flat()(f"a new session and its first turn, after {sizes_of(sizes)}", "ms CPU", costs)
 
 
-def _send(server: Server) -> None:
-    turns_in_a_row(server, create_sessions(server, 1), burst(10))
+def _send(server: Server, sessions: int) -> None:
+    turns_in_a_row(server, create_sessions(server, sessions), burst(10))
 
 
 def _resources(bench: Bench, addition: Addition) -> Iterator[Row]:
@@ -55,9 +55,8 @@ def _resources(bench: Bench, addition: Addition) -> Iterator[Row]:
     with bench.running(*servers_of_three) as servers:
         for server, size in zip(servers, sizes, strict=True):
             bench.tell(f"growth: {size:,} {addition.name}")
-            for number in range(size):
-                post_addition(addition, number, server)
-        costs = _costs(servers, partial(post_addition, addition, sizes[-1]), block)
+            post_additions(addition, server, range(size))
+        costs = _costs(servers, lambda server: post_additions(addition, server, range(block)), block)
         yield flat()(f"one more of {sizes_of(sizes)} {addition.name}", "ms CPU", costs)
 
 
@@ -75,27 +74,33 @@ def _schedules(bench: Bench) -> Iterator[Row]:
         for server in servers:
             await_rest(server)  # a server that has just started looks at all schedules once
         for addition in find_schedules():
-            costs = _costs(servers, partial(post_addition, addition, 1), SCHEDULES_PER_BLOCK)
+            costs = _costs(servers, partial(_add_schedules, addition), SCHEDULES_PER_BLOCK)
             yield flat()(f"one more of {sizes_of(sizes)} {addition.name}", "ms CPU", costs)
 
 
+def _add_schedules(addition: Addition, server: Server) -> None:
+    post_additions(addition, server, range(SCHEDULES_PER_BLOCK))
+
+
 def _costs(servers: Sequence[Server], work: Callable[[Server], None], block: int) -> dict[str, list[float]]:
+    """The CPU time of one of so many that the work creates."""
     costs: dict[str, list[float]] = {column: [] for column in PLACES}
     for turn in range(ROUNDS + 1):
         for column, server in zip(PLACES, servers, strict=True):
-            took = cpu_ms(server, partial(work, server), block)
+            took = cpu_ms(server, partial(work, server)) / block
             costs[column] += [took] if turn else []
     return costs
 
 
-def post_addition(addition: Addition, number: int, server: Server) -> None:
-    """Create one resource."""
+def post_additions(addition: Addition, server: Server, numbers: Iterable[int]) -> None:
+    """Create resources one after the other on one connection."""
     connection = HTTPConnection("127.0.0.1", server.port, timeout=600)
-    content = addition.body(number)
-    body = content if isinstance(content, bytes) else json.dumps(content)
-    connection.request("POST", addition.path, body, {"Content-Type": addition.content_type})
-    response = connection.getresponse()
-    answer = response.read()
+    for number in numbers:
+        content = addition.body(number)
+        body = content if isinstance(content, bytes) else json.dumps(content)
+        connection.request("POST", addition.path, body, {"Content-Type": addition.content_type})
+        response = connection.getresponse()
+        answer = response.read()
+        if response.status not in (200, 201):
+            raise BenchFailure(f"POST {addition.path} was answered with {response.status}: {answer[:200]!r}")
     connection.close()
-    if response.status not in (200, 201):
-        raise BenchFailure(f"POST {addition.path} was answered with {response.status}: {answer[:200]!r}")

@@ -12,7 +12,7 @@ from bench.report import Row
 from bench.scenarios.runner import Bench
 from bench.servers import ALL_IN_MEMORY, DRAGOMAN, Server
 
-from .additions import post_addition
+from .additions import post_additions
 from .costs import PLACES, flat, sizes_of
 
 WARM_UP = 200
@@ -31,9 +31,8 @@ def measure_memory_sizes(bench: Bench) -> Iterator[Row]:
         yield _row(f"open {name} stream", streams, _streams(bench, watch, streams))
     addition = max(find_additions(), key=lambda one: one.most)
     with bench.start(ALL_IN_MEMORY) as server:
-        for number in range(WARM_UP):
-            post_addition(addition, number, server)
-        costs = _grown(server, resources, lambda many: [post_addition(addition, 1, server) for _ in range(many)])
+        post_additions(addition, server, range(WARM_UP))
+        costs = _grown(server, resources, lambda many: post_additions(addition, server, range(many)))
         yield _row(f"stored resource ({addition.name})", resources, costs)
 
 
