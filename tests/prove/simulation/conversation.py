@@ -27,7 +27,7 @@ from tests.prove.fleet.allowed_refusals import unexplained_refusals
 from tests.prove.simulation.linearizability import of_commands
 from tests.prove.simulation.loop import Process, WorldLoop
 from tests.prove.simulation.network import Trace
-from tests.prove.simulation.plan import Plan
+from tests.prove.simulation.plan import DAY, Plan
 from tests.prove.simulation.refusals import RefusalRecorder
 from tests.prove.simulation.servers import TENANTS, token_of
 from tests.prove.simulation.unheard import STREAMS, of_open_streams
@@ -139,7 +139,8 @@ class Conversation:
     async def _use(self, process: Process, tenant: str) -> None:
         async with self._http(process) as http:
             user = RestUser(self._run(process, http), tenant, self.registry, process.random)
-            user.can_store_fail = any(fault.kind in NO_ROOM for fault in self.plan.faults)
+            user.may_forget = any(
+                fault.kind in NO_ROOM or (fault.kind, fault.seconds) == ("clock", DAY) for fault in self.plan.faults)
             self.users.append(user)
             await user.live()
 

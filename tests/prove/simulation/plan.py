@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import NamedTuple
 
+DAY = 86_400.0
 DIALECT_CLIENTS = 10
 """How many clients there are at most."""
 SINGLE_SERVER = 5
@@ -97,5 +98,5 @@ def _duration(kind: str, chance: Random, lease: float) -> float:
     if kind in ("pause", "part_redis", "part_client", "sever_redis"):
         return chance.choice((0.3, 1.2, 2.5)) * lease * chance.uniform(0.5, 1.0)
     if kind == "clock":
-        return chance.choice((-3600.0, -5.0, 5.0, 86_400.0))
+        return chance.choice((-3600.0, -5.0, 5.0, DAY))
     return chance.uniform(0.05, 1.5 * lease)

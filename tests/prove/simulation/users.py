@@ -51,8 +51,8 @@ class RestUser:
         """Sessions that were made, and that nobody has tried to delete."""
         self.deleted: dict[str, None] = {}
         """Sessions whose deletion was acknowledged."""
-        self.can_store_fail = False
-        """Whether a response may be given that could not be stored, for want of room."""
+        self.may_forget = False
+        """Whether responses may be gone: there was no room for them, or a clock says that they are a day old."""
         self._registry = registry
         self._random = random
 
@@ -107,7 +107,7 @@ class RestUser:
         self._registry.owners[made["id"]] = self.tenant
         await asyncio.sleep(self._random.uniform(0.0, 1.0))
         status, again = await self.call("POST", CAS, wanted, headers)
-        if status == 201 and again["id"] != made["id"] and not self.can_store_fail:
+        if status == 201 and again["id"] != made["id"] and not self.may_forget:
             self.broken(Kind.REPEATED, made["id"], f"its creation was repeated under one key, and made {again['id']}")
 
     def _one(self) -> str | None:
