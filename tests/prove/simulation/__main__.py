@@ -8,6 +8,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -15,7 +16,7 @@ from typing import NamedTuple
 from tests.prove.coverage.rooms import PACKAGES, read_rooms
 from tests.prove.simulation.kept_plans import kept_plans
 from tests.prove.simulation.plan import Plan, plan_of
-from tests.prove.simulation.planted import PLANTED
+from tests.prove.simulation.planted import PLANTED, planted
 from tests.prove.simulation.planted_runs import find
 from tests.prove.simulation.scenarios import FAULTS, scenario
 from tests.prove.simulation.shrink import shrunk
@@ -138,6 +139,15 @@ def replay(plan: Plan, with_trace: bool) -> int:
     return 1 if outcome.broken else 0
 
 
+def show(given: argparse.Namespace) -> int:
+    """Run one world, or the shortest that is as bad."""
+    if given.replay is not None:
+        return replay(plan_for(given.replay, given.scenario), given.trace)
+    with simulation():
+        plan = shrunk(plan_for(given.shrink, given.scenario), lambda line: print(line, flush=True)).plan
+    return replay(plan, given.trace)
+
+
 def tell(outcome: Outcome) -> None:
     print(*outcome.plan.lines(), sep="\n")
     print(f"{outcome.turns} turns, {outcome.seconds:.3f} s of virtual time, {outcome.callbacks} callbacks, "
@@ -156,22 +166,20 @@ def main() -> int:
     parser.add_argument("--trace", action="store_true", help="with --replay: print every step")
     parser.add_argument("--shrink", type=int, metavar="SEED", help="find the shortest world that breaks a promise")
     parser.add_argument("--planted", nargs="?", const="", metavar="NAME", choices=["", *PLANTED],
-                        help="plant bugs, or one of them, and tell how many worlds it takes to find each")
+                        help="plant bugs, or one of them, and tell how many worlds it takes to find each; "
+                             "with --replay or --shrink: plant this one")
     parser.add_argument("--scenario", choices=FAULTS, help="worlds in which the same thing goes wrong in every seed")
     parser.add_argument("--coverage", action="store_true", help="tell how much of engine, cluster and storage runs")
     given = parser.parse_args()
+    if given.replay is not None or given.shrink is not None:
+        with planted(given.planted) if given.planted else nullcontext():
+            return show(given)
     if given.planted is not None:
         names = [given.planted] if given.planted else list(PLANTED)
         return tell_planted(names, range(given.first, given.first + (given.seeds or MOST_PLANTED)), given.workers)
     given.seeds = given.seeds or SEEDS
     if given.coverage:
         return cover(given.seeds, given.first)
-    if given.replay is not None:
-        return replay(plan_for(given.replay, given.scenario), given.trace)
-    if given.shrink is not None:
-        with simulation():
-            plan = shrunk(plan_for(given.shrink, given.scenario), lambda line: print(line, flush=True)).plan
-        return replay(plan, given.trace)
     return search(given)
 
 
