@@ -32,7 +32,7 @@ class Failed(Exception):
 
 
 class Unanswered(Failed):
-    """The server gave no answer at all: it is silent, gone, or speaks something other than HTTP."""
+    """The server gave no answer: it is silent, gone, speaks something other than HTTP, or sends no body."""
 
 
 class NotTestable(Exception):

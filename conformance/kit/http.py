@@ -77,6 +77,7 @@ class Stream:
         self.headers: Mapping[str, str] = dict(response.headers)
         self.parser = SseParser()
         self._response = response
+        self._transcript = transcript
         self._incoming = Incoming(transcript, is_whole=not self.is_event_stream)
         self._timeout = timeout
         self._waiting: list[ServerEvent] = []
@@ -133,6 +134,10 @@ class Stream:
                 async with self.waits.bounded(kind, self._timeout, within) as wait:
                     piece = await content.readany()
         except TimeoutError:
+            if not self.raw and not self.is_event_stream:
+                self._transcript.bodiless += 1
+                expected = f"the body of the answer to {self.asked} within {wait}"
+                raise Unanswered(expected, "only its head came") from None
             raise Failed(f"{self.asked} to go on or end within {wait}", "nothing more came") from None
         except (aiohttp.ClientError, OSError) as error:
             raise Failed(f"the answer to {self.asked} to end in good order", f"it was cut: {_said(error)}") from None

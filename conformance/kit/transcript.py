@@ -36,6 +36,8 @@ class Transcript:
         """The secrets that were first seen in an answer."""
         self.left: list[str] = []
         """What the case has made and could not delete."""
+        self.bodiless = 0
+        """How many answers were heads whose bodies never came."""
 
     def sent(self, text: str) -> None:
         self._keep(">", self._redactor.text(text, is_sent=True))
@@ -69,8 +71,8 @@ class Transcript:
 
     @property
     def has_answer(self) -> bool:
-        """Whether anything came back."""
-        return any(entry.mark == "<" for entry in self.entries)
+        """Whether anything came back that is more than the head of an answer without its body."""
+        return sum(entry.mark == "<" for entry in self.entries) > self.bodiless
 
     def count(self, pattern: re.Pattern[str]) -> int:
         """How many of the things that were sent match; what is shown for several cases counts where it passed."""

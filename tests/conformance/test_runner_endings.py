@@ -27,6 +27,14 @@ async def _never_answers(reader: asyncio.StreamReader, writer: asyncio.StreamWri
     writer.close()
 
 
+async def _only_heads(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    with suppress(asyncio.IncompleteReadError):
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n")
+        await reader.read()
+    writer.close()
+
+
 async def _random_bytes(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     writer.write(random.Random(7).randbytes(2000))
     writer.close()
@@ -85,8 +93,11 @@ def told(report: Report) -> list[CaseResult]:
     return list(report.results)
 
 
+SILENT = [_never_answers, _only_heads, _random_bytes, _hangs_up]
+
+
 @pytest.mark.parametrize("dialect", dialects())
-@pytest.mark.parametrize("talk", [_never_answers, _random_bytes, _hangs_up], ids=lambda talk: talk.__name__)
+@pytest.mark.parametrize("talk", SILENT, ids=lambda talk: talk.__name__)
 async def test_a_server_without_answers_is_given_up(dialect: str, talk: Talk) -> None:
     async with listening(talk) as url:
         report = await examined(dialect, url, within=0.2)
