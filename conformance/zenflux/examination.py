@@ -241,6 +241,9 @@ class ZenfluxExamination:
             if isinstance(payload, dict) and payload.get("type") == "ping":
                 self.hold("event.ping", payload, "a ping", event_shapes.EVENTS["ping"])
                 continue
+            if isinstance(payload, dict) and payload.get("type") == "done":
+                self.departures.note("ZF-EV-36", "`event: done` before the data of done", f"event: {found.event}")
+                return None
             event = self.event(payload)
             if event is not None:
                 return event

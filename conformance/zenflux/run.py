@@ -32,6 +32,8 @@ class Run:
         self.asked = asked
         self.is_socket = is_socket
         self.events: list[Event] = []
+        self._named: dict[str, Event] = {}
+        """The first event of each event_uuid."""
         self.session: str | None = None
         self.user = ""
         self.message = ""
@@ -48,11 +50,19 @@ class Run:
         self.waits = waits or WaitLimits()
 
     async def next(self) -> Event | None:
-        """The next event; None when the stream has ended."""
-        event = await self._source(self)
+        """The next event; None when the stream has ended. One that is sent again is noted and passed over."""
+        while (event := await self._source(self)) is not None and self._is_repeated(event):
+            name = event.payload["event_uuid"]
+            self.departures.note("ZF-ENV-02", f"one event with the event_uuid {name}", f"{event.type} again")
         if event is not None:
             self.events.append(event)
         return event
+
+    def _is_repeated(self, event: Event) -> bool:
+        """Whether it came before, to the letter."""
+        name = event.payload.get("event_uuid")
+        first = self._named.setdefault(name, event) if isinstance(name, str) else event
+        return first is not event and first.payload == event.payload
 
     async def until(self, *types: str, owner: str | None = None) -> Event:
         """Read up to the first event of one of these types that has not been read yet.
