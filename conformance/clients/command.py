@@ -1,5 +1,6 @@
 """The command line of the examination of clients: `conform-client DIALECT --listen :PORT [--drive CMD]`."""
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -115,7 +116,9 @@ def _examined(
     try:
         return asyncio.run(ClientRunner(suite, examination, driver).run(wanted, _announcer(suite, wanted), _tell))
     except OSError as error:
-        raise _unusable(f"cannot listen at {examination.host}:{examination.port}: {error.strerror}") from None
+        reason = os.strerror(error.errno).lower() if error.errno else str(error)
+        place = f"{examination.host}:{examination.port}"
+        raise _unusable(f"cannot listen at {place}: {reason}; --listen takes another address") from None
 
 
 def _announcer(suite: "ClientSuite", wanted: "Sequence[Requirement]") -> "Callable[[Situation, str], None]":

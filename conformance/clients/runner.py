@@ -97,7 +97,7 @@ class ClientRunner:
         start, transcript = clock(), Transcript(Redactor(key=self._examination.key, marks=self._marks), clock)
         traffic = ClientTraffic(transcript, last_news=start)
         traffic.meta |= {"key": self._examination.key, "replies": situation.replies, **situation.options}
-        transcript.remark("told: " + " ".join(situation.instruction.words))
+        transcript.remark("instruction: " + " ".join(situation.instruction.words))
         server.reply_queue.begin(situation, traffic)
         cue = Cue(situation.name, url, self._examination.key, situation.instruction)
         driving = asyncio.create_task(self._drive(cue, traffic))

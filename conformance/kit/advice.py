@@ -22,9 +22,9 @@ def advice(report: Report, *, has_key: bool, has_profile: bool = True) -> str | 
         return None
     if answers["401"] + answers["403"] > MOST * answers.total():
         hint = "is it the right key?" if has_key else "give its key with --key or in CONFORM_KEY"
-        return f"hardly anything was let in (401 or 403); {hint}"
+        return f"the server refused most requests (401 or 403); {hint}"
     if answers["404"] > MOST * answers.total():
-        return f"hardly anything was there (404); does a server of {report.dialect} answer at {report.url}?"
+        return f"the server answered most requests with 404; does a server of {report.dialect} answer at {report.url}?"
     if not any(result.outcome is Outcome.PASSED for result in report.results):
         return f"nothing passed; does a server of {report.dialect} answer at {report.url}?"
     return STRANGER if report.verdict is Verdict.FAILS and not has_profile else None

@@ -91,7 +91,7 @@ class _Probe:
         best = [*there, *(result for result in results if not result.is_absent)][0]
         if best.is_locked:
             hint = "is it the right key?" if target.key else "give its key with --key or in CONFORM_KEY"
-            raise NoServer(f"the server at {public(target.url)} lets nobody in ({best}); {hint}")
+            raise NoServer(f"the server at {public(target.url)} refuses every request ({best}); {hint}")
         return best.place
 
     async def _make_sure(self, suite: Suite, target: Target, results: Sequence[ProbeResult]) -> None:

@@ -215,6 +215,11 @@ class Report:
         return f"{_amount(len(self.causes), 'cause')} {_amount(number, 'finding')}" if self.causes else ""
 
     @property
+    def extent(self) -> str:
+        """How many cases there were, and how long they took, in words."""
+        return f"{_amount(len(self.results), 'case')} in {self.seconds:.1f} s"
+
+    @property
     def verdict(self) -> Verdict:
         """Only the MUSTs decide; a MUST that could not be put leaves the examination incomplete."""
         return _verdict(self.findings, self.aside)
@@ -255,8 +260,9 @@ class Report:
         return tuple(item for item in self.findings if item.readings)
 
     def by_level(self) -> dict[str, dict[str, int]]:
-        """How many of each outcome, per level; what is blocked is counted apart."""
-        return _counts((item.requirement.level.value, item.count) for item in self.findings)
+        """How many of each outcome, per level, MUSTs first; what is blocked is counted apart."""
+        ordered = sorted(self.findings, key=lambda item: list(Level).index(item.requirement.level))
+        return _counts((item.requirement.level.value, item.count) for item in ordered)
 
     def by_section(self) -> dict[str, dict[str, int]]:
         """How many of each outcome, per section; what is blocked is counted apart."""
@@ -312,6 +318,6 @@ def _counts(pairs: Iterable[tuple[str, str]]) -> dict[str, dict[str, int]]:
 
 
 def _amount(number: int, noun: str) -> str:
-    """`1 cause explains`, `2 causes explain`; `1 finding`, `2 findings`."""
+    """`1 cause explains`, `2 causes explain`; `1 finding`, `2 findings`; `1 case`, `2 cases`."""
     words = f"{number} {noun}" if number == 1 else f"{number} {noun}s"
     return words if noun != "cause" else f"{words} explain{'s' if number == 1 else ''}"

@@ -5,6 +5,7 @@ import json
 import os
 import pty
 import shlex
+import socket
 import sys
 from pathlib import Path
 
@@ -58,6 +59,14 @@ def test_a_driver_that_does_nothing_leaves_it_untested() -> None:
     code, printed = run("aap", "--listen", ":0", "--drive", "exit 7", "--only", "AAP-CL-SSE-01")
     assert code == 3, printed
     assert "not testable AAP-CL-SSE-01 the client did nothing" in printed
+
+
+def test_a_port_that_is_taken_is_said_in_plain_words() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        place = f"127.0.0.1:{taken.getsockname()[1]}"
+        code, printed = run("aap", "--listen", place, "--drive", "true", "--only", "AAP-CL-SSE-01")
+    assert code == 2
+    assert printed == f"cannot listen at {place}: address already in use; --listen takes another address\n"
 
 
 def test_a_baseline_knows_the_failures(tmp_path: Path) -> None:

@@ -22,10 +22,10 @@ def report(*statuses: int, outcome: Outcome = Outcome.FAILED) -> Report:
 
 @pytest.mark.parametrize(("found", "has_key", "told"), [
     (report(*[401] * 10, 200), False,
-     "hardly anything was let in (401 or 403); give its key with --key or in CONFORM_KEY"),
-    (report(*[403] * 10, 200), True, "hardly anything was let in (401 or 403); is it the right key?"),
+     "the server refused most requests (401 or 403); give its key with --key or in CONFORM_KEY"),
+    (report(*[403] * 10, 200), True, "the server refused most requests (401 or 403); is it the right key?"),
     (report(*[404] * 10, 200), True,
-     "hardly anything was there (404); does a server of aap answer at http://h:1/x?"),
+     "the server answered most requests with 404; does a server of aap answer at http://h:1/x?"),
     (report(*[200] * 10), True, "nothing passed; does a server of aap answer at http://h:1/x?"),
 ])
 def test_what_cannot_be_right_is_told(found: Report, has_key: bool, told: str) -> None:

@@ -215,8 +215,8 @@ def test_a_cause_that_was_not_asked_for_is_told_as_such(report: Report) -> None:
     findings = (Finding(report.findings[0].requirement, (stopped,)),)
     found = replace(report, findings=findings, aside=(report.findings[1],))
     told = {kind: reports.writer(kind)(found) for kind in ("html", "markdown")}
-    assert "not asked for" in told["html"] and "It was not asked for" in told["markdown"]
-    assert "it was not asked for" in printed(found, terminal=False)
+    assert "not asked for" in told["html"] and "You did not ask for this requirement" in told["markdown"]
+    assert "you did not ask for this requirement" in printed(found, terminal=False)
     assert found.by_level()["must"]["failed"] == 0
 
 

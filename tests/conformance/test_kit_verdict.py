@@ -60,6 +60,8 @@ def test_outcomes_are_counted_by_level_and_section() -> None:
     assert found.by_level() == {"must": none | {P: 1, F: 1}, "should": none | {N: 1}}
     assert found.by_section() == {"one": none | {P: 1, N: 1}, "two": none | {F: 1}}
     assert len(found.of(F)) == 1
+    mixed = report(finding("may", P), finding("should", P), finding("must", P))
+    assert list(mixed.by_level()) == ["must", "should", "may"]
 
 
 def test_grave_results_are_those_that_did_not_pass() -> None:

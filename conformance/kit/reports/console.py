@@ -92,7 +92,7 @@ def conclude(console: Console, report: Report) -> None:
 
 def tell_verdict(console: Console, report: Report) -> None:
     """The verdict in one line."""
-    taken = f"{len(report.results)} cases in {report.seconds:.1f} s, requirements {report.requirements or 'unreleased'}"
+    taken = f"{report.extent}, requirements {report.requirements or 'unreleased'}"
     line = f"{report.verdict}: {report.title} at {report.url} ({taken})"
     console.print(Text(line, style=VERDICT_STYLES[report.verdict]), soft_wrap=True)
 
@@ -132,7 +132,7 @@ def _tell(console: Console, finding: Finding) -> None:
 def _tell_blocked(console: Console, cause: Cause) -> None:
     """What cannot be judged because of a failure."""
     if not cause.is_asked:
-        _line(console, "  (it was not asked for, and is told because of what it blocks)")
+        _line(console, "  (you did not ask for this requirement; it is shown because it blocks others)")
     if cause.blocked:
         names = ", ".join(finding.requirement.id for finding in cause.blocked)
         _line(console, f"  not testable because of it: {len(cause.blocked)} ({names})")

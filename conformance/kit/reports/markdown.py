@@ -20,7 +20,7 @@ def text(report: Report) -> str:
 
 def _heading(report: Report) -> str:
     when, by = report.started.strftime("%Y-%m-%d %H:%M UTC"), report.requirements or "unreleased"
-    where = f"`{_bare(report.url)}`, {when}, {len(report.results)} cases in {report.seconds:.1f} s, requirements {by}"
+    where = f"`{_bare(report.url)}`, {when}, {report.extent}, requirements {by}"
     return f"# {_plain(report.title)}: {report.verdict}\n\n{where}"
 
 
@@ -33,7 +33,7 @@ def _cause(cause: Cause, report: Report) -> str:
     """A requirement that failed, and what cannot be judged because of it."""
     told = _finding(cause.finding, report)
     if not cause.is_asked:
-        told += "\n\nIt was not asked for; it is told because of what it blocks."
+        told += "\n\nYou did not ask for this requirement; it is shown because it blocks others."
     if cause.blocked:
         told += f"\n\nNot testable because of it: {', '.join(item.requirement.id for item in cause.blocked)}"
     return told
