@@ -1,13 +1,13 @@
 """Models of what Blade's clients send, and the dialect's settings."""
 
 from enum import StrEnum
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
 from gateway.http import WireModel
-from gateway.json_values import JsonValue
+from gateway.json_values import JsonObject, JsonValue
 
 from .asks import WordedAnswer
 
@@ -110,7 +110,7 @@ class ChatSend(BladeModel):
     mode: Literal["planning", "executing"] | None = None
     model: str | None = None
     headless: bool | None = None
-    output_schema: dict[str, Any] | None = None
+    output_schema: JsonObject | None = None
     runtime_env: Annotated[dict[str, str], BeforeValidator(_empty_object)] = Field(default_factory=dict)
     askuser_answer: AskUserAnswer | None = None
 

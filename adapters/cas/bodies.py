@@ -1,10 +1,10 @@
 """CAS's bodies by the names that its table spells: a server writes them, a client reads them and sends some."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import gateway.model as m
-from gateway.json_values import JsonValue
+from gateway.json_values import JsonObject, JsonValue
 from mappings.language import Body, rows_of
 
 DELETED_KINDS = ("agent", "skill", "environment", "file", "vault", "credential", "memory_store", "memory")
@@ -14,17 +14,17 @@ DELETED_KINDS = ("agent", "skill", "environment", "file", "vault", "credential",
 class SessionBody(Body, frozen=True, kw_only=True):
     row: ClassVar[str] = "session"
     session_id: str
-    agent: Mapping[str, Any]
+    agent: Mapping[str, JsonValue]
     agent_id: str
     environment_id: str
     status: str
     turn_status: str
     title: str
-    metadata: Mapping[str, Any]
-    resources: Sequence[Any]
+    metadata: Mapping[str, JsonValue]
+    resources: Sequence[JsonValue]
     vault_ids: Sequence[str]
     memory_store_ids: Sequence[str]
-    environment_variables: Mapping[str, Any]
+    environment_variables: Mapping[str, JsonValue]
     active_seconds: float
     duration_seconds: float
     usage: m.Usage
@@ -86,12 +86,12 @@ class ThreadBody(Body, frozen=True, kw_only=True):
     parent_id: str | None
     agent_id: str
     agent_name: str
-    model: str | dict[str, Any]
+    model: str | JsonObject
     agent_version: int
     name: str
     role: str
     status: str | None
-    stop_reason: Mapping[str, Any]
+    stop_reason: Mapping[str, JsonValue]
     caused_by: str | None
     archived_at: float | None
     created_at: float
@@ -114,13 +114,13 @@ class AskStop(Body, frozen=True, kw_only=True):
 
 class SentEventsBody(Body, frozen=True, kw_only=True):
     row: ClassVar[str] = "sent"
-    events: Sequence[Any]
+    events: Sequence[JsonValue]
 
 
 # -- catalog ----------------------------------------------------------------------------------------------------------
 class PageBody(Body, frozen=True, kw_only=True):
     row: ClassVar[str] = "page"
-    items: Sequence[Any]
+    items: Sequence[JsonValue]
     first_id: str | None
     last_id: str | None
     has_more: bool
@@ -132,12 +132,12 @@ class AgentBody(Body, frozen=True, kw_only=True):
     id: str
     name: str
     description: str
-    model: str | dict[str, Any]
+    model: str | JsonObject
     system: str
-    tools: Sequence[Any]
-    mcp_servers: Sequence[Any]
-    skills: Sequence[Any]
-    metadata: Mapping[str, Any]
+    tools: Sequence[JsonValue]
+    mcp_servers: Sequence[JsonValue]
+    skills: Sequence[JsonValue]
+    metadata: Mapping[str, JsonValue]
     version: int
     archived_at: float | None
     created_at: float
@@ -178,8 +178,8 @@ class EnvironmentBody(Body, frozen=True, kw_only=True):
     id: str
     name: str
     description: str
-    config: Mapping[str, Any]
-    metadata: Mapping[str, Any]
+    config: Mapping[str, JsonValue]
+    metadata: Mapping[str, JsonValue]
     archived_at: float | None
     created_at: float
     updated_at: float
@@ -192,7 +192,7 @@ class FileBody(Body, frozen=True, kw_only=True):
     media_type: str
     size: int
     sha256: str
-    metadata: Mapping[str, Any]
+    metadata: Mapping[str, JsonValue]
     created_at: float
 
 
@@ -206,7 +206,7 @@ class VaultBody(Body, frozen=True, kw_only=True):
     row: ClassVar[str] = "vault"
     id: str
     name: str
-    metadata: Mapping[str, Any]
+    metadata: Mapping[str, JsonValue]
     archived_at: float | None
     created_at: float
     updated_at: float
@@ -217,8 +217,8 @@ class CredentialBody(Body, frozen=True, kw_only=True):
     id: str
     vault_id: str
     name: str | None
-    auth: Mapping[str, Any]
-    metadata: Mapping[str, Any]
+    auth: Mapping[str, JsonValue]
+    metadata: Mapping[str, JsonValue]
     archived_at: float | None
     created_at: float
     updated_at: float
@@ -232,7 +232,7 @@ class MemoryStoreBody(Body, frozen=True, kw_only=True):
     status: str
     entries: int
     bytes: int
-    metadata: Mapping[str, Any]
+    metadata: Mapping[str, JsonValue]
     archived_at: float | None
     created_at: float
     updated_at: float
@@ -247,7 +247,7 @@ class MemoryBody(Body, frozen=True, kw_only=True):
     content: str | None
     sha256: str
     size: int
-    metadata: Mapping[str, Any]
+    metadata: Mapping[str, JsonValue]
     created_at: float
     updated_at: float
 
@@ -276,14 +276,14 @@ class CredentialValidationBody(Body, frozen=True, kw_only=True):
 # -- what a client asks for -------------------------------------------------------------------------------------------
 class NewSessionBody(Body, frozen=True, kw_only=True):
     row: ClassVar[str] = "session.new"
-    agent: Any
+    agent: JsonValue
     environment_id: str
     title: str | None
 
 
 class ChangedSessionBody(Body, frozen=True, kw_only=True):
     row: ClassVar[str] = "session.changed"
-    agent: Mapping[str, Any]
+    agent: Mapping[str, JsonValue]
 
 
 class AgentSettingsBody(Body, frozen=True, kw_only=True):
@@ -293,13 +293,13 @@ class AgentSettingsBody(Body, frozen=True, kw_only=True):
     model: str | None = None
     system: str | None = None
     mcp_servers: Sequence[JsonValue] | None = None
-    tools: Sequence[Any] | None = None
+    tools: Sequence[JsonValue] | None = None
 
 
 class NewAgentBody(Body, frozen=True, kw_only=True):
     row: ClassVar[str] = "agent.new"
     name: str
-    settings: Mapping[str, Any]
+    settings: Mapping[str, JsonValue]
     model: str
     metadata: Mapping[str, str]
 
@@ -307,7 +307,7 @@ class NewAgentBody(Body, frozen=True, kw_only=True):
 class UsedAgentBody(Body, frozen=True, kw_only=True):
     row: ClassVar[str] = "agent.used"
     id: str
-    settings: Mapping[str, Any]
+    settings: Mapping[str, JsonValue]
 
 
 class NewEnvironmentBody(Body, frozen=True, kw_only=True):
@@ -318,7 +318,7 @@ class NewEnvironmentBody(Body, frozen=True, kw_only=True):
 
 class NewEventsBody(Body, frozen=True, kw_only=True):
     row: ClassVar[str] = "events.new"
-    events: Sequence[Any]
+    events: Sequence[JsonValue]
 
 
 class ToolConfigBody(Body, frozen=True, kw_only=True):
@@ -364,13 +364,13 @@ class QuestionsBody(Body, frozen=True, kw_only=True):
 # -- what a client sends ----------------------------------------------------------------------------------------------
 class ImageBlockBody(Body, frozen=True, kw_only=True):
     row: ClassVar[str] = "block.image"
-    source: Any
+    source: JsonValue
 
 
 class DocumentBlockBody(Body, frozen=True, kw_only=True):
     row: ClassVar[str] = "block.document"
     title: str
-    source: Any
+    source: JsonValue
 
 
 class UrlSourceBody(Body, frozen=True, kw_only=True):

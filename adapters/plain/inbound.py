@@ -54,7 +54,7 @@ def checked(value: object, kind: type[StructT]) -> StructT:
         raise Invalid(describe_struct_error(error)) from None
 
 
-def message_of(body: Any, among: Sequence[str], table: DialectTable) -> str:
+def message_of(body: JsonValue, among: Sequence[str], table: DialectTable) -> str:
     """Which of these messages the body is; the only one needs nothing to be known by."""
     if len(among) == 1:
         return among[0]

@@ -33,7 +33,7 @@ class ListBody(Body, frozen=True, kw_only=True):
     rows: ClassVar[tuple[str, ...]] = tuple(f"list.{kind}" for kind in (
         "agents", "models", "tools", "conversations", "messages", "sessions", "pending",
     ))
-    items: Any
+    items: JsonValue
 
 
 # -- agents and models ------------------------------------------------------------------------------------------------
@@ -49,12 +49,12 @@ class AgentBody(Body, frozen=True, kw_only=True):
     model: str
     plan_manager_enabled: bool
     enabled_capabilities: Mapping[str, bool]
-    llm: Any
-    apis: Sequence[Any]
-    memory: Any
+    llm: JsonValue
+    apis: Sequence[JsonValue]
+    memory: JsonValue
     mcp_servers: Sequence[str]
     skills: Sequence[str]
-    calls: Any
+    calls: JsonValue
     succeeded: int
     created_at: float
     updated_at: float
@@ -80,7 +80,7 @@ class RequestFrame(Body, frozen=True, kw_only=True):
     row: ClassVar[str] = "request"
     id: str
     method: str
-    params: Mapping[str, Any]
+    params: Mapping[str, JsonValue]
 
 
 class ResumeBody(Body, frozen=True, kw_only=True):
@@ -93,7 +93,7 @@ class ResponseFrame(Body, frozen=True, kw_only=True):
     """What a client reads of a response, whether it is an acceptance or a refusal."""
 
     row: ClassVar[str] = "response"
-    id: Any
+    id: JsonValue
     is_ok: bool
     run_id: str
     code: str
@@ -102,7 +102,7 @@ class ResponseFrame(Body, frozen=True, kw_only=True):
 
 class AcceptedFrame(Body, frozen=True, kw_only=True):
     row: ClassVar[str] = "accepted"
-    id: Any
+    id: JsonValue
     run_id: str
     session_id: str
     message_id: str
@@ -110,7 +110,7 @@ class AcceptedFrame(Body, frozen=True, kw_only=True):
 
 class ResumedFrame(Body, frozen=True, kw_only=True):
     row: ClassVar[str] = "resumed"
-    id: Any
+    id: JsonValue
     run_id: str
     session_id: str
     message_id: str
@@ -119,7 +119,7 @@ class ResumedFrame(Body, frozen=True, kw_only=True):
 
 class RefusedFrame(Body, frozen=True, kw_only=True):
     row: ClassVar[str] = "refused"
-    id: Any
+    id: JsonValue
     code: str
     message: str
 
@@ -194,7 +194,7 @@ class ConfirmationBody(Body, frozen=True, kw_only=True):
     tool_name: str
     question: str
     description: str
-    options: Sequence[Any]
+    options: Sequence[JsonValue]
     questions: Sequence["QuestionBody"] | None
     timeout: int | None
     kind: str
@@ -214,7 +214,7 @@ class QuestionBody(Body, frozen=True, kw_only=True):
     question: str
     header: str | None
     type: str
-    options: Sequence[Any]
+    options: Sequence[JsonValue]
     descriptions: Sequence[JsonValue]
 
 
@@ -234,7 +234,7 @@ class ConversationBody(Body, frozen=True, kw_only=True):
     updated_at: float
     status: str
     agent: str
-    metadata: Mapping[str, Any]
+    metadata: Mapping[str, JsonValue]
 
 
 class MessageBody(Body, frozen=True, kw_only=True):
@@ -242,10 +242,10 @@ class MessageBody(Body, frozen=True, kw_only=True):
     id: str
     session_id: str
     role: str
-    content: Any
+    content: JsonValue
     status: str
     at: float
-    metadata: Mapping[str, Any]
+    metadata: Mapping[str, JsonValue]
 
 
 class SessionBody(Body, frozen=True, kw_only=True):
@@ -291,7 +291,7 @@ class StopBody(Body, frozen=True, kw_only=True):
 
 class StoppedFrame(Body, frozen=True, kw_only=True):
     row: ClassVar[str] = "stopped"
-    id: Any
+    id: JsonValue
     payload: StopBody
 
 
@@ -306,7 +306,7 @@ class PreviewBody(Body, frozen=True, kw_only=True):
     row: ClassVar[str] = "preview"
     run_id: str
     ask: m.RollbackAsk
-    options: Sequence[Any]
+    options: Sequence[JsonValue]
     option_ids: Sequence[str]
 
 
@@ -327,12 +327,12 @@ class SummaryBody(Body, frozen=True, kw_only=True):
     created_at: float
     updated_at: float
     summary: str | None
-    last: Any
+    last: JsonValue
 
 
 class FoundBody(Body, frozen=True, kw_only=True):
     row: ClassVar[str] = "found"
-    conversation: Any
+    conversation: JsonValue
     where: str
     snippet: str
 
@@ -343,7 +343,7 @@ class TaskBody(Body, frozen=True, kw_only=True):
     name: str
     description: str
     scheduled: bool
-    schedule: Any
+    schedule: JsonValue
 
 
 class TaskJobBody(Body, frozen=True, kw_only=True):
@@ -363,7 +363,7 @@ class TaskRunBody(Body, frozen=True, kw_only=True):
     finished_at: float | None
     milliseconds: int | None
     error: str | None
-    result: Any
+    result: JsonValue
 
 
 class MemoryBody(Body, frozen=True, kw_only=True):
@@ -373,7 +373,7 @@ class MemoryBody(Body, frozen=True, kw_only=True):
     score: float | None
     user_id: str
     created_at: float
-    metadata: Mapping[str, Any]
+    metadata: Mapping[str, JsonValue]
 
 
 class ShownSkillBody(Body, frozen=True, kw_only=True):
@@ -382,10 +382,10 @@ class ShownSkillBody(Body, frozen=True, kw_only=True):
     rows: ClassVar[tuple[str, ...]] = ("skill.summary", "skill.detail")
     name: str
     description: str
-    priority: Any
+    priority: JsonValue
     preferred_for: Sequence[str]
-    scripts: Sequence[Any]
-    resources: Sequence[Any]
+    scripts: Sequence[JsonValue]
+    resources: Sequence[JsonValue]
     text: str
     agent_id: str
     enabled: bool
@@ -411,7 +411,7 @@ class ToolBody(Body, frozen=True, kw_only=True):
     type: str
     return_mode: JsonValue
     input_schema: JsonObject
-    output_schema: Any
+    output_schema: JsonValue
     mcp_config: JsonObject | None
     keywords: JsonValue
     examples: JsonValue
@@ -439,13 +439,13 @@ class ToolChunkBody(Body, frozen=True, kw_only=True):
     id: str
     number: int
     kind: str
-    content: Any
+    content: JsonValue
     at: float
 
 
 class McpServerBody(Body, frozen=True, kw_only=True):
     row: ClassVar[str] = "mcp_server"
-    number: Any
+    number: JsonValue
     name: str
     url: str
     auth_type: str | None
@@ -458,7 +458,7 @@ class McpServerBody(Body, frozen=True, kw_only=True):
     created_at: float
     updated_at: float
     connected_at: float | None
-    metadata: Mapping[str, Any]
+    metadata: Mapping[str, JsonValue]
 
 
 class DocumentEntryBody(Body, frozen=True, kw_only=True):
@@ -521,7 +521,7 @@ class HealthBody(Body, frozen=True, kw_only=True):
 
 class MetricsBody(Body, frozen=True, kw_only=True):
     row: ClassVar[str] = "metrics"
-    metrics: Any
+    metrics: Mapping[str, float]
     at: float
 
 

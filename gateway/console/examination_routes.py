@@ -22,6 +22,7 @@ from gateway.http import (
     safe_file_name,
     stream_sse,
 )
+from gateway.json_values import JsonObject
 
 from .examination import CaseProgress, ExaminationEnd, ExaminationSubscription, Examiner, OutputLine, ShownExamination
 from .operations import OCTETS, SSE, ConsoleQuery, ConsoleServices, Operation, read_query
@@ -63,7 +64,7 @@ class ReportQuery(ConsoleQuery):
 
 class JudgedRecording(Struct, kw_only=True):
     id: str
-    report: dict[str, Any]
+    report: JsonObject
 
 
 class ExaminationRoutes:

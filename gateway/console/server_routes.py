@@ -1,12 +1,11 @@
 """The operations about the server: who may do what, agents, dialects with their addresses, limits."""
 
-from typing import Any
-
 from aiohttp import web
 from msgspec import Struct
 
 import gateway.model as m
 from gateway.http import CALLER, absolute_url, json_response
+from gateway.json_values import JsonObject
 from gateway.ports import Framing
 
 from .operations import ConsoleServices, DialectPlace, Operation
@@ -69,7 +68,7 @@ class ShownServer(Struct, kw_only=True):
     now: float
     agents: list[ShownAgent]
     dialects: list[ShownDialect]
-    limits: dict[str, Any] | None
+    limits: JsonObject | None
     """For admins."""
     may: CallerRights
 

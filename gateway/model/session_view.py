@@ -5,7 +5,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from gateway.json_values import JsonValue
+from gateway.json_values import JsonObject, JsonValue
 
 from .asks import AnyAsk
 from .commands import Answer
@@ -164,6 +164,6 @@ class SessionView(Struct, kw_only=True):
         return next((ask for ask in self.asks.values() if ask.call_id == call_id), None)
 
 
-def public_metadata(metadata: dict[str, Any]) -> dict[str, Any]:
+def public_metadata(metadata: dict[str, Any]) -> JsonObject:
     """Metadata without what is private."""
     return {key: value for key, value in metadata.items() if key != PRIVATE}

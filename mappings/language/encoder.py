@@ -2,11 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from operator import attrgetter
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import orjson
 
 import gateway.model as m
+from gateway.json_values import JsonValue
 from gateway.ports import NO_FRAMES, CueEncoder, Frame, FrameCursor, Frames, Framing
 from gateway.yaml_positions import NodePath
 
@@ -35,7 +36,7 @@ class NamedSegments(NamedTuple):
 SSE_LINES = ("event", "id", "retry")
 SSE_DATA = "data"
 SOCKETIO_KEYS = ("event", "data")
-NO_BINDINGS: Mapping[str, Any] = {}
+NO_BINDINGS: Mapping[str, JsonValue] = {}
 """No bindings beside the record."""
 _LINE_BREAKS = str.maketrans("", "", "\r\n\0")
 

@@ -6,6 +6,7 @@ import orjson
 
 import gateway.model as m
 from adapters.blade import asks
+from gateway.json_values import JsonValue
 from gateway.ports import NewRemoteSession, RemoteAsk
 
 from .readers import BLADE
@@ -18,7 +19,7 @@ NO_ANSWER, NO_OUTPUT = "No answer was given.", "(no output)"
 
 # -- sessions ---------------------------------------------------------------------------------------------------------
 
-def session_body(opening: NewRemoteSession, agent: str | None) -> Any:
+def session_body(opening: NewRemoteSession, agent: str | None) -> JsonValue:
     """A new session. Blade has no system prompt, no history, no tools of clients and no permissions that ask."""
     settings = opening.settings
     return BLADE.table.object(

@@ -83,7 +83,7 @@ def message_of(
     return table.command("chat.message", **fields)
 
 
-def _sent(body: wire.ChatSend) -> dict[str, Any]:
+def _sent(body: wire.ChatSend) -> JsonObject:
     """The message as it was sent, after it was validated."""
     message, answer = body.message, body.askuser_answer
     parts = message if isinstance(message, str) else [part.model_dump() for part in message]

@@ -11,7 +11,7 @@ from gateway.client import replace_lone_surrogates_in_steps
 from gateway.errors import Busy, Conflict, GatewayError, Invalid, NotFound, OutcomeUnknown, TooLarge
 from gateway.http import Answers, Context, Row, dumps, validate
 from gateway.http.socketio import DeferredAck, SocketIOClient
-from gateway.json_values import JsonObject, Steps, read_json_in_steps
+from gateway.json_values import JsonObject, JsonValue, Steps, read_json_in_steps
 from gateway.ports import Receipt, StreamSlot
 from gateway.resources import create_file_resource
 
@@ -56,7 +56,7 @@ class ChatSocket:
         peer.unfollow(str(data.get("session_id")))
         return self.context.table.object("ack", session_id=data.get("session_id"))
 
-    async def send(self, peer: SocketIOClient, data: JsonObject) -> Any:
+    async def send(self, peer: SocketIOClient, data: JsonObject) -> JsonValue:
         session_id = _session_id_of(data)
         await self.context.sessions.get(peer.owner, session_id)
         if len(dumps(data)) > self.context.settings.message_bytes:

@@ -1,15 +1,14 @@
 """Makes the events that a CAS server takes, messages and answers of people, in the words of the dialect's table."""
 
-from typing import Any
-
 import gateway.model as m
 from adapters.cas.bodies import Base64SourceBody, DocumentBlockBody, ImageBlockBody, UrlSourceBody
 from gateway.errors import Unsupported
+from gateway.json_values import JsonObject
 from gateway.ports import RemoteAsk
 
 from .readers import CAS
 
-EventBody = dict[str, Any]
+EventBody = JsonObject
 CANCELLED = "Nobody has answered: it was cancelled, or took too long."
 DEFAULT_MEDIA_TYPE = "application/octet-stream"
 
@@ -69,7 +68,7 @@ def _block(part: m.TextPart | m.ImagePart | m.FilePart) -> object:
     return CAS.spell(DocumentBlockBody(title=part.name, source=_source(part.url, part.media_type)))
 
 
-def _source(url: str, media_type: str | None) -> object:
+def _source(url: str, media_type: str | None) -> JsonObject:
     """A `data:` address is taken apart: servers that fetch addresses do not fetch those."""
     if (held := m.base64_of(url)) is None:
         return CAS.spell(UrlSourceBody(url=url))

@@ -202,13 +202,13 @@ def client_tools(tools: Iterable[Tool] | None) -> tuple[m.ToolSpec, ...]:
     )
 
 
-def toolset_of_card(card: m.AgentCard) -> list[dict[str, object]]:
+def toolset_of_card(card: m.AgentCard) -> list[JsonObject]:
     """The tools of a configured agent, as a client would ask for them."""
-    configs = [
+    configs: list[JsonValue] = [
         {"name": tool.spec.name, "enabled": True, "permission_policy": {"type": POLICY_WORDS[tool.permission]}}
         for tool in card.tools
     ]
-    names = [tool.spec.name for tool in card.tools]
+    names: list[JsonValue] = [tool.spec.name for tool in card.tools]
     return [{"type": TOOLSET, "enabled_tools": names, "configs": configs}] if configs else []
 
 

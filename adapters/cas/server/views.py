@@ -19,7 +19,7 @@ DIALECT_NAME = "cas"
 # -- sessions ---------------------------------------------------------------------------------------------------------
 
 def session_body(
-    table: DialectTable, view: m.SessionView, agent: Mapping[str, Any], resources: Sequence[object],
+    table: DialectTable, view: m.SessionView, agent: Mapping[str, Any], resources: Sequence[JsonValue],
 ) -> JsonObject:
     own = view.private(DIALECT_NAME)
     return table.object(SessionBody.row, SessionBody(

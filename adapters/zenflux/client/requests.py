@@ -11,6 +11,7 @@ from adapters.zenflux.bodies import SentFile
 from adapters.zenflux.wire import ANY_IMAGE
 from gateway.client import HttpClient, upstream_status
 from gateway.errors import GatewayError, Invalid, Unsupported
+from gateway.json_values import JsonValue
 
 from .readers import ZENFLUX
 
@@ -69,7 +70,7 @@ def answer_call(ask: m.AnyAsk, ref: AskRef, answer: m.Answer) -> HttpCall:
     return HttpCall("POST", confirmation, answer_body(ask, ref, answer))
 
 
-def answer_body(ask: m.AnyAsk, ref: AskRef, answer: m.Answer) -> Any:
+def answer_body(ask: m.AnyAsk, ref: AskRef, answer: m.Answer) -> JsonValue:
     table = ZENFLUX.table
     match answer:
         case m.DecidePermission() if _is_read_as_no(ask, ref, answer):

@@ -3,7 +3,7 @@
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import cast
 
 import gateway.model as m
 from adapters.zenflux.asks import result_text
@@ -158,12 +158,12 @@ def _status(table: DialectTable, view: m.SessionView, message: StoredMessage) ->
     return table.word("outcome@message", message.outcome)
 
 
-def _content(table: DialectTable, message: StoredMessage) -> object:
+def _content(table: DialectTable, message: StoredMessage) -> JsonValue:
     """A person's plain text as it is; everything else as blocks."""
     only = message.entries[0].content
     if message.role is m.Role.USER and isinstance(only, str):
         return only
-    blocks: list[object] = []
+    blocks: list[JsonValue] = []
     for entry in message.entries:
         if entry.role is not m.Role.TOOL:
             blocks += blocks_of(table, entry.content)
@@ -176,9 +176,10 @@ def _result(table: DialectTable, entry: m.HistoryEntry) -> JsonObject:
     return spell(table, ResultBlock(call_id=entry.call_id, text=result_text(entry.content), is_error=entry.is_error))
 
 
-def _place(blocks: list[Any], entry: m.HistoryEntry) -> int:
+def _place(blocks: list[JsonValue], entry: m.HistoryEntry) -> int:
     """The place of a result: last, or right after its call if the message went on."""
-    calls = (place for place, block in enumerate(blocks, 1) if block.get("id") == entry.call_id)
+    calls = (place for place, block in enumerate(blocks, 1)
+             if isinstance(block, dict) and block.get("id") == entry.call_id)
     return next(calls, len(blocks)) if entry.origin is m.ToolOrigin.PROVIDER else len(blocks)
 
 
@@ -193,7 +194,7 @@ def _block_of_part(table: DialectTable, part: m.AnyPart) -> list[JsonValue]:
     return cast(list[JsonValue], table.object("blocks", content=(part,)))  # the one row that is an array
 
 
-def _metadata(message: StoredMessage) -> dict[str, object]:
+def _metadata(message: StoredMessage) -> JsonObject:
     if message.role is m.Role.USER:
         return {}
     calls = sum(isinstance(part, m.ToolUsePart) for entry in message.entries for part in m.parts_of(entry.content))

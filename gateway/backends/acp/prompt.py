@@ -6,7 +6,6 @@ import binascii
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Any
 from urllib.parse import unquote_to_bytes
 
 import msgspec
@@ -14,6 +13,7 @@ import msgspec
 import gateway.model as m
 from gateway.backends.system_text import memories_text, with_skills
 from gateway.errors import Invalid, Unsupported
+from gateway.json_values import JsonObject
 from gateway.ports import Turn
 
 from .session_folder import SessionFolder
@@ -24,7 +24,7 @@ SKILLS_FOLDER = "skills"
 """The skills of a session are below this folder of its own."""
 ROLE_NAMES = {m.Role.USER: "User", m.Role.ASSISTANT: "Assistant", m.Role.TOOL: "Tool result", m.Role.SYSTEM: "Summary"}
 
-ContentBlock = dict[str, Any]
+ContentBlock = JsonObject
 
 
 @dataclass(frozen=True, kw_only=True)

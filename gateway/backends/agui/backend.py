@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from contextlib import aclosing
-from typing import Any
 
 from pydantic import Field, PositiveInt
 
@@ -11,6 +10,7 @@ from gateway.backends.gateway_tools import GatewayTools
 from gateway.backends.setting_types import SecretSetting, UpstreamSettings
 from gateway.client import AddressPolicy, BackendOutputs, EventStream, HttpClient
 from gateway.errors import BackendFailed, Interrupted, Unsupported
+from gateway.json_values import JsonObject
 from gateway.ports import Addresses, BackendEvent, Turn
 
 from .messages import run_input
@@ -20,7 +20,7 @@ from .wire import decode_frame
 
 class AguiSettings(UpstreamSettings):
     headers: dict[str, SecretSetting] = Field(default_factory=dict)
-    forward: dict[str, Any] = Field(default_factory=dict)
+    forward: JsonObject = Field(default_factory=dict)
     max_runs: PositiveInt = 25
 
     @property

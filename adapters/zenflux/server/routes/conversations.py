@@ -17,7 +17,7 @@ from adapters.zenflux.server.history import StoredMessage, StoredMessages
 from adapters.zenflux.wire import LOCAL_USER, ZenfluxSettings
 from gateway.errors import Invalid, NotFound
 from gateway.http import OWNER, Answers, Context, Row, encode_array
-from gateway.json_values import JsonObject
+from gateway.json_values import JsonObject, JsonValue
 from gateway.ports import ListedSession, ListOrder
 from gateway.time_slices import next_slice, one_at_a_time, sliced
 
@@ -170,7 +170,7 @@ class ConversationRoutes:
     def _messages(self, view: m.SessionView) -> list[StoredMessage]:
         return self._stored.of(view, multi_message=self.context.settings.multi_message)
 
-    def _shown(self, view: m.SessionView) -> object:
+    def _shown(self, view: m.SessionView) -> JsonValue:
         return views.conversation_body(self.context.table, view, self.context.settings.default_title)
 
 

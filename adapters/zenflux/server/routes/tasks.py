@@ -89,7 +89,7 @@ class BackgroundTaskRoutes:
             raise Invalid(f"task '{name}' is a scheduled task: run it by itself", param="name")
         if JOBS[name][1] is None:
             raise Invalid(f"task '{name}' works on one conversation: name it in {name}/run", param="name")
-        result = {
+        result: JsonValue = {
             "total_users": 1, "successful": 1, "failed": 0, "total_memories_added": 0, "message": NO_EXTRACTOR,
         }
         return views.reply(self.context, self._done(name, "scheduled", result))
@@ -108,7 +108,7 @@ class BackgroundTaskRoutes:
                 await self.context.sessions.update(owner, view.session_id, title=title)
         return self._done(name, "manual", {"conversation_id": view.session_id, "title": title})
 
-    def _done(self, name: str, trigger: str, result: object) -> object:
+    def _done(self, name: str, trigger: str, result: JsonValue) -> JsonValue:
         now = self.context.clock()
         return spell(self.context.table, TaskRunBody(
             name=name, status="completed", trigger=trigger, started_at=now, finished_at=now, error=None,
@@ -129,7 +129,7 @@ class BackgroundTaskRoutes:
     def _run_body(self, kept: StoredRun) -> JsonValue:
         run = kept.run
         took = None if run.finished_at is None else round((run.finished_at - run.triggered_at) * 1000)
-        result = {"conversation_id": run.session_id, "session_id": run.turn_id} if run.session_id else None
+        result: JsonValue = {"conversation_id": run.session_id, "session_id": run.turn_id} if run.session_id else None
         return spell(self.context.table, TaskRunBody(
             name=run.task_id, status=run.status, trigger="manual", started_at=run.triggered_at,
             finished_at=run.finished_at, error=run.error, result=result, milliseconds=took))
@@ -148,13 +148,13 @@ class BackgroundTaskRoutes:
 
     def _job(self, name: str) -> JsonValue:
         description, cron = JOBS[name]
-        schedule = None if cron is None else {"default_cron": cron, "description": description}
+        schedule: JsonValue = None if cron is None else {"default_cron": cron, "description": description}
         return spell(self.context.table, TaskBody(
             name=name, description=description, scheduled=cron is not None, schedule=schedule))
 
     def _scheduled(self, kept: StoredTask) -> JsonValue:
         task = kept.task
-        schedule = {"cron": task.cron, "timezone": task.timezone, "enabled": task.enabled}
+        schedule: JsonValue = {"cron": task.cron, "timezone": task.timezone, "enabled": task.enabled}
         return spell(self.context.table, TaskBody(
             name=kept.task_id, description=task.title, scheduled=True, schedule=schedule))
 

@@ -203,7 +203,7 @@ class ToolChunks:
         self._count = 0
         self._waiting: asyncio.Queue[Chunk] = asyncio.Queue()
 
-    def add(self, kind: str, content: object) -> None:
+    def add(self, kind: str, content: JsonValue) -> None:
         self._put(kind, content, ends=False)
 
     def end(self) -> None:
@@ -218,7 +218,7 @@ class ToolChunks:
     def close(self) -> None:
         """Nothing is left to do: the run ends with its stream."""
 
-    def _put(self, kind: str, content: object, *, ends: bool) -> None:
+    def _put(self, kind: str, content: JsonValue, *, ends: bool) -> None:
         body = spell(self.context.table, ToolChunkBody(
             id=self.invocation_id, number=self._count, kind=kind, content=content, at=self.context.clock()))
         self._waiting.put_nowait(Chunk(
