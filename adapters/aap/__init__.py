@@ -17,7 +17,7 @@ EXAMPLE_TURN = '{"stream":"delta","messages":[{"role":"user","content":"hello"}]
 
 
 def resume_requests(place: ClientPlace) -> list[ClientRequest]:
-    """The rest of the turn, after so many of its events."""
+    """The requests for the rest of the turn, after the events that the client has had, and for the history."""
     if not place.begun_at:
         return []
     at = f"{place.address}/sessions/{place.session_id}/turns/current"
@@ -30,7 +30,7 @@ def resume_requests(place: ClientPlace) -> list[ClientRequest]:
 
 
 def command_requests(place: ClientPlace, command: m.AnyCommand) -> list[ClientRequest]:
-    """A message, the result of a call, or an interrupt."""
+    """The request that sends a message or an interrupt; none for other commands, and for a message without text."""
     at = f"{place.address}/sessions/{place.session_id}/turns"
     if isinstance(command, m.Interrupt):
         return [ClientRequest(title="interrupt", kind="curl", text=f"curl -s{place.key} -X DELETE {at}/current")]

@@ -521,7 +521,7 @@ class HealthBody(Body, frozen=True, kw_only=True):
 
 class MetricsBody(Body, frozen=True, kw_only=True):
     row: ClassVar[str] = "metrics"
-    metrics: Mapping[str, float]
+    metrics: Mapping[str, float | bool]
     at: float
 
 

@@ -67,14 +67,14 @@ class Decoder(DecoderPort):
             self._given[call.call_id] = wire_answer(asked.ask, answer)
 
     def configure(self, settings: m.Settings) -> None:
-        """The tools that the client has chosen and declared, if nothing else is known of the tools."""
+        """Take the tools from the settings of the session, if nothing else is known of the tools."""
         self._toolbox = session_tools_of(m.AgentCard(name="", tools=tuple(
             m.AgentTool(spec=m.ToolSpec(name=name), permission=permission)
             for name, permission in (settings.tools or {}).items()
         )), settings)
 
     def recall(self, calls: Iterable[m.ToolCall]) -> None:
-        """Calls that were made before this decoder began, and have not returned."""
+        """Take in calls that were made before this decoder began, and have not returned."""
         for call in calls:
             self._assembler.open_calls.setdefault(call.call_id, call)
 
@@ -108,7 +108,7 @@ class Decoder(DecoderPort):
 
     @decodes("turn.suspended")
     def _wait(self) -> list[DecodedItem]:
-        """The server waits for the calls it left open, and was not answered yet."""
+        """End the message, and ask about the calls that the server left open and that have no answer yet."""
         events = self._go_on()
         left = [call for call in self._assembler.open_calls.values() if call.call_id not in self._given]
         asks = self._toolbox.asks(left, is_all=not self._loose)
@@ -126,7 +126,7 @@ class Decoder(DecoderPort):
         return [*events, *asked]
 
     def _forget(self) -> None:
-        """Calls of a turn that is over cannot return."""
+        """Forget the open calls of a turn that is over: they cannot return any more."""
         self._over, self._paused = True, False
         self._assembler.open_calls.clear()
         self._loose.clear()
@@ -190,7 +190,7 @@ class Decoder(DecoderPort):
         return [*self._rest(), *self._assembler.returned(call_id, content, is_error=is_error)]
 
     def _rest(self) -> list[BackendEvent]:
-        """A message ends when a call returns."""
+        """End the message, because a call returns."""
         ends = self._end_words()
         return [
             *ends,
@@ -198,7 +198,7 @@ class Decoder(DecoderPort):
         ]
 
     def _go_on(self) -> list[BackendEvent]:
-        """The server goes on, so the answer to a call was its result."""
+        """The server goes on: return the answers to its calls as their results, but for granted permissions."""
         if not self._given:
             return []
         return self._give_back(call_id for call_id, given in self._given.items() if given.granted is not True)

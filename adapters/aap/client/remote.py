@@ -123,7 +123,7 @@ class Remote:
         return [RemoteSession(session_id=one.session_id, agent=one.agent.name) for one in page.sessions], page.next
 
     async def join(self, session_id: str) -> RemoteSession:
-        """The session keeps its agent, which need not be the server's first."""
+        """Take up a session of the server, with the agent that the session has."""
         session = await self._session_body(session_id)
         self._agent, self._card = session.agent.name, None
         self._session(session_id).tools = _session_tools(await self._known_card(), session)

@@ -33,7 +33,7 @@ class SentSettings:
 
 
 def settings_to_send(card: m.AgentCard, settings: m.Settings) -> SentSettings:
-    """If the settings name no tools, the agent has all of its own, with the permissions of its card."""
+    """The settings as AAP has them; if they name no tools, the agent has all tools of its card."""
     tools = {tool.spec.name: tool.permission for tool in card.tools} if settings.tools is None else settings.tools
     return SentSettings(
         tools=[

@@ -153,7 +153,7 @@ class TurnStream:
         return True
 
     async def check_resumable(self, error: GatewayError) -> None:
-        """A server that was not reached has taken nothing: the request may be sent again."""
+        """Raise the error, unless the stream can be resumed, or the request can be sent again without harm."""
         if self._begun:
             is_busy = isinstance(error, Overloaded | RateLimited) and self._cut is not None
             can_resume = is_busy or isinstance(error, ConnectionLost | ServerUnreachable)
@@ -167,7 +167,7 @@ class TurnStream:
         self._cut = error
 
     async def _find_out(self, error: GatewayError) -> bool:
-        """Whether it is known, after this, if the message was taken; if it was not, it is to be sent again."""
+        """Find out whether the server has taken the message; return whether the turn can be resumed or begun again."""
         is_refused = self._is_repeated and upstream_status(error) == CONFLICT
         if not is_refused and not isinstance(error, ConnectionLost):
             return False

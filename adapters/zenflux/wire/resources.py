@@ -1,6 +1,6 @@
 """Models of what ZenFlux clients send about agents, tools, MCP servers, skills, memories and tasks."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, field_validator
 
@@ -37,7 +37,7 @@ class AgentFields(WireModel):
     llm: JsonObject | None = None
     enabled_capabilities: dict[str, bool] | None = None
     apis: list[ApiReference] | None = Field(None, max_length=100)
-    memory: dict[str, Any] | None = None
+    memory: JsonObject | None = None
     data_dir: str | None = None
 
 
@@ -70,7 +70,7 @@ class ToolDefinitionBody(WireModel):
     input_schema: JsonObject
     tool_type: Literal["user_defined", "mcp"] = "user_defined"
     return_mode: Literal["direct", "streaming"] = "direct"
-    output_schema: dict[str, Any] | None = None
+    output_schema: JsonObject | None = None
     mcp_config: McpConfig | None = None
     implementation: JsonValue = None
     keywords: Words | None = None
@@ -86,7 +86,7 @@ class ToolRegistration(WireModel):
 
 class ToolExecution(WireModel):
     tool_name: str
-    input: dict[str, Any] = Field(default_factory=dict)
+    input: JsonObject = Field(default_factory=dict)
     stream: bool = False
     session_id: str | None = None
     user_id: str | None = None
@@ -108,8 +108,8 @@ class McpAuth(WireModel):
 class CommandFields(WireModel):
     """Fields of a server that is a command; they are known in order to refuse them."""
 
-    command: Any = None
-    args: Any = None
+    command: JsonValue = None
+    args: JsonValue = None
 
 
 class NewMcpServer(CommandFields):
@@ -142,7 +142,7 @@ class AgentMcpServer(WireModel):
 
     auth_env: str | None = None
     is_active: bool | None = None
-    metadata: dict[str, Any] | None = None
+    metadata: JsonObject | None = None
 
 
 SkillName = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,63}$")]
@@ -173,7 +173,7 @@ MAX_METADATA_BYTES = 4096
 class MemoryMetadata(WireModel):
     """What a client keeps with a memory; `type` is the gateway's own, too."""
 
-    metadata: dict[str, Any] | None = None
+    metadata: JsonObject | None = None
 
     @field_validator("metadata")
     @classmethod
@@ -218,7 +218,7 @@ class TaskStart(WireModel):
     user_id: str | None = None
     conversation_id: str | None = None
     session_id: str | None = None
-    params: dict[str, Any] | None = None
+    params: JsonObject | None = None
     wait: bool = False
 
 
@@ -227,4 +227,4 @@ class TaskBatch(WireModel):
 
     since_hours: int = Field(24, ge=1, le=168)
     max_concurrent: int = Field(5, ge=1, le=20)
-    params: dict[str, Any] | None = None
+    params: JsonObject | None = None

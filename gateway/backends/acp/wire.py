@@ -2,12 +2,11 @@
 
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import Any
 
 import msgspec
 from msgspec import Raw, Struct
 
-from gateway.json_values import JsonValue
+from gateway.json_values import JsonObject, JsonValue
 
 PROTOCOL_VERSION = 1
 NOT_FOUND, INVALID, INTERNAL = -32601, -32602, -32603
@@ -41,15 +40,15 @@ class SessionUpdate(_CamelStruct, frozen=True, kw_only=True):
     """A session update; its kind decides which fields it has."""
 
     session_update: str = ""
-    content: Any = None
+    content: JsonValue = None
     message_id: str | None = None
     tool_call_id: str = ""
     title: str | None = None
     kind: str | None = None
     status: str | None = None
-    raw_input: Any = None
-    raw_output: Any = None
-    entries: list[dict[str, Any]] | None = None
+    raw_input: JsonValue = None
+    raw_output: JsonValue = None
+    entries: list[JsonObject] | None = None
 
 
 class SessionUpdateParams(_CamelStruct, frozen=True, kw_only=True):
@@ -102,7 +101,7 @@ class McpCapabilities(_CamelStruct, frozen=True, kw_only=True):
 
 
 class SessionCapabilities(_CamelStruct, frozen=True, kw_only=True):
-    close: Any = None
+    close: JsonValue = None
 
 
 class AcpCapabilities(_CamelStruct, frozen=True, kw_only=True):

@@ -6,7 +6,7 @@ from typing import Any
 
 import gateway.model as m
 from gateway.errors import BackendFailed
-from gateway.json_values import JsonValue
+from gateway.json_values import JsonObject, JsonValue
 from gateway.ports import BackendEvent
 
 from .messages import tool_content
@@ -157,7 +157,7 @@ def step_event(scope: ScopeWriter, event: AguiEvent) -> list[BackendEvent]:
 
 
 def custom_event(scope: ScopeWriter, event: AguiEvent) -> list[BackendEvent]:
-    payload = event.value if isinstance(event.value, dict) else {"value": event.value}
+    payload: JsonObject = event.value if isinstance(event.value, dict) else {"value": event.value}
     return [m.CustomEvent(topic=event.name or "agui.custom", payload=payload)]
 
 

@@ -1,12 +1,11 @@
 """The events of AG-UI as one struct with the fields of all of them."""
 
-from typing import Any
-
 import msgspec
 from msgspec import Raw, Struct
 
 from gateway.client import replace_lone_surrogates
 from gateway.errors import BackendFailed
+from gateway.json_values import JsonObject, JsonValue
 from gateway.ports import ParsedFrame
 
 
@@ -27,9 +26,9 @@ class RunInterrupt(Struct, frozen=True, kw_only=True, rename="camel", omit_defau
     reason: str = ""
     message: str | None = None
     tool_call_id: str | None = None
-    response_schema: dict[str, Any] | None = None
-    metadata: Any = None
-    announced: Any = None
+    response_schema: JsonObject | None = None
+    metadata: JsonValue = None
+    announced: JsonValue = None
     """The value of the custom event `on_interrupt` that announced it, if no outcome of the run names it."""
 
 
@@ -45,23 +44,23 @@ class AguiEvent(Struct, frozen=True, kw_only=True, rename="camel", gc=False):
     thread_id: str | None = None
     message_id: str | None = None
     role: str | None = None
-    delta: Any = None
+    delta: JsonValue = None
     tool_call_id: str | None = None
     tool_call_name: str | None = None
     parent_message_id: str | None = None
-    content: Any = None
+    content: JsonValue = None
     entity_id: str | None = None
     encrypted_value: str | None = None
-    snapshot: Any = None
-    messages: list[dict[str, Any]] | None = None
+    snapshot: JsonValue = None
+    messages: list[JsonObject] | None = None
     activity_type: str | None = None
-    patch: list[dict[str, Any]] | None = None
+    patch: list[JsonObject] | None = None
     step_name: str | None = None
     name: str | None = None
-    value: Any = None
+    value: JsonValue = None
     raw_event: Raw = Raw()
     """The framework's own event; only read for the id of an interrupt."""
-    event: Any = None
+    event: JsonValue = None
     source: str | None = None
     message: str | None = None
     code: str | None = None

@@ -57,7 +57,7 @@ class CheckpointRoutes:
 
     @Answers(Row("checked_out", messages=[MESSAGE]), reads=CheckoutRequest)
     async def check_out(self, request: web.Request) -> web.Response:
-        """How the session looked there; nothing changes."""
+        """Show the session as it was at a checkpoint; nothing changes."""
         body, view = await read_json(request, CheckoutRequest), await self._view(request)
         place = _checkpoint_index(view, body.checkpoint_id)
         mark = view.checkpoints[max(place - 1, 0) if body.position == "before" else place]
@@ -71,7 +71,7 @@ class CheckpointRoutes:
 
 
 def _checkpoint_index(view: m.SessionView, checkpoint_id: str) -> int:
-    """Which of the checkpoints that were not rewound."""
+    """The index of the named checkpoint among those that were not rewound."""
     for place, mark in enumerate(view.checkpoints):
         if checkpoint_id == f"{CHECKPOINT_PREFIX}{mark.seq}":
             return place

@@ -99,7 +99,7 @@ class ArchiveRoutes:
         return found
 
     async def _fill(self, view: m.SessionView, file: Path, fields: Mapping[str, str]) -> None:
-        """The session's files and its name; without all of them the session does not stay either."""
+        """Store the files and the name of an imported session; if one fails, the session is deleted."""
         title, solution = fields.get("name", "").strip()[:500], fields.get("solution_id", "").strip()
         try:
             await asyncio.to_thread(unpack_session_files, file, self.workspaces.of(view.session_id))

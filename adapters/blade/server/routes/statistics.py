@@ -50,7 +50,7 @@ class ContextStatistics:
 
 
 def context_statistics(turns: Sequence[TurnEntry]) -> ContextStatistics:
-    """Of the agent's own turns; the newest usage says how much the model was given."""
+    """The statistics of the agent's own turns; the newest usage says how many tokens the model was given."""
     own = [turn for turn in turns if turn.scope_id == m.ROOT]
     counted = [turn.usage for turn in own if turn.usage is not None and turn.usage.input_tokens]
     last = next((turn for turn in reversed(own) if turn.role is m.Role.ASSISTANT), None)
