@@ -59,16 +59,18 @@ def dependencies(project: Mapping[str, object]) -> Graph:
     graph: Graph = {}
     todo: list[tuple[str, list[Requirement]]] = [
         (str(project["name"]), [Requirement(line) for line in (*own, *wanted)])]
+    seen: set[tuple[str, frozenset[str]]] = set()
     while todo:
         name, needs = todo.pop()
         known = graph.setdefault(name, [])
         for need in needs:
-            needed = canonicalize_name(need.name)
             if need.marker is not None and not need.marker.evaluate():
                 continue
-            if needed not in known:
+            needed = canonicalize_name(need.name)
+            if needed not in (name, *known):
                 known.append(needed)
-            if needed not in graph or need.extras:
+            if (one := (needed, frozenset(need.extras))) not in seen:  # packages may need each other
+                seen.add(one)
                 todo.append((needed, list(_needs(needed, need.extras))))
     return graph
 
