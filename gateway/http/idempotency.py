@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import wraps
 from hashlib import sha256
@@ -39,15 +40,15 @@ class Idempotency:
     Only responses of executed requests are stored. A refused request changed nothing, so it may be repeated with the
     same key; a stream is not stored, because it cannot be sent twice.
 
-    Guaranteed: of concurrent requests with one key at one server, one is executed; of those at several servers, one has
-    its commands accepted by the session (`CURRENT_IDEMPOTENCY_KEY`). Its client gets the response only after the
-    response is stored, so a client that has seen a response gets it again for as long as responses are stored, even
-    from a restarted server if its storage is durable.
+    Guaranteed: of concurrent requests with one key, at one server or at several, one is executed, and the others wait
+    for its response. Its client gets the response only after the response is stored, so a client that has seen a
+    response gets it again for as long as responses are stored, even from a restarted server if its storage is durable.
 
-    Not guaranteed: concurrent requests at several servers that create something each create it. The effect and the
-    response are two commits, one right after the other. If the server dies between them, the effect is stored and the
-    response is not; the client has seen no response, and its retry is a new request. The same happens if the server can
-    store the effect and then, for lack of space, not the response: the client gets the response, and the server log has
+    Not guaranteed: the effect and the response are two commits, one right after the other. If the server dies between
+    them, or is cut off from the shared storage for longer than its claim lasts, the effect is stored and the response
+    is not; the client has seen no response, and its retry is a new request. What a session accepts is accepted once
+    even then (`CURRENT_IDEMPOTENCY_KEY`), but something may be created twice. The same happens if the server can store
+    the effect and then, for lack of space, not the response: the client gets the response, and the server log has
     `idempotent_response_not_stored`.
     """
 
@@ -98,8 +99,10 @@ class Idempotency:
         self, place: IdempotencyKey, entry: RunningRequest, digest: str, request: web.Request, handler: Handler,
     ) -> web.StreamResponse:
         """Execute the first of the requests that are running now; an earlier one may have a stored response."""
-        answer = None
+        answer, is_claimed = None, False
         try:
+            await self._answers.claim(place)
+            is_claimed = True
             answer = await self._answers.find(place)
             if answer is not None:
                 entry.digest = answer.digest
@@ -110,19 +113,24 @@ class Idempotency:
             response = await handler(request)
             entry.digest = request.get(FORM_DIGEST, digest)
             answer = _storable_response(response, entry.digest)
-            await self._keep(place, answer)
+            is_claimed = not await self._keep(place, answer)
             return response
         finally:
+            with suppress(GatewayError):  # a claim that cannot be released runs out
+                if is_claimed:
+                    await self._answers.release(place)
             del self._going[place]
             entry.answer.set_result(answer)
 
-    async def _keep(self, place: IdempotencyKey, answer: StoredResponse | None) -> None:
-        """Store the response; the request was executed even if this fails."""
+    async def _keep(self, place: IdempotencyKey, answer: StoredResponse | None) -> bool:
+        """Store the response; return whether it is stored. The request was executed even if it is not."""
         try:
             if answer is not None:
                 await self._answers.store(place, answer)
+                return True
         except GatewayError as error:
             log.warning("idempotent_response_not_stored", error=error.message)
+        return False
 
 
 def _is_multipart(request: web.Request) -> bool:

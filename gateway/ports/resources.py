@@ -217,9 +217,13 @@ server has received the request, too: what it does under one key, it does once."
 class ResponseStore(Protocol):
     """The responses to requests with an idempotency key, limited in number, bytes and age; the oldest are dropped."""
 
+    async def claim(self, place: IdempotencyKey) -> None:
+        """Return when no other server executes the request, nor will until `store` or `release`."""
+    async def release(self, place: IdempotencyKey) -> None:
+        """This server does not execute the request, or not any more."""
     async def find(self, place: IdempotencyKey) -> StoredResponse | None: ...
     async def store(self, place: IdempotencyKey, answer: StoredResponse) -> None:
-        """Store the response in place of an older one; return when it is stored."""
+        """Store the response in place of an older one; return when it is stored, and the key is released."""
 
 
 class StoredFile(Struct, frozen=True, kw_only=True):

@@ -268,6 +268,7 @@ class Slow:
 
     def __init__(self, answers: MemoryResponses) -> None:
         self.answers = answers
+        self.claim, self.release = answers.claim, answers.release
         self.found, self.keeping, self.kept = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
     async def find(self, place: IdempotencyKey) -> StoredResponse | None:

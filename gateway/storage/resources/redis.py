@@ -239,6 +239,10 @@ class RedisResources:
         return replace(one, ordinal=int(ordinal), secrets=self._seal.unseal(one.secrets))
 
 
+CLAIM_LEASES = 2
+"""For how many leases a server claims an idempotency key: a request that takes longer may be executed twice."""
+
+
 class RedisResponses:
     """Responses in Redis: a request that is sent twice may reach two servers."""
 
@@ -249,6 +253,15 @@ class RedisResponses:
         self._clock = clock
         self._bounds = bounds
         self._seal = seal
+
+    async def claim(self, place: IdempotencyKey) -> None:
+        """Wait for the server that executes a request with this key, for as long as its claim lasts."""
+        given = self._redis.replica, SEPARATOR.join(place), round(1000 * CLAIM_LEASES * self._redis.lease)
+        while not await self._redis.run_script("claim_key", *given):  # noqa: ASYNC110  # another process has the key
+            await asyncio.sleep(self._redis.lease / 100)
+
+    async def release(self, place: IdempotencyKey) -> None:
+        await self._redis.run_script("release_key", self._redis.replica, SEPARATOR.join(place))
 
     async def find(self, place: IdempotencyKey) -> StoredResponse | None:
         found = (await self._redis.read_all([("HGET", self._redis.key("answers"), SEPARATOR.join(place))]))[0]
@@ -265,15 +278,8 @@ class RedisResponses:
         now, bounds, answer = self._clock(), self._bounds, seal_response(answer, self._seal)
         kept = msgspec.msgpack.encode((now, answer.digest, answer.status, answer.content_type, answer.body))
         await self._redis.run_script(
-            "answer",
-            SEPARATOR.join(place),
-            now,
-            now - bounds.seconds,
-            bounds.most,
-            bounds.most_bytes,
-            len(answer.body),
-            kept,
-        )
+            "answer", SEPARATOR.join(place), now, now - bounds.seconds, bounds.most, bounds.most_bytes,
+            len(answer.body), kept)
 
 
 class RedisKeyTable:

@@ -45,10 +45,22 @@ def unseal_response(answer: StoredResponse, seal: Seal) -> StoredResponse | None
     return None if body is None else replace(answer, body=body)
 
 
+class SingleServerClaims:
+    """The claims of a store that one server uses: nobody else executes anything."""
+
+    async def claim(self, place: IdempotencyKey) -> None:
+        """Nobody else has it."""
+
+    async def release(self, place: IdempotencyKey) -> None:
+        """Nobody else waits for it."""
+
+
 class MemoryResponses:
     """Responses in memory."""
 
     def __init__(self, clock: Clock, bounds: ResponseLimits = DEFAULT_RESPONSE_LIMITS) -> None:
+        claims = SingleServerClaims()
+        self.claim, self.release = claims.claim, claims.release
         self._clock = clock
         self._bounds = bounds
         self._kept: dict[IdempotencyKey, tuple[float, StoredResponse]] = {}
@@ -86,6 +98,8 @@ class SqliteResponses:
     def __init__(
         self, database: Database, clock: Clock, bounds: ResponseLimits = DEFAULT_RESPONSE_LIMITS, seal: Seal = UNSEALED,
     ) -> None:
+        claims = SingleServerClaims()
+        self.claim, self.release = claims.claim, claims.release
         self._database = database
         self._clock = clock
         self._bounds = bounds

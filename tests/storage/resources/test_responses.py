@@ -1,5 +1,6 @@
 """Answers are found again for a while; the oldest make room."""
 
+import asyncio
 import sqlite3
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -145,3 +146,50 @@ async def test_the_oldest_are_found_by_their_age(tmp_path: Path) -> None:
         for query in ("DELETE FROM answers WHERE at < 1", "SELECT key FROM answers ORDER BY at LIMIT 1"):
             plans = [row[3] for row in file.execute(f"EXPLAIN QUERY PLAN {query}")]
             assert ["answers_by_age" in plan for plan in plans] == [True]
+
+
+@asynccontextmanager
+async def two_servers(folder: Path) -> AsyncIterator[tuple[RedisResponses, RedisResponses]]:
+    """Two members of a cluster that share a Redis."""
+    address = RedisAddress.read(f"{redis_of_this_run().url}?prefix={quote(str(folder))}")
+    clients = [RedisClient(address), RedisClient(address)]
+    for redis in clients:
+        await redis.open()
+        await redis.run_script("beat", redis.replica, 60_000)
+    one, other = (RedisResponses(redis, Now()) for redis in clients)
+    yield one, other
+    for redis in clients:
+        await redis.close()
+
+
+async def test_a_server_waits_for_the_one_that_executes_the_request(tmp_path: Path) -> None:
+    async with two_servers(tmp_path) as (one, other):
+        await one.claim(place("k"))
+        await one.claim(place("k"))  # a server does not wait for itself
+        await other.claim(place("another"))
+        waiting = asyncio.create_task(other.claim(place("k")))
+        await asyncio.wait([waiting], timeout=1)
+        assert not waiting.done()
+        await one.store(place("k"), answer())
+        await waiting
+        assert await other.find(place("k")) == answer()
+
+
+@pytest.mark.parametrize("is_dead", [False, True])
+async def test_a_key_is_free_when_it_is_released_or_its_server_is_dead(tmp_path: Path, is_dead: bool) -> None:
+    async with two_servers(tmp_path) as (one, other):
+        await one.claim(place("k"))
+        waiting = asyncio.create_task(other.claim(place("k")))
+        await asyncio.wait([waiting], timeout=1)
+        assert not waiting.done()
+        if is_dead:
+            await one._redis.run_script("leave", one._redis.replica)
+        else:
+            await one.release(place("k"))
+        await waiting
+        await one.release(place("k"))  # which is not its own any more
+        again = asyncio.create_task(one.claim(place("k")))
+        await asyncio.wait([again], timeout=1)
+        assert not again.done()
+        await other.store(place("k"), answer())
+        await again

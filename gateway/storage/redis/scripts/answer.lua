@@ -1,4 +1,4 @@
--- Keep the answer to a request that may come twice; the oldest make room.
+-- Keep the answer to a request that may come twice, and let its key go; the oldest make room.
 -- ARGV: prefix, epoch, place, when, since when others are kept, most answers, most bytes, its bytes, the answer.
 local P, place = ARGV[1], ARGV[3]
 if redis.call('GET', P .. 'epoch') ~= ARGV[2] then return redis.error_reply('RESET the data is gone') end
@@ -11,6 +11,7 @@ local function drop(old)
   redis.call('ZREM', order, old)
 end
 
+redis.call('DEL', P .. 'claim:' .. place)
 drop(place)
 redis.call('HSET', kept, place, ARGV[9])
 redis.call('HSET', sizes, place, ARGV[8])
