@@ -98,17 +98,23 @@ class HeldSessions:
             self._table.remove(session_id)
 
     async def verify(self) -> None:
-        """The lease may have run out: lose the sessions that other servers have claimed or deleted meanwhile."""
+        """The lease may have run out, or Redis was away: lose the sessions that it does not have as this server does.
+
+        Another server may have claimed or deleted a session meanwhile. A Redis that comes back without its last moments
+        may have lost the end of a turn; this server claims such a session again, and closes the turn.
+        """
         held = self._log.held
         for start in range(0, len(held), PAGE):
             page = held[start:start + PAGE]
-            stored = [self._log.is_settled(one) for one in page]  # the others may be new, and not in Redis yet
-            tokens = await self._redis.read_all([("HGET", self._redis.key("s", one), "token") for one in page])
-            for session_id, token, was_stored in zip(page, tokens, stored, strict=True):
-                if token is not None:
+            heads = [self._log.stored_head(one) for one in page]
+            rows = await self._redis.read_all([("HMGET", self._redis.key("s", one), "token", "head") for one in page])
+            for session_id, stored, (token, head) in zip(page, heads, rows, strict=True):
+                if token is not None and int(head) >= stored:
                     self.lose_if_overtaken(session_id, int(token))
-                elif was_stored:
+                elif stored:
                     self.lose(session_id)
+                    if token is not None:
+                        self.doubtful[session_id] = None
 
     def _spawn(self, release: Coroutine[object, None, object]) -> None:
         task = asyncio.create_task(release)

@@ -1,12 +1,14 @@
 """A session that was claimed has a writer, whatever became of the claim; nobody waits for what was dropped."""
 
 import asyncio
+from collections.abc import AsyncGenerator
 from typing import Any
 
 import pytest
 
 import gateway.model as m
 from gateway.errors import NotFound
+from gateway.ports import BackendEvent, Turn
 from gateway.storage.redis import RedisUnreachable
 from tests.support.cluster.agents import HELLO, asking, ended, endless, made, quick
 from tests.support.cluster.replicas import LEASE, Replica, replicas
@@ -22,6 +24,26 @@ redis.call('HSET', ARGV[1] .. 's:' .. id, 'head', string.match(first[2][1], '%d+
 return #first
 """
 """Redis as it is when it comes back without the last of what it had."""
+ROLLED_BACK = """
+local key, id, log, last = ARGV[1] .. 's:' .. ARGV[2], ARGV[2], ARGV[1] .. 'log:' .. ARGV[2], ''
+local entries = redis.call('XRANGE', log, '-', '+')
+redis.call('DEL', log)
+for _, entry in ipairs(entries) do
+  if string.find(entry[2][4], 'turn.ended', 1, true) then break end
+  redis.call('XADD', log, entry[1], unpack(entry[2]))
+  last = string.match(entry[1], '%d+')
+end
+redis.call('HSET', key, 'head', last, 'in_turn', '1')
+redis.call('ZADD', ARGV[1] .. 'open', redis.call('HGET', key, 'ordinal'), id)
+redis.call('SADD', ARGV[1] .. 'open:' .. ARGV[3], id)
+return 1
+"""
+"""Redis as it was before the entry with the end of the turn."""
+
+
+async def unhurried(turn: Turn) -> AsyncGenerator[BackendEvent, None]:
+    yield m.NoticePosted(topic="t", title="begun")
+    await asyncio.sleep(1.0)
 
 
 def break_once(one: Replica, script: str) -> list[str]:
@@ -86,6 +108,21 @@ async def test_a_turn_whose_log_has_lost_its_end_is_closed_by_its_own_server() -
         await until(lambda: first.table.get(session_id) is None
                     or first.table.get(session_id).view.status is m.SessionStatus.IDLE)
         await closed_by_somebody(second, session_id)
+
+
+async def test_a_session_whose_end_of_turn_redis_has_lost_does_not_stay_busy() -> None:
+    """Redis comes back without its last moments; its server has nothing to append by which it would notice."""
+    async with replicas(2, unhurried) as (first, second):
+        session_id, other = await made(first), await made(first)
+        await first.sessions.submit("ann", session_id, [HELLO])
+        await ended(first, session_id)
+        await first.log.flush()
+        redis = first.redis
+        assert await redis._writing.ask("EVAL", ROLLED_BACK, 0, redis.prefix, session_id, redis.replica)
+        assert (await second.sessions.get("ann", session_id)).status is m.SessionStatus.RUNNING
+        first.sessions.inbox.missed()
+        await closed_by_somebody(second, session_id)
+        assert first.log.holds(other)
 
 
 async def test_a_turn_that_began_as_its_server_woke_is_closed_though_the_server_was_thought_dead() -> None:

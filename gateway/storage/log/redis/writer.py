@@ -118,6 +118,10 @@ class RedisLog:
             self._waiting.refuse(session_id, LeaseLost(TAKEN_OVER))
         return token
 
+    def stored_head(self, session_id: str) -> int:
+        """The last record of a held session that this server knows to be stored."""
+        return self._heads.get(session_id, 0)
+
     def is_overtaken(self, session_id: str, token: int) -> bool:
         """Whether this server holds the session by a token that is older than this one."""
         held = self._tokens.get(session_id)
