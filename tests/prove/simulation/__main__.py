@@ -18,7 +18,7 @@ from tests.prove.simulation.kept_plans import kept_plans
 from tests.prove.simulation.plan import Plan, plan_of
 from tests.prove.simulation.planted import PLANTED, planted
 from tests.prove.simulation.planted_runs import find
-from tests.prove.simulation.scenarios import FAULTS, scenario
+from tests.prove.simulation.scenarios import NAMES, scenario
 from tests.prove.simulation.shrink import shrunk
 from tests.prove.simulation.workers import in_child, run_many
 from tests.prove.simulation.world import Outcome, run_world, simulation
@@ -168,7 +168,7 @@ def main() -> int:
     parser.add_argument("--planted", nargs="?", const="", metavar="NAME", choices=["", *PLANTED],
                         help="plant bugs, or one of them, and tell how many worlds it takes to find each; "
                              "with --replay or --shrink: plant this one")
-    parser.add_argument("--scenario", choices=FAULTS, help="worlds in which the same thing goes wrong in every seed")
+    parser.add_argument("--scenario", choices=NAMES, help="worlds in which the same thing goes wrong in every seed")
     parser.add_argument("--coverage", action="store_true", help="tell how much of engine, cluster and storage runs")
     given = parser.parse_args()
     if given.replay is not None or given.shrink is not None:

@@ -1,7 +1,7 @@
 """The clients of a world: they talk in all dialects, and what each was told is its history."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from random import Random
 from typing import Any
@@ -24,8 +24,9 @@ from tests.prove.crash.history import (
     times_there,
 )
 from tests.prove.fleet.allowed_refusals import unexplained_refusals
+from tests.prove.simulation.keepers import MINUTE, START_SECONDS, Keeper
 from tests.prove.simulation.linearizability import of_commands
-from tests.prove.simulation.loop import Process, WorldLoop
+from tests.prove.simulation.loop import EPOCH, Process, WorldLoop
 from tests.prove.simulation.network import Trace
 from tests.prove.simulation.plan import DAY, Plan
 from tests.prove.simulation.refusals import RefusalRecorder
@@ -37,6 +38,10 @@ DIRECTIVES = (*PLAIN, "/slow 40")
 """Turns last for a moment, or for seconds: so long that a server can lose Redis and find it again within one."""
 NO_ROOM = ("disk_full", "redis_refuses")
 """Faults with which something can be done, and its response not be stored."""
+HARMLESS_TO_KEYS = ("cut_client", "sever_client", "part_client", "slow_server", "slow_redis", "clock")
+"""Faults that no server dies of, and that cut no server off from its store."""
+SOON = 30.0
+"""How many seconds a world waits at most for schedules to be due before it ends."""
 PATIENCE = 300.0
 """Seconds that only a hang takes."""
 
@@ -59,8 +64,11 @@ class Conversation:
         self._numbers = iter(range(1, 1_000_000))
         self.has_talked = False
         """Whether everything was said: clients listen on, and begin no turn any more."""
-        self.registry = Registry()
+        self.registry = Registry(may_repeat=any(fault.kind not in HARMLESS_TO_KEYS for fault in plan.faults))
         self.users: list[RestUser] = []
+        self.keepers: list[Keeper] = []
+        self.is_lost: Callable[[float], bool] = lambda at: False
+        """Whether what was accepted then may be lost, by the promises."""
         self.refusals = RefusalRecorder(loop, trace)
         self._audits = {tenant: self._auditor(tenant, number) for number, tenant in enumerate(TENANTS)}
 
@@ -103,6 +111,11 @@ class Conversation:
             self.processes.append(process)
             self._tasks.append(process.spawn(self._use(process, tenant), "user"))
 
+        for number, tenant in enumerate(TENANTS[:self.plan.keepers]):
+            process = self._process(f"keeper-{tenant}", 220 + number, tenant)
+            self.processes.append(process)
+            self._tasks.append(process.spawn(self._keep(process, tenant), "keeper"))
+
     def _run(self, process: Process, http: aiohttp.ClientSession) -> CrashRun:
         run = CrashRun(
             self.address, Random(f"{self.plan.seed} {process.name}"), http, self.history, self.found,
@@ -143,6 +156,12 @@ class Conversation:
                 fault.kind in NO_ROOM or (fault.kind, fault.seconds) == ("clock", DAY) for fault in self.plan.faults)
             self.users.append(user)
             await user.live()
+
+    async def _keep(self, process: Process, tenant: str) -> None:
+        async with self._http(process) as http:
+            keeper = Keeper(self._run(process, http), tenant, process.random, self.is_lost)
+            self.keepers.append(keeper)
+            await keeper.live()
 
     async def _watch(self, process: Process) -> None:
         async with self._http(process) as http:
@@ -190,6 +209,53 @@ class Conversation:
         """The clients that have a connection which is dead, and have not noticed."""
         dead = {link.processes[0].name for link in self.loop.network.links.values() if link.is_severed}
         return dead | ({f"{stream}-watcher" for stream in STREAMS} if "watcher" in dead else set())
+
+    async def survey(self, *, is_empty: bool) -> tuple[dict[str, list[m.Record]], list[Violation]]:
+        """The logs of all sessions that are there, after some were lost; each of them, and a new one, works."""
+        self.found.clear()
+        logs: dict[str, list[m.Record]] = {}
+        for tenant, (process, _) in self._audits.items():
+            await process.spawn(self._survey(tenant, logs, is_empty), "survey")
+        return logs, self.found
+
+    async def _survey(self, tenant: str, logs: dict[str, list[m.Record]], is_empty: bool) -> None:
+        process, run = self._audits[tenant]
+        async with self._http(process) as run.http:
+            async with run.http.get(run.url("/api/v1/cloud/sessions?limit=100")) as answer:
+                assert answer.status == 200, await answer.text()
+                shown = [one["id"] for one in (await answer.json())["data"]]
+            if is_empty and shown:
+                self.found.append(Violation(Kind.REPEATED, shown[0], "the session is there, though all data are lost"))
+            for one in shown:
+                async with asyncio.timeout(PATIENCE):
+                    while m.fold(one, await _records(run, one)).status is m.SessionStatus.RUNNING:  # noqa: ASYNC110
+                        await asyncio.sleep(1.0)
+                logs[one] = await _records(run, one)
+            kinds = client_types()
+            clients = [kinds[number % len(kinds)](run, 100 + number) for number in range(len(kinds) + len(shown[:4]))]
+            for client, known in zip(clients, shown[:4], strict=False):
+                client.session = known
+            for client in clients:
+                client.session = client.session or await client.create()
+            await self._finish(clients)
+
+    async def last_verdict(self, calm_since: float) -> list[Violation]:
+        """What became of files and schedules, some time after everything was mended."""
+        found: list[Violation] = []
+        coming = MINUTE - (EPOCH + self.loop.now) % MINUTE + START_SECONDS
+        if self.keepers and coming < SOON:  # schedules are due once more, while nothing is wrong
+            await asyncio.sleep(coming + 1.0)
+        is_in_time = not any(fault.kind == "clock" for fault in self.plan.faults)
+        for keeper in self.keepers:
+            process, run = self._audits[keeper.tenant]
+            run.found = found
+            await process.spawn(self._audit_keeper(keeper, calm_since, is_in_time), "last verdict")
+        return found
+
+    async def _audit_keeper(self, keeper: Keeper, calm_since: float, is_in_time: bool) -> None:
+        process, run = self._audits[keeper.tenant]
+        async with self._http(process) as run.http:
+            await keeper.verdict(run, calm_since, is_in_time)
 
     async def _audit(self, tenant: str) -> None:
         """See that every session of a tenant works, and read its log."""

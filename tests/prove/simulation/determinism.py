@@ -14,13 +14,14 @@ import types
 import uuid
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 from unittest.mock import patch
 
 import aiohappyeyeballs
 import aiohttp
 from aiohttp._websocket.writer import WebSocketWriter
+from aiohttp.web_fileresponse import FileResponse
 
 from gateway import time_slices
 from tests.prove.simulation.loop import EPOCH, current_process
@@ -112,6 +113,7 @@ def world_sources() -> Iterator[None]:
         patch.object(aiohappyeyeballs, "start_connection", _start_connection),
         patch.object(time_slices, "_slice_queue", slice_queue),
         patch.object(aiohttp.ClientSession, "__init__", _client_session),
+        patch.object(FileResponse, "_make_response", _make_file_response),
         patch.dict(WebSocketWriter.__init__.__kwdefaults__, random=RANDOM),
         *(patch.object(random, name, getattr(RANDOM, name)) for name in NAMES),
         *(patch.object(module, "uuid4", uuid4) for module in _modules()
@@ -140,6 +142,16 @@ def _client_session(self: aiohttp.ClientSession, *given: Any, **named: Any) -> N
     if process is not None and process.token:
         named["headers"] = {"Authorization": f"Bearer {process.token}", **(named.get("headers") or {})}
     MAKE_SESSION(self, *given, **named)
+
+
+MAKE_FILE_RESPONSE = FileResponse._make_response
+
+
+def _make_file_response(self: FileResponse, *given: Any) -> Any:
+    """Clients are told when a file was changed: the disk has the time of the real world."""
+    with suppress(OSError):
+        os.utime(self._path, (EPOCH, EPOCH))
+    return MAKE_FILE_RESPONSE(self, *given)
 
 
 async def _start_connection(addr_infos: Any, **given: Any) -> Any:

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
 DRAIN_SECONDS = 0.5
 AIMED = (
-    "kill", "pause", "stop", "cut_redis", "sever_redis", "part_redis", "block_redis", "cut_others",
-    "redis_restart", "redis_refuses", "disk_full", "slow_kill",
+    "kill", "power", "pause", "stop", "redis_power", "cut_redis", "sever_redis", "part_redis", "block_redis",
+    "cut_others", "redis_restart", "redis_refuses", "disk_full", "slow_kill",
 )
 """Faults that show more while a turn runs."""
 AIMED_OF, AIM_SECONDS = 4, 2.0
@@ -90,6 +90,13 @@ class Faults:
             server.kill()
             self._later(number, fault, server.start)
 
+    def _power(self, number: int, fault: Fault) -> None:
+        """The machine of a server on SQLite loses its power."""
+        server = self._world.servers[fault.target]
+        if server.is_alive:
+            server.lose_power(self._loop.host.random)
+            self._later(number, fault, server.start)
+
     def _stop(self, number: int, fault: Fault) -> None:
         server = self._world.servers[fault.target]
         if server.gateway is not None:
@@ -134,6 +141,13 @@ class Faults:
         redis = self._world.redis
         if redis is not None and redis.is_alive:
             redis.crash("all")
+            self._later(number, fault, redis.start)
+
+    def _redis_power(self, number: int, fault: Fault) -> None:
+        """The machine of Redis loses its power."""
+        redis = self._world.redis
+        if redis is not None and redis.is_alive:
+            redis.crash("fsynced")
             self._later(number, fault, redis.start)
 
     def _redis_refuses(self, number: int, fault: Fault) -> None:

@@ -25,8 +25,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-EPOCH = 1_700_000_000.0
-"""The time of day at which every world begins."""
+EPOCH = 1_700_000_034.0
+"""The time of day at which every world begins: six seconds later schedules are due."""
 THREAD_SECONDS = 0.0004
 """How long work in a thread takes at most, unless the disk of the process is slow."""
 

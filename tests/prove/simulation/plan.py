@@ -47,6 +47,12 @@ class Plan:
     faults: tuple[Fault, ...]
     users: int = 2
     """How many tenants have a program that makes, lists, interrupts and deletes sessions."""
+    loss: str = ""
+    """What a machine that loses its power takes with it, in a world of which that is the end (`losses.py`)."""
+    durability: str = "normal"
+    """As `config.yaml` has it; `always` is Redis's own setting."""
+    keepers: int = 0
+    """How many tenants have a program that keeps files and schedules."""
 
     def without_fault(self, place: int) -> "Plan":
         return replace(self, faults=self.faults[:place] + self.faults[place + 1:])
@@ -63,7 +69,7 @@ class Plan:
 
 
 CLUSTER_FAULTS = (
-    "kill", "kill", "kill", "pause", "pause", "cut_redis", "cut_others", "part_redis", "part_redis", "sever_redis",
+    "kill", "kill", "kill", "pause", "pause", "cut_redis", "cut_others", "part_redis", "block_redis", "sever_redis",
     "cut_client", "sever_client", "part_client", "slow_server", "slow_redis", "stop", "redis_restart",
     "redis_refuses", "clock",
 )
@@ -71,6 +77,8 @@ SINGLE_FAULTS = (
     "kill", "kill", "pause", "cut_client", "sever_client", "part_client", "slow_server", "stop", "disk_full",
     "slow_disk", "slow_kill", "clock",
 )
+POWER_FAULTS = {"fsync": ("power", "power"), "always": ("redis_power", "redis_power"), "normal": ()}
+"""By durability: machines that may lose their power without a loss."""
 
 
 def plan_of(seed: int) -> Plan:
@@ -79,7 +87,8 @@ def plan_of(seed: int) -> Plan:
     is_single = seed % SINGLE_SERVER == 0
     lease = chance.choice((1.5, 3.0, 10.0))
     seconds = chance.uniform(6.0, 12.0) + lease
-    kinds = SINGLE_FAULTS if is_single else CLUSTER_FAULTS
+    durability = chance.choice(("normal", "fsync" if is_single else "always"))
+    kinds = (*(SINGLE_FAULTS if is_single else CLUSTER_FAULTS), *POWER_FAULTS[durability])
     faults = sorted(
         Fault(
             chance.uniform(0.2, seconds), kind := chance.choice(kinds), chance.randrange(1 if is_single else 3),
@@ -91,11 +100,12 @@ def plan_of(seed: int) -> Plan:
         seed=seed, servers=1 if is_single else 3, log="sqlite" if is_single else "redis", lease=lease,
         delay=chance.choice((0.0002, 0.001, 0.01)), seconds=seconds, turns=20,
         clients=tuple(range(DIALECT_CLIENTS)), watched=chance.choice((0, 1, 2)), faults=tuple(faults),
+        durability=durability, keepers=chance.choice((0, 1)),
     )
 
 
 def _duration(kind: str, chance: Random, lease: float) -> float:
-    if kind in ("pause", "part_redis", "part_client", "sever_redis"):
+    if kind in ("pause", "part_redis", "block_redis", "part_client", "sever_redis"):
         return chance.choice((0.3, 1.2, 2.5)) * lease * chance.uniform(0.5, 1.0)
     if kind == "clock":
         return chance.choice((-3600.0, -5.0, 5.0, DAY))

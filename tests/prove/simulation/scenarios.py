@@ -3,7 +3,8 @@
 from dataclasses import replace
 from random import Random
 
-from tests.prove.simulation.plan import Fault, Plan, plan_of
+from tests.prove.simulation.losses import LOSSES
+from tests.prove.simulation.plan import SINGLE_SERVER, Fault, Plan, plan_of
 
 LEASE = 1.5
 """Seconds, as the fleet of real processes has it."""
@@ -16,12 +17,23 @@ FAULTS = {
     "redis": (("redis_restart", 1.0),),
 }
 """By name: what goes wrong, and for how many seconds."""
+NAMES = (*FAULTS, *LOSSES)
 CALM_SECONDS = 8.0
 """How long the clients go on after everything was mended."""
 
 
+def loss_day(loss: str, seed: int) -> Plan:
+    """A world that ends with a machine that loses its power."""
+    plan, is_single = plan_of(seed * SINGLE_SERVER if loss == "sqlite" else seed * SINGLE_SERVER + 1), loss == "sqlite"
+    return replace(
+        plan, seed=seed, servers=1 if is_single else 3, lease=LEASE, seconds=plan.seconds / 2, turns=40, faults=(),
+        loss=loss, durability="fsync" if loss == "words" else "normal", keepers=0)
+
+
 def scenario(name: str, seed: int) -> Plan:
     """Three servers; what the scenario is named after happens to two of them, one after the other."""
+    if name in LOSSES:
+        return loss_day(name, seed)
     chance, faults, at = Random(f"{name} {seed}"), list[Fault](), 1.0
     for target in chance.sample(range(3), 2):
         for kind, seconds in FAULTS[name]:

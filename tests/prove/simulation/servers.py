@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import msgspec
@@ -30,6 +31,8 @@ TENANTS = ("ann", "bob")
 PORT, REDIS_PORT = 8080, 6379
 LASTING_TASKS = Counter({"AsyncServer._service_task": 1, "Event.wait": 1})
 """Tasks that a gateway starts with its first client and keeps: the one in which Socket.IO looks after its sockets."""
+PAGE_BYTES = 4096
+"""How much of a file the system writes at a time."""
 RESTART_SECONDS = 0.5
 """How long a supervisor waits before it starts a program again that could not start."""
 
@@ -71,6 +74,9 @@ class GatewayServer:
         served: dict[str, dict[str, object]] = {name: {} for name in DIALECTS}
         write_settings(folder, dialects=served, hosts=[FRONT], console=False, auth="keys", **settings)
         self._config = load_config(folder / "config.yaml")
+        self.database = Path(settings["data"]) / "dragoman.db"
+        self._written_back: dict[Path, bytes] = {}
+        self.written_back_at = 0.0
 
     def start(self) -> None:
         """A new process on the machine, with a new name for every life."""
@@ -124,6 +130,29 @@ class GatewayServer:
             self.gateway = None
             self.process.kill()
 
+    # -- power ----------------------------------------------------------------------------------------------------
+
+    def _disk(self) -> dict[Path, bytes]:
+        """The database and its write-ahead log, as the system has them in memory."""
+        return {path: path.read_bytes() for path in self.database.parent.glob(f"{self.database.name}*")
+                if not path.name.endswith(("-shm", ".lock"))}
+
+    def write_back(self) -> None:
+        """The system writes everything to the disk that it has only in memory."""
+        self._written_back, self.written_back_at = self._disk(), self.loop.time()
+
+    def lose_power(self, random: Random) -> None:
+        """Of what was not forced to the disk nor written back, any page may be there, and any may not."""
+        now = self._disk()
+        before = now if self._config.durability == "fsync" else self._written_back
+        self.kill()
+        self.database.with_name(f"{self.database.name}-shm").unlink(missing_ok=True)
+        for path, content in now.items():
+            if path.name.endswith("-wal"):
+                content = _torn(before.get(path, b""), content, random)
+            path.unlink(missing_ok=True)  # SQLite knows a file by its number: what it knows of the old one is over
+            path.write_bytes(content)
+
     def stop(self, drain_seconds: float, done: Callable[[], None]) -> None:
         """As SIGTERM: the gateway is told to stop, and ends when it has."""
         process, gateway, runner = self.process, self.gateway, self._runner
@@ -158,6 +187,16 @@ class GatewayServer:
         log = self.gateway.runtime.log if self.gateway is not None else None
         if isinstance(log, SqliteLog) and (connection := log._database._connections.get("write")) is not None:
             connection.execute(f"PRAGMA max_page_count = {most(connection)}")
+
+
+def _torn(before: bytes, now: bytes, random: Random) -> bytes:
+    """A file of which some pages are as they are now, and the others as they were before."""
+    pages = [
+        (now if random.random() < 0.5 else before)[start:start + PAGE_BYTES].ljust(
+            min(PAGE_BYTES, len(now) - start), b"\0")
+        for start in range(0, len(now), PAGE_BYTES)
+    ]
+    return b"".join(pages)
 
 
 def _kind(task: asyncio.Task[Any]) -> str:

@@ -6,12 +6,14 @@ turn, and nobody sees anything of another tenant.
 """
 
 import asyncio
+from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass, field
 from math import inf
 from random import Random
 from typing import Any
 
+import aiohttp
 import orjson
 
 import gateway.model as m
@@ -36,9 +38,33 @@ class Registry:
     """All sessions of all tenants, so that everybody can try those of others."""
 
     owners: dict[str, str] = field(default_factory=dict)
+    may_repeat: bool = False
+    """Whether servers die or are cut off here: then a session may be made twice under one idempotency key."""
 
     def of_others(self, tenant: str) -> list[str]:
         return [session for session, owner in self.owners.items() if owner != tenant]
+
+
+class RestClient:
+    """Sends requests of one tenant; an error of the server's own breaks a promise."""
+
+    def __init__(self, world: CrashRun, tenant: str) -> None:
+        self.world = world
+        self.tenant = tenant
+
+    async def call(
+        self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None,
+    ) -> tuple[int, Any]:
+        data = body if body is None or isinstance(body, aiohttp.FormData) else orjson.dumps(body)
+        async with self.world.http.request(method, self.world.url(path), data=data, headers=headers) as answer:
+            content = await answer.read()
+            if answer.status == 500:
+                self.broken(Kind.STUCK, "", f"{method} {path} answered 500: {content[:300]!r}")
+            is_json = answer.content_type == "application/json" and content
+            return answer.status, orjson.loads(content) if is_json else content or None
+
+    def broken(self, kind: Kind, session: str, words: str) -> None:
+        self.world.found.append(Violation(kind, session, f"{self.tenant}: {words}"))
 
 
 class RestUser:
@@ -47,6 +73,8 @@ class RestUser:
     def __init__(self, world: CrashRun, tenant: str, registry: Registry, random: Random) -> None:
         self.world = world
         self.tenant = tenant
+        rest = RestClient(world, tenant)
+        self.call, self.broken = rest.call, rest.broken
         self.there: dict[str, None] = {}
         """Sessions that were made, and that nobody has tried to delete."""
         self.deleted: dict[str, None] = {}
@@ -59,27 +87,13 @@ class RestUser:
     async def live(self) -> None:
         """One thing after the other, for ever."""
         works = (
-            self.create, self.create_twice, self.list, self.read, self.send_with_key, self.send_with_key,
-            self.interrupt, self.delete, self.read_deleted, self.trespass,
+            self.create, self.create_twice, self.create_with_key, self.list, self.read, self.send_with_key,
+            self.send_with_key, self.interrupt, self.delete, self.read_deleted, self.trespass,
         )
         while True:
             with suppress(*GONE):
                 await self._random.choice(works)()
             await asyncio.sleep(self._random.uniform(0.05, self.world.thinking / 4))
-
-    async def call(
-        self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None,
-    ) -> tuple[int, Any]:
-        data = None if body is None else orjson.dumps(body)
-        async with self.world.http.request(method, self.world.url(path), data=data, headers=headers) as answer:
-            content = await answer.read()
-            if answer.status == 500:
-                self.broken(Kind.STUCK, "", f"{method} {path} answered 500: {content[:300]!r}")
-            is_json = answer.content_type == "application/json" and content
-            return answer.status, orjson.loads(content) if is_json else content or None
-
-    def broken(self, kind: Kind, session: str, words: str) -> None:
-        self.world.found.append(Violation(kind, session, f"{self.tenant}: {words}"))
 
     # -- what they do -----------------------------------------------------------------------------------------------
 
@@ -110,6 +124,30 @@ class RestUser:
         if status == 201 and again["id"] != made["id"] and not self.may_forget:
             self.broken(Kind.REPEATED, made["id"], f"its creation was repeated under one key, and made {again['id']}")
 
+    async def create_with_key(self) -> None:
+        """A session under an idempotency key, asked for several times at once and again: it is made once."""
+        key, made, again = f"key-u{next(self.world.numbers)}", list[str](), list[str]()
+        for _ in range(TRIES):
+            await asyncio.gather(*(self._create_under(key, made) for _ in range(self._random.choice((1, 2, 3)))))
+            if made:
+                await self._create_under(key, again)
+                break
+            await asyncio.sleep(self._random.uniform(0.0, 0.2))
+        for session in dict.fromkeys(made + again):
+            self.there[session] = None
+            self._registry.owners[session] = self.tenant
+        is_other = not set(again) <= set(made) and not self.may_forget
+        if (len(set(made)) > 1 and not self._registry.may_repeat) or is_other:
+            self.broken(Kind.REPEATED, "", f"{key} was answered with {' '.join(made)}, and then {' '.join(again)}")
+
+    async def _create_under(self, key: str, made: list[str]) -> None:
+        body = {"agent": "agent_demo", "environment": {"config": {"type": "cloud"}}, "metadata": {"key": key}}
+        with suppress(*GONE):
+            async with asyncio.timeout(self._random.choice((0.3, 60.0))):
+                status, shown = await self.call("POST", CAS, body, {"Idempotency-Key": key})
+            if status == 201:
+                made.append(shown["id"])
+
     def _one(self) -> str | None:
         return self._random.choice(list(self.there)) if self.there else None
 
@@ -120,6 +158,10 @@ class RestUser:
         status, body = await self.call("GET", path)
         if status == 200:
             shown = [one["id"] for one in body["data"]]
+            keys = Counter(one["metadata"].get("key") for one in body["data"])
+            for key, times in keys.items():
+                if key is not None and times > 1 and not self._registry.may_repeat:
+                    self.broken(Kind.REPEATED, "", f"GET {path} shows {times} sessions of {key}")
             for session in known:
                 if session in self.there and session not in shown and not body.get("has_more"):
                     self.broken(Kind.LOST, session, f"GET {path} does not show the session, which is there")

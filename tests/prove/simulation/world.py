@@ -27,6 +27,7 @@ from tests.prove.simulation.conversation import Conversation
 from tests.prove.simulation.determinism import wall_clock, world_sources
 from tests.prove.simulation.faults import NOTICE_SECONDS, Faults
 from tests.prove.simulation.loop import PROCESS, WorldLoop, WorldStopped, current_process
+from tests.prove.simulation.losses import LossDay
 from tests.prove.simulation.network import Network
 from tests.prove.simulation.plan import Plan
 from tests.prove.simulation.redis_server import SimulatedRedis
@@ -89,6 +90,7 @@ class World:
         self.network.balancers[FRONT] = self._next_servers
         self.conversation = Conversation(self.loop, plan, f"http://{FRONT}:{PORT}", self.trace)
         self.witness = Witness()
+        self.loss_day = LossDay(self)
         self._turn = 0
 
     def _settings(self, folder: Path, number: int) -> dict[str, Any]:
@@ -99,10 +101,13 @@ class World:
             log, data = "sqlite", folder / f"data{number}"
         if not data.exists():
             write_keys(data)
-        return {"log": log, "data": str(data), "limits": limits}
+        durability = "fsync" if self.plan.durability == "fsync" else "normal"
+        return {"log": log, "data": str(data), "limits": limits, "durability": durability}
 
     def _make_redis(self, seed: str) -> RedisHost:
-        redis = SimulatedRedis(wall_clock, random=Random(f"{seed} redis"))
+        redis = SimulatedRedis(
+            wall_clock, random=Random(f"{seed} redis"),
+            appendfsync="always" if self.plan.durability == "always" else "everysec")
         return RedisHost(self.loop, self.network, redis, seed, self.trace)
 
     def _next_servers(self) -> list[str]:
@@ -163,6 +168,9 @@ class World:
             for server in self.servers:
                 await server.is_ready.wait()
         await self.conversation.begin()
+        if self.plan.loss:
+            self.outcome.broken += await self.loss_day.run()
+            return
         faults = Faults(self)
         refusals = self.conversation.refusals
         refusals.last_trouble = lambda: faults.last_trouble
@@ -171,12 +179,14 @@ class World:
             await asyncio.sleep(0.5)
         self.conversation.has_talked = True
         await faults.mend_all()
+        calm_since = self.loop.now
         heads = self.witness.heads_before(self.loop.time() - 2 * self.plan.lease - NOTICE_SECONDS)
         found = await self.conversation.verdict(heads)
         self.outcome.broken += map(str, found)
         self.outcome.broken += self.witness.verdict(self.conversation.history.logs)
         self.outcome.broken += refusals.verdict(2 * self.plan.lease + NOTICE_SECONDS)
         self.outcome.broken += await self._leaked_tasks()
+        self.outcome.broken += map(str, await self.conversation.last_verdict(calm_since))
         if self.redis is not None:
             self.outcome.broken += [f"the simulated Redis does not know {one}" for one in self.redis.redis.unknown]
 
@@ -232,7 +242,7 @@ def run_world(plan: Plan, *, is_traced: bool = False) -> Outcome:
     try:
         world = World(plan, HERE, is_traced=is_traced)
         structlog.configure(processors=[world.note], cache_logger_on_first_use=False)
-        with world.witness.watching():
+        with world.loss_day.watching() if plan.loss else world.witness.watching():
             return world.run()
     finally:
         os.chdir(before)
