@@ -49,13 +49,13 @@ async def pair() -> AsyncIterator[tuple[Member, Member]]:
 async def test_a_lease_runs_out_and_is_looked_into_when_it_is_needed(pair: tuple[Member, Member]) -> None:
     member = pair[0].lease
     assert not member.is_good
-    await member.sure()
+    await member.ensure_good()
     assert (member.is_good, pair[0].doubts) == (True, 1)
-    await member.sure()
+    await member.ensure_good()
     assert pair[0].doubts == 1
     await asyncio.sleep(1.2 * LEASE)
     assert not member.is_good and member.silence == 0
-    await asyncio.gather(*(member.sure() for _ in range(5)))
+    await asyncio.gather(*(member.ensure_good() for _ in range(5)))
     assert (member.is_good, pair[0].doubts) == (True, 2)
 
 
