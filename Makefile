@@ -76,13 +76,13 @@ crash: $(VENV)/.test    ## kill a server again and again under load and look whe
 	@$(BIN)/python -m tests.prove.crash $(ARGS)
 
 dist: $(VENV)/.release  ## wheel, sdist, bill of materials and checksums of the last commit, in dist/
-	@$(BIN)/python -m release dist $(ARGS)
+	@$(BIN)/python -m deploy.release dist $(ARGS)
 
 lock: $(VENV)/.release  ## renew constraints.txt and deploy/requirements.txt, which pin what the tests run with
-	@$(BIN)/python -m release lock
+	@$(BIN)/python -m deploy.release lock
 
 release: $(VENV)/.release ## write VERSION=x.y.z into the files that name it, print the commands that follow (ARGS=--dry-run)
-	@$(BIN)/python -m release next "$(VERSION)" $(ARGS)
+	@$(BIN)/python -m deploy.release next "$(VERSION)" $(ARGS)
 
 docs: $(VENV)/.docs     ## a site of all pages, with search, in site/; reports every link that leads nowhere
 	@$(BIN)/python docs/build_site.py $(ARGS)

@@ -40,7 +40,7 @@ def judges(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_bill_of_materials_is_one_of_cyclonedx(judges: Path, tmp_path: Path) -> None:
-    from release.sbom import bill_of_materials
+    from deploy.release.sbom import bill_of_materials
 
     (tmp_path / "x.whl").write_bytes(b"a wheel")
     bill = json.loads(bill_of_materials(ROOT, tmp_path / "x.whl", 1_700_000_000))

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from release.version import CHANGELOG, CHART, PROJECTS, Refused, current_version, plan
+from deploy.release.version import CHANGELOG, CHART, PROJECTS, Refused, current_version, plan
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 DAY = date(2026, 12, 24)
 
 
@@ -71,7 +71,7 @@ def test_a_dry_run_changes_nothing(tree: Path) -> None:
 
 
 def released(tree: Path, *words: str) -> str:
-    command = [sys.executable, "-m", "release", "--root", str(tree), "next", *words]
+    command = [sys.executable, "-m", "deploy.release", "--root", str(tree), "next", *words]
     return subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True, timeout=300).stdout
 
 

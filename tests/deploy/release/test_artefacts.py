@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from release.artefacts import (
+from deploy.release.artefacts import (
     EARLIEST,
     EXTRAS,
     LOCKED,
@@ -22,9 +22,9 @@ from release.artefacts import (
     write_checksums,
     write_requirements,
 )
-from release.sbom import pinned_versions
+from deploy.release.sbom import pinned_versions
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 WHEN = 1_700_000_000
 
 

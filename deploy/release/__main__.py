@@ -1,4 +1,4 @@
-"""`python -m release`: dist (artefacts), lock (constraints.txt), next (the next version); `make` calls it."""
+"""`python -m deploy.release`: dist (artefacts), lock (constraints.txt), next (the next version); `make` calls it."""
 
 import argparse
 import os
@@ -11,7 +11,7 @@ from .artefacts import EXTRAS, LOCKED, SHIPPED, build, commit_time, write_checks
 from .sbom import bill_of_materials, pinned_versions
 from .version import Refused, plan
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 COMPILE = ("--universal", "--python-version", "3.11", "--generate-hashes", "--no-annotate", "--no-header",
            "--no-emit-index-url", "--no-emit-find-links", "--quiet")
 HEADERS = {
@@ -70,7 +70,7 @@ def _today() -> date:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m release", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m deploy.release", description=__doc__)
     parser.add_argument("--root", type=Path, default=ROOT, help=argparse.SUPPRESS)
     commands = parser.add_subparsers(dest="command", required=True)
     made = commands.add_parser("dist", help="build wheel, sdist, bill of materials and checksums")

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from release.sbom import bill_of_materials, dependencies, pinned_versions
+from deploy.release.sbom import bill_of_materials, dependencies, pinned_versions
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 WHEN = 1_700_000_000
 
 
@@ -54,6 +54,6 @@ def test_the_same_wheel_has_the_same_bill(text: str, tmp_path: Path) -> None:
 
 def test_packages_that_need_each_other_are_walked_once(monkeypatch: pytest.MonkeyPatch) -> None:
     needs = {"one": ["two[more]"], "two": ["one", 'two[more]; extra == "more"', 'three; extra == "more"'], "three": []}
-    monkeypatch.setattr("release.sbom.requires", needs.get)
+    monkeypatch.setattr("deploy.release.sbom.requires", needs.get)
     project = {"name": "ours", "dependencies": ["one"], "optional-dependencies": {"test": ["four"]}}
     assert dependencies(project) == {"ours": ["one"], "one": ["two"], "two": ["one", "three"], "three": []}
