@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser
 
-from tests.prove.browser.conftest import browser as browser
+from tests.browser.conftest import browser as browser
 from tests.support.console_page import ConsoleApi, ConsolePage, console_page
 from tests.support.dialect_tables import ALL_DIALECTS
 from tests.support.server_process import Running, running

@@ -154,7 +154,8 @@ def test_bash_completes_what_the_script_says(stranger: Stranger, programs: Path)
 def test_the_same_commit_gives_the_same_bytes_elsewhere(dist: Path, tree: Path, place: Path) -> None:
     """Another folder, another umask, a later time."""
     run("git", "clone", "--quiet", tree, place / "clone", cwd=place)
-    build = [sys.executable, "-m", "deploy.release", "--root", str(place / "clone"), "dist", "--out", str(place / "again")]
+    again = ["--root", str(place / "clone"), "dist", "--out", str(place / "again")]
+    build = [sys.executable, "-m", "deploy.release", *again]
     done = subprocess.run(build, cwd=ROOT, umask=0o077, capture_output=True, text=True, timeout=HANG)
     assert done.returncode == 0, done.stdout + done.stderr
     assert (place / "again/SHA256SUMS").read_text() == (dist / "SHA256SUMS").read_text()

@@ -1,4 +1,4 @@
-"""Take pictures of the console for the documentation: `python -m tests.prove.browser.screenshots` writes docs/img."""
+"""Take pictures of the console for the documentation: `python -m tests.browser.screenshots` writes docs/img."""
 
 import tempfile
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from typing import Any
 
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
-from tests.prove.browser.conftest import CHROMIUM, FLAGS
+from tests.browser.conftest import CHROMIUM, FLAGS
 from tests.support.console_page import ConsoleApi, console_page
 from tests.support.dialect_tables import ALL_DIALECTS
 from tests.support.server_process import running
