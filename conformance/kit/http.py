@@ -84,8 +84,12 @@ class Stream:
         self.raw = bytearray()
 
     @property
+    def content_type(self) -> str:
+        return self._response.content_type
+
+    @property
     def is_event_stream(self) -> bool:
-        return self.status == 200 and self._response.content_type == "text/event-stream"
+        return self.status == 200 and self.content_type == "text/event-stream"
 
     async def next(self, within: float | None = None) -> ServerEvent | None:
         """The next event; None when the server has ended the stream in good order."""
