@@ -10,9 +10,9 @@ from threading import Thread
 
 import pytest
 from playwright.sync_api import Browser
-from tests.browser.conftest import browser as browser
 
 from docs.build_site import ROOT, broken_links
+from tests.browser.conftest import browser as browser
 
 
 @pytest.fixture(scope="module")
