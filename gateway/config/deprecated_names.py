@@ -1,6 +1,7 @@
 """Old names of settings work: each value moves to its new name, and a warning gives file, line and new name."""
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from gateway.json_values import JsonValue
 from gateway.yaml_positions import NodePath, Problem, YamlDocument
@@ -9,22 +10,30 @@ from .access import LOOPBACK, WILDCARD
 from .checks import is_loopback
 from .settings import Config
 
-RENAMED_SETTINGS: dict[NodePath, str] = {
-    ("journal",): "logging",
-    ("limits", "sessions_at_hand"): "cached_sessions",
-    ("shadow", "at_once"): "max_concurrent",
-    ("shadow", "seconds"): "timeout_seconds",
+
+class NewName(NamedTuple):
+    """The new name of a setting at the same level, and the first release that does not know the old one."""
+
+    name: str
+    removed_in: str
+
+
+RENAMED_SETTINGS: dict[NodePath, NewName] = {
+    ("journal",): NewName("logging", "0.3.0"),
+    ("limits", "sessions_at_hand"): NewName("cached_sessions", "0.3.0"),
+    ("shadow", "at_once"): NewName("max_concurrent", "0.3.0"),
+    ("shadow", "seconds"): NewName("timeout_seconds", "0.3.0"),
 }
-"""The path of each old name, and the new name at the same level. docs/upgrading.md lists them."""
-OLD_ORIGIN_SETTINGS = ("cors", "origins")
-"""Settings of a dialect that `origins:` of the server replaced."""
+"""By the path of each old name. docs/upgrading.md lists them."""
+OLD_ORIGIN_SETTINGS = {"cors": "0.3.0", "origins": "0.3.0"}
+"""Settings of a dialect that `origins:` of the server replaced, and the first release that does not know them."""
 TRUE_VALUES = (True, "true", "True", "on", "yes", "1", 1)
 
 
 def rename_settings(document: YamlDocument) -> list[Problem]:
     """Move values from old names to new ones; return a warning for each. Both names together are a problem."""
     warnings = list[Problem]()
-    for old, name in RENAMED_SETTINGS.items():
+    for old, (name, removed_in) in RENAMED_SETTINGS.items():
         group, new = _group(document, old[:-1]), (*old[:-1], name)
         if old[-1] not in group:
             continue
@@ -35,7 +44,8 @@ def rename_settings(document: YamlDocument) -> list[Problem]:
             del group[old[-1]]
         else:
             warnings.append(Problem(
-                position, f"'{_dotted(old)}' is an old name", f"use '{_dotted(new)}', which means the same",
+                position, f"'{_dotted(old)}' is an old name, to be removed in {removed_in}",
+                f"use '{_dotted(new)}', which means the same",
             ))
             group[name] = group.pop(old[-1])
             document.move_positions(old, new)
@@ -65,7 +75,8 @@ def move_origin_settings(document: YamlDocument) -> list[Problem]:
             shown = ", ".join(f'"{origin}"' for origin in given)
             warnings.append(Problem(
                 document.position(("dialects", name, old), key=True),
-                f"'{old}' of a dialect is an old setting: `origins:` is for the whole server",
+                f"'{old}' of a dialect is an old setting, to be removed in {OLD_ORIGIN_SETTINGS[old]}: "
+                "`origins:` is for the whole server",
                 f"remove it, and write `origins: [{shown}]` beside `host:`" if given else "remove it",
             ))
     if moved:

@@ -271,7 +271,7 @@ def _environment_values() -> JsonObject:
 
 def _config_with_old_names() -> type[BaseModel]:
     """Return Config with the old names of its settings as further fields: the source reads variables of fields only."""
-    renamed = {str(old[0]): Config.model_fields[new] for old, new in RENAMED_SETTINGS.items() if len(old) == 1}
+    renamed = {str(old[0]): Config.model_fields[new.name] for old, new in RENAMED_SETTINGS.items() if len(old) == 1}
     fields: Any = {old: (field.annotation, field.default) for old, field in renamed.items()}
     return create_model("ConfigWithOldNames", __base__=Config, **fields)
 

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from aiohttp import web
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
@@ -23,11 +23,20 @@ TURN_SECONDS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800)
 LAG_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5)
 LAG_INTERVAL_SECONDS = 0.25
 """Seconds between two measurements of the event loop's lag."""
+
+
+class NewMetric(NamedTuple):
+    """The new name of a metric, and the first release that does not export the old one."""
+
+    name: str
+    removed_in: str
+
+
 DEPRECATED_METRICS = {
-    "dragoman_sessions_at_hand": "dragoman_cached_sessions",
-    "dragoman_log_trouble": "dragoman_log_write_failing",
+    "dragoman_sessions_at_hand": NewMetric("dragoman_cached_sessions", "0.3.0"),
+    "dragoman_log_trouble": NewMetric("dragoman_log_write_failing", "0.3.0"),
 }
-"""Old name → new name. For one release both are exported; docs/upgrading.md lists them."""
+"""By old name. Both names are exported until then; docs/upgrading.md lists them."""
 
 
 class Metrics:
@@ -192,8 +201,8 @@ class SessionMetrics(Collector):
         }
         for name, (text, value) in gauges.items():
             yield GaugeMetricFamily(name, text, value=value)
-        for old, new in DEPRECATED_METRICS.items():
-            yield GaugeMetricFamily(old, f"Old name of {new}.", value=gauges[new][1])
+        for old, (new, removed_in) in DEPRECATED_METRICS.items():
+            yield GaugeMetricFamily(old, f"Old name of {new}, to be removed in {removed_in}.", value=gauges[new][1])
 
 
 QUOTA_GAUGES = {

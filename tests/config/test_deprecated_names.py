@@ -4,8 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from deploy.release.version import current_version
+from gateway.backends.llm.settings import RETRIES_REMOVED_IN
 from gateway.config import load_config
-from gateway.config.deprecated_names import RENAMED_SETTINGS
+from gateway.config.deprecated_names import OLD_ORIGIN_SETTINGS, RENAMED_SETTINGS
+from gateway.http.metrics import DEPRECATED_METRICS
 from gateway.yaml_positions import Problems
 
 GOOD = "dialects: {speech: {mount: /speech}}\nagents: {demo: {backend: demo}}\n"
@@ -43,10 +46,13 @@ def test_old_names_of_the_file_work_and_are_warned_of() -> None:
     assert (config.logging.level, config.limits.cached_sessions) == ("debug", 7)
     assert (config.shadow.max_concurrent, config.shadow.timeout_seconds) == (3, 9)
     assert config.warnings == (
-        "config.yaml:3:1: 'journal' is an old name; use 'logging', which means the same",
-        "config.yaml:5:3: 'limits.sessions_at_hand' is an old name; use 'limits.cached_sessions', which means the same",
-        "config.yaml:8:3: 'shadow.at_once' is an old name; use 'shadow.max_concurrent', which means the same",
-        "config.yaml:9:3: 'shadow.seconds' is an old name; use 'shadow.timeout_seconds', which means the same",
+        "config.yaml:3:1: 'journal' is an old name, to be removed in 0.3.0; use 'logging', which means the same",
+        "config.yaml:5:3: 'limits.sessions_at_hand' is an old name, to be removed in 0.3.0; "
+        "use 'limits.cached_sessions', which means the same",
+        "config.yaml:8:3: 'shadow.at_once' is an old name, to be removed in 0.3.0; "
+        "use 'shadow.max_concurrent', which means the same",
+        "config.yaml:9:3: 'shadow.seconds' is an old name, to be removed in 0.3.0; "
+        "use 'shadow.timeout_seconds', which means the same",
     )
 
 
@@ -78,7 +84,8 @@ def test_an_old_variable_goes_before_the_file(monkeypatch: pytest.MonkeyPatch, v
         config = load_config(written(GOOD + f"{name}: {{level: debug, format: json}}\n"))
         assert (config.logging.level, config.logging.format) == ("error", "json")
         assert config.warnings[-1] == (
-            f"variable {variable}: 'journal' is an old name; use 'logging', which means the same")
+            f"variable {variable}: 'journal' is an old name, to be removed in 0.3.0; "
+            "use 'logging', which means the same")
 
 
 @pytest.mark.parametrize(("variable", "value"), [
@@ -92,8 +99,8 @@ def test_an_old_name_within_a_group_of_the_environment(
     config = load_config(written(GOOD + "limits: {cached_sessions: 7, turn_seconds: 5}\n"))
     assert (config.limits.cached_sessions, config.limits.turn_seconds) == (8, 5)
     assert config.warnings == (
-        f"variable {variable}: 'limits.sessions_at_hand' is an old name; use 'limits.cached_sessions', "
-        "which means the same",
+        f"variable {variable}: 'limits.sessions_at_hand' is an old name, to be removed in 0.3.0; "
+        "use 'limits.cached_sessions', which means the same",
     )
 
 
@@ -116,6 +123,21 @@ def test_every_list_that_is_not_json_is_named(monkeypatch: pytest.MonkeyPatch, v
 
 def test_the_page_on_upgrading_lists_every_old_name() -> None:
     page = (Path(__file__).parents[2] / "docs" / "upgrading.md").read_text()
-    for old, new in RENAMED_SETTINGS.items():
+    for old, (new, removed_in) in RENAMED_SETTINGS.items():
         path = ".".join(map(str, old))
-        assert f"| `{path}` | `{path.rpartition('.')[0] + '.' if '.' in path else ''}{new}` |" in page
+        group = path.rpartition(".")[0] + "." if "." in path else ""
+        assert f"| `{path}` | `{group}{new}` | {removed_in} |" in page
+    for name, metric in DEPRECATED_METRICS.items():
+        assert f"| `{name}` | `{metric.name}` | {metric.removed_in} |" in page
+
+
+def test_no_old_name_is_kept_longer_than_was_said() -> None:
+    """Whoever makes the release that a row names removes the row, or gives the old name more time."""
+    current = version_numbers(current_version(Path(__file__).parents[2]))
+    ends = [*(new.removed_in for new in RENAMED_SETTINGS.values()), *OLD_ORIGIN_SETTINGS.values(), RETRIES_REMOVED_IN,
+            *(metric.removed_in for metric in DEPRECATED_METRICS.values())]
+    assert [end for end in ends if version_numbers(end) <= current] == []
+
+
+def version_numbers(version: str) -> tuple[int, ...]:
+    return tuple(map(int, version.split(".")))

@@ -61,7 +61,7 @@ def test_old_names_of_metrics_are_exported_beside_the_new_ones() -> None:
     metrics.register(SessionMetrics(Sessions("abc"), log))
     log.write_error = Overloaded("no space")
     found = samples(metrics)
-    assert all(found[old,] == found[new,] for old, new in DEPRECATED_METRICS.items())
+    assert all(found[old,] == found[new.name,] for old, new in DEPRECATED_METRICS.items())
     assert found["dragoman_sessions_at_hand",] == 3
     assert found["dragoman_log_trouble",] == 1
 

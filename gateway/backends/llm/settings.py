@@ -14,6 +14,8 @@ from gateway.ports import Timeouts
 
 log = structlog.get_logger("dragoman.llm")
 BUILTIN_SPECS = {spec.name: spec for spec in (CLOCK, CALC, SEARCH)}
+RETRIES_REMOVED_IN = "0.3.0"
+"""The first release that does not know `retries`."""
 
 
 def _names_as_allowed(value: object) -> object:
@@ -59,7 +61,8 @@ class LlmSettings(_StrictSettings):
             return self
         if "attempts" in self.model_fields_set:
             raise ValueError("'retries' is an old setting, and 'attempts' is set too; remove 'retries'")
-        log.warning("setting_deprecated", setting="retries", use=f"attempts: {self.retries + 1}")
+        log.warning("setting_deprecated", setting="retries", use=f"attempts: {self.retries + 1}",
+                    removed_in=RETRIES_REMOVED_IN)
         return self
 
     @property
