@@ -72,15 +72,19 @@ def show_before_it_is_stored(patch: pytest.MonkeyPatch) -> None:
 class KillableProcess:
     """One data folder and one port; whoever serves them may die."""
 
-    def __init__(self, folder: Path, *, careless: bool = False, **settings: object) -> None:
+    def __init__(
+        self, folder: Path, *, careless: bool = False, packages: Path | None = None, **settings: object,
+    ) -> None:
         self.folder = folder
+        self.packages = packages
+        """The folder of another release, which is served at the next start; None: this tree."""
         self.errors = folder / "errors.txt"
         self.port = free_port()
         self.address = f"http://127.0.0.1:{self.port}"
         self.database = folder / "data" / "dragoman.db"
         (folder / "config.yaml").write_text(yaml.safe_dump({**SETTINGS, "port": self.port, **settings}))
         self._code = CARELESS if careless else SERVE
-        self._process: Popen | None = None
+        self._process: subprocess.Popen[bytes] | None = None
 
     @property
     def pid(self) -> int:
@@ -95,7 +99,13 @@ class KillableProcess:
         """Begin, and do not wait until it is ready."""
         words = [sys.executable, "-c", self._code, "serve", "--config", str(self.folder / "config.yaml")]
         with self.errors.open("ab") as errors:
-            self._process = Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors)
+            streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": errors}
+            if self.packages is None:
+                self._process = Popen(words, **streams)
+            else:
+                env = {**os.environ, "PYTHONPATH": str(self.packages)}
+                self._process = await asyncio.to_thread(
+                    subprocess.Popen, words, cwd=self.folder, env=env, **streams)  # type: ignore[call-overload]
 
     async def wait_ready(self) -> None:
         assert self._process is not None and self._process.stdout is not None
