@@ -63,10 +63,13 @@ from gateway.resources import (
     AuditedResources,
     AuditedSessions,
     CombinedDefaults,
+    ExpiredThings,
     FileStore,
     KeyService,
+    LogRetention,
     McpServerService,
     Memories,
+    Retention,
     RuledResources,
     Scheduler,
     Schedules,
@@ -75,6 +78,7 @@ from gateway.resources import (
     SkillService,
     UserSettings,
     Workspaces,
+    run_hourly,
 )
 from gateway.time_slices import next_slice, one_at_a_time
 from gateway.yaml_positions import Problems
@@ -128,6 +132,7 @@ class Gateway:
         self.metrics.register(SessionMetrics(self.table, kept.log))
         self.scheduler = self._scheduler()
         self.audit = AuditLog(config.data / config.audit, clock)
+        self.retention = self._retention()
         self._audited = AuditedSessions(self.sessions, self.audit.write, current_caller)
         self._managed = self._managed_resources()
         self._agents = AgentService(self._managed, lambda: self.components.cards, clock())
@@ -177,8 +182,25 @@ class Gateway:
         """The scheduler, which starts tasks while this server is ready and leads."""
         return Scheduler(
             Schedules(self.resources, self._clock), self.sessions, lambda: self.components.cards, self._clock,
-            is_open=lambda: self.readiness.is_ready and self.sessions.leads,
+            is_open=self._leads,
         )
+
+    def _retention(self) -> Retention:
+        """Deletes what the settings do not keep, while this server is ready and leads."""
+        return Retention(
+            ExpiredThings(self.runtime.log, self.resources, self._clock), self.sessions, self.resources, self.files,
+            lambda: self.components.config.retention, self.audit.write,
+            is_open=self._leads,
+        )
+
+    def _leads(self) -> bool:
+        """Whether this server does now what only one of several servers may do."""
+        return self.readiness.is_ready and self.sessions.leads
+
+    def _log_files(self) -> list[Path]:
+        """The logs that `retention.logs` is about."""
+        config = self.components.config
+        return [config.data / config.audit, *([config.data / config.shadow.report] if config.shadow else [])]
 
     def _managed_resources(self) -> RuledResources:
         """The resources as clients may change them: within the rules of the settings, and with an audit log."""
@@ -296,7 +318,7 @@ class Gateway:
         if self._socket_relay is not None:
             app[SOCKET_RELAY] = self._socket_relay
         track_open_sockets(app, self.quotas)
-        app.cleanup_ctx.extend([self._keeping, self._watching_keys, self._scheduling])
+        app.cleanup_ctx.extend([self._keeping, self._watching_keys, self._scheduling, self._deleting_expired])
         for routes in self._routes.values():
             app.add_routes(routes)
         if all(resource.canonical != "/" for resource in app.router.resources()):
@@ -369,6 +391,17 @@ class Gateway:
         with suppress(asyncio.CancelledError):
             await task
         await self.scheduler.close()
+
+    async def _deleting_expired(self, app: web.Application) -> AsyncIterator[None]:
+        """Retention lives as long as the application; every server looks after the logs in its own folder."""
+        logs = LogRetention(self._log_files, lambda: self.components.config.retention.logs, self._clock)
+        rounds = [run_hourly(self.retention.delete_expired, self._leads),
+                  run_hourly(logs.delete_expired, lambda: self.readiness.is_ready)]
+        tasks = [asyncio.create_task(one, name="retention") for one in rounds]
+        yield
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
 
     def _at(self, path: str) -> Context[BaseModel] | None:
         """The context of the dialect that is mounted at this path."""

@@ -2,6 +2,7 @@
 
 from .access import load_certificate, make_tls_context
 from .loader import TEMPLATE, ConfigProblems, load_config, make_config
+from .retention import RetentionRule, RetentionSettings
 from .settings import (
     AgentSettings,
     CapabilitySettings,
@@ -25,6 +26,8 @@ __all__ = [
     "LoggingSettings",
     "OidcSettings",
     "OptionSettings",
+    "RetentionRule",
+    "RetentionSettings",
     "ToolSettings",
     "load_certificate",
     "load_config",

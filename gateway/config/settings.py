@@ -23,6 +23,7 @@ import gateway.model as m
 from gateway.json_values import JsonObject
 
 from .access import Host, Network, Origin
+from .retention import RetentionSettings
 
 NonEmptyText = Annotated[str, Field(min_length=1)]
 SHORTEST_KEY = 32
@@ -277,6 +278,7 @@ class Config(SettingsModel):
     dialect_folders: tuple[Path, ...] = ()
     shadow: ShadowSettings | None = None
     limits: Annotated[LimitSettings, BeforeValidator(_empty_if_bare)] = LimitSettings()
+    retention: Annotated[RetentionSettings, BeforeValidator(_empty_if_bare)] = RetentionSettings()
     uploads: Annotated[UploadSettings, BeforeValidator(_empty_if_bare)] = UploadSettings()
     outbound: Annotated[OutboundSettings, BeforeValidator(_empty_if_bare)] = OutboundSettings()
     workspace: Annotated[WorkspaceSettings, BeforeValidator(_empty_if_bare)] = WorkspaceSettings()

@@ -63,6 +63,8 @@ class Resources(Protocol):
         limit: int = ..., archived: bool = ..., oldest_first: bool = ...,
     ) -> Sequence[Resource]:
         """A page by ordinal, newest first by default; archived ones only if `archived` is set."""
+    async def owners(self) -> Mapping[str, frozenset[str]]:
+        """Everybody who has resources, and of which kinds, archived ones too; the whole store is looked through."""
     async def kinds_in_use(self, owner: str, kinds: Collection[str]) -> frozenset[str]:
         """Those of the kinds that the owner has resources of, other than archived ones; one read of the store."""
     async def update(

@@ -7,11 +7,13 @@ from .documents import Document, DocumentEntry, DocumentFolder
 from .files import FileStore, create_file_resource
 from .key_service import KeyService
 from .keys import KeyStore
+from .log_retention import LogRetention
 from .mcp_connections import McpConnections
 from .mcp_server_records import McpServerChoice, McpServerDefinition, StoredMcpServer
 from .mcp_servers import McpServerNotFound, McpServerService
 from .memories import MAX_MEMORIES, Memories, Memory, MemoryFilter, RecalledMemory, SessionMemories, StoredMemory
 from .named_resources import AlreadyExists, NamedResources
+from .retention import Expired, ExpiredThings, Retention, run_hourly
 from .scheduler import Scheduler
 from .schedules import ScheduledTask, Schedules, StoredRun, StoredTask
 from .session_archive import (
@@ -49,11 +51,14 @@ __all__ = [
     "Document",
     "DocumentEntry",
     "DocumentFolder",
+    "Expired",
+    "ExpiredThings",
     "FileStore",
     "Invocation",
     "KeyService",
     "KeyStore",
     "KnownTool",
+    "LogRetention",
     "McpConnections",
     "McpServerChoice",
     "McpServerDefinition",
@@ -64,6 +69,7 @@ __all__ = [
     "MemoryFilter",
     "NamedResources",
     "RecalledMemory",
+    "Retention",
     "RuledResources",
     "ScheduledTask",
     "Scheduler",
@@ -95,6 +101,7 @@ __all__ = [
     "read_session_lines",
     "read_skill_files",
     "read_skill_zip",
+    "run_hourly",
     "unpack_session",
     "unpack_session_files",
     "with_front_matter",

@@ -24,7 +24,7 @@ class RuledResources:
         self._rule = rule
         self._who = who
         self.get, self.versions, self.list = resources.get, resources.versions, resources.list
-        self.kinds_in_use = resources.kinds_in_use
+        self.kinds_in_use, self.owners = resources.kinds_in_use, resources.owners
         self.with_terms, self.ranked, self.amend = resources.with_terms, resources.ranked, resources.amend
 
     async def create(

@@ -1,8 +1,9 @@
 """The client of a Redis server that several gateways share: scripts by name, the epoch of its data, and failures."""
 
+import re
 import secrets
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Protocol
 
 import structlog
@@ -18,6 +19,8 @@ log = structlog.get_logger("dragoman.redis")
 FORMAT = "1"
 """The version of the layout of keys; a server does not use data of a later version."""
 DEFAULT_LEASE_SECONDS = 10.0
+KEYS_PER_SCAN = 1000
+"""How many keys Redis looks at before it serves others again."""
 
 
 class RedisDataLost(Overloaded):
@@ -151,6 +154,17 @@ class RedisClient:
                 return replies
             await self._mend(refusal, self._reading)
         raise RedisUnreachable(f"Redis at {self.address.shown} does not answer as it should")
+
+    async def scan(self, word: str) -> AsyncIterator[str]:
+        """The rest of each key that begins with this word; Redis serves others meanwhile, and may repeat a key."""
+        start, cursor = self.key(word, ""), b"0"
+        pattern = re.sub(r"([*?^\[\]\\-])", r"\\\1", start) + "*"
+        while True:
+            [[cursor, keys]] = await self.read_all([("SCAN", cursor, "MATCH", pattern, "COUNT", KEYS_PER_SCAN)])
+            for key in keys:
+                yield key.decode(errors="surrogatepass").removeprefix(start)
+            if cursor == b"0":
+                return
 
     async def run_script(self, script: str, *given: str | bytes | int | float) -> Reply:
         """Run a script that writes; if the connection breaks, the caller cannot know whether it ran."""

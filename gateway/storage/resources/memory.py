@@ -2,7 +2,7 @@
 
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import count
 
 import msgspec
@@ -95,6 +95,9 @@ class MemoryResources:
                 if len(found) == limit:
                     break
         return found
+
+    async def owners(self) -> Mapping[str, frozenset[str]]:
+        return kinds_by_owner((kind, owner) for kind, owner, parent in self._order if parent is None)
 
     async def kinds_in_use(self, owner: str, kinds: Collection[str]) -> frozenset[str]:
         return frozenset(kind for kind in kinds if self._in_use.get((kind, owner, None)))
@@ -192,6 +195,14 @@ class MemoryResources:
         if versions is None or versions[-1].owner != owner:
             raise NotFound(f"there is no {kind} '{resource_id}'")
         return versions
+
+
+def kinds_by_owner(pairs: Iterable[tuple[str, str]]) -> Mapping[str, frozenset[str]]:
+    """The kinds of each owner, from pairs of a kind and an owner."""
+    found = defaultdict[str, set[str]](set)
+    for kind, owner in pairs:
+        found[owner].add(kind)
+    return {owner: frozenset(kinds) for owner, kinds in found.items()}
 
 
 def index_terms(one: Resource | None) -> frozenset[str]:

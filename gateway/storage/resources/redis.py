@@ -27,7 +27,7 @@ from gateway.storage.redis import RedisClient, RedisUnreachable
 from gateway.storage.sealing import UNSEALED, Seal
 
 from .key_tables import decode_key, encode_key
-from .memory import DEFAULT_MAX_RESOURCES, index_terms, stored_size, too_many
+from .memory import DEFAULT_MAX_RESOURCES, index_terms, kinds_by_owner, stored_size, too_many
 from .responses import DEFAULT_RESPONSE_LIMITS, ResponseLimits, seal_response, unseal_response
 
 T = TypeVar("T")
@@ -102,6 +102,10 @@ class RedisResources:
         low, high = "-inf" if after is None else f"({after}", "+inf" if before is None else f"({before}"
         rows = await self._redis.run_read_script("shelf", shelf, low, high, limit, "" if oldest_first else "REV", kind)
         return [self._read(ordinal, record) for ordinal, record in rows]
+
+    async def owners(self) -> Mapping[str, frozenset[str]]:
+        found = [key.split(SEPARATOR) async for key in self._redis.scan("all")]
+        return kinds_by_owner((words[0], words[1]) for words in found if len(words) == 2)  # others: of one parent
 
     async def kinds_in_use(self, owner: str, kinds: Collection[str]) -> frozenset[str]:
         asked = [*kinds]

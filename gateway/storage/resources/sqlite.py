@@ -3,7 +3,7 @@
 import asyncio
 import sqlite3
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 import msgspec
 from msgspec.structs import replace
@@ -26,7 +26,7 @@ from gateway.storage.sqlite import (
     term_counts,
 )
 
-from .memory import DEFAULT_MAX_RESOURCES, counting_terms, index_terms, stored_size, too_many
+from .memory import DEFAULT_MAX_RESOURCES, counting_terms, index_terms, kinds_by_owner, stored_size, too_many
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(Resource).decode
@@ -40,6 +40,7 @@ COUNT = (
     "WHERE newest AND archived_at IS NULL AND kind = ? AND owner = ? AND parent = ?"
 )
 ANY_IN_USE = "SELECT 1 FROM resources WHERE newest AND archived_at IS NULL AND kind = ? AND owner = ? LIMIT 1"
+OWNERS = "SELECT DISTINCT kind, owner FROM resources INDEXED BY resources_by_owner WHERE newest"
 REMOVE = """
     DELETE FROM resources WHERE (kind, resource_id) IN (
         WITH RECURSIVE gone (kind, resource_id) AS (
@@ -128,6 +129,9 @@ class SqliteResources:
             oldest_first=oldest_first,
         )
         return [self._opened(one) for one in await self._database.read(lambda file: [*_rows(file, query, *given)])]
+
+    async def owners(self) -> Mapping[str, frozenset[str]]:
+        return kinds_by_owner(await self._database.read(lambda file: file.execute(OWNERS).fetchall()))
 
     async def kinds_in_use(self, owner: str, kinds: Collection[str]) -> frozenset[str]:
         def read(file: sqlite3.Connection) -> frozenset[str]:

@@ -56,6 +56,17 @@ async def test_the_kinds_in_use_are_known_at_once(store: Resources) -> None:
     assert await store.kinds_in_use("\ud800", kinds) == frozenset()
 
 
+async def test_the_owners_are_known_with_their_kinds(store: Resources) -> None:
+    assert await store.owners() == {}
+    agent = await store.create("agent", "ann", {}, parent="p")
+    await store.create("file", "ann", {})
+    await store.create("file", "bob*", {})
+    await store.archive("agent", "ann", agent.resource_id)
+    assert await store.owners() == {"ann": {"agent", "file"}, "bob*": {"file"}}
+    await store.delete("agent", "ann", agent.resource_id)
+    assert await store.owners() == {"ann": {"file"}, "bob*": {"file"}}
+
+
 async def test_other_peoples_are_not_found(store: Resources) -> None:
     made = await store.create("agent", "ann", {})
     for call in (
