@@ -141,14 +141,18 @@ class RandomCalls:
         return script_call("created_between", self._one(OWNERS), first, last, self._random.choice((1, 20)))
 
     def _listed_all(self) -> tuple[Word, ...]:
-        return script_call("listed_all", self._epoch(), 2)
+        return script_call("listed_all", self._epoch())
+
+    def _add_times(self) -> tuple[Word, ...]:
+        return script_call("add_times", self._epoch(), self._one(OWNERS))
 
     def _enlist(self) -> tuple[Word, ...]:
         given: list[Word] = []
         for session_id in self._some(SESSIONS):
             labels = self._some(LABELS)
             head = self._stored(f"s:{session_id}", "head", "0")
-            given += [session_id, head, '{"s":1}', self._when(), self._when(), len(labels), *labels]
+            summary = self._random.choice(('{"s":1}', '{"created_at":1700000000.123456}'))
+            given += [session_id, head, summary, self._when(), self._when(), len(labels), *labels]
             if self._random.random() < 0.5:
                 self._ask("HDEL", f"{PREFIX}s:{session_id}", "summary")
         return script_call("enlist", self._epoch(), *given)
@@ -224,6 +228,14 @@ class RandomCalls:
         return script_call(
             "answer", self._epoch(), f"place\0{self._random.randint(0, 9)}", self._number, self._number - 2000,
             self._random.choice((100, 4)), self._random.choice((100_000, 500)), size, "b" * size)
+
+    def _claim_key(self) -> tuple[Word, ...]:
+        place = f"place\0{self._random.randint(0, 9)}"
+        return script_call("claim_key", self._epoch(), self._one(REPLICAS), place, 10_000_000)
+
+    def _release_key(self) -> tuple[Word, ...]:
+        place = f"place\0{self._random.randint(0, 9)}"
+        return script_call("release_key", self._epoch(), self._one(REPLICAS), place)
 
     def _keys_change(self) -> tuple[Word, ...]:
         removed = self._some(KEY_HASHES, 1)

@@ -435,6 +435,16 @@ def zinter(call: Call) -> Reply:
     return sorted(shared, key=lambda member: (sum(scores[member] for scores in found), member))
 
 
+@command(2, None)
+def zdiff(call: Call) -> Reply:
+    count, keys = integer(call.args[0]), call.args[1:]
+    if len(keys) != count or count < 1:
+        raise NotSimulated(b"ERR ZDIFF with options is not simulated")
+    first, *others = [_scores(call, key) for key in keys]
+    left = [member for member in first if not any(member in other for other in others)]
+    return sorted(left, key=lambda member: (first[member], member))
+
+
 def _scores(call: Call, key: bytes) -> dict[bytes, float]:
     """The members of a sorted set, or of a set, in which each one has the score 1."""
     value = call.data.look(key)
