@@ -7,8 +7,10 @@ from typing import Any
 import aiohttp
 import pytest
 
+from tests.prove.crash.killable_server import KillableProcess
 from tests.prove.fleet.gateways import Fleet, FleetConversation, calling, fleet
 
+CAS = "/api/v1/cloud/sessions"
 HEARD = 100
 """How many things clients hear of servers of both releases, before the next server is replaced."""
 
@@ -31,6 +33,35 @@ async def test_servers_are_replaced_one_by_one_under_load(tmp_path: Path, previo
         assert await permit(three, http, waiting) == "end_turn"
 
 
+@pytest.mark.timeout(900)
+async def test_a_filter_by_time_knows_what_servers_of_both_releases_do(tmp_path: Path, previous: Path) -> None:
+    """As many sessions are created as are removed by the previous release, which stores no times."""
+    async with fleet(tmp_path, 2, packages=previous) as two, calling() as http:
+        old, new = two.servers
+        first = [await create(http, old) for _ in range(3)]
+        await new.end(signal.SIGTERM)
+        new.packages = None
+        await two.back(1)
+        assert await created_since(http, new) == set(first)
+        async with http.delete(f"{old.address}{CAS}/{first[0]}") as answer:
+            assert answer.status < 300, await answer.text()
+        later = [await create(http, server) for server in (old, new)]
+        assert await created_since(http, new) == {*first[1:], *later}
+
+
+async def create(http: aiohttp.ClientSession, server: KillableProcess) -> str:
+    made = await _posted(http, f"{server.address}/aap/sessions", {"agent": {"name": "demo"}})
+    return str(made["sessionId"])
+
+
+async def created_since(http: aiohttp.ClientSession, server: KillableProcess) -> set[str]:
+    """The sessions that a list with a filter by time has."""
+    query = {"created_at[gte]": "2020-01-01T00:00:00Z", "limit": "100"}
+    async with http.get(f"{server.address}{CAS}", params=query) as answer:
+        assert answer.status == 200, await answer.text()
+        return {one["id"] for one in (await answer.json())["data"]}
+
+
 async def ask_for_permission(fleet: Fleet, http: aiohttp.ClientSession) -> str:
     """Return a session whose turn waits for people."""
     tools = [{"name": "clock", "trust": True}, {"name": "calc"}]
@@ -44,7 +75,7 @@ async def ask_for_permission(fleet: Fleet, http: aiohttp.ClientSession) -> str:
 
 async def permit(fleet: Fleet, http: aiohttp.ClientSession, session: str) -> str:
     """Give permission in another dialect; return what the turn ends with."""
-    there = f"{fleet.address}/api/v1/cloud/sessions/{session}/events"
+    there = f"{fleet.address}{CAS}/{session}/events"
     async with http.get(f"{there}?limit=100") as answer:
         [wanted] = (await answer.json())["data"][-1]["stop_reason"]["event_ids"]
     await _posted(http, there, {

@@ -31,8 +31,8 @@ SESSIONS_PER_PAGE = 64
 """How many sessions of an older Dragoman are put into the lists in one request."""
 INDEXED_AT_ONCE = 20
 """How many sessions are put into the index of texts in one request, before a search."""
-COMPLETE, LISTS_VERSION = "lists", b"2"
-"""The key that says that all sessions are in the lists, and what it has since the lists know when each was created."""
+COMPLETE = "lists"
+"""The key that says that all sessions are in the lists."""
 
 
 class RedisLogReader:
@@ -224,8 +224,11 @@ class RedisSessionLists:
     async def created_between(
         self, owner: str, first: float, last: float, limit: int,
     ) -> list[ListedSession] | None:
-        """None if there are sessions whose times no server has stored: an older one may write beside this one."""
-        rows = await self._redis.run_read_script("created_between", owner, repr(first), repr(last), limit)
+        """None if there are sessions without a summary; times that an older server did not store are added first."""
+        query = (owner, repr(first), repr(last), limit)
+        rows = await self._redis.run_read_script("created_between", *query)
+        if rows is None and await self._redis.run_script("add_times", owner):
+            rows = await self._redis.run_read_script("created_between", *query)
         return None if rows is None else _listed(rows)
 
     async def count(self, owner: str, label: str) -> int:
@@ -236,9 +239,9 @@ class RedisSessionLists:
     # -- the sessions of an older Dragoman ------------------------------------------------------------------------
 
     async def complete(self) -> None:
-        """Put the sessions into the lists that were written before there were such lists; once for all servers."""
-        [version] = await self._redis.read_all([("GET", self._redis.key(COMPLETE))])
-        if version == LISTS_VERSION:
+        """Put the sessions into the lists that were written before there were lists; once for all servers."""
+        [is_complete] = await self._redis.read_all([("GET", self._redis.key(COMPLETE))])
+        if is_complete is not None:
             return
         after, count = 0, 0
         while heads := await self._reader.sessions(None, after=after, limit=SESSIONS_PER_PAGE, oldest_first=True):
@@ -248,7 +251,7 @@ class RedisSessionLists:
             if given:
                 count += await self._redis.run_script("enlist", *given)
             after = heads[-1].ordinal
-        await self._redis.run_script("listed_all", LISTS_VERSION)
+        await self._redis.run_script("listed_all")
         if count:
             log.info("session_lists_built", sessions=count)
 

@@ -24,6 +24,7 @@ end
 
 local function enrol(id, key, owner)
   local ordinal = redis.call('INCR', P .. 'ordinal')
+  redis.call('INCR', P .. 'timed') -- an older Dragoman counts ordinals only, and adds no times
   redis.call('HSET', key, 'owner', owner, 'ordinal', ordinal, 'token', '1', 'holder', me, 'head', '0', 'in_turn', '0')
   redis.call('ZADD', P .. 'sessions', ordinal, id)
   redis.call('ZADD', P .. 'owner:' .. owner, ordinal, id)

@@ -30,18 +30,47 @@ async def test_sessions_of_an_older_dragoman_are_put_into_the_lists() -> None:
     await new.close()
 
 
-async def test_lists_of_an_older_dragoman_get_the_times_at_which_sessions_were_created() -> None:
-    old = opened_on("without-times")
-    await old.open()
-    await put(old, created("s1"), created("s2"))
-    await old.redis.read_all([("DEL", old.redis.key("times", "ann")), ("SET", old.redis.key("lists"), 1)])
-    assert await old.created_between("ann", 0.0, 9.0, 5) is None, "whoever asks must look at all sessions"
-    await old.close()
-    new = opened_on("without-times")
-    await new.open()
-    assert sorted(row.session_id for row in await new.created_between("ann", 0.0, 9.0, 5) or ()) == ["s1", "s2"]
-    assert [row.session_id for row in await new.listed("ann", "open", "created")] == ["s2", "s1"]
-    await new.close()
+async def created_by_an_older(log: RedisLog, *session_ids: str) -> None:
+    """Create sessions, and take back what an older Dragoman does not store."""
+    await put(log, *map(created, session_ids))
+    await log.redis.read_all([("ZREM", log.redis.key("times", "ann"), *session_ids),
+                              ("DECRBY", log.redis.key("timed"), len(session_ids))])
+
+
+async def removed_by_an_older(log: RedisLog, session_id: str) -> None:
+    """Remove a session, and leave what an older Dragoman does not remove."""
+    await log.delete_session(session_id)
+    await log.redis.read_all([("ZADD", log.redis.key("times", "ann"), 1.0, session_id)])
+
+
+async def all_times(log: RedisLog) -> list[str]:
+    rows = await log.created_between("ann", 0.0, 9.0, 9)
+    assert rows is not None, "whoever asks must look at all sessions"
+    return [row.session_id for row in rows]
+
+
+async def test_sessions_that_an_older_dragoman_creates_or_removes_are_noticed() -> None:
+    log = opened_on("beside-older")
+    await log.open()
+    await created_by_an_older(log, "s1", "s2")
+    assert await all_times(log) == ["s1", "s2"], "all sessions of an older one"
+    await put(log, created("s3"))
+    await removed_by_an_older(log, "s1")
+    assert await all_times(log) == ["s2", "s3"]
+    await removed_by_an_older(log, "s2")
+    await created_by_an_older(log, "s4")
+    await put(log, created("s5"))
+    assert await all_times(log) == ["s3", "s4", "s5"], "there are as many times as sessions, but not of the same ones"
+    await log.close()
+
+
+async def test_a_session_without_a_summary_has_no_time() -> None:
+    log = opened_on("without-summary")
+    await log.open()
+    await created_by_an_older(log, "s1")
+    await log.redis.read_all([("HDEL", log.redis.key("s", "s1"), "summary")])
+    assert await log.created_between("ann", 0.0, 9.0, 5) is None, "whoever asks must look at all sessions"
+    await log.close()
 
 
 async def test_a_server_goes_on_with_the_summary_that_another_server_has_stored() -> None:
