@@ -19,7 +19,7 @@ from .socketio_transports import (
     SocketIOTransport,
     WebSocketRefused,
     WebSocketTransport,
-    transport_session,
+    reject_redirects,
 )
 from .transport import HttpClient
 
@@ -65,7 +65,7 @@ class SocketIOConnector:
 
     async def _open_transport(self) -> SocketIOTransport:
         if self._session is None:
-            self._session = transport_session(self.upstream)
+            self._session = self.upstream.aiohttp_session(reject_redirects)
         if not self.is_polled:
             with suppress(WebSocketRefused):
                 return await WebSocketTransport.open(self._session, self.upstream)

@@ -35,15 +35,6 @@ class SocketIOTransport(Protocol):
     async def close(self) -> None: ...
 
 
-def transport_session(upstream: HttpClient) -> aiohttp.ClientSession:
-    """A session for all connections to one server."""
-    timeouts = upstream.timeouts
-    timeout = aiohttp.ClientTimeout(total=None, sock_connect=timeouts.connect, sock_read=timeouts.first_byte)
-    return aiohttp.ClientSession(
-        connector=aiohttp.TCPConnector(limit=0), middlewares=(reject_redirects,), timeout=timeout
-    )
-
-
 async def reject_redirects(
     request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType
 ) -> aiohttp.ClientResponse:

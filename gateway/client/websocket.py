@@ -36,13 +36,7 @@ class WebSocketConnector:
         if self._closed:
             raise BackendFailed(f"the connection pool of {self._upstream.name} is closed")
         if self._session is None:
-            patience = self._upstream.timeouts
-            self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=0), headers=self._upstream.headers,
-                middlewares=(self._only_switched,),
-                timeout=aiohttp.ClientTimeout(
-                    total=None, sock_connect=patience.connect, sock_read=patience.first_byte),
-            )
+            self._session = self._upstream.aiohttp_session(self._only_switched, self._upstream.headers)
         with self._upstream.aiohttp_errors():
             return WebSocketConnection(await self._session.ws_connect(
                 self._upstream.url_for(self._path),

@@ -14,7 +14,7 @@ from gateway.client.socketio_transports import (
     PollingTransport,
     WebSocketRefused,
     WebSocketTransport,
-    transport_session,
+    reject_redirects,
 )
 from gateway.errors import (
     BackendFailed,
@@ -142,7 +142,7 @@ async def test_an_answer_that_is_too_long(monkeypatch: pytest.MonkeyPatch) -> No
 
 async def test_nobody_there_is_unreachable_by_either_way() -> None:
     there = upstream(f"http://127.0.0.1:{free_port()}")
-    async with transport_session(there) as http:
+    async with there.aiohttp_session(reject_redirects) as http:
         for way in (WebSocketTransport, PollingTransport):
             with pytest.raises(ServerUnreachable, match="cannot be reached"):
                 await way.open(http, there)
@@ -154,7 +154,7 @@ async def test_only_answers_that_may_mean_it_are_taken_for_no_websockets() -> No
     async def answer(request: web.Request) -> web.Response:
         return web.Response(status=status)
 
-    async with served_by(answer) as address, transport_session(upstream(address)) as http:
+    async with served_by(answer) as address, upstream(address).aiohttp_session(reject_redirects) as http:
         for status in (*NO_WEBSOCKET_STATUSES, 401, 409, 429, 503):
             with pytest.raises(GatewayError, match=f"answered {status} to a websocket") as refused:
                 await WebSocketTransport.open(http, upstream(address))

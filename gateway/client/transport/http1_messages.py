@@ -38,9 +38,11 @@ def normalize_headers(headers: Mapping[str, str]) -> dict[str, str]:
     return {name.lower(): value for name, value in headers.items()}
 
 
-def encode_request(method: str, url: URL, body: JsonValue, headers: Mapping[str, str]) -> bytes:
-    """The bytes of a request; the headers must have been normalized."""
-    target = url.raw_path_qs
+def encode_request(
+    method: str, url: URL, body: JsonValue, headers: Mapping[str, str], *, is_absolute: bool = False,
+) -> bytes:
+    """The bytes of a request; the headers must have been normalized. A proxy is told the whole address."""
+    target = f"{url.origin()}{url.raw_path_qs}" if is_absolute else url.raw_path_qs
     if not target.isascii() or not target.isprintable() or " " in target:
         raise BackendFailed("the path of a request has a line break or another control character")
     payload, more = b"", dict[str, str]()

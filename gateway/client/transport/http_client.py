@@ -18,6 +18,7 @@ from gateway.ports import RemoteAddress, Timeouts
 from .connection_pool import ConnectionPool
 from .error_messages import UpstreamErrors, os_reason
 from .http1_connection import Http1Connection
+from .proxy import CREDENTIALS_WANTED, SECURE_SCHEMES, Proxy, proxy_for
 from .sse_decoder import SseDecoder, SseEvent
 
 MAX_ERROR_BODY_BYTES = 16 * MAX_QUOTED
@@ -39,9 +40,10 @@ class HttpClient:
         self.url, self.headers = URL(url), dict(headers or {})
         self.timeouts = timeouts or Timeouts()
         self.redactor = Redactor(secrets)
+        self.proxy = proxy_for(self.url)
         self._errors = UpstreamErrors(self.name, self.redactor)
         self._pool = ConnectionPool(
-            self.url, self.name, self.headers, connect_seconds=self.timeouts.connect, ssl=ssl
+            self.url, self.name, self.headers, connect_seconds=self.timeouts.connect, ssl=ssl, proxy=self.proxy
         )
 
     @classmethod
@@ -103,7 +105,7 @@ class HttpClient:
         ) as connection:
             if connection.status >= 300:
                 beginning = await self._read_beginning(connection) if connection.status >= 400 else b""
-                raise self._errors.from_status(connection.status, connection.headers, beginning)
+                raise self._error_of_status(connection.status, connection.headers, beginning)
             yield connection
 
     async def check_event_stream(self, connection: Http1Connection) -> None:
@@ -154,16 +156,33 @@ class HttpClient:
         """The upstream's error message in one line, without our secrets."""
         return self._errors.quote(body)
 
+    def _error_of_status(self, status: int, headers: Mapping[str, str], beginning: bytes) -> GatewayError:
+        if status == CREDENTIALS_WANTED and self.proxy is not None:
+            return self.proxy.refusal(status, self.name)
+        return self._errors.from_status(status, headers, beginning)
+
     # -- for clients that use a WebSocket -------------------------------------------------------------------------
+
+    def aiohttp_session(
+        self, middleware: aiohttp.ClientMiddlewareType, headers: Mapping[str, str] | None = None,
+    ) -> aiohttp.ClientSession:
+        """A session for connections to this server, through the same proxy and with the same certificates."""
+        patience = self.timeouts
+        is_secure = self.url.scheme in SECURE_SCHEMES
+        return aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=0, ssl=self._pool.context() if is_secure else True),
+            proxy=self.proxy.url if self.proxy is not None else None, headers=headers, middlewares=(middleware,),
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=patience.connect, sock_read=patience.first_byte),
+        )
 
     def aiohttp_errors(self) -> AbstractContextManager[None]:
         """Turn what aiohttp raises into a `GatewayError`."""
-        return aiohttp_errors(self.name, self.timeouts.total)
+        return aiohttp_errors(self.name, self.timeouts.total, self.proxy)
 
     async def error_of(self, response: aiohttp.ClientResponse) -> GatewayError:
         """The error that a response of status 300 or above stands for."""
         beginning = await read_beginning(response, MAX_ERROR_BODY_BYTES) if response.status >= 400 else b""
-        return self._errors.from_status(response.status, response.headers, beginning)
+        return self._error_of_status(response.status, response.headers, beginning)
 
 
 class EventStream:
@@ -221,16 +240,20 @@ class EventStream:
 
 
 @contextmanager
-def aiohttp_errors(name: str, total: float) -> Iterator[None]:
+def aiohttp_errors(name: str, total: float, proxy: Proxy | None = None) -> Iterator[None]:
     """Turn what aiohttp raises into a `GatewayError`; `name` is the server, `total` its timeout in seconds."""
     try:
         yield
+    except aiohttp.ClientHttpProxyError as error:
+        assert proxy is not None, "no other proxy is used"
+        raise proxy.refusal(error.status, name) from None
     except (aiohttp.ClientConnectorCertificateError, aiohttp.ClientSSLError) as error:
         raise BackendFailed(f"{name}: its certificate does not verify ({os_reason(error)})") from None
     except aiohttp.ServerTimeoutError:
         raise TimedOut(f"{name} sent nothing in time") from None
     except aiohttp.ClientConnectorError as error:
-        raise ServerUnreachable(f"{name} cannot be reached ({os_reason(error)})") from None
+        through = f" through the proxy {proxy.name}" if proxy is not None else ""
+        raise ServerUnreachable(f"{name} cannot be reached{through} ({os_reason(error)})") from None
     except aiohttp.InvalidURL as error:
         raise BackendFailed(f"{name} is not an address: {error}") from None
     except TimeoutError:
