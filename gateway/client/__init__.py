@@ -1,6 +1,6 @@
 """The client side: HTTP to upstream servers, and the assembly of valid events from their responses."""
 
-from .address_policy import AddressPolicy, AddressRefused, GuardedResolver
+from .address_policy import AddressPolicy, AddressRefused, GuardedResolver, checked_ip
 from .event_writer import INPUT_FRAGMENT_LENGTH, NO_USAGE, BackendEvents, BackendOutputs, EventWriter, events_of
 from .json_readers import (
     MAX_PAGES,
@@ -47,7 +47,9 @@ from .transport import (
     SseEvent,
     error_text,
 )
+from .transport.certificates import check_authorities, load_client_certificate
 from .transport.error_messages import NOT_SERVED_STATUSES, status_error, suppress_statuses, upstream_status
+from .transport.proxy import Proxy, proxy_for
 from .websocket import WebSocketConnection, WebSocketConnector
 
 __all__ = [
@@ -72,6 +74,7 @@ __all__ = [
     "Http1Connection",
     "HttpClient",
     "ItemGenerator",
+    "Proxy",
     "Reconnector",
     "Redactor",
     "ResumableStream",
@@ -84,17 +87,21 @@ __all__ = [
     "StreamAssembler",
     "WebSocketConnection",
     "WebSocketConnector",
+    "check_authorities",
+    "checked_ip",
     "cue_handlers",
     "decodes",
     "error_text",
     "events_of",
     "generator_turn",
+    "load_client_certificate",
     "long_secrets",
     "members",
     "objects",
     "optional_count",
     "optional_text",
     "parse_timestamp",
+    "proxy_for",
     "read_continuation",
     "read_count",
     "read_names",

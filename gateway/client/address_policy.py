@@ -187,6 +187,18 @@ class GuardedResolver(AbstractResolver):
         """Do nothing: there is nothing to close."""
 
 
+async def checked_ip(addresses: Addresses, host: str, port: int) -> str:
+    """Look a host up and return one of its IP addresses; raises `AddressRefused` if clients may not name all of them.
+
+    Whoever connects to this IP address, also through a proxy, connects to what was checked.
+    """
+    found = await addresses.looked_up(host, port)
+    open_socket = addresses.socket_factory(host)
+    for one in found:
+        open_socket(one).close()  # raises if a client may not name this address
+    return str(min(found, key=lambda info: info[0] is not socket.AF_INET)[4][0])
+
+
 def _ip_of(info: AddressInfo) -> IP:
     return ip_address(str(info[4][0]).partition("%")[0])
 

@@ -1,7 +1,8 @@
 """A local relay to the MCP servers that clients named: the agent connects to the relay, the relay to the server.
 
 An agent resolves host names by itself, so an address that was checked before can lead elsewhere when the agent
-connects. The relay opens the connection instead, and checks the address that it opens.
+connects. The relay opens the connection instead, and checks the address that it opens. A company's proxy is told the
+IP address that was checked, not the name.
 """
 
 import asyncio
@@ -14,9 +15,10 @@ from urllib.parse import urlsplit
 import aiohttp
 import structlog
 from aiohttp import web
+from yarl import URL
 
-from gateway.client import GuardedResolver, SessionMemory
-from gateway.errors import BackendFailed
+from gateway.client import GuardedResolver, Proxy, SessionMemory, checked_ip, proxy_for
+from gateway.errors import BackendFailed, GatewayError
 from gateway.ports import Addresses
 
 log = structlog.get_logger("dragoman.acp")
@@ -43,6 +45,7 @@ class McpRelay:
         self._starting = asyncio.Lock()
         self._runner: web.AppRunner | None = None
         self._session: aiohttp.ClientSession | None = None
+        self._proxied: aiohttp.ClientSession | None = None
         self._origin = ""
 
     async def address(self, url: str) -> str:
@@ -55,8 +58,9 @@ class McpRelay:
         return f"{self._origin}/{word}"
 
     async def close(self) -> None:
-        if self._session is not None:
-            await self._session.close()
+        for session in (self._session, self._proxied):
+            if session is not None:
+                await session.close()
         if self._runner is not None:
             await self._runner.cleanup()
 
@@ -74,10 +78,7 @@ class McpRelay:
             limit=0, resolver=GuardedResolver(self._addresses),
             socket_factory=self._addresses.socket_factory("the MCP server"),
         )
-        timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, connect=CONNECT_SECONDS)
-        self._session = aiohttp.ClientSession(
-            connector=connector, timeout=timeout, auto_decompress=False, cookie_jar=aiohttp.DummyCookieJar(),
-        )
+        self._session, self._proxied = _session(connector), _session(aiohttp.TCPConnector(limit=0))
         self._runner, self._origin = runner, f"http://{HOST}:{runner.addresses[0][1]}"
 
     async def _pass_on(self, request: web.Request) -> web.StreamResponse:
@@ -85,19 +86,40 @@ class McpRelay:
         if url is None or request.method not in METHODS:
             return web.Response(status=404, text="there is no such MCP server")
         headers = {name: value for name, value in request.headers.items() if name.lower() not in DROPPED_HEADERS}
-        assert self._session is not None, "it was started before anybody could ask"
+        assert self._session is not None and self._proxied is not None, "it was started before anybody could ask"
+        place, proxy = URL(url), None
         try:
-            async with self._session.request(
-                request.method, url, headers=headers, data=await request.read() or None, allow_redirects=False,
+            proxy = proxy_for(place)
+            if proxy is not None:
+                headers["Host"] = place.host_port_subcomponent or ""
+                place = place.with_host(await checked_ip(self._addresses, place.raw_host or "", place.port or 0))
+            async with (self._session if proxy is None else self._proxied).request(
+                request.method, place, headers=headers, data=await request.read() or None, allow_redirects=False,
                 skip_auto_headers=("User-Agent", "Accept", "Accept-Encoding", "Content-Type"),
+                proxy=proxy and proxy.url, server_hostname=proxy and URL(url).raw_host,
             ) as answer:
                 if 300 <= answer.status < 400:
                     return web.Response(status=502, text="the MCP server redirects; name the address it redirects to")
                 return await _stream_response(request, answer)
-        except (aiohttp.ClientError, OSError, TimeoutError) as error:
-            why = (str(error) or type(error).__name__)[:200]
+        except (aiohttp.ClientError, GatewayError, OSError, TimeoutError) as error:
+            why = _reason(error, url, proxy)
             log.warning("acp_mcp_relay_failed", host=urlsplit(url).hostname, reason=why)
             return web.Response(status=502, text=f"the MCP server cannot be reached: {why}")
+
+
+def _session(connector: aiohttp.TCPConnector) -> aiohttp.ClientSession:
+    timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, connect=CONNECT_SECONDS)
+    return aiohttp.ClientSession(
+        connector=connector, timeout=timeout, auto_decompress=False, cookie_jar=aiohttp.DummyCookieJar(),
+    )
+
+
+def _reason(error: Exception, url: str, proxy: Proxy | None) -> str:
+    if proxy is None:
+        return (str(error) or type(error).__name__)[:200]
+    if isinstance(error, aiohttp.ClientHttpProxyError):
+        return proxy.refusal(error.status, str(URL(url).origin())).message
+    return f"{(str(error) or type(error).__name__)[:200]} (through the proxy {proxy.name})"
 
 
 async def _stream_response(request: web.Request, answer: aiohttp.ClientResponse) -> web.StreamResponse:

@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import socket
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -14,10 +13,19 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec.structs import replace
 from pydantic import BaseModel, ConfigDict, HttpUrl, PositiveFloat, model_validator
+from yarl import URL
 
 import gateway.model as m
 from gateway.backends.setting_types import Executable, SecretSetting
-from gateway.client import AddressRefused, Redactor
+from gateway.client import (
+    AddressRefused,
+    Proxy,
+    Redactor,
+    check_authorities,
+    checked_ip,
+    load_client_certificate,
+    proxy_for,
+)
 from gateway.errors import Invalid
 from gateway.ports import Addresses
 
@@ -58,6 +66,11 @@ class McpServerSettings(BaseModel):
         if self.url is None and (self.headers or self.key):
             raise ValueError("headers and key belong to a url")
         return self
+
+    @property
+    def proxy(self) -> Proxy | None:
+        """The proxy through which the server is reached."""
+        return None if self.url is None else proxy_for(URL(str(self.url)))
 
     @property
     def secrets(self) -> tuple[str, ...]:
@@ -125,37 +138,42 @@ async def _http_transport(
     if settings.key is not None:
         headers["Authorization"] = f"Bearer {settings.key.get_secret_value()}"
     timeout = httpx2.Timeout(settings.start_seconds, read=settings.call_seconds)
+    proxy = settings.proxy
+    guards = [] if addresses is None else [_address_guard(addresses, proxy is not None)]
     http = await stack.enter_async_context(httpx2.AsyncClient(
-        headers=headers, timeout=timeout, trust_env=addresses is None, verify=_certificates(addresses is None),
-        event_hooks={"request": [] if addresses is None else [_address_guard(addresses)]},
+        headers=headers, timeout=timeout, verify=_certificates(addresses is None), event_hooks={"request": guards},
+        trust_env=False, proxy=None if proxy is None else str(proxy.url),
     ))
     return streamable_http_client(str(settings.url), http_client=http)
 
 
 @lru_cache(maxsize=2)
-def _certificates(is_environment_trusted: bool) -> ssl.SSLContext:
-    """The trusted certificate authorities; they are read once, because reading them blocks the server."""
+def _certificates(is_ours: bool) -> ssl.SSLContext:
+    """The trusted authorities, read once, because reading them blocks the server; and for our servers who we are."""
     import httpx2
 
-    return httpx2.create_ssl_context(trust_env=is_environment_trusted)
+    check_authorities()
+    context = httpx2.create_ssl_context()
+    if is_ours:
+        load_client_certificate(context)
+    return context
 
 
-def _address_guard(addresses: Addresses) -> "Callable[[httpx2.Request], Awaitable[None]]":
+def _address_guard(addresses: Addresses, is_proxied: bool) -> "Callable[[httpx2.Request], Awaitable[None]]":
     """A hook that sends each request to an IP address that was looked up and checked just before.
 
-    The name stays in the header `Host` and in the TLS handshake, so certificates are verified as usual.
+    The name stays in the header `Host` and in the TLS handshake, so certificates are verified as usual. A proxy is
+    told the IP address as well.
     """
     async def guard(request: "httpx2.Request") -> None:
         host = request.url.host
         if (problem := addresses.problem(str(request.url))) is not None:
             raise AddressRefused(EACCES, problem)
-        found = await addresses.looked_up(host, request.url.port or (443 if request.url.scheme == "https" else 80))
-        open_socket = addresses.socket_factory(host)
-        for one in found:
-            open_socket(one).close()  # raises if a client may not name this address
-        chosen = min(found, key=lambda info: info[0] is not socket.AF_INET)
+        if is_proxied and addresses.allows_name(host):
+            return  # it may have any address, so the proxy may look it up: perhaps only the proxy can
+        port = request.url.port or (443 if request.url.scheme == "https" else 80)
         request.extensions = {**request.extensions, "sni_hostname": host}
-        request.url = request.url.copy_with(host=str(chosen[4][0]))
+        request.url = request.url.copy_with(host=await checked_ip(addresses, host, port))
 
     return guard
 

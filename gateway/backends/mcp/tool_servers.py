@@ -178,7 +178,9 @@ class McpToolServer:
         while isinstance(error, BaseExceptionGroup):
             error = error.exceptions[0]
         words = " ".join(str(error).split()) or type(error).__name__
-        return Redactor(self._settings.secrets).message(words)[:MAX_QUOTED_CHARS]
+        proxy = self._settings.proxy
+        through = f" (through the proxy {proxy.name})" if proxy is not None else ""
+        return Redactor(self._settings.secrets).message(words)[:MAX_QUOTED_CHARS] + through
 
 
 class McpConnection:
