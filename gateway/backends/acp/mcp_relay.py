@@ -96,7 +96,8 @@ class McpRelay:
             async with (self._session if proxy is None else self._proxied).request(
                 request.method, place, headers=headers, data=await request.read() or None, allow_redirects=False,
                 skip_auto_headers=("User-Agent", "Accept", "Accept-Encoding", "Content-Type"),
-                proxy=proxy and proxy.url, server_hostname=proxy and URL(url).raw_host,
+                proxy=None if proxy is None else proxy.url,
+                server_hostname=None if proxy is None else URL(url).raw_host,
             ) as answer:
                 if 300 <= answer.status < 400:
                     return web.Response(status=502, text="the MCP server redirects; name the address it redirects to")

@@ -11,8 +11,10 @@ from aiohttp import web
 
 from gateway.backends.acp.mcp_relay import MAX_SERVERS, McpRelay, mcp_server_params
 from gateway.client import AddressPolicy
+from tests.support.client.forward_proxy import forward_proxy
 
 HTTP = frozenset({"http", "sse"})
+
 LOOPBACK = AddressPolicy(["127.0.0.1"])
 
 
@@ -101,6 +103,43 @@ async def test_a_literal_address_is_refused_too() -> None:
     ):
         assert answer.status == 502
     assert heard == []
+
+
+def resolve(monkeypatch: pytest.MonkeyPatch, *found: str) -> None:
+    """Every name has these addresses."""
+    async def looked_up(self: AddressPolicy, host: str, port: int | None = None) -> list[Any]:
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (one, port)) for one in found]
+
+    monkeypatch.setattr(AddressPolicy, "looked_up", looked_up)
+
+
+async def test_a_proxy_is_told_the_ip_address_that_was_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    resolve(monkeypatch, "93.184.215.14")
+    async with mcp_server() as (port, heard), forward_proxy(monkeypatch, "dragon:s3cret-pass") as proxy:
+        async with (
+            relay_to(f"http://mcp.example:{port}/mcp", AddressPolicy()) as (url, http),
+            http.post(url, data=b"{}") as answer,
+        ):
+            assert (answer.status, await answer.read()) == (200, b"data: {}\n\n")
+        async with relay_to("https://mcp.example/mcp", AddressPolicy()) as (url, http):
+            proxy.refuses = 403
+            async with http.post(url) as answer:
+                assert answer.status == 502
+                said = await answer.text()
+    assert proxy.asked == [f"POST http://93.184.215.14:{port}/mcp HTTP/1.1", "CONNECT 93.184.215.14:443 HTTP/1.1"]
+    assert heard[0].host == f"mcp.example:{port}" and "Proxy-Authorization" not in heard[0].headers
+    assert f"the proxy http://127.0.0.1:{proxy.port} does not connect to https://mcp.example" in said
+    assert "s3cret" not in said
+
+
+async def test_a_proxy_is_not_told_of_a_name_that_leads_inside(monkeypatch: pytest.MonkeyPatch) -> None:
+    resolve(monkeypatch, "93.184.215.14", "10.0.0.7")
+    async with (
+        forward_proxy(monkeypatch) as proxy,
+        relay_to("https://mcp.example/mcp", AddressPolicy()) as (url, http), http.post(url) as answer,
+    ):
+        assert answer.status == 502 and "not a public address" in await answer.text()
+    assert proxy.asked == []
 
 
 @pytest.mark.parametrize(("path", "status"), [("away", 502), ("closed", 401)])
