@@ -129,7 +129,8 @@ class Gateway:
         self.sessions = make_session_service(self.runtime, self.table, self.hub)
         self.resources, self.answers = kept.resources, kept.answers
         self.files = FileStore(config.data / "files", clock, lambda: self.components.config.uploads)
-        self.metrics.register(SessionMetrics(self.table, kept.log))
+        self.metrics.register(
+            SessionMetrics(self.table, kept.log, lambda: self.components.config.limits.max_sessions))
         self.scheduler = self._scheduler()
         self.audit = AuditLog(config.data / config.audit, clock)
         self.retention = self._retention()

@@ -8,13 +8,14 @@ import asyncio
 from collections.abc import Coroutine, Sequence
 from contextlib import suppress
 
+import structlog
 from msgspec.structs import replace
 
 import gateway.model as m
 from gateway.errors import Busy, Conflict, GatewayError, Interrupted, Invalid, NotFound, Overloaded, TooLarge
 from gateway.ids import random_id
 from gateway.json_values import JsonObject
-from gateway.ports import Backend, Receipt
+from gateway.ports import MORE_ROOM, Backend, Receipt, too_many_sessions
 from gateway.time_slices import sliced
 
 from .event_sink import CLEANUP_SECONDS
@@ -25,6 +26,8 @@ from .session_cache import SessionCache, SessionCommits, SessionSource, SessionT
 from .session_queries import SessionQueries
 from .streams import Hub
 from .validation import validate_settings
+
+log = structlog.get_logger("dragoman.sessions")
 
 EVENTS_BETWEEN_TURNS = (
     m.SessionCreated,
@@ -83,6 +86,8 @@ def _reowned(session: SessionWriter, owner: str, record: m.Record) -> m.Record:
     return m.with_settings(ours, lambda settings: validate_settings(card, settings))
 
 
+WARNING_SHARE = 0.8
+"""The share of `limits.max_sessions` at which the operator is warned."""
 LAST_FRAMES_SECONDS = 5.0
 """How long clients may take to receive the end of their streams when the server stops."""
 
@@ -99,6 +104,7 @@ class LocalSessionService:
         self._cache = cache
         self._source = source
         self._hub = hub
+        self._is_nearly_full = False
         queries = SessionQueries(runtime, source, hub)
         self.get, self.find_by_id, self.active, self.list = (
             queries.get, queries.find_by_id, queries.active, queries.list)
@@ -135,6 +141,7 @@ class LocalSessionService:
             agent=agent, owner=owner, title=title, metadata=metadata or {}, settings=settings, history=tuple(history),
         ))
         await wait_until_stored(self._runtime.log, session.view.session_id, created.seq)
+        self._warn_if_nearly_full()
         return session.view
 
     async def import_session(self, owner: str, records: Sequence[m.Record]) -> m.SessionView:
@@ -147,6 +154,7 @@ class LocalSessionService:
         for record in imported:
             self._runtime.log.append(record)
         await wait_until_stored(self._runtime.log, session.view.session_id, session.view.head)
+        self._warn_if_nearly_full()
         return session.view
 
     def _check_room(self, owner: str) -> None:
@@ -154,9 +162,17 @@ class LocalSessionService:
         if self._runtime.log.write_error is not None:
             raise self._runtime.log.write_error
         if self._runtime.log.session_count >= most:
-            raise Overloaded(f"there are {most} sessions already, and no more are allowed")
+            raise Overloaded(too_many_sessions(most))
         self._runtime.tally.check(owner, "sessions")
         self._runtime.tally.check(owner, "stored_bytes")
+
+    def _warn_if_nearly_full(self) -> None:
+        """Warn the operator when most sessions that are allowed are there, once until some are deleted."""
+        count, most = self._runtime.log.session_count, self._runtime.limits.max_sessions
+        is_nearly_full = count >= WARNING_SHARE * most
+        if is_nearly_full and not self._is_nearly_full:
+            log.warning("sessions_nearly_full", sessions=count, max_sessions=most, remedy=MORE_ROOM)
+        self._is_nearly_full = is_nearly_full
 
     # -- changing -------------------------------------------------------------------------------------------------
 

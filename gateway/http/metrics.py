@@ -189,12 +189,13 @@ class WrittenLog(Protocol):
 class SessionMetrics(Collector):
     """Asks the table of sessions and the log for their numbers whenever the metrics are read."""
 
-    def __init__(self, sessions: CountedSessions, log: WrittenLog) -> None:
-        self._sessions, self._log = sessions, log
+    def __init__(self, sessions: CountedSessions, log: WrittenLog, max_sessions: Callable[[], int]) -> None:
+        self._sessions, self._log, self._max_sessions = sessions, log, max_sessions
 
     def collect(self) -> Iterator[Metric]:
         gauges = {
             "dragoman_sessions": ("Stored sessions.", self._log.session_count),
+            "dragoman_max_sessions": ("How many sessions may be stored.", self._max_sessions()),
             "dragoman_cached_sessions": ("Sessions held in memory.", len(self._sessions)),
             "dragoman_running_turns": ("Turns that run or wait for people.", self._sessions.turn_count),
             "dragoman_log_write_failing": ("1 while nothing can be stored, else 0.", self._log.write_error is not None),

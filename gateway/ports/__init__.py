@@ -37,6 +37,7 @@ from .dialect import (
     TableEncoder,
 )
 from .event_log import (
+    MORE_ROOM,
     NO_LISTENER,
     Clock,
     EventLog,
@@ -45,6 +46,7 @@ from .event_log import (
     LogListener,
     SessionHead,
     Sleep,
+    too_many_sessions,
 )
 from .keys import (
     ANONYMOUS,
@@ -119,6 +121,7 @@ __all__ = [
     "ANONYMOUS",
     "CURRENT_IDEMPOTENCY_KEY",
     "KEY_PREFIX",
+    "MORE_ROOM",
     "NO_FRAMES",
     "NO_LISTENER",
     "NO_OPTIONS",
@@ -216,6 +219,7 @@ __all__ = [
     "ToolRunner",
     "ToolServingBackend",
     "Turn",
+    "too_many_sessions",
     "with_use",
 ]
 

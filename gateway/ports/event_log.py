@@ -14,6 +14,15 @@ Sleep = Callable[[float], Awaitable[None]]
 """Waits for so many seconds."""
 
 
+MORE_ROOM = "delete some, let `retention.sessions` do it, or raise `limits.max_sessions`"
+"""What an operator can do when there are too many sessions."""
+
+
+def too_many_sessions(most: int) -> str:
+    """The text of the error that a client gets who would create one session too many."""
+    return f"the server keeps {most} sessions, and no more are allowed; the operator can {MORE_ROOM}"
+
+
 class SessionHead(Struct, frozen=True, kw_only=True):
     """One row of the list of sessions; `ordinal` grows with each session created and is never used again."""
 

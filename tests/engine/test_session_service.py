@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator
 import pytest
 from hypothesis import given
 from msgspec.structs import replace
+from structlog.testing import capture_logs
 
 import gateway.model as m
 from gateway.errors import Invalid, NotFound, Overloaded, TooLarge
@@ -82,6 +83,26 @@ async def test_there_is_a_limit_to_sessions_watchers_and_seeds() -> None:
     await stage.service.subscribe("", view.session_id, "plain")
     with pytest.raises(Overloaded):
         await stage.service.subscribe("", view.session_id, "plain")
+
+
+async def test_an_operator_is_warned_once_before_there_are_too_many_sessions() -> None:
+    stage = EngineFixture(patient, max_sessions=10)
+
+    async def warnings(new: int) -> list[int]:
+        with capture_logs() as told:
+            made = [await stage.service.create("", "agent") for _ in range(new)]
+        left.extend(view.session_id for view in made)
+        return [line["sessions"] for line in told if line["event"] == "sessions_nearly_full"]
+
+    left = list[str]()
+    assert await warnings(7) == []
+    assert await warnings(3) == [8]
+    with pytest.raises(Overloaded, match=r"retention\.sessions.*limits\.max_sessions"):
+        await stage.service.create("", "agent")
+    for _ in range(4):
+        await stage.service.delete("", left.pop())
+    assert await warnings(1) == []
+    assert await warnings(2) == [8], "warned again after there was room"
 
 
 @pytest.mark.parametrize(("cancel", "running"), [(False, 1), (True, 0)])

@@ -49,7 +49,7 @@ class Log:
 
 def test_cached_sessions_and_the_state_of_the_log_are_asked_for() -> None:
     metrics, log = Metrics(), Log()
-    metrics.register(SessionMetrics(Sessions("abc"), log))
+    metrics.register(SessionMetrics(Sessions("abc"), log, lambda: 10))
     assert samples(metrics)["dragoman_cached_sessions",] == 3
     assert samples(metrics)["dragoman_log_write_failing",] == 0
     log.write_error = Overloaded("no space")
@@ -58,7 +58,7 @@ def test_cached_sessions_and_the_state_of_the_log_are_asked_for() -> None:
 
 def test_old_names_of_metrics_are_exported_beside_the_new_ones() -> None:
     metrics, log = Metrics(), Log()
-    metrics.register(SessionMetrics(Sessions("abc"), log))
+    metrics.register(SessionMetrics(Sessions("abc"), log, lambda: 10))
     log.write_error = Overloaded("no space")
     found = samples(metrics)
     assert all(found[old,] == found[new.name,] for old, new in DEPRECATED_METRICS.items())
@@ -68,11 +68,12 @@ def test_old_names_of_metrics_are_exported_beside_the_new_ones() -> None:
 
 def test_sessions_and_running_turns_are_asked_for() -> None:
     metrics, sessions, log = Metrics(), Sessions(), Log()
-    metrics.register(SessionMetrics(sessions, log))
+    metrics.register(SessionMetrics(sessions, log, lambda: 10))
     assert samples(metrics)["dragoman_sessions",] == 1
     assert samples(metrics)["dragoman_running_turns",] == 0
     log.session_count, sessions.turn_count = 2, 5
     assert samples(metrics)["dragoman_sessions",] == 2
+    assert samples(metrics)["dragoman_max_sessions",] == 10
     assert samples(metrics)["dragoman_running_turns",] == 5
 
 

@@ -8,7 +8,7 @@ import structlog
 
 import gateway.model as m
 from gateway.errors import GatewayError, Overloaded
-from gateway.ports import NO_LISTENER, ListedSession, ListOrder, LogListener
+from gateway.ports import NO_LISTENER, ListedSession, ListOrder, LogListener, too_many_sessions
 from gateway.quotas import Quotas
 from gateway.storage.redis import (
     Appended,
@@ -286,7 +286,7 @@ class RedisLog:
 
     def _refused(self, session_id: str, first: m.Record, why: str) -> None:
         """There is no room for a new session, here or with its owner."""
-        error: GatewayError = SessionLimitReached(f"there are {self._most()} sessions already, and no more are allowed")
+        error: GatewayError = SessionLimitReached(too_many_sessions(self._most()))
         if why == "sessions" and isinstance(first.event, m.SessionCreated):
             self._tally.set_usage(first.event.owner, "sessions", self._tally.quota().sessions or 0)
             error = self._tally.limit_error(first.event.owner, "sessions")
