@@ -58,5 +58,5 @@ async def test_a_link_serves_the_bytes_and_parts_of_them(tmp_path: Path) -> None
 
 
 def test_an_address_is_the_one_the_client_used() -> None:
-    request = make_mocked_request("GET", "/a", headers={"Host": "h.example:8080"})
+    request = make_mocked_request("GET", "/a", headers={"Host": "h.example:8080"}, app=web.Application())
     assert absolute_url(request, "/b") == "http://h.example:8080/b"

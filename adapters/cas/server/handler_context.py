@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 from aiohttp import web
 
 import gateway.model as m
+from adapters.cas.bodies import AgentBody
 from adapters.cas.wire import CasSettings, PreviewedType, sessions
 from gateway.errors import Busy, Conflict, Invalid, NotFound
 from gateway.http import OWNER, Context
@@ -61,7 +62,15 @@ class HandlerContext:
             ref: str | JsonObject = agent_id if version is None else {"id": agent_id, "version": version}
             return (await choose_agent(self.context, view.owner, ref)).snapshot
         except (NotFound, Conflict):  # the agent was deleted or archived since
-            return {"id": agent_id, "type": "agent", "name": view.agent, "version": version or 1}
+            return self._lost_agent(view, agent_id)
+
+    def _lost_agent(self, view: m.SessionView, agent_id: str) -> JsonObject:
+        """All that is still known of an agent that is gone, with every member that clients read."""
+        return self.context.table.object(AgentBody.row, AgentBody(
+            id=agent_id, name=view.agent, description="", model="", system="", tools=[], mcp_servers=[], skills=[],
+            metadata={}, version=view.settings.agent_version or 1, archived_at=None,
+            created_at=view.created_at, updated_at=view.created_at,
+        ))
 
     def agent_id(self, view: m.SessionView) -> str:
         return agent_id_of(view, view.private(self.context.dialect))
