@@ -111,13 +111,6 @@ class RandomCalls:
         return script_call(
             "release", self._epoch(), self._one(REPLICAS), session_id, self._stored(f"s:{session_id}", "token", "9"))
 
-    def _claim_key(self) -> tuple[Word, ...]:
-        return script_call(
-            "claim_key", self._epoch(), self._one(REPLICAS), self._one(("place1", "place2")), 10_000_000)
-
-    def _release_key(self) -> tuple[Word, ...]:
-        return script_call("release_key", self._epoch(), self._one(REPLICAS), self._one(("place1", "place2")))
-
     def _orphans(self) -> tuple[Word, ...]:
         return script_call("orphans", self._epoch(), self._one(REPLICAS), 32)
 
