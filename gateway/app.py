@@ -51,6 +51,7 @@ from gateway.http import (
     mount_prefix,
     pieces_response,
     public,
+    take_traceparent,
     track_open_sockets,
 )
 from gateway.ids import make_mint
@@ -80,15 +81,18 @@ from gateway.resources import (
     Workspaces,
     run_hourly,
 )
+from gateway.telemetry import Span, Tracer
 from gateway.time_slices import next_slice, one_at_a_time
 from gateway.yaml_positions import Problems
 
 from .audit import AuditLog
 from .composition import BackendRetirement, Components, load_components
-from .engine_parts import DeletedSessionCleanup, ServedDialects, StreamMetrics, TurnCounters
+from .engine_parts import DeletedSessionCleanup, ServedDialects, StreamMetrics, TurnCounters, make_span_export
 from .storage_factory import Storage, make_session_service, make_storage
 
 if TYPE_CHECKING:
+    from gateway.telemetry.otlp import OtlpExport
+
     from .oidc import OidcVerifier
 
 log = get_logger("dragoman.app")
@@ -118,6 +122,7 @@ class Gateway:
         self.quota = config.quota
         refusals = LimitRefusals()
         self.quotas = Quotas(lambda: self.quota, refusals)
+        self._span_export: OtlpExport | None = None
         kept = make_storage(config, clock, lambda: self.components.config.limits, self.quotas)
         self._recount = kept.recount
         self.mcp_tools = McpToolLists(lambda: self.components.backends, lambda: self.addresses, clock)
@@ -162,6 +167,7 @@ class Gateway:
         return Runtime(
             log=kept.log, clock=clock, mint=make_mint(), limits=config.limits, agents=self.components.cards,
             backends=self.components.backends, observer=TurnCounters(self.metrics, self.usage), tally=self.quotas,
+            tracer=self._tracer(),
             cancel_on_disconnect=config.on_disconnect == "cancel",
             cleanup=DeletedSessionCleanup(
                 Workspaces(config.data / "workspaces"), Shares(kept.resources, clock),
@@ -170,6 +176,18 @@ class Gateway:
             defaults=self._session_defaults(kept.resources),
             skills=self._skills(kept.resources), memories=SessionMemories(Memories(kept.resources, clock)),
         )
+
+    def _tracer(self) -> Tracer | None:
+        """The tracer of turns, if the settings name a collector; spans go to it from the start to the end."""
+        settings = self.components.config.telemetry
+        if settings.otlp is None:
+            return None
+
+        def export(span: Span) -> None:
+            if self._span_export is not None:
+                self._span_export.take(span)
+
+        return Tracer(export, self._clock, lambda session_id: self.table.agent_of(session_id), settings.share)
 
     def _hub(self, log: EventLog) -> Hub:
         """The hub of all streams; the console may open columns of a session as streams of their own."""
@@ -253,6 +271,8 @@ class Gateway:
             await backend.close()
         await self.sessions.rest()
         await self.runtime.log.close()
+        if self._span_export is not None:
+            await self._span_export.close()
         self.audit.close()
 
     # -- wiring ---------------------------------------------------------------------------------------------------
@@ -308,6 +328,7 @@ class Gateway:
         app = web.Application(
             client_max_size=self.components.config.limits.body_bytes,
             middlewares=[
+                *([take_traceparent] if self.runtime.tracer is not None else []),
                 refusals.middleware, self.origin_policy.middleware,
                 *([self.wrong_keys.middleware] if self.components.config.auth_methods else []),
                 self.authenticator.middleware, self.rate_limiter.middleware,
@@ -362,6 +383,7 @@ class Gateway:
 
     async def _keeping(self, app: web.Application) -> AsyncIterator[None]:
         """Open the log and recover open turns before the first request is served."""
+        self._span_export = make_span_export(self.components.config, VERSION)
         await self.runtime.log.open()
         await self._recount()
         if left := await self.sessions.recover():

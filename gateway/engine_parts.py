@@ -1,8 +1,10 @@
-"""The parts that the application gives to the engine: the served dialects, stream metrics, and cleanup of sessions."""
+"""The parts that the application gives to the engine: served dialects, stream metrics, traces, cleanup of sessions."""
 
 from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
 
 import gateway.model as m
+from gateway.config import Config
 from gateway.engine import SessionTable
 from gateway.http import Metrics
 from gateway.ports import Backend, Projector, StatefulBackend, StreamOptions
@@ -10,6 +12,9 @@ from gateway.resources import AgentUsage, Shares, Workspaces
 from mappings.language import LOST_LEVELS, feature_of
 
 from .composition import Components
+
+if TYPE_CHECKING:
+    from gateway.telemetry.otlp import OtlpExport
 
 
 class ServedDialects:
@@ -76,3 +81,14 @@ class DeletedSessionCleanup:
         for backend in self._backends():
             if isinstance(backend, StatefulBackend):
                 await backend.forget(session_id)
+
+
+def make_span_export(config: Config, version: str) -> "OtlpExport | None":
+    """The way of spans to the collector of the settings; the libraries of OpenTelemetry are imported only here."""
+    settings = config.telemetry
+    if settings.otlp is None:
+        return None
+    from gateway.telemetry.otlp import OtlpExport
+
+    headers = {name: value.get_secret_value() for name, value in settings.headers.items()}
+    return OtlpExport(settings.otlp, headers, settings.service, version)

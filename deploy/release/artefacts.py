@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 
 CHECKSUMS = "SHA256SUMS"
 LOCKED, SHIPPED = "constraints.txt", "deploy/requirements.txt"
-EXTRAS = "acp,agui,mcp,redis"
+EXTRAS = "acp,agui,mcp,otel,redis"
 """The extras that users install."""
 EARLIEST = 315_532_800
 """1980-01-01: zip files know no earlier time."""

@@ -85,6 +85,8 @@ class RpcRequest(Struct, frozen=True, kw_only=True, tag_field="kind", tag="asked
     request: str
     sender: str
     call: AnyCall
+    traceparent: str = ""
+    """The trace of the client's request."""
 
 
 class RpcReply(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="kind", tag="replied"):

@@ -7,6 +7,7 @@ import structlog
 
 from gateway.storage import UNSEALED, Seal
 from gateway.storage.redis import RedisClient, RedisUnreachable
+from gateway.trace_context import TRACEPARENT, within_trace
 
 from . import messages
 from .leases import HeldSessions
@@ -38,7 +39,8 @@ class RpcChannel:
     async def ask(self, replica: str, request: str, call: AnyCall, seconds: float) -> RpcReply | None:
         """The reply of that server; None if it is not there, or does not reply in time."""
         waiting = self._waiting.setdefault(request, asyncio.get_running_loop().create_future())
-        message = RpcRequest(request=request, sender=self._redis.replica, call=call)
+        message = RpcRequest(
+            request=request, sender=self._redis.replica, call=call, traceparent=TRACEPARENT.get())
         try:
             receivers = await self._redis.publish(f"to:{replica}", encode_message(seal_message(message, self._seal)))
             async with asyncio.timeout(seconds if receivers else seconds / 10):
@@ -64,7 +66,8 @@ class RpcChannel:
     async def _carry_out(self, message: RpcRequest) -> None:
         answer = self._known.get(message.request)
         if answer is None:
-            answer = await self._serve(message, message.request in self._known)
+            with within_trace(message.traceparent):
+                answer = await self._serve(message, message.request in self._known)
             self._keep(message.request, answer)
         if answer is None:
             return

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 import structlog
 
 import gateway.model as m
-from gateway.engine import Hub, Runtime, Session, SessionCache, SessionCommits, restore_idle
+from gateway.engine import Hub, Runtime, Session, SessionCache, restore_idle
 from gateway.errors import GatewayError
+from gateway.ports import LogListener
 from gateway.storage.log.redis import LeaseLost, RedisLog, decode_entry
 
 from .leases import HeldSessions
@@ -178,7 +179,7 @@ class SessionCopies:
 class ClusterCommits:
     """Listens to the log: its own records go to their session, records of other servers to the copies."""
 
-    def __init__(self, own: SessionCommits, held: HeldSessions, copies: SessionCopies) -> None:
+    def __init__(self, own: LogListener, held: HeldSessions, copies: SessionCopies) -> None:
         self.failed = own.failed
         self._own = own
         self._held = held

@@ -19,6 +19,7 @@ from .access import make_tls_context
 from .settings import Config
 
 LOG_KINDS = ("memory", "sqlite")
+OTEL_PACKAGES = ("opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.http")
 # The regular expression that semver.org suggests, without groups.
 SEMVER = re.compile(
     r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)"
@@ -181,9 +182,22 @@ def _limits(document: YamlDocument) -> Iterator[Problem]:
         yield Problem(document.position(error.path), str(error))
 
 
+def _telemetry(document: YamlDocument) -> Iterator[Problem]:
+    if _mapping(_setting(document, "telemetry")).get("otlp") and not all(map(_is_installed, OTEL_PACKAGES)):
+        yield Problem(document.position(("telemetry", "otlp")), "telemetry needs the packages of OpenTelemetry",
+                      "install them, in the folder of Dragoman: .venv/bin/pip install -e '.[otel]'")
+
+
+def _is_installed(package: str) -> bool:
+    try:
+        return find_spec(package) is not None
+    except ModuleNotFoundError:  # nor is the package above it
+        return False
+
+
 CHECKS: tuple[Callable[[YamlDocument], Iterator[Problem]], ...] = (
     _open_to_the_network, _certificate, _oidc, _unknown_log, _nothing_to_serve, _mounts, _mappings, _dialect_folders,
-    _agents, _limits,
+    _agents, _limits, _telemetry,
 )
 
 

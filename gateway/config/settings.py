@@ -56,6 +56,12 @@ def _host_or_network(entry: str) -> str:
     return entry
 
 
+def _web_address(url: str) -> str:
+    if not re.fullmatch(r"https?://[^\s/]+(/\S*)?", url):
+        raise ValueError("expected the address of a collector, such as http://localhost:4318")
+    return url
+
+
 def _known_auth(auth: str | tuple[str, ...]) -> str | tuple[str, ...]:
     """Check that `auth` is one known word, or a list of known words."""
     for word in (auth,) if isinstance(auth, str) else auth:
@@ -185,6 +191,15 @@ class LoggingSettings(SettingsModel):
     level: Literal["debug", "info", "warning", "error"] = "info"
 
 
+class TelemetrySettings(SettingsModel):
+    """The collector that gets the traces of turns; None: no traces."""
+
+    otlp: Annotated[str, AfterValidator(_web_address)] | None = None
+    headers: dict[str, SecretStr] = {}
+    service: NonEmptyText = "dragoman"
+    share: float = Field(default=1.0, ge=0, le=1)
+
+
 class TlsSettings(SettingsModel):
     """The PEM files of a certificate (with its chain) and of its key."""
 
@@ -284,6 +299,7 @@ class Config(SettingsModel):
     workspace: Annotated[WorkspaceSettings, BeforeValidator(_empty_if_bare)] = WorkspaceSettings()
     management: Annotated[ManagementSettings, BeforeValidator(_empty_if_bare)] = ManagementSettings()
     logging: Annotated[LoggingSettings, BeforeValidator(_empty_if_bare)] = LoggingSettings()
+    telemetry: Annotated[TelemetrySettings, BeforeValidator(_empty_if_bare)] = TelemetrySettings()
 
     _source: ConfigSource = PrivateAttr(default=ConfigSource())
 

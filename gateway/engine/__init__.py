@@ -1,7 +1,7 @@
 """Runs sessions and turns, and decides when things happen: asks, recovery, streams. asyncio, no HTTP."""
 
 from .recovery import restore_idle
-from .runtime import Runtime, SessionCleanup
+from .runtime import Runtime, SessionCleanup, TurnTracer
 from .session import Session
 from .session_cache import (
     SessionCache,
@@ -9,6 +9,7 @@ from .session_cache import (
     SessionSource,
     SessionTable,
     find_session,
+    session_commits,
     unknown_unless_stored,
     wait_until_stored,
 )
@@ -26,9 +27,11 @@ __all__ = [
     "SessionCommits",
     "SessionSource",
     "SessionTable",
+    "TurnTracer",
     "find_session",
     "local_session_service",
     "restore_idle",
+    "session_commits",
     "unknown_unless_stored",
     "wait_until_stored",
 ]

@@ -49,6 +49,7 @@ class TurnHistory:
         self.command: m.SendMessage | m.Compact | None = None
         self.message_seq = 0
         self.started_at = 0.0
+        self.trace: str | None = None
         self.is_paused = False
         self._at = 0
         asked: AsksById = {}
@@ -60,8 +61,8 @@ class TurnHistory:
         match record.event:
             case m.InputAccepted(command=command):
                 self._accepted(record, command)
-            case m.TurnStarted():
-                self.started_at = record.at
+            case m.TurnStarted(trace=trace):
+                self.started_at, self.trace = record.at, trace
             case m.InputRequested(request_id=request_id, ask=ask):
                 asked[request_id] = ask
             case m.InputResolved(request_id=request_id):

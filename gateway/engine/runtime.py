@@ -38,6 +38,17 @@ class TurnObserver(Protocol):
     def turn_ended(self, view: m.SessionView, ended: m.TurnEnded) -> None: ...
 
 
+class TurnTracer(Protocol):
+    """Traces turns; nothing depends on it."""
+
+    def begin(self) -> tuple[str, str | None]:
+        """The trace of a turn that starts now, as a header `traceparent`, and the id of the client's span."""
+    def committed(self, records: Sequence[m.Record]) -> None:
+        """These records of one session are stored."""
+    def restored(self, records: Sequence[m.Record]) -> None:
+        """These are the records of a session whose turn was begun by another process."""
+
+
 class SessionCleanup(Protocol):
     """Deletes what the application and its backends keep for a session."""
 
@@ -90,6 +101,7 @@ class Runtime:
     agents: Mapping[str, m.AgentCard]
     backends: Mapping[str, Backend]
     observer: TurnObserver
+    tracer: TurnTracer | None = None
     tally: Quotas = field(default_factory=Quotas)
     cancel_on_disconnect: bool = False
     is_draining: bool = False

@@ -9,6 +9,7 @@ import gateway.model as m
 from gateway.errors import Busy, Conflict, Overloaded
 from gateway.ids import Mint
 from gateway.ports import Receipt
+from gateway.trace_context import trace_fields
 
 from .recovery import TurnHistory, close_turn
 from .runtime import Runtime
@@ -95,7 +96,8 @@ class Session:
             records.append(record)
             turn_id = record.turn_id or turn_id
             after, begun = (after, begun) if begins is None else (begins, True)
-        log.info("commands_accepted", session=self.view.session_id, turn=turn_id, kinds=[c.kind for c in commands])
+        log.info("commands_accepted", session=self.view.session_id, turn=turn_id, kinds=[c.kind for c in commands],
+                 **trace_fields(self.run.trace if self.run is not None else None))
         return Receipt(turn_id=turn_id, records=tuple(records), after=after, begun=begun)
 
     def _checked(self, commands: Sequence[m.AnyCommand]) -> list[m.AnyCommand]:
@@ -172,10 +174,12 @@ class Session:
     def _start(self, turn_id: str, command_id: str, command: m.SendMessage | m.Compact) -> int:
         agent = self._agent()
         begins = self.view.head
-        self.append(m.TurnStarted(command_id=command_id), turn_id=turn_id)
+        tracer = self.runtime.tracer
+        trace, parent = (None, None) if tracer is None else tracer.begin()
+        self.append(m.TurnStarted(command_id=command_id, trace=trace, trace_parent=parent), turn_id=turn_id)
         replacement = self.runtime.replacement_backends.get(self.view.session_id)
         backend = replacement or self.runtime.backends[agent.name]
-        self.run = TurnRun(self, turn_id, command, backend, agent, recalls=replacement is None)
+        self.run = TurnRun(self, turn_id, command, backend, agent, recalls=replacement is None, trace=trace)
         self.run.start()
         return begins
 
@@ -218,13 +222,14 @@ class Session:
             self.run.stop()
 
     def turn_ended(self, turn_id: str, ended: m.TurnEnded) -> None:
+        trace = None
         if self.run is not None and self.run.turn_id == turn_id:
-            self.run = None
+            trace, self.run = self.run.trace, None
         self.runtime.observer.turn_ended(self.view, ended)
         fault = ended.fault
         (log.warning if fault else log.info)(
             "turn_failed" if fault else "turn_ended",
             session=self.view.session_id, turn=turn_id, agent=self.view.agent, outcome=ended.outcome,
             stop_reason=ended.stop_reason, duration_ms=ended.duration_ms, fault=fault.code if fault else None,
-            **({"reason": fault.message} if fault else {}),
+            **({"reason": fault.message} if fault else {}), **trace_fields(trace),
         )

@@ -8,10 +8,10 @@ from typing import Protocol
 
 import gateway.model as m
 from gateway.errors import GatewayError, NotFound, OutcomeUnknown, Overloaded
-from gateway.ports import Backend, EventLog
+from gateway.ports import Backend, EventLog, LogListener
 
 from .recovery import apply_records, restore_idle, restore_running
-from .runtime import Runtime
+from .runtime import Runtime, TurnTracer
 from .session import Session
 from .streams import Hub
 from .turn import TurnRun
@@ -123,6 +123,25 @@ class SessionCommits:
             run.fail_now(error.fault)
 
 
+class TracedCommits:
+    """Listens to the log for the sessions, and for the tracer after them."""
+
+    def __init__(self, commits: SessionCommits, tracer: TurnTracer) -> None:
+        self.failed = commits.failed
+        self._commits = commits.committed
+        self._trace = tracer.committed
+
+    def committed(self, records: Sequence[m.Record]) -> None:
+        self._commits(records)
+        self._trace(records)
+
+
+def session_commits(runtime: Runtime, table: SessionTable, hub: Hub) -> LogListener:
+    """The listener of the log; where nothing is traced, no tracer is asked."""
+    commits = SessionCommits(table, hub)
+    return commits if runtime.tracer is None else TracedCommits(commits, runtime.tracer)
+
+
 class SessionSource(Protocol):
     """Where queries and commands find sessions."""
 
@@ -196,6 +215,8 @@ class SessionCache:
             records = await log.read(session_id)
             await restore_running(session, records, head.head)
             self.keep(session)
+            if self._runtime.tracer is not None:
+                self._runtime.tracer.restored(records)
             session.revive(records)
         else:
             await restore_idle(session, await log.read_without_deltas(session_id), head.head)

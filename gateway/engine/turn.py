@@ -11,6 +11,7 @@ import structlog
 import gateway.model as m
 from gateway.errors import GatewayError, Interrupted, NotFound, TimedOut
 from gateway.ports import Backend, BackendOutput, ResumableBackend
+from gateway.trace_context import TRACEPARENT, trace_fields
 
 from .event_sink import (
     TurnOver,
@@ -51,8 +52,10 @@ class TurnRun:
         recorded: TurnHistory | None = None,
         *,
         recalls: bool = True,
+        trace: str | None = None,
     ) -> None:
         self.turn_id = turn_id
+        self.trace = recorded.trace if recorded else trace
         self.command = command
         self.agent = agent
         entries = session.view.compacted
@@ -119,6 +122,9 @@ class TurnRun:
     # -- the backend ----------------------------------------------------------------------------------------------
 
     async def _run(self) -> None:
+        if self.trace is not None:  # this task is the turn's own, and so is its context
+            TRACEPARENT.set(self.trace)
+            structlog.contextvars.bind_contextvars(**trace_fields(self.trace))
         is_done = False
         with self._border():
             if self._recalls and self.session.view.settings.memory and isinstance(self.command, m.SendMessage):

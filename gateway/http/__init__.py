@@ -61,6 +61,7 @@ from .security import (
 )
 from .socket_relay import SOCKET_RELAY, SocketRelay
 from .sse import stream_sse
+from .trace_parent import take_traceparent
 from .websocket import OPEN_SOCKETS, WebSocketWriter, send_and_close, serve_websocket, track_open_sockets
 
 __all__ = [
@@ -145,6 +146,7 @@ __all__ = [
     "serve_websocket",
     "signed_link_handler",
     "stream_sse",
+    "take_traceparent",
     "track_open_sockets",
     "validate",
 ]

@@ -138,6 +138,10 @@ class InputResolved(Event, frozen=True, kw_only=True, tag="input.resolved"):
 class TurnStarted(Event, frozen=True, kw_only=True, tag="turn.started"):
     name: ClassVar[str] = "turn.started"
     command_id: str
+    trace: str | None = None
+    """The trace of the turn and its span, as a header `traceparent`; None where telemetry is off."""
+    trace_parent: str | None = None
+    """The id of the client's span, if the client sent one."""
 
 
 class TurnSuspended(Event, frozen=True, kw_only=True, tag="turn.suspended"):

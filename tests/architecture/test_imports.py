@@ -12,7 +12,7 @@ ROOMS = ("gateway", "adapters", "mappings", "conformance")
 EVERYBODY = (
     "gateway.errors", "gateway.field_errors", "gateway.hidden_modules", "gateway.ids", "gateway.json_values",
     "gateway.old_imports", "gateway.private_files", "gateway.quotas", "gateway.search_terms", "gateway.supervision",
-    "gateway.time_slices", "gateway.yaml_positions",
+    "gateway.time_slices", "gateway.trace_context", "gateway.yaml_positions",
 )
 """Modules that every room of the gateway may use: they import at most the model and one another."""
 
@@ -30,6 +30,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "gateway.process_signals": (),
     "gateway.supervision": (),
     "gateway.time_slices": (),
+    "gateway.trace_context": (),
     "gateway.yaml_positions": ("gateway.field_errors",),
     "gateway.logging": ("gateway.model", "gateway.hidden_modules"),
     "gateway.ports": ("gateway.model", *EVERYBODY),
@@ -41,6 +42,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "gateway.backends": ("gateway.model", "gateway.ports", "gateway.client", *EVERYBODY),
     "gateway.http": ("gateway.model", "gateway.ports", "gateway.logging", *EVERYBODY),
     "gateway.config": ("gateway.model", *EVERYBODY),
+    "gateway.telemetry": ("gateway.model", "gateway.ports", "gateway.logging", *EVERYBODY),
     "gateway.oidc": ("gateway.config", "gateway.ports", "gateway.client", *EVERYBODY),
     "gateway.worker": (),
     "gateway.worker_pool": (
@@ -65,7 +67,10 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
 IN_ADAPTERS = (
     "gateway.model", "gateway.ports", "gateway.http", "gateway.client", "gateway.resources", "mappings", *EVERYBODY,
 )
-SIDE_DOORS = ("gateway.storage.resources.redis", "gateway.backends.kinds", "gateway.backends.user_modules")
+SIDE_DOORS = (
+    "gateway.storage.resources.redis", "gateway.backends.kinds", "gateway.backends.user_modules",
+    "gateway.telemetry.otlp",
+)
 """Modules that a room does not offer at its door: they need a library that not everybody has, or load other modules."""
 MEETING_PLACES = (
     "gateway.app",

@@ -14,6 +14,7 @@ from gateway.client import Redactor
 from gateway.errors import BackendFailed, GatewayError, NotFound, TimedOut
 from gateway.json_values import JsonObject
 from gateway.ports import Addresses, ToolOutcome
+from gateway.trace_context import trace_headers
 
 from .client import (
     MAX_TOOL_PAGES,
@@ -219,7 +220,8 @@ class McpConnection:
                 out(f"{message}\n")
 
         assert self._client is not None, "the connection is ready"
-        asked = asyncio.ensure_future(self._client.call_tool(name, input, progress_callback=report))
+        asked = asyncio.ensure_future(self._client.call_tool(
+            name, input, progress_callback=report, meta=trace_headers() or None))  # type: ignore[arg-type]
         try:
             await asyncio.wait((asked, self._task), return_when=asyncio.FIRST_COMPLETED)
             if asked.done() and not asked.cancelled():

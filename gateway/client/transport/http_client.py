@@ -14,6 +14,7 @@ from gateway.client.retry import retry, wait_before_retry
 from gateway.errors import BackendFailed, ConnectionLost, GatewayError, ServerUnreachable, TimedOut
 from gateway.json_values import JsonValue, read_exact_json
 from gateway.ports import RemoteAddress, Timeouts
+from gateway.trace_context import trace_headers
 
 from .connection_pool import ConnectionPool
 from .error_messages import UpstreamErrors, os_reason
@@ -100,7 +101,7 @@ class HttpClient:
         url = self.url_for(path).update_query(query) if query else self.url_for(path)
         timeouts = self.timeouts
         async with self._pool.request(
-            method, url, body, headers or {}, again=again or method in IDEMPOTENT_METHODS,
+            method, url, body, {**trace_headers(), **(headers or {})}, again=again or method in IDEMPOTENT_METHODS,
             first=timeouts.first_byte, idle=timeouts.idle, total=timeouts.total,
         ) as connection:
             if connection.status >= 300:
@@ -171,7 +172,8 @@ class HttpClient:
         is_secure = self.url.scheme in SECURE_SCHEMES
         return aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0, ssl=self._pool.context() if is_secure else True),
-            proxy=self.proxy.url if self.proxy is not None else None, headers=headers, middlewares=(middleware,),
+            proxy=self.proxy.url if self.proxy is not None else None, headers=headers,
+            middlewares=(add_trace_headers, middleware),
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=patience.connect, sock_read=patience.first_byte),
         )
 
@@ -260,6 +262,14 @@ def aiohttp_errors(name: str, total: float, proxy: Proxy | None = None) -> Itera
         raise TimedOut(f"{name} took longer than {total:g} seconds in all") from None
     except (aiohttp.ClientError, ConnectionError) as error:
         raise ConnectionLost(f"the connection to {name} broke ({type(error).__name__})") from None
+
+
+async def add_trace_headers(
+    request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType,
+) -> aiohttp.ClientResponse:
+    """A request that a turn causes belongs to the trace of the turn."""
+    request.headers.update(trace_headers())
+    return await handler(request)
 
 
 async def read_beginning(response: aiohttp.ClientResponse, most: int) -> bytes:
