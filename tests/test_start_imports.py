@@ -10,6 +10,7 @@ from gateway.hidden_modules import hidden_modules
 
 SPARED = (
     "rich", "redis", "socketio", "jsonschema_rs", "croniter", "mcp", "gateway.backends.scripted", "gateway.translate",
+    "opentelemetry",
 )
 SETTINGS = """\
 log: memory

@@ -1,0 +1,111 @@
+"""A served gateway sends the spans of its turns to a real OTLP receiver, and hands its trace on to upstreams."""
+
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import structlog
+from opentelemetry.sdk.trace import ReadableSpan
+from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
+
+from gateway.config import load_config
+from gateway.telemetry.otlp import REPORT_SECONDS, ReportedExporter
+from gateway.yaml_positions import Problems
+from tests.support.backends.model_services import says
+from tests.support.client.byte_server import serving as upstream
+from tests.support.gateway_server import Served, serving, write_settings
+from tests.support.otlp_collector import attributes, collecting
+
+TRACE, CLIENT = "ab" * 16, "cd" * 8
+HEADER = f"00-{TRACE}-{CLIENT}-01"
+
+
+async def turn(served: Served, words: str, *tools: str, **headers: str) -> str:
+    """The session of a turn that was played to its end."""
+    agent = {"name": "demo", "tools": [{"name": tool, "trust": True} for tool in tools]}
+    async with served.http.post(served.url("/aap/sessions"), json={"agent": agent}) as made:
+        session = str((await made.json())["sessionId"])
+    said = {"messages": [{"role": "user", "content": words}], "stream": "none"}
+    async with served.http.post(served.url(f"/aap/sessions/{session}/turns"), json=said, headers=headers) as response:
+        assert response.status == 200
+        await response.read()
+    return session
+
+
+async def test_a_collector_gets_the_spans_of_a_turn_in_the_trace_of_the_client(tmp_path: Path) -> None:
+    async with collecting() as collector:
+        telemetry = {"otlp": collector.address, "service": "front", "headers": {"x-key": "sesame"}}
+        async with serving(tmp_path, dialects={"aap": {}}, telemetry=telemetry) as served:
+            session = await turn(served, "/tool calc", "calc", traceparent=HEADER)
+    (invoked,), (chat, *_), (tool,) = (collector.named(name) for name in ("invoke_agent", "chat", "execute_tool"))
+    assert {span.trace_id.hex() for span in collector.spans} == {TRACE}
+    assert invoked.parent_span_id.hex() == CLIENT
+    assert chat.parent_span_id == tool.parent_span_id == invoked.span_id
+    assert invoked.start_time_unix_nano <= chat.start_time_unix_nano <= chat.end_time_unix_nano
+    assert attributes(invoked.attributes)["gen_ai.conversation.id"] == session
+    assert attributes(tool.attributes)["gen_ai.tool.name"] == "calc"
+    assert collector.resources[0]["service.name"] == "front" and collector.headers[0]["x-key"] == "sesame"
+
+
+async def test_lines_of_the_log_have_the_trace_of_their_turn(tmp_path: Path) -> None:
+    async with collecting() as collector:
+        async with serving(tmp_path, dialects={"aap": {}}, telemetry={"otlp": collector.address}) as served:
+            with structlog.testing.capture_logs([structlog.contextvars.merge_contextvars]) as lines:
+                await turn(served, "hello")
+        (invoked,) = collector.named("invoke_agent")
+    told = {line["event"]: line.get("trace_id") for line in lines}
+    assert told["commands_accepted"] == told["turn_ended"] == invoked.trace_id.hex()
+
+
+async def test_an_upstream_gets_the_trace_with_the_turn_as_its_parent(tmp_path: Path) -> None:
+    async with collecting() as collector, upstream(says("hello")) as model:
+        settings: dict[str, Any] = {"url": model.url, "key": "k", "model": "m", "attempts": 1}
+        agents = {"demo": {"backend": "openai", "settings": settings}}
+        telemetry = {"otlp": collector.address}
+        async with serving(tmp_path, dialects={"aap": {}}, agents=agents, telemetry=telemetry) as served:
+            await turn(served, "hello", traceparent=HEADER)
+        (invoked,) = collector.named("invoke_agent")
+    assert [asked.headers["traceparent"] for asked in model.asked] == [f"00-{TRACE}-{invoked.span_id.hex()}-01"]
+
+
+async def test_without_telemetry_nothing_is_taken_up_recorded_or_handed_on(tmp_path: Path) -> None:
+    async with upstream(says("hello")) as model:
+        settings = {"url": model.url, "key": "k", "model": "m", "attempts": 1}
+        agents = {"demo": {"backend": "openai", "settings": settings}}
+        async with serving(tmp_path, dialects={"aap": {}}, agents=agents) as served:
+            session = await turn(served, "hello", traceparent=HEADER)
+            async with served.http.get(served.url(f"/replay/{session}")) as response:
+                assert TRACE not in await response.text()
+    assert ["traceparent" in asked.headers for asked in model.asked] == [False]
+
+
+class RefusingExporter(SpanExporter):
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        return SpanExportResult.FAILURE
+
+
+def test_failures_are_told_once_a_minute_with_their_number() -> None:
+    now = [0.0]
+    exporter = ReportedExporter(RefusingExporter(), "http://collector", lambda: now[0])
+    with structlog.testing.capture_logs() as lines:
+        for now[0] in (0.0, 1.0, 2.0, REPORT_SECONDS):
+            exporter.export([ReadableSpan("a"), ReadableSpan("b")])
+    assert [(line["event"], line["count"]) for line in lines] == [("spans_not_exported", 2), ("spans_not_exported", 6)]
+
+
+async def test_a_collector_that_refuses_leaves_turns_and_the_end_of_the_server_alone(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture,
+) -> None:
+    async with collecting() as collector:
+        collector.status = 400
+        async with serving(tmp_path, dialects={"aap": {}}, telemetry={"otlp": collector.address}) as served:
+            await turn(served, "hello")
+    assert collector.headers and not [line for line in caplog.records if line.levelno >= logging.WARNING]
+
+
+def test_an_address_that_is_none_is_a_problem_of_the_settings(tmp_path: Path) -> None:
+    write_settings(tmp_path, telemetry={"otlp": "collector:4318"})
+    with pytest.raises(Problems, match="expected the address of a collector"):
+        load_config(tmp_path / "config.yaml")
