@@ -131,7 +131,20 @@ def answered(status: int, body: bytes, *words: str) -> Callable[[Path], str]:
     return act
 
 
+def with_variable(name: str, value: str) -> Callable[[Path], str]:
+    """Look at a server on the internet, with a variable in the environment."""
+    def act(folder: Path) -> str:
+        with pytest.MonkeyPatch.context() as environment:
+            environment.setenv("HTTPS_PROXY", NOBODY)
+            environment.setenv(name, value)
+            return run("sessions", "https://api.example.com", "--dialect", "aap")
+    return act
+
+
 AT_THE_COMMAND_LINE: dict[str, Callable[[Path], str]] = {
+    "… cannot be reached through the proxy … (…)…": with_variable("HTTPS_PROXY", NOBODY),
+    "HTTPS_PROXY is not the address of a proxy: …": with_variable("HTTPS_PROXY", "socks5://127.0.0.1:9"),
+    "SSL_CERT_FILE: there is no file …": with_variable("SSL_CERT_FILE", "/nowhere.pem"),
     "there is no such file; name another with --config": command("check", "--config", "nowhere.yaml"),
     "not YAML: …": with_settings("dialects:\n  aap:\n agents:\n", "check"),
     "there is no setting 'hots'; did you mean 'hosts'?": with_settings(f"hots: x\n{GOOD}", "check"),

@@ -42,7 +42,7 @@ class HttpClient:
         self.timeouts = timeouts or Timeouts()
         self.redactor = Redactor(secrets)
         self.proxy = proxy_for(self.url)
-        self._errors = UpstreamErrors(self.name, self.redactor)
+        self._errors = UpstreamErrors(self._responder, self.redactor)
         self._pool = ConnectionPool(
             self.url, self.name, self.headers, connect_seconds=self.timeouts.connect, ssl=ssl, proxy=self.proxy
         )
@@ -60,6 +60,12 @@ class HttpClient:
     def name(self) -> str:
         """The server's name in messages: scheme, host and port, without keys, paths or user names."""
         return str(self.url.origin())
+
+    @property
+    def _responder(self) -> str:
+        """Who may have answered: without TLS it may be the proxy itself."""
+        is_alone = self.proxy is None or self.url.scheme in SECURE_SCHEMES
+        return self.name if is_alone else f"{self.name} (through the proxy {self.proxy})"
 
     async def close(self) -> None:
         self._pool.close()

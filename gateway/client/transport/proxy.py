@@ -23,6 +23,8 @@ SECURE_SCHEMES = ("https", "wss")
 MAX_HEAD_BYTES = 16 * 1024
 """The head of a proxy's answer has at most so many bytes."""
 CREDENTIALS_WANTED = 407
+_UNKNOWN_USER = frozenset((401, CREDENTIALS_WANTED))
+"""Some proxies answer 401 to a wrong password."""
 _HEAD_END = b"\r\n\r\n"
 _STATUS = re.compile(rb"HTTP/1\.[01] (\d{3})\b")
 _WITH_PORT = re.compile(r"(\[[^\]]+\]|[^:]+):(\d+)")
@@ -37,7 +39,7 @@ class Proxy:
     """The variable that names it."""
 
     def __repr__(self) -> str:
-        return f"Proxy({self.name})"
+        return self.name
 
     @property
     def name(self) -> str:
@@ -53,7 +55,7 @@ class Proxy:
 
     def refusal(self, status: int, server: str) -> GatewayError:
         """The error for a status with which the proxy itself answered."""
-        if status == CREDENTIALS_WANTED:
+        if status in _UNKNOWN_USER:
             what = "wants a user name and a password" if self.url.user is None else "refuses its user name and password"
             where = f"give them in {self.variable}, as in http://name:password@host:port"
             return status_error(status, f"the proxy {self.name} {what} ({status}); {where}")

@@ -153,6 +153,13 @@ async def test_a_proxy_that_wants_a_password(monkeypatch: pytest.MonkeyPatch, sc
     assert proxy.heads[1]["proxy-authorization"] == f"Basic {b64encode(b'dragon:wrong').decode()}"
 
 
+@pytest.mark.parametrize("status", [401, 403, 503])
+async def test_an_answer_that_may_be_the_proxys_own(monkeypatch: pytest.MonkeyPatch, status: int) -> None:
+    async with forward_proxy(monkeypatch, LOGIN, refuses=status) as proxy:
+        error = await said("http://api.test")
+    assert error.message == f"http://api.test (through the proxy http://127.0.0.1:{proxy.port}) answered {status}"
+
+
 @pytest.mark.parametrize(("status", "retryable"), [(403, False), (503, True)])
 async def test_a_proxy_that_opens_no_tunnel(monkeypatch: pytest.MonkeyPatch, status: int, retryable: bool) -> None:
     async with forward_proxy(monkeypatch, LOGIN, refuses=status) as proxy:
