@@ -112,7 +112,7 @@ class Gateway:
     ) -> None:
         config = components.config
         self._metrics_page, self._socket_relay = metrics_page, socket_relay
-        self._clock = clock
+        self.clock = clock
         self._reloads = reloads
         self.components = components
         self.addresses = AddressPolicy(config.outbound.allow)
@@ -163,7 +163,7 @@ class Gateway:
 
     def _runtime(self, kept: Storage) -> Runtime:
         """The parts that all sessions share."""
-        config, clock = self.components.config, self._clock
+        config, clock = self.components.config, self.clock
         return Runtime(
             log=kept.log, clock=clock, mint=make_mint(), limits=config.limits, agents=self.components.cards,
             backends=self.components.backends, observer=TurnCounters(self.metrics, self.usage), tally=self.quotas,
@@ -192,7 +192,7 @@ class Gateway:
     def _hub(self, log: EventLog) -> Hub:
         """The hub of all streams; the console may open columns of a session as streams of their own."""
         return Hub(
-            log=log, sessions=self.table, streams=self.console_columns, clock=self._clock,
+            log=log, sessions=self.table, streams=self.console_columns, clock=self.clock,
             observer=StreamMetrics(self.metrics, self._dialects, self.table),
             max_lag=lambda: self.components.config.limits.max_lag_events,
         )
@@ -200,14 +200,14 @@ class Gateway:
     def _scheduler(self) -> Scheduler:
         """The scheduler, which starts tasks while this server is ready and leads."""
         return Scheduler(
-            Schedules(self.resources, self._clock), self.sessions, lambda: self.components.cards, self._clock,
+            Schedules(self.resources, self.clock), self.sessions, lambda: self.components.cards, self.clock,
             is_open=self._leads,
         )
 
     def _retention(self) -> Retention:
         """Deletes what the settings do not keep, while this server is ready and leads."""
         return Retention(
-            ExpiredThings(self.runtime.log, self.resources, self._clock), self.sessions, self.resources, self.files,
+            ExpiredThings(self.runtime.log, self.resources, self.clock), self.sessions, self.resources, self.files,
             lambda: self.components.config.retention, self.audit.write,
             is_open=self._leads,
         )
@@ -300,8 +300,8 @@ class Gateway:
             table=self.components.tables[name], settings=self.components.settings[name], guard=self.authenticator,
             addresses=self.addresses, trust_uploads=config.workspace.trust,
             heartbeat=config.limits.heartbeat_seconds, send_timeout=config.limits.send_seconds, data=config.data,
-            clock=self._clock, offers=_offers(config), keys=self.keys, replays=self.replays, metrics=self.metrics,
-            agent_calls=self.usage.calls, tasks=self.scheduler, tools=BuiltinToolRunner(self._clock),
+            clock=self.clock, offers=_offers(config), keys=self.keys, replays=self.replays, metrics=self.metrics,
+            agent_calls=self.usage.calls, tasks=self.scheduler, tools=BuiltinToolRunner(self.clock),
             is_stopping=lambda: self.readiness.is_draining, count_request=self.rate_limiter.count_request,
             check_stored_bytes=lambda owner, size: self.quotas.check(owner, "stored_bytes", size),
         )
@@ -310,7 +310,7 @@ class Gateway:
         config = self.components.config
         return ConsoleServices(
             sessions=self._audited, resources=self._managed, files=self.files, parts=lambda: self.components,
-            columns=self.console_columns, auth=config.auth_methods, version=VERSION, clock=self._clock,
+            columns=self.console_columns, auth=config.auth_methods, version=VERSION, clock=self.clock,
             places=[DialectPlace(name=name, mount=context.mount) for name, context in self.contexts.items()],
             watchers=lambda session_id: self.hub.watchers(session_id) & self.contexts.keys(),
             heartbeat=lambda: self.components.config.limits.heartbeat_seconds,
@@ -320,7 +320,7 @@ class Gateway:
             trust_uploads=lambda: self.components.config.workspace.trust, metrics=self.metrics, keys=self.keys,
             is_stopping=lambda: self.readiness.is_draining,
             check_stored_bytes=lambda owner, size: self.quotas.check(owner, "stored_bytes", size),
-            default_agent=lambda: self.components.config.default_agent, started_at=self._clock(),
+            default_agent=lambda: self.components.config.default_agent, started_at=self.clock(),
         )
 
     def _web(self) -> web.Application:
@@ -417,7 +417,7 @@ class Gateway:
 
     async def _deleting_expired(self, app: web.Application) -> AsyncIterator[None]:
         """Retention lives as long as the application; every server looks after the logs in its own folder."""
-        logs = LogRetention(self._log_files, lambda: self.components.config.retention.logs, self._clock)
+        logs = LogRetention(self._log_files, lambda: self.components.config.retention.logs, self.clock)
         rounds = [run_hourly(self.retention.delete_expired, self._leads),
                   run_hourly(logs.delete_expired, lambda: self.readiness.is_ready)]
         tasks = [asyncio.create_task(one, name="retention") for one in rounds]

@@ -14,6 +14,7 @@ from .doctor import doctor
 from .keys import keys
 from .log import log
 from .options import OWN_PROCESS, CommandGroup, format_help
+from .purge import purge
 from .replay import replay
 from .serve import serve
 from .sessions import sessions
@@ -77,6 +78,7 @@ app.command("doctor")(doctor)
 app.command("new-dialect")(new_dialect)
 app.command("chat")(chat)
 app.command("sessions")(sessions)
+app.command("purge")(purge)
 app.command("translate")(translate)
 app.command("replay")(replay)
 app.command("openapi")(openapi)

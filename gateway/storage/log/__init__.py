@@ -1,7 +1,7 @@
 """Event logs behind the EventLog port, in memory, SQLite or Redis; export, import, compaction and verification."""
 
 from .export_import import EXPORT_FORMAT, ExportHeader, export_sessions, import_sessions
-from .log_file import LogFile, compact_log, open_log_file
+from .log_file import LogFile, compact_log, erase_traces, open_log_file
 from .memory import MemoryLog
 from .sqlite import SqliteLog
 from .verification import verify_log
@@ -13,6 +13,7 @@ __all__ = [
     "MemoryLog",
     "SqliteLog",
     "compact_log",
+    "erase_traces",
     "export_sessions",
     "import_sessions",
     "open_log_file",

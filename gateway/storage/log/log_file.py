@@ -11,7 +11,7 @@ from typing import NamedTuple
 import gateway.model as m
 from gateway.errors import NotFound
 from gateway.ports import SessionHead
-from gateway.storage.sqlite import StorageUnusable, explain_error, open_exclusively, open_read_only
+from gateway.storage.sqlite import StorageUnusable, add_to_counter, explain_error, open_exclusively, open_read_only
 
 from .sqlite import SELECT_HEADS, decode_lines, row_to_head
 
@@ -131,6 +131,26 @@ def compact_log(path: Path, progress: Progress = lambda done, total: None) -> Co
             raise StorageUnusable(explain_error(path, error)) from None
     done.bytes_after = _size(path)
     return done
+
+
+def erase_traces(path: Path, owner: str) -> None:
+    """Delete stored responses and counters of an owner who has nothing else, and write the file anew without remains.
+
+    Raises `StorageUnusable` while a server holds the file.
+    """
+    with open_exclusively(path) as connection:
+        try:
+            number, size = connection.execute(
+                "SELECT count(*), total(length(body)) FROM answers WHERE owner = ?", (owner,)).fetchone()
+            connection.execute("DELETE FROM answers WHERE owner = ?", (owner,))
+            add_to_counter(connection, "answers.number", -number)
+            add_to_counter(connection, "answers.bytes", -int(size))
+            connection.execute(
+                "DELETE FROM counters WHERE value = 0 AND substr(name, -length(?1)) = ?1", (f"/{owner}",))
+            connection.execute("VACUUM")
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        except sqlite3.Error as error:
+            raise StorageUnusable(explain_error(path, error)) from None
 
 
 def _size(path: Path) -> int:
