@@ -187,7 +187,7 @@ class Gateway:
             if self._span_export is not None:
                 self._span_export.take(span)
 
-        return Tracer(export, self._clock, lambda session_id: self.table.agent_of(session_id), settings.share)
+        return Tracer(export, self.clock, lambda session_id: self.table.agent_of(session_id), settings.share)
 
     def _hub(self, log: EventLog) -> Hub:
         """The hub of all streams; the console may open columns of a session as streams of their own."""
