@@ -79,6 +79,7 @@ MEETING_PLACES = (
     "gateway.engine_parts",
     "gateway.storage_factory",
     "gateway.loss_matrix",
+    "gateway.purge",
     "gateway.server",
     "gateway.reload",
     "gateway.cli",

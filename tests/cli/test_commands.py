@@ -52,7 +52,6 @@ ALL = [
     "", "serve", "init", "check", "doctor", "chat", "sessions", "purge", "translate", "replay", "openapi",
     "asyncapi", "version", "log", "log verify",
     "log compact", "log export", "log import", "keys", "keys add", "keys list", "keys remove", "conform", "record",
-    "openapi", "asyncapi",
 ]
 
 
