@@ -9,7 +9,6 @@ import gateway.model as m
 from gateway.errors import Busy, Conflict, Overloaded
 from gateway.ids import Mint
 from gateway.ports import Receipt
-from gateway.trace_context import trace_fields
 
 from .recovery import TurnHistory, close_turn
 from .runtime import Runtime
@@ -97,7 +96,7 @@ class Session:
             turn_id = record.turn_id or turn_id
             after, begun = (after, begun) if begins is None else (begins, True)
         log.info("commands_accepted", session=self.view.session_id, turn=turn_id, kinds=[c.kind for c in commands],
-                 **trace_fields(self.run.trace if self.run is not None else None))
+                 **(self.run.trace_fields if self.run is not None else {}))
         return Receipt(turn_id=turn_id, records=tuple(records), after=after, begun=begun)
 
     def _checked(self, commands: Sequence[m.AnyCommand]) -> list[m.AnyCommand]:
@@ -222,14 +221,14 @@ class Session:
             self.run.stop()
 
     def turn_ended(self, turn_id: str, ended: m.TurnEnded) -> None:
-        trace = None
+        trace: dict[str, str] = {}
         if self.run is not None and self.run.turn_id == turn_id:
-            trace, self.run = self.run.trace, None
+            trace, self.run = self.run.trace_fields, None
         self.runtime.observer.turn_ended(self.view, ended)
         fault = ended.fault
         (log.warning if fault else log.info)(
             "turn_failed" if fault else "turn_ended",
             session=self.view.session_id, turn=turn_id, agent=self.view.agent, outcome=ended.outcome,
             stop_reason=ended.stop_reason, duration_ms=ended.duration_ms, fault=fault.code if fault else None,
-            **({"reason": fault.message} if fault else {}), **trace_fields(trace),
+            **({"reason": fault.message} if fault else {}), **trace,
         )

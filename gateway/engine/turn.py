@@ -56,6 +56,7 @@ class TurnRun:
     ) -> None:
         self.turn_id = turn_id
         self.trace = recorded.trace if recorded else trace
+        self.trace_fields = {} if self.trace is None else trace_fields(self.trace)
         self.command = command
         self.agent = agent
         entries = session.view.compacted
@@ -124,7 +125,7 @@ class TurnRun:
     async def _run(self) -> None:
         if self.trace is not None:  # this task is the turn's own, and so is its context
             TRACEPARENT.set(self.trace)
-            structlog.contextvars.bind_contextvars(**trace_fields(self.trace))
+            structlog.contextvars.bind_contextvars(**self.trace_fields)
         is_done = False
         with self._border():
             if self._recalls and self.session.view.settings.memory and isinstance(self.command, m.SendMessage):

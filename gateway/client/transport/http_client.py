@@ -14,7 +14,7 @@ from gateway.client.retry import retry, wait_before_retry
 from gateway.errors import BackendFailed, ConnectionLost, GatewayError, ServerUnreachable, TimedOut
 from gateway.json_values import JsonValue, read_exact_json
 from gateway.ports import RemoteAddress, Timeouts
-from gateway.trace_context import trace_headers
+from gateway.trace_context import TRACEPARENT, trace_headers
 
 from .connection_pool import ConnectionPool
 from .error_messages import UpstreamErrors, os_reason
@@ -106,8 +106,10 @@ class HttpClient:
         """
         url = self.url_for(path).update_query(query) if query else self.url_for(path)
         timeouts = self.timeouts
+        if TRACEPARENT.get():
+            headers = {**trace_headers(), **(headers or {})}
         async with self._pool.request(
-            method, url, body, {**trace_headers(), **(headers or {})}, again=again or method in IDEMPOTENT_METHODS,
+            method, url, body, headers or {}, again=again or method in IDEMPOTENT_METHODS,
             first=timeouts.first_byte, idle=timeouts.idle, total=timeouts.total,
         ) as connection:
             if connection.status >= 300:
