@@ -133,7 +133,7 @@ class GroupDescriber:
         content |= {answers.bytes_type: {}} if answers.bytes_type else {}
         if answers.frames == "sse" or answers.events or answers.stream_rows:
             named = self._group.sent(self._library, answers)
-            content[SSE] = {"schema": {"type": "string"}, "x-events": named}
+            content[SSE] = {"x-events": named}  # OpenAPI 3.1 has no word for the events of a stream
         return content
 
     def _content(self, shape: Any, media_type: str = JSON) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from pydantic import BaseModel, ValidationError
 
 import gateway.model as m
 from gateway.errors import Conflict
-from gateway.http import OWNER, Context, FailFast, json_response, read_json
+from gateway.http import OWNER, Answers, Context, FailFast, json_response, read_json
 from gateway.ports import NO_OPTIONS, DialectTable, ParsedFrame
 
 OBJECTS = {"created": ("session_id",), "talks": ("talks",), "talk": ("session_id", "lines"), "line": ("who", "text")}
@@ -35,23 +35,28 @@ class TalkRoutes:
     def __init__(self, context: Context[BaseModel]) -> None:
         self.context = context
 
+    @Answers("created", status=201)
     async def create(self, request: web.Request) -> web.Response:
         agent = next(iter(self.context.agents))
         view = await self.context.sessions.create(request[OWNER], agent)
         return json_response(self.context.table.object("created", session_id=view.session_id), 201)
 
+    @Answers("talks")
     async def listed(self, request: web.Request) -> web.Response:
         page, _ = await self.context.sessions.list(request[OWNER], before=None, limit=100)
         talks = [self._talk(view) for view in page]
         return json_response(self.context.table.object("talks", talks=talks))
 
+    @Answers("talk")
     async def get(self, request: web.Request) -> web.Response:
         return json_response(self._talk(await self.context.sessions.get(request[OWNER], request.match_info["session"])))
 
+    @Answers(status=204)
     async def delete(self, request: web.Request) -> web.Response:
         await self.context.sessions.delete(request[OWNER], request.match_info["session"])
         return web.Response(status=204)
 
+    @Answers(reads=NewLine, frames="sse")
     async def write(self, request: web.Request) -> web.StreamResponse:
         """The answer streams the turn."""
         context, session_id = self.context, request.match_info["session"]
@@ -63,6 +68,7 @@ class TalkRoutes:
             receipt = await context.begin_turn(request[OWNER], session_id, submitting)
             return await context.stream_turn(request, session_id, receipt, NO_OPTIONS, place)
 
+    @Answers(status=204)
     async def stop(self, request: web.Request) -> web.Response:
         context, session_id = self.context, request.match_info["session"]
         view = await context.sessions.get(request[OWNER], session_id)
