@@ -195,6 +195,15 @@ def keys(call: Call) -> Reply:
     return [key for key in call.data.all_keys() if fnmatchcase(key.decode("latin-1"), pattern)]
 
 
+@command(5)
+def scan(call: Call) -> Reply:
+    """All keys at once, as Redis may return them, too; only the form that the gateway uses is known here."""
+    cursor, match, pattern, count, _ = call.args
+    if (cursor, match, count) != (b"0", b"MATCH", b"COUNT"):
+        raise NotSimulated(b"ERR this form of SCAN is not simulated")
+    return [b"0", keys(Call(call.data, [pattern], call.random))]
+
+
 @command(0)
 def dbsize(call: Call) -> Reply:
     return len(call.data.all_keys())
