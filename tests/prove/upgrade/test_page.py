@@ -20,8 +20,8 @@ PYTHONPATH="$(cat "$RELEASE")" exec {sys.executable} -c 'from gateway.cli import
 PIP = """\
 #!/bin/sh
 case "$*" in
-  "install --upgrade dragoman") echo "$THIS" ;;
-  "install dragoman==0.1.0") echo "$PREVIOUS" ;;
+  "install --upgrade newer/*.whl") echo "$THIS" ;;
+  "install older/*.whl") echo "$PREVIOUS" ;;
   *) echo "no such command: pip $*" >&2; exit 1 ;;
 esac > "$RELEASE"
 """
