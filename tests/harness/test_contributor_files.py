@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.prove.steadiness.__main__ import VERSIONS
+from tests.support.interpreters import VERSIONS
 
 ROOT = Path(__file__).parents[2]
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))

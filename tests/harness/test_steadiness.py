@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.prove.steadiness import __main__ as steadiness
-from tests.prove.steadiness.__main__ import Tree, busy, installed, order, version_of
+from tests.prove.steadiness.__main__ import Tree, busy, order
 from tests.prove.steadiness.kept_rows import KeptRows
+from tests.support.interpreters import installed, version_of
 
 ROOT = Path(__file__).parents[2]
 GREEN = "venv:\n\ntest:\n\t@echo '12,345 tests passed'; echo '3 min 05 s, 5 min 07 s of CPU (all)'\n"

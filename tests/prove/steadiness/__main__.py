@@ -20,15 +20,14 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import cycle, islice, zip_longest
 from pathlib import Path
-from shutil import which
 from tempfile import TemporaryDirectory
 
 from tests.prove.steadiness.kept_rows import Checkout, KeptRows, Row
 from tests.support.child_commands import ChildCommand
+from tests.support.interpreters import installed, version_of
 
 ROOT = Path(__file__).resolve().parents[3]
 LOGS = Path(".prove/steadiness")
-VERSIONS = ("3.11", "3.12", "3.13", "3.14")
 TAIL = 60
 HANG = 4 * 3600.0
 SPIN = "import os, sys\nwhile os.getppid() == int(sys.argv[1]): sum(range(100_000))"
@@ -49,25 +48,6 @@ class Tree:
 
 Batch = tuple[list[Tree], int]
 """Trees whose runs begin together, and how many busy processes there are beside them."""
-
-
-def version_of(python: str) -> str | None:
-    """Its version, if it is an interpreter that runs."""
-    words = [python, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]
-    try:
-        return subprocess.run(words, capture_output=True, text=True, check=True, timeout=60).stdout.strip()
-    except (OSError, subprocess.SubprocessError):
-        return None
-
-
-def installed() -> list[str]:
-    """One interpreter of every version that is on the path or in pyenv's folder."""
-    pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
-    found = []
-    for version in VERSIONS:
-        places = [which(f"python{version}"), *map(str, sorted(pyenv.glob(f"{version}.*/bin/python{version}")))]
-        found += [place for place in places if place and version_of(place) == version][:1]
-    return found
 
 
 @contextmanager
