@@ -1,35 +1,48 @@
-"""Purging a data folder while no server uses it: what the rules do not keep, or everything of one user."""
+"""Purging what is stored: what the rules do not keep, or everything of one user.
+
+A data folder is purged while no server uses it, a Redis beside the servers that share it: the command is one more
+server for a while, and has sessions deleted by the servers that write them.
+"""
 
 import asyncio
 import shutil
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 
 import msgspec
 from msgspec.structs import replace
 
 from gateway.config import Config, RetentionSettings
-from gateway.errors import Invalid, NotFound
+from gateway.errors import Conflict, Invalid, NotFound
 from gateway.ports import Resource
 from gateway.private_files import make_private_folder, private_opener
 from gateway.resources import Expired, ExpiredThings
-from gateway.storage.log import erase_traces, export_sessions
+from gateway.storage.log import export_header, export_records
 
 from .app import Gateway
 from .composition import load_components
-from .storage_factory import database_path, make_seal
+from .storage_factory import make_owner_traces, make_seal
 
 PAGE = 200
 FILE = "file"
+ROUNDS = 3
+"""How often a user is erased who makes new things meanwhile."""
+NOTICE_SECONDS = 2.0
+"""How long running servers take at most to notice that keys were removed; they look several times a second."""
 
 
 @asynccontextmanager
 async def opened(config: Config) -> AsyncIterator[Gateway]:
-    """The parts of a server that does not serve; raises `StorageUnusable` if another process uses the folder."""
+    """The parts of a server that does not serve; raises `StorageUnusable` if another process uses the data folder."""
+    if not config.data.is_dir():
+        raise NotFound(f"there is no folder {config.data}; name the data folder of the servers with --data")
+    await make_owner_traces(config).check_data()
     gateway = Gateway(load_components(config))
     try:
         await gateway.runtime.log.open()
+        await gateway.sessions.join()
         yield gateway
     finally:
         await gateway.close()
@@ -42,13 +55,7 @@ async def delete_expired(config: Config, rules: RetentionSettings, *, is_dry: bo
         gone = [one async for one in found.sessions(rules)] + [one async for one in found.files(rules)]
         heads = {head.session_id for head in await gateway.runtime.log.sessions_in_turn()}
         gone = [one for one in gone if one.id not in heads]
-        for one in gone if not is_dry else ():
-            if one.kind == FILE:
-                await _delete_resource(gateway, one.owner, FILE, one.id)
-            else:
-                await gateway.sessions.delete(one.owner, one.id)
-            gateway.audit.write(f"{one.kind}.deleted", None, one.id)
-        return gone
+        return gone if is_dry else [one for one in gone if await gateway.retention.delete(one)]
 
 
 class UserPurge:
@@ -57,53 +64,86 @@ class UserPurge:
     def __init__(self, config: Config, user: str) -> None:
         self._config = config
         self._user = user
+        self._traces = make_owner_traces(config)
 
     async def counts(self) -> dict[str, int]:
         """How much there is of each kind."""
         async with opened(self._config) as gateway:
+            resources = await self._resources(gateway)
+            self._check_files(resources)
             counted = {"session": len(await self._session_ids(gateway))}
-            for one in await self._resources(gateway):
+            for one in resources:
                 counted[one.kind] = counted.get(one.kind, 0) + 1
             await gateway.keys.open()
             counted["key"] = len(await gateway.keys.of(self._user))
+        counted["stored response"] = await self._traces.count_responses(self._user)
         return {kind: number for kind, number in counted.items() if number}
 
-    def export(self, folder: Path) -> None:
+    def _check_files(self, resources: list[Resource]) -> None:
+        """Raise `Conflict` if the user has files, and not one of them is in the data folder."""
+        files = [one.resource_id for one in resources if one.kind == FILE]
+        folder = self._config.data / "files"
+        if files and not any((folder / name).exists() for name in files):
+            raise Conflict(
+                f"'{self._user}' has {len(files)} files, and {folder} has none of them; name the data folder that the "
+                "servers share with --data (if the files are lost, delete them over the API first)")
+
+    async def export(self, folder: Path) -> None:
         """Write sessions.jsonl, resources.jsonl, and the folders `files` and `workspaces`; secrets stay sealed."""
-        if folder.exists():
+        if folder.exists():  # noqa: ASYNC240  # a command has nobody else to serve
             raise Invalid(f"{folder} is there already; name a new folder")
-        config, seal = self._config, make_seal(self._config)
-        ids, versions = asyncio.run(self._everything())
-        make_private_folder(folder)
-        with open(folder / "resources.jsonl", "wb", opener=private_opener) as file:
-            for one in versions:
-                file.write(msgspec.json.encode(replace(one, secrets=seal.seal(one.secrets))) + b"\n")
-        with open(folder / "sessions.jsonl", "wb", opener=private_opener) as file:
-            file.writelines(export_sessions(database_path(config), ids, seal=seal) if ids else ())
-        _copy(config.data / "files", folder / "files", {one.resource_id for one in versions if one.kind == FILE})
-        _copy(config.data / "workspaces", folder / "workspaces", ids)
-
-    async def _everything(self) -> tuple[list[str], list[Resource]]:
-        """The ids of the sessions, and all versions of the resources."""
+        data, seal = self._config.data, make_seal(self._config)
         async with opened(self._config) as gateway:
-            versions = [
-                version for one in await self._resources(gateway)
-                for version in await gateway.resources.versions(one.kind, self._user, one.resource_id)]
-            return await self._session_ids(gateway), versions
+            make_private_folder(folder)
+            resources, ids = await self._resources(gateway), await self._session_ids(gateway)
+            with _new_file(folder / "resources.jsonl") as file:
+                for one in resources:
+                    for version in await gateway.resources.versions(one.kind, self._user, one.resource_id):
+                        file.write(msgspec.json.encode(replace(version, secrets=seal.seal(version.secrets))) + b"\n")
+            with _new_file(folder / "sessions.jsonl") as file:
+                file.write(export_header())
+                for session_id in ids:
+                    after = 0
+                    while page := await gateway.runtime.log.read(session_id, after, PAGE):
+                        file.write(export_records(page, seal))
+                        after = page[-1].seq
+        _copy(data / "files", folder / "files", {one.resource_id for one in resources if one.kind == FILE})
+        _copy(data / "workspaces", folder / "workspaces", ids)
 
-    async def erase(self) -> None:
-        """Delete everything of the user, then write the database anew, so that no remains are in it."""
-        async with opened(self._config) as gateway:
-            await gateway.keys.open()
-            for key in await gateway.keys.of(self._user):
-                with suppress(NotFound):  # it was removed with the key that made it
-                    await gateway.keys.remove(key.name)
-            for session_id in await self._session_ids(gateway):
+    async def erase(self) -> bool:
+        """Delete everything of the user; return whether the database was written anew, so that no remains are in it.
+
+        Raises `Conflict` if the user makes new things meanwhile.
+        """
+        for _ in range(ROUNDS):
+            async with opened(self._config) as gateway:
+                await self._remove_keys(gateway)
+                await self._delete_all(gateway)
+            if await self._traces.erase(self._user):
+                return await self._traces.rewrite_file()
+        raise Conflict(f"'{self._user}' makes new sessions or other things meanwhile: take the user's access away, "
+                       "then erase the user again")
+
+    async def _remove_keys(self, gateway: Gateway) -> None:
+        """Remove the keys first, and wait until running servers have noticed."""
+        await gateway.keys.open()
+        keys = await gateway.keys.of(self._user)
+        for key in keys:
+            with suppress(NotFound):  # it was removed with the key that made it
+                await gateway.keys.remove(key.name)
+        if keys and "://" in self._config.log:
+            await asyncio.sleep(NOTICE_SECONDS)
+
+    async def _delete_all(self, gateway: Gateway) -> None:
+        for session_id in await self._session_ids(gateway):
+            with suppress(NotFound):  # the user has deleted it meanwhile
                 await gateway.sessions.delete(self._user, session_id)
-            for one in await self._resources(gateway):
-                await _delete_resource(gateway, self._user, one.kind, one.resource_id)
-            gateway.audit.write("user.erased", None, self._user)
-        erase_traces(database_path(self._config), self._user)
+        for one in await self._resources(gateway):
+            with suppress(NotFound):  # it was deleted with what it belongs to
+                await gateway.resources.delete(one.kind, self._user, one.resource_id)
+            if one.kind == FILE:
+                await gateway.files.remove(one.resource_id)
+        gateway.audit.write("user.erased", None, self._user)
 
     async def _session_ids(self, gateway: Gateway) -> list[str]:
         found, after = list[str](), 0
@@ -124,11 +164,8 @@ class UserPurge:
         return found
 
 
-async def _delete_resource(gateway: Gateway, owner: str, kind: str, resource_id: str) -> None:
-    with suppress(NotFound):  # it was deleted with what it belongs to
-        await gateway.resources.delete(kind, owner, resource_id)
-    if kind == FILE:
-        await gateway.files.remove(resource_id)
+def _new_file(path: Path) -> BinaryIO:
+    return open(path, "wb", opener=private_opener)
 
 
 def _copy(source: Path, target: Path, names: Iterable[str]) -> None:

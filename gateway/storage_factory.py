@@ -19,7 +19,7 @@ from gateway.ports import (
 from gateway.quotas import Quotas
 from gateway.resources import KeyStore
 from gateway.storage import UNSEALED, Database, FernetSeal, Seal, load_or_create_key
-from gateway.storage.log import MemoryLog, SqliteLog
+from gateway.storage.log import MemoryLog, SqliteLog, SqliteOwnerTraces
 from gateway.storage.resources import (
     MemoryResources,
     MemoryResponses,
@@ -30,7 +30,7 @@ from gateway.storage.resources import (
 )
 
 if TYPE_CHECKING:
-    from gateway.storage.redis import RedisClient
+    from gateway.storage.redis import RedisClient, RedisOwnerTraces
 
 DATABASE_FILE = "dragoman.db"
 
@@ -127,6 +127,15 @@ def make_key_store(config: Config) -> KeyStore:
     from gateway.storage.resources.redis import BlockingKeyTable
 
     return KeyStore(BlockingKeyTable(lambda: make_redis(config)), config.data)
+
+
+def make_owner_traces(config: Config) -> "SqliteOwnerTraces | RedisOwnerTraces":
+    """What is stored of users beside sessions, resources and keys, for the command that erases it."""
+    if "://" not in config.log:
+        return SqliteOwnerTraces(database_path(config))
+    from gateway.storage.redis import RedisOwnerTraces
+
+    return RedisOwnerTraces(lambda: make_redis(config))
 
 
 def make_session_service(runtime: Runtime, table: SessionTable, hub: Hub) -> ManagedSessionService:

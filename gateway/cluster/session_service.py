@@ -111,11 +111,15 @@ class ClusterSessionService:
         """Whether this server does the work that only one of several servers may do."""
         return self._lease.is_leader
 
-    async def recover(self) -> int:
-        """Become a member of the cluster, and take over the open turns of dead servers; return how many."""
+    async def join(self) -> None:
+        """Become a member of the cluster, without a heartbeat: each call renews the lease if it has to."""
         await self._pubsub.start(self.inbox, self.inbox.address)
         self._copies.start()
         await self._lease.renew()
+
+    async def recover(self) -> int:
+        """Become a member of the cluster, and take over the open turns of dead servers; return how many."""
+        await self.join()
         taken = await self._claims.take_over()
         self.heartbeat.start()
         return taken

@@ -115,6 +115,9 @@ class LocalSessionService:
         self.reserve_stream, self.subscribe, self.read = queries.reserve_stream, queries.subscribe, queries.read
         self.resume_place = hub.resume_place
 
+    async def join(self) -> None:
+        """Nothing to join: no other server shares the sessions."""
+
     async def recover(self) -> int:
         """Close turns that ran when the server stopped, and wait on for people; return how many turns there were."""
         heads = await self._runtime.log.sessions_in_turn()

@@ -169,6 +169,8 @@ class ManagedSessionService(SessionService, Protocol):
     @property
     def leads(self) -> bool:
         """Whether this server does the work that only one of several servers may do."""
+    async def join(self) -> None:
+        """Become one of the servers that share the sessions, if there are several; `recover` does so as well."""
     async def recover(self) -> int:
         """Take up the turns that were open when a server stopped; return how many."""
     async def drain(self, seconds: float, hurry: asyncio.Event) -> None:

@@ -160,11 +160,11 @@ class Retention:
             async for one in found(self._rules()):
                 if not self._is_open():
                     return
-                deleted += await self._delete(one)
+                deleted += await self.delete(one)
         if deleted:
             log.info("retention_deleted", count=deleted)
 
-    async def _delete(self, one: Expired) -> bool:
+    async def delete(self, one: Expired) -> bool:
         """Delete it, unless it is gone or was used meanwhile; whether it was deleted."""
         await next_slice()
         with suppress(NotFound):

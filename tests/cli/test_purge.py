@@ -71,7 +71,8 @@ def test_a_dry_run_shows_what_a_user_has_and_deletes_nothing(
     shown = dragoman("purge", "--user", "ada", "--config", str(tmp_path / "config.yaml"))
     assert (shown.exit_code, "Nothing was deleted" in shown.stderr) == (0, True), shown.output
     assert [line.split() for line in shown.stdout.splitlines()] == [
-        ["1", "session"], ["1", "agent"], ["1", "file"], ["1", "note"], ["1", "key"]]
+        ["1", "session"], ["1", "agent"], ["1", "file"], ["1", "note"], ["1", "key"],
+        ["1", "stored", "response"]]
     assert words_in(tmp_path / "data", f"{WORD}ada") == before
 
 

@@ -1,7 +1,7 @@
 """Event logs behind the EventLog port, in memory, SQLite or Redis; export, import, compaction and verification."""
 
-from .export_import import EXPORT_FORMAT, ExportHeader, export_sessions, import_sessions
-from .log_file import LogFile, compact_log, erase_traces, open_log_file
+from .export_import import EXPORT_FORMAT, ExportHeader, export_header, export_records, export_sessions, import_sessions
+from .log_file import LogFile, SqliteOwnerTraces, compact_log, open_log_file
 from .memory import MemoryLog
 from .sqlite import SqliteLog
 from .verification import verify_log
@@ -12,8 +12,10 @@ __all__ = [
     "LogFile",
     "MemoryLog",
     "SqliteLog",
+    "SqliteOwnerTraces",
     "compact_log",
-    "erase_traces",
+    "export_header",
+    "export_records",
     "export_sessions",
     "import_sessions",
     "open_log_file",

@@ -42,10 +42,20 @@ def export_sessions(
     with open_log_file(path) as file:
         chosen = [file.head(session_id).session_id for session_id in sessions]
         total = len(chosen) or file.size
-        yield msgspec.json.encode(ExportHeader(format=EXPORT_FORMAT, model=m.MODEL_VERSION)) + b"\n"
+        yield export_header()
         for number, session_id in enumerate(chosen or (head.session_id for head in file.heads()), 1):
-            yield b"".join(m.encode_record(record) + b"\n" for record in reseal_records(file.records(session_id), seal))
+            yield export_records(file.records(session_id), seal)
             progress(number, total)
+
+
+def export_header() -> bytes:
+    """The first line of an export."""
+    return msgspec.json.encode(ExportHeader(format=EXPORT_FORMAT, model=m.MODEL_VERSION)) + b"\n"
+
+
+def export_records(records: Sequence[m.Record], seal: Seal) -> bytes:
+    """The lines of records of one session, with sealed secrets."""
+    return b"".join(m.encode_record(record) + b"\n" for record in reseal_records(records, seal))
 
 
 # -- in ---------------------------------------------------------------------------------------------------------------

@@ -133,13 +133,30 @@ def compact_log(path: Path, progress: Progress = lambda done, total: None) -> Co
     return done
 
 
-def erase_traces(path: Path, owner: str) -> None:
-    """Delete stored responses and counters of an owner who has nothing else, and write the file anew without remains.
+class SqliteOwnerTraces:
+    """What the file has of a user beside sessions, resources and keys: stored responses and counters.
 
-    Raises `StorageUnusable` while a server holds the file.
+    Every method raises `StorageUnusable` while a server holds the file.
     """
-    with open_exclusively(path) as connection:
-        try:
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    async def check_data(self) -> None:
+        """Raise `NotFound` if there is no such file; nothing is written."""
+        if not self._path.exists():
+            raise NotFound(f"there is no file {self._path}; name the server's data folder with --data, or its "
+                           "settings with --config")
+
+    async def count_responses(self, owner: str) -> int:
+        """The number of stored responses to requests of the user."""
+        with open_exclusively(self._path) as connection:
+            found: int = connection.execute("SELECT count(*) FROM answers WHERE owner = ?", (owner,)).fetchone()[0]
+            return found
+
+    async def erase(self, owner: str) -> bool:
+        """Erase the traces of a user who has nothing else; nobody else uses the file, so they are always erased."""
+        with self._changing() as connection:
             number, size = connection.execute(
                 "SELECT count(*), total(length(body)) FROM answers WHERE owner = ?", (owner,)).fetchone()
             connection.execute("DELETE FROM answers WHERE owner = ?", (owner,))
@@ -147,10 +164,22 @@ def erase_traces(path: Path, owner: str) -> None:
             add_to_counter(connection, "answers.bytes", -int(size))
             connection.execute(
                 "DELETE FROM counters WHERE value = 0 AND substr(name, -length(?1)) = ?1", (f"/{owner}",))
+        return True
+
+    async def rewrite_file(self) -> bool:
+        """Write the file anew, without what was deleted."""
+        with self._changing() as connection:
             connection.execute("VACUUM")
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-        except sqlite3.Error as error:
-            raise StorageUnusable(explain_error(path, error)) from None
+        return True
+
+    @contextmanager
+    def _changing(self) -> Iterator[sqlite3.Connection]:
+        with open_exclusively(self._path) as connection:
+            try:
+                yield connection
+            except sqlite3.Error as error:
+                raise StorageUnusable(explain_error(self._path, error)) from None
 
 
 def _size(path: Path) -> int:

@@ -64,7 +64,7 @@ def unseal_records(records: list[m.Record], seal: Seal) -> list[m.Record]:
     )
 
 
-def reseal_records(records: list[m.Record], seal: Seal) -> list[m.Record]:
+def reseal_records(records: Sequence[m.Record], seal: Seal) -> list[m.Record]:
     """Records of another log with sealed secrets; secrets that are sealed already keep the key of that log."""
     return [
         m.with_secrets(record, lambda values: {**seal.seal(

@@ -2,6 +2,7 @@
 
 from .client import DEFAULT_LEASE_SECONDS, RedisClient, RedisDataLost, RedisTokenBuckets
 from .connection import Command, CommandRefused, RedisAddress, RedisConnection, RedisUnreachable
+from .owner_traces import RedisOwnerTraces
 from .pubsub import PubSubReceiver, RedisPubSub
 from .replies import (
     Appended,
@@ -25,6 +26,7 @@ __all__ = [
     "RedisClient",
     "RedisConnection",
     "RedisDataLost",
+    "RedisOwnerTraces",
     "RedisPubSub",
     "RedisTokenBuckets",
     "RedisUnreachable",

@@ -1,0 +1,59 @@
+"""What Redis has of a user beside sessions, resources and keys: stored responses, counters, marks of the index."""
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+from gateway.errors import NotFound
+
+from .client import RedisClient
+from .connection import RedisUnreachable
+
+SEPARATOR = "\0"
+
+
+class RedisOwnerTraces:
+    """Counts and erases the traces of a user, each time over a new connection; servers may run meanwhile."""
+
+    def __init__(self, redis: Callable[[], RedisClient]) -> None:
+        self._make = redis
+
+    async def check_data(self) -> None:
+        """Raise `NotFound` if no server has stored anything there; nothing is written."""
+        async with self._connected() as redis:
+            [found] = await redis.read_all([("EXISTS", redis.key("epoch"))])
+        if not found:
+            raise NotFound(
+                f"log: {redis.address.shown} has no data of Dragoman under the prefix '{redis.prefix.rstrip(':')}'; "
+                "name the address, the database and the `?prefix=` that the servers use")
+
+    async def count_responses(self, owner: str) -> int:
+        """The number of stored responses to requests of the user."""
+        async with self._connected() as redis:
+            [places] = await redis.read_all([("HKEYS", redis.key("answers"))])
+        start = f"{owner}{SEPARATOR}".encode(errors="surrogatepass")
+        return sum(1 for place in places if place.startswith(start))
+
+    async def erase(self, owner: str) -> bool:
+        """Erase the traces; False if the user has sessions or resources again."""
+        async with self._connected() as redis:
+            await redis.open()
+            names = [key.split(SEPARATOR) for word in ("all", "indexed") async for key in redis.scan(word)]
+            kinds = {words[0] for words in names if words[1] == owner}
+            return bool(await redis.run_script("erase_owner", owner, *sorted(kinds)))
+
+    async def rewrite_file(self) -> bool:
+        """Let Redis write its append-only file anew, without what was deleted; False if it refuses."""
+        async with self._connected() as redis:
+            try:
+                await redis.read_all([("BGREWRITEAOF",)])
+            except RedisUnreachable:
+                return False
+        return True
+
+    @asynccontextmanager
+    async def _connected(self) -> AsyncIterator[RedisClient]:
+        redis = self._make()
+        try:
+            yield redis
+        finally:
+            await redis.close()
