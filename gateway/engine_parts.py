@@ -3,7 +3,10 @@
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
+from yarl import URL
+
 import gateway.model as m
+from gateway.client import proxy_for
 from gateway.config import Config
 from gateway.engine import SessionTable
 from gateway.http import Metrics
@@ -91,4 +94,5 @@ def make_span_export(config: Config, version: str) -> "OtlpExport | None":
     from gateway.telemetry.otlp import OtlpExport
 
     headers = {name: value.get_secret_value() for name, value in settings.headers.items()}
-    return OtlpExport(settings.otlp, headers, settings.service, version)
+    proxy = proxy_for(URL(settings.otlp))
+    return OtlpExport(settings.otlp, headers, settings.service, version, None if proxy is None else str(proxy.url))

@@ -7,6 +7,7 @@ import aiohttp
 
 from conformance.kit.expect import Failed
 from conformance.kit.http import HttpClient, Reply
+from conformance.kit.proxy import proxy_for
 
 GONE = (404, 410)
 AT_ONCE = 8
@@ -17,8 +18,8 @@ async def cleared(http: HttpClient, clear_away: Callable[[], Awaitable[None]]) -
     if http.is_disposable:
         return
     http.transcript.remark("clearing away")
-    timeout = aiohttp.ClientTimeout(total=None)
-    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0), timeout=timeout) as session:
+    connector, timeout = aiohttp.TCPConnector(limit=0), aiohttp.ClientTimeout(total=None)
+    async with aiohttp.ClientSession(connector=connector, timeout=timeout, proxy=proxy_for(http.base)) as session:
         http.session = session
         await clear_away()
 

@@ -8,6 +8,7 @@ from pydantic import BaseModel
 
 from conformance.kit.expect import Failed
 from conformance.kit.http import HttpClient
+from conformance.kit.proxy import proxy_for
 from conformance.kit.requirement import Catalogue, Feature
 from conformance.kit.transcript import Transcript
 from conformance.kit.wait_limits import ANSWER
@@ -34,7 +35,7 @@ def unoffered(catalogue: Catalogue, missing: Mapping[str, str]) -> dict[str, str
 async def missing(catalogue: Catalogue, target: "Target") -> dict[str, str]:
     """The features none of whose routes the server has, each with the server's answers."""
     timeout = aiohttp.ClientTimeout(total=None)
-    async with aiohttp.ClientSession(timeout=timeout) as session:
+    async with aiohttp.ClientSession(timeout=timeout, proxy=proxy_for(target.url)) as session:
         client = HttpClient(session, target.url.rstrip("/"), Transcript(), target.key, target.timeout)
         client.moved = target.moved
         looked = {name: await _answers(client, feature) for name, feature in catalogue.features.items()}

@@ -17,6 +17,7 @@ from conformance.kit.departures import Departures
 from conformance.kit.expect import Failed, Unanswered
 from conformance.kit.missing_features import unoffered, without
 from conformance.kit.observations import ObservationRun, Observations
+from conformance.kit.proxy import proxy_for
 from conformance.kit.requirement import Requirement
 from conformance.kit.secrets import Redactor
 from conformance.kit.suite import Suite, Target
@@ -197,7 +198,7 @@ class Runner:
 async def obstacle(url: str, within: float) -> str | None:
     """What keeps the address from being reached, if anything; what the server says is the cases' business."""
     try:
-        place = URL(url)
+        place = proxy_for(url) or URL(url)
         async with asyncio.timeout(within):
             _, writer = await asyncio.open_connection(place.host, place.port, ssl=place.scheme == "https" or None)
     except TimeoutError:

@@ -12,6 +12,7 @@ from yarl import URL
 
 from conformance.kit.expect import Failed, Unanswered
 from conformance.kit.http import HttpClient, Reply
+from conformance.kit.proxy import proxy_for
 from conformance.kit.suite import Suite, Target, dialects, load_suite
 from conformance.kit.transcript import Transcript
 from conformance.kit.wait_limits import ANSWER, WaitLimits
@@ -69,7 +70,8 @@ def places(suite: Suite, target: Target) -> list[Target]:
 
 async def locate(suite: Suite, target: Target) -> Target:
     """The target with the base that its server has; NoServer if no server of this dialect answers there."""
-    async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=None)) as session:
+    timeout = aiohttp.ClientTimeout(total=None)
+    async with aiohttp.ClientSession(timeout=timeout, proxy=proxy_for(target.url)) as session:
         try:
             return await _Probe(session, WaitLimits()).located(suite, target)
         except Unanswered:

@@ -19,6 +19,7 @@ from conformance.kit.case import Case
 from conformance.kit.documents import DocumentError, line_of, nearest, read_document
 from conformance.kit.http import HttpClient, Reply
 from conformance.kit.observations import Observations
+from conformance.kit.proxy import proxy_for
 from conformance.kit.requirement import Catalogue, Level, Requirement
 from conformance.kit.transcript import Transcript
 from conformance.kit.wait_limits import WaitLimits
@@ -97,7 +98,8 @@ class Suite:
         """What a case is given: fresh connections, the profile, and the dialect's own verbs."""
         connector = aiohttp.TCPConnector(force_close=True, limit=0)
         timeout = aiohttp.ClientTimeout(total=None)
-        async with aiohttp.ClientSession(connector=connector, timeout=timeout) as session:
+        proxy = proxy_for(target.url)
+        async with aiohttp.ClientSession(connector=connector, timeout=timeout, proxy=proxy) as session:
             client = HttpClient(session, target.url.rstrip("/"), transcript, target.key, target.timeout)
             client.is_disposable, client.moved = target.is_disposable, target.moved
             client.waits, client.shared = waits or client.waits, observations

@@ -9,6 +9,7 @@ import aiohttp
 from aiohttp import hdrs, web
 from yarl import URL
 
+from conformance.kit.proxy import proxy_for
 from conformance.recording.recorder import Entry, Recorder
 from conformance.recording.sockets import relay_socket
 
@@ -129,6 +130,7 @@ async def relaying(target: URL, recorder: Recorder, host: str, port: int) -> Asy
     async with aiohttp.ClientSession(
         connector=connector,
         timeout=timeout,
+        proxy=proxy_for(target),
         auto_decompress=False,
         cookie_jar=aiohttp.DummyCookieJar(),
         max_line_size=LONGEST_LINE,

@@ -7,6 +7,7 @@ import aiohttp
 from aiohttp import WSMsgType, hdrs, web
 from yarl import URL
 
+from conformance.kit.proxy import proxy_for
 from conformance.recording.recorder import LARGEST, Entry
 
 CLOSING = 2.0
@@ -47,6 +48,7 @@ async def relay_socket(
     async with aiohttp.ClientSession(
         connector=session.connector,
         connector_owner=False,
+        proxy=proxy_for(url),
         response_class=Handshake,
         cookie_jar=aiohttp.DummyCookieJar(),
     ) as opening:

@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 
+import requests
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import ReadableSpan
@@ -61,7 +62,9 @@ class ReportedExporter(SpanExporter):
 class OtlpExport:
     """The way of finished spans to the collector, from `open` to `close`."""
 
-    def __init__(self, url: str, headers: Mapping[str, str], service: str, version: str) -> None:
+    def __init__(
+        self, url: str, headers: Mapping[str, str], service: str, version: str, proxy: str | None = None,
+    ) -> None:
         base = url.rstrip("/")
         self._scope = InstrumentationScope("dragoman", version)
         self._resource = Resource.create({
@@ -72,7 +75,10 @@ class OtlpExport:
         if library.level == logging.NOTSET:  # it writes a line for each attempt
             library.setLevel(logging.CRITICAL)
         sender = OTLPSpanExporter(
-            base if base.endswith(TRACES_PATH) else base + TRACES_PATH, headers=dict(headers), timeout=EXPORT_SECONDS)
+            base if base.endswith(TRACES_PATH) else base + TRACES_PATH, headers=dict(headers), timeout=EXPORT_SECONDS,
+            session=_session(proxy), certificate_file=os.environ.get("SSL_CERT_FILE"),
+            client_certificate_file=os.environ.get("SSL_CLIENT_CERT_FILE"),
+            client_key_file=os.environ.get("SSL_CLIENT_KEY_FILE"))
         self._exporter = ReportedExporter(sender, url)
         self._batches = BatchSpanProcessor(
             self._exporter, max_queue_size=QUEUED_SPANS, max_export_batch_size=BATCH_SPANS)
@@ -105,6 +111,14 @@ class OtlpExport:
             status=Status(StatusCode.ERROR, span.error) if span.error else Status(), instrumentation_scope=self._scope,
             start_time=_nanoseconds(span.start), end_time=_nanoseconds(span.end),
         )
+
+
+def _session(proxy: str | None) -> requests.Session:
+    """A session that uses this proxy alone: by itself, requests would look for the collector of this machine there."""
+    session = requests.Session()
+    session.trust_env = False
+    session.proxies = {} if proxy is None else {"http": proxy, "https": proxy}
+    return session
 
 
 def _context(trace_id: int, span_id: int) -> SpanContext:

@@ -15,6 +15,7 @@ from gateway.telemetry.otlp import REPORT_SECONDS, ReportedExporter
 from gateway.yaml_positions import Problems
 from tests.support.backends.model_services import says
 from tests.support.client.byte_server import serving as upstream
+from tests.support.client.forward_proxy import forward_proxy
 from tests.support.gateway_server import Served, serving, write_settings
 from tests.support.otlp_collector import attributes, collecting
 
@@ -109,3 +110,25 @@ def test_an_address_that_is_none_is_a_problem_of_the_settings(tmp_path: Path) ->
     write_settings(tmp_path, telemetry={"otlp": "collector:4318"})
     with pytest.raises(Problems, match="expected the address of a collector"):
         load_config(tmp_path / "config.yaml")
+
+
+async def test_spans_pass_through_the_proxy_of_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with collecting() as collector, forward_proxy(monkeypatch, "dragon:s3cret-pass") as proxy:
+        name = collector.address.replace("127.0.0.1", "collector.test")
+        async with serving(tmp_path, dialects={"aap": {}}, telemetry={"otlp": name}) as served:
+            await turn(served, "hello")
+    assert proxy.asked == [f"POST {name}/v1/traces HTTP/1.1"]
+    assert collector.spans and "Proxy-Authorization" not in collector.headers[0]
+
+
+async def test_the_collector_of_this_machine_is_reached_directly(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with (
+        collecting() as collector, forward_proxy(monkeypatch) as proxy,
+        serving(tmp_path, dialects={"aap": {}}, telemetry={"otlp": collector.address}) as served,
+    ):
+        await turn(served, "hello")
+    assert (proxy.asked, bool(collector.spans)) == ([], True)

@@ -1,12 +1,14 @@
 """The relay between an agent and the MCP servers that clients named: it connects where clients may send it."""
 
 import socket
+import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
 import aiohttp
 import pytest
+import trustme
 from aiohttp import web
 
 from gateway.backends.acp.mcp_relay import MAX_SERVERS, McpRelay, mcp_server_params
@@ -19,7 +21,7 @@ LOOPBACK = AddressPolicy(["127.0.0.1"])
 
 
 @asynccontextmanager
-async def mcp_server() -> AsyncIterator[tuple[int, list[web.Request]]]:
+async def mcp_server(tls: ssl.SSLContext | None = None) -> AsyncIterator[tuple[int, list[web.Request]]]:
     """A server on this machine; it remembers who has asked."""
     heard: list[web.Request] = []
 
@@ -46,7 +48,7 @@ async def mcp_server() -> AsyncIterator[tuple[int, list[web.Request]]]:
     app.router.add_route("*", "/{path}", answer)
     runner = web.AppRunner(app)
     await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=tls).start()
     try:
         yield runner.addresses[0][1], heard
     finally:
@@ -130,6 +132,24 @@ async def test_a_proxy_is_told_the_ip_address_that_was_checked(monkeypatch: pyte
     assert heard[0].host == f"mcp.example:{port}" and "Proxy-Authorization" not in heard[0].headers
     assert f"the proxy http://127.0.0.1:{proxy.port} does not connect to https://mcp.example" in said
     assert "s3cret" not in said
+
+
+async def test_the_server_behind_a_proxy_is_asked_for_the_certificate_of_its_name(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The proxy is told an address; the name is in the TLS handshake, and certificates are verified."""
+    resolve(monkeypatch, "93.184.215.14")
+    names: list[str | None] = []
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    trustme.CA().issue_cert("mcp.example").configure_cert(context)
+    context.sni_callback = lambda line, name, _: names.append(name)
+    async with (
+        mcp_server(context) as (port, heard), forward_proxy(monkeypatch) as proxy,
+        relay_to(f"https://mcp.example:{port}/mcp", AddressPolicy()) as (url, http), http.post(url) as answer,
+    ):
+        assert (answer.status, "certificate" in await answer.text()) == (502, True), "nobody knows the authority"
+    assert proxy.asked == [f"CONNECT 93.184.215.14:{port} HTTP/1.1"]
+    assert (names, heard) == (["mcp.example"], [])
 
 
 async def test_a_proxy_is_not_told_of_a_name_that_leads_inside(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -194,3 +194,23 @@ async def test_what_is_no_proxy(monkeypatch: pytest.MonkeyPatch, answer: bytes, 
     error = await said("https://api.test")
     listening.close()
     assert f"the proxy http://{name} {message}" in error.message
+
+
+async def test_the_connection_to_a_proxy_that_opens_no_tunnel_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A proxy may refuse and wait for the client to go. The error is kept here: it would keep an open socket alive."""
+    is_closed = asyncio.Event()
+
+    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 403 No\r\n\r\n")
+        assert await reader.read() == b""
+        is_closed.set()
+        writer.close()
+
+    listening = await listen(talk)
+    monkeypatch.setenv("HTTPS_PROXY", f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}")
+    error = await said("https://api.test")
+    async with asyncio.timeout(30):
+        await is_closed.wait()
+    listening.close()
+    assert "it answered 403" in error.message
