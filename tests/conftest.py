@@ -21,6 +21,7 @@ from gateway import composition
 from gateway.client.address_policy import ip_literal
 from mappings.language import load
 from tests.simulation import SimulatedLoop
+from tests.support.ast_parser import keep_whole
 from tests.support.dialect_tables import load_once
 from tests.support.examples import EXAMPLES, SEARCH, fewer, forget_constants
 from tests.support.route_copies import RouteCopies, missing_names
@@ -35,6 +36,7 @@ settings.register_profile("dragoman", USUAL, max_examples=fewer(EXAMPLES), deran
 settings.register_profile(SEARCH, USUAL, max_examples=EXAMPLES, derandomize=False, print_blob=True)
 settings.load_profile("dragoman")
 forget_constants()
+keep_whole()
 
 ALLOCATIONS = 50_000
 """How many objects are made between two looks for garbage: Python's own number costs a tenth of the time of a run."""
