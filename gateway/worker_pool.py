@@ -32,6 +32,8 @@ START_SECONDS = 120.0
 """A worker that is not ready after so many seconds is stuck."""
 END_SECONDS = 30.0
 """A worker may take so many seconds more than `limits.drain_seconds` to end; then it is killed."""
+EXIT_SECONDS = 10.0
+"""A worker that gave up before it was ready may take so many seconds to exit; then it is killed."""
 RESTART_SECONDS, MOST_RESTART_SECONDS = 0.25, 30.0
 """How long the parent waits before it starts a worker again; doubled each time that the worker dies young."""
 STEADY_SECONDS = 60.0
@@ -95,14 +97,14 @@ class WorkerProcess:
         return time.monotonic() - self._began < STEADY_SECONDS
 
     async def until_ready(self) -> None:
+        exit_seconds = EXIT_SECONDS
         try:
             async with asyncio.timeout(START_SECONDS):
                 line = await self._link.readline()
         except TimeoutError:
-            line = b""
+            line, exit_seconds = b"", 0.0
         if not line:
-            self.signal(signal.SIGKILL)
-            raise WorkerFailed(self.number, await self.end())
+            raise WorkerFailed(self.number, await self.end_within(exit_seconds))
         self.lines = orjson.loads(line)
 
     async def end(self) -> int:
@@ -121,8 +123,13 @@ class WorkerProcess:
             return await self.end()
 
     def signal(self, number: signal.Signals) -> None:
-        with suppress(ProcessLookupError):
-            self._process.send_signal(number)
+        """Send a signal, if the process has not ended.
+
+        `send_signal` of asyncio looks whether the process has ended, and takes its exit code away from those who wait.
+        """
+        if self._process.returncode is None:
+            with suppress(ProcessLookupError):
+                os.kill(self._process.pid, number)
 
 
 class WorkerSlot:

@@ -70,6 +70,12 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
+def pytest_sessionfinish() -> None:
+    """The process ends: nobody need look through all that it holds, as pytest does five times."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(autouse=True, scope="session")
 def tables_read_once() -> Iterator[None]:
     """A table cannot change, so all the gateways of a run share those that come with it."""

@@ -22,7 +22,7 @@ from gateway.config import Config
 from gateway.errors import Invalid
 from gateway.http import Metrics
 from gateway.worker import ENVIRONMENT, Assignment, Worker, WorkerMetrics
-from gateway.worker_pool import WorkerPool, check_workers, listening_sockets, worker_count
+from gateway.worker_pool import WorkerPool, WorkerProcess, check_workers, listening_sockets, worker_count
 from tests.support.real_time import pytest_asyncio_loop_factories  # noqa: F401
 
 WORKER = """
@@ -177,6 +177,23 @@ async def test_if_the_first_worker_does_not_start_the_parent_ends_with_its_code(
     async with parent(tmp_path, settings) as pool:
         assert await asyncio.wait_for(pool.task, HANG) == 7
         assert pool.lines == []
+
+
+async def test_signals_to_a_worker_that_ends_leave_it_its_exit_code() -> None:
+    for _ in range(10):
+        process = await asyncio.create_subprocess_exec(sys.executable, "-ISc", "import sys; sys.exit(7)")
+        worker = WorkerProcess(1, process, *await _no_link())
+        async with asyncio.timeout(HANG):
+            while process.returncode is None:
+                worker.signal(signal.SIGCONT)
+                await asyncio.sleep(0)
+        assert await worker.end() == 7
+
+
+async def _no_link() -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    ours, theirs = socket.socketpair()
+    theirs.close()
+    return await asyncio.open_unix_connection(sock=ours)
 
 
 @pytest.mark.parametrize(("change", "reason"), [({"port": 1}, "port"), ({"log": "sqlite"}, "log")])

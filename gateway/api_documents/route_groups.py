@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from aiohttp import web
 from msgspec import Struct
@@ -14,6 +15,11 @@ from mappings.language import Schema, Table, WireSchemas, any_of
 from .schema_library import SchemaLibrary
 
 _PLACEHOLDER = re.compile(r"\{(\w+)(?::[^{}]*)?\}")
+
+
+@lru_cache(maxsize=2048)
+def _without_patterns(path: str) -> str:
+    return _PLACEHOLDER.sub(r"{\1}", path)
 
 
 class ErrorFields(Struct, kw_only=True):
@@ -82,7 +88,7 @@ class ServedOperation:
     @property
     def path(self) -> str:
         """The path without the patterns of its parts."""
-        return _PLACEHOLDER.sub(r"{\1}", self.route.path)
+        return _without_patterns(self.route.path)
 
     @property
     def has_errors_of_server(self) -> bool:
