@@ -84,11 +84,7 @@ class Conversation:
             patience=0.1, numbers=self._numbers)
 
     def _http(self, process: Process) -> aiohttp.ClientSession:
-        """An HTTP client of this process: each request has a connection of its own, which may lead to any server."""
-        return aiohttp.ClientSession(
-            timeout=aiohttp.ClientTimeout(total=None, sock_connect=20, sock_read=40),
-            connector=aiohttp.TCPConnector(force_close=True, use_dns_cache=False),
-            trace_configs=[self.refusals.tracing(process.name)])
+        return http_client(self.refusals.tracing(process.name))
 
     @staticmethod
     def tenant_of(number: int) -> str:
@@ -315,6 +311,19 @@ class Conversation:
             *(one for one in history.answered
               if one.session == session and one.at > since and one.request_id not in told),
         ]
+
+
+def http_client(*tracing: aiohttp.TraceConfig) -> aiohttp.ClientSession:
+    """A client whose requests have a connection each, which may lead to any server, and are sent once.
+
+    aiohttp sends a GET, PUT or DELETE again if its connection breaks, and tells nobody: a session that the first DELETE
+    has deleted is not there for the second, and the judge would take that 404 for a lie.
+    """
+    http = aiohttp.ClientSession(
+        timeout=aiohttp.ClientTimeout(total=None, sock_connect=20, sock_read=40),
+        connector=aiohttp.TCPConnector(force_close=True, use_dns_cache=False), trace_configs=list(tracing))
+    http._retry_connection = False  # as aiohttp's own client for tests
+    return http
 
 
 async def _records(run: CrashRun, session: str) -> list[m.Record]:
