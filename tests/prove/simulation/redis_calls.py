@@ -221,6 +221,10 @@ class RandomCalls:
             "ranked", self._one(KINDS), self._one(OWNERS), self._random.choice((1, 2, 100)),
             self._random.randint(0, 2), self._random.randint(1, 5), *self._some(TERMS))
 
+    def _erase_owner(self) -> tuple[Word, ...]:
+        """Erase a user's traces; "place" is the user whose responses are stored."""
+        return script_call("erase_owner", self._epoch(), self._one((*OWNERS, "place")), *self._some(KINDS))
+
     # -- scripts of answers, keys and tokens ----------------------------------------------------------------------
 
     def _answer(self) -> tuple[Word, ...]:
