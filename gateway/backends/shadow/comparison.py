@@ -118,7 +118,8 @@ class ShadowReport:
         }
         if verdict in ("differs", "failed"):
             first = differences[0] if differences else reason
-            log.warning(f"shadow_{verdict}", session=session_id, turn=turn_id, agent=agent, first=first)
+            log.warning("shadow_differs" if verdict == "differs" else "shadow_failed",
+                        session=session_id, turn=turn_id, agent=agent, first=first)
         async with self._lock:
             try:
                 await asyncio.to_thread(self._write, msgspec.json.encode(line) + b"\n")
