@@ -34,28 +34,49 @@ CLOSE_SECONDS = 5.0
 """How long a server that stops waits until its last spans are sent."""
 REPORT_SECONDS = 60.0
 """The shortest time between two lines about spans that could not be sent."""
-SDK_LOGGER = "opentelemetry.exporter.otlp.proto.http.trace_exporter"
+SDK_LOGGERS = {
+    "opentelemetry.exporter.otlp.proto.http.trace_exporter": logging.CRITICAL,  # it writes a line for each attempt
+    "opentelemetry.sdk._shared_internal": logging.ERROR,  # it writes a line for each span that it drops
+}
+
+
+class NumberedSpan(ReadableSpan):
+    """A span with its place among all spans that the thread was given."""
+
+    number = 0
 
 
 class ReportedExporter(SpanExporter):
-    """An exporter whose failures are counted, and told once a minute."""
+    """An exporter that counts the spans that are lost, and tells the number once a minute.
+
+    A span is lost if its request fails, or if it is dropped from a full queue: then its number never comes.
+    """
 
     def __init__(self, inner: SpanExporter, collector: str, clock: Callable[[], float] = time.monotonic) -> None:
         self._inner, self._collector, self._clock = inner, collector, clock
-        self._lost = 0
+        self._lost, self._last = 0, 0
         self._told_at: float | None = None
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
         result = self._inner.export(spans)
+        for span in spans:
+            if isinstance(span, NumberedSpan):
+                self._lost += span.number - self._last - 1
+                self._last = span.number
         if result is not SpanExportResult.SUCCESS:
             self._lost += len(spans)
-            now = self._clock()
-            if self._told_at is None or now - self._told_at >= REPORT_SECONDS:
-                log.warning("spans_not_exported", collector=self._collector, count=self._lost)
-                self._told_at, self._lost = now, 0
+        now = self._clock()
+        if self._told_at is None or now - self._told_at >= REPORT_SECONDS:
+            self._tell(now)
         return result
 
+    def _tell(self, now: float) -> None:
+        if self._lost:
+            log.warning("spans_not_exported", collector=self._collector, count=self._lost)
+            self._told_at, self._lost = now, 0
+
     def shutdown(self) -> None:
+        self._tell(self._clock())
         self._inner.shutdown()
 
 
@@ -71,21 +92,25 @@ class OtlpExport:
             "service.name": service, "service.version": version,
             "service.instance.id": f"{socket.gethostname()}-{os.getpid()}",
         })
-        library = logging.getLogger(SDK_LOGGER)
-        if library.level == logging.NOTSET:  # it writes a line for each attempt
-            library.setLevel(logging.CRITICAL)
+        for name, level in SDK_LOGGERS.items():
+            if (library := logging.getLogger(name)).level == logging.NOTSET:
+                library.setLevel(level)
         sender = OTLPSpanExporter(
             base if base.endswith(TRACES_PATH) else base + TRACES_PATH, headers=dict(headers), timeout=EXPORT_SECONDS,
             session=_session(proxy), certificate_file=os.environ.get("SSL_CERT_FILE"),
             client_certificate_file=os.environ.get("SSL_CLIENT_CERT_FILE"),
             client_key_file=os.environ.get("SSL_CLIENT_KEY_FILE"))
+        self._taken = 0
         self._exporter = ReportedExporter(sender, url)
         self._batches = BatchSpanProcessor(
             self._exporter, max_queue_size=QUEUED_SPANS, max_export_batch_size=BATCH_SPANS)
 
     def take(self, span: Span) -> None:
         """Hand a finished span to the thread."""
-        self._batches.on_end(self._readable(span))
+        readable = self._readable(span)
+        self._taken += 1
+        readable.number = self._taken
+        self._batches.on_end(readable)
 
     async def close(self) -> None:
         """Send what is left; a collector that does not answer is waited for a few seconds only."""
@@ -103,9 +128,9 @@ class OtlpExport:
         except TimeoutError:
             log.warning("spans_given_up", seconds=CLOSE_SECONDS)
 
-    def _readable(self, span: Span) -> ReadableSpan:
+    def _readable(self, span: Span) -> NumberedSpan:
         parent = None if span.parent_id is None else _context(span.trace_id, span.parent_id)
-        return ReadableSpan(
+        return NumberedSpan(
             name=span.name, context=_context(span.trace_id, span.span_id), parent=parent, resource=self._resource,
             attributes=span.attributes, kind=SpanKind.CLIENT if span.is_client else SpanKind.INTERNAL,
             status=Status(StatusCode.ERROR, span.error) if span.error else Status(), instrumentation_scope=self._scope,

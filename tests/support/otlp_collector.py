@@ -23,6 +23,11 @@ class Collector:
     resources: list[dict[str, Any]] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
     came: asyncio.Event = field(default_factory=asyncio.Event)
+    may_answer: asyncio.Event = field(default_factory=asyncio.Event)
+    """Cleared, the collector takes requests and does not answer them."""
+
+    def __post_init__(self) -> None:
+        self.may_answer.set()
 
     async def take(self, request: web.Request) -> web.Response:
         message = ExportTraceServiceRequest.FromString(await request.read())
@@ -31,6 +36,7 @@ class Collector:
             self.resources.append(attributes(group.resource.attributes))
             self.spans.extend(span for scope in group.scope_spans for span in scope.spans)
         self.came.set()
+        await self.may_answer.wait()
         return web.Response(status=self.status)
 
     def named(self, beginning: str) -> list[Span]:
@@ -64,4 +70,5 @@ async def collecting() -> AsyncIterator[Collector]:
             collector.address = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
             yield collector
     finally:
+        collector.may_answer.set()
         await runner.cleanup()

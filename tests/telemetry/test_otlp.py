@@ -16,23 +16,9 @@ from gateway.yaml_positions import Problems
 from tests.support.backends.model_services import says
 from tests.support.client.byte_server import serving as upstream
 from tests.support.client.forward_proxy import forward_proxy
-from tests.support.gateway_server import Served, serving, write_settings
+from tests.support.gateway_server import serving, write_settings
 from tests.support.otlp_collector import attributes, collecting
-
-TRACE, CLIENT = "ab" * 16, "cd" * 8
-HEADER = f"00-{TRACE}-{CLIENT}-01"
-
-
-async def turn(served: Served, words: str, *tools: str, **headers: str) -> str:
-    """The session of a turn that was played to its end."""
-    agent = {"name": "demo", "tools": [{"name": tool, "trust": True} for tool in tools]}
-    async with served.http.post(served.url("/aap/sessions"), json={"agent": agent}) as made:
-        session = str((await made.json())["sessionId"])
-    said = {"messages": [{"role": "user", "content": words}], "stream": "none"}
-    async with served.http.post(served.url(f"/aap/sessions/{session}/turns"), json=said, headers=headers) as response:
-        assert response.status == 200
-        await response.read()
-    return session
+from tests.support.traced_conversations import CLIENT, HEADER, TRACE, turn
 
 
 async def test_a_collector_gets_the_spans_of_a_turn_in_the_trace_of_the_client(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import uvicorn
+from mcp.server.mcpserver import Context, MCPServer
 
 from tests.support.gateway_server import until
 
@@ -17,18 +18,19 @@ class McpOverHttp:
 
     url: str = ""
     headers: list[dict[str, str]] = field(default_factory=list)
+    meta: list[dict[str, Any]] = field(default_factory=list)
+    """The `_meta` of each call of `add`."""
 
 
 @asynccontextmanager
 async def mcp_over_http(*, with_trouble: bool = False) -> AsyncIterator[McpOverHttp]:
     """A server that adds and tells the time; with trouble, it also has a tool that hangs and one that says too much."""
-    from mcp.server.mcpserver import MCPServer
-
     server, told = MCPServer("tests"), McpOverHttp()
 
     @server.tool(title="Addition")
-    def add(a: int, b: int) -> str:
+    def add(a: int, b: int, context: Context) -> str:  # type: ignore[type-arg]
         """Adds two numbers."""
+        told.meta.append(dict(context.request_context.meta or {}))
         return str(a + b)
 
     @server.tool()
