@@ -31,6 +31,8 @@ log = logging.get_logger("dragoman.server")
 Announce = Callable[[str], None]
 GC_THRESHOLDS = (20_000, 50, 100)
 """Records and events make no cycles; collecting a third as often costs nothing and takes a seventh off a short turn."""
+SWITCH_SECONDS = 0.001
+"""After so long the event loop lets another thread run, such as the one that stores records: a fifth of the usual time."""
 LAST_REQUEST_SECONDS = 1.0
 """How long a worker that ends serves requests on connections that it has accepted, before it refuses new turns."""
 CLOSE_SECONDS = 5.0
@@ -93,6 +95,7 @@ async def _become_ready(
 ) -> None:
     """Accept requests, and say so: a worker to its parent, any other server with the lines that `announce` gets."""
     _tune_garbage_collection()
+    sys.setswitchinterval(SWITCH_SECONDS)
     await asyncio.sleep(0)  # signals are handled before the server announces that it is ready
     gateway.readiness.mark_ready()
     lines = startup_lines(gateway, _address(gateway.components.config, runner))

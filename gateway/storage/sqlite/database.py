@@ -28,7 +28,9 @@ from .schema import version_of
 
 log = structlog.get_logger("dragoman.storage")
 WINDOW = 0.002
-"""Seconds that writes wait for others, with which they are committed together."""
+"""Seconds that writes wait for others, with which they are committed together, after a group of many."""
+FEW = 4
+"""After a group of fewer writers the next write waits for nobody: the server is nearly idle."""
 RETRY_SECONDS = 1.0
 """Seconds after which a group that could not be written is written again."""
 GROUPS_PER_CHECKPOINT = 64
@@ -91,6 +93,10 @@ class Database:
         self._idle = asyncio.Event()
         self._idle.set()
         self._lock: DatabaseLock | None = None
+        self._writers = 0
+        """How many sessions and tasks have something to write since the last group began."""
+        self._had_many = False
+        """Whether the last group had many writers."""
         self._written = 0
         self._tidies = False
         self._writing = ThreadPoolExecutor(1, "dragoman-write")
@@ -145,11 +151,12 @@ class Database:
         return result
 
     def schedule_write(self) -> None:
-        """There is something to write: begin a group soon."""
+        """A session or a task has something to write: begin a group soon."""
+        self._writers += 1
         if not self._stirred and not self._busy and not self._closed:
             self._stirred = True
             self._idle.clear()
-            self._loop.call_later(self._window, self._leave)
+            self._loop.call_later(self._window if self._had_many else 0, self._leave)
 
     def _leave(self) -> None:
         self._stirred = False
@@ -160,7 +167,7 @@ class Database:
         if not tasks and batch is None and self.trouble is None:
             self._idle.set()
             return
-        self._busy = True
+        self._busy, self._had_many, self._writers = True, self._writers >= FEW, 0
         group = self._loop.run_in_executor(self._writing, write_group, self._connections["write"], batch, tasks)
         group.add_done_callback(partial(self._came_back, batch is not None, tasks))
 
@@ -199,16 +206,18 @@ class Database:
     # -- tidying up -----------------------------------------------------------------------------------------------
 
     def _tidy(self) -> None:
-        """Do a checkpoint after some groups, in a thread of its own."""
+        """Do a checkpoint after some groups or many bytes, in a thread of its own."""
         self._written += 1
-        if self._written % GROUPS_PER_CHECKPOINT == 0 and not self._tidies and not self._closing:
+        if self._tidies or self._closing:
+            return
+        if self._written % GROUPS_PER_CHECKPOINT == 0 or self._wal_bytes() > MAX_WAL_BYTES:
             self._tidies = True
             self._tidying.submit(self._carry_over)
 
     def _carry_over(self) -> None:
         """Do most of the checkpoint in this thread, where nothing waits for it; the rest in the thread that writes."""
         try:
-            if self._wal.stat().st_size > CHECKPOINT_BYTES and self._checkpoint("tidy") > MAX_WAL_BYTES:
+            if self._wal_bytes() > CHECKPOINT_BYTES and self._checkpoint("tidy") > MAX_WAL_BYTES:
                 self._checkpoint("tidy")
                 self._writing.submit(self._checkpoint, "write").result()
         except (sqlite3.Error, OSError, RuntimeError) as error:
@@ -219,6 +228,12 @@ class Database:
     @property
     def _wal(self) -> Path:
         return self.path.with_name(f"{self.path.name}-wal")
+
+    def _wal_bytes(self) -> int:
+        try:
+            return self._wal.stat().st_size
+        except OSError:  # it is gone, as the disk may be; the next write reports that
+            return 0
 
     def _checkpoint(self, name: str) -> int:
         """Do a passive checkpoint, for which neither readers nor the writer wait; return the size of the log."""

@@ -67,6 +67,7 @@ def show_before_it_is_stored(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(SqliteLog, "append", show)
     patch.setattr(SqliteLog, "committed", say_nothing)
     patch.setattr(Database, "open", slow)
+    patch.setattr("gateway.storage.sqlite.database.FEW", 0)
 
 
 class KillableProcess:

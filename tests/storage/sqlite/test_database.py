@@ -10,7 +10,7 @@ import pytest
 
 from gateway.errors import Conflict, GatewayError, Overloaded
 from gateway.storage import Database, StorageUnusable
-from gateway.storage.sqlite.database import MAX_WAL_BYTES
+from gateway.storage.sqlite.database import FEW, MAX_WAL_BYTES
 from tests.support.gateway_server import until
 
 Work = Callable[[sqlite3.Connection], None]
@@ -105,6 +105,20 @@ async def test_writes_that_come_together_are_committed_together(tmp_path: Path) 
         await asyncio.gather(*(database.write(work(number)) for number in range(5)))
         assert seen == [0] * 5, "nobody else saw any of them before the last was written"
         assert await database.read(names) == ["0", "1", "2", "3", "4"]
+
+
+async def test_a_write_waits_for_others_only_after_a_group_of_many(tmp_path: Path) -> None:
+    clock, hour = asyncio.get_running_loop().time, 3600.0
+    async with opened(tmp_path / "a.db", window=hour) as database:
+        began = clock()
+        await database.write(put("alone"))
+        assert clock() < began + hour
+        await asyncio.gather(*(database.write(put(str(number))) for number in range(FEW)))
+        assert clock() < began + hour
+        await database.write(put("waits"))
+        assert clock() >= began + hour
+        await database.write(put("alone again"))
+        assert clock() < began + 2 * hour
 
 
 async def test_work_is_done_in_the_order_it_was_given(database: Database) -> None:

@@ -29,7 +29,9 @@ from .reader import RedisLogReader, RedisSessionLists, encode_entry, is_same_rec
 
 log = structlog.get_logger("dragoman.log")
 WINDOW, RETRY_SECONDS = 0.002, 0.25
-"""Seconds that records wait for others of their group, and after which a group that failed is written again."""
+"""Seconds that records wait for others after a group of many, and after which a group that failed is written again."""
+FEW = 4
+"""After a group of fewer sessions the next records wait for no others: the server is nearly idle."""
 SESSIONS_PER_SCRIPT = 64
 """To how many sessions one call of the script appends."""
 SYNCED_EVENTS = (m.InputRequested, m.TurnEnded)
@@ -67,6 +69,8 @@ class RedisLog:
         self._waiting = CommitWaiters()
         self._stirred = asyncio.Event()
         self._count = 0
+        self._had_many = False
+        """Whether the last group had many sessions."""
         self._closing = False
         self._writing: asyncio.Task[None] | None = None
         redis.attach(self)
@@ -181,7 +185,7 @@ class RedisLog:
         while not self._closing or self._pending:
             await self._stirred.wait()
             self._stirred.clear()
-            if not self._closing:
+            if self._had_many and not self._closing:
                 await asyncio.sleep(WINDOW)
             while self._gather():
                 try:
@@ -212,6 +216,7 @@ class RedisLog:
         """Send all records of the group in one write; then look at what became of each session."""
         batch = {session_id: list(records) for session_id, records in self._leaving.items()}
         ids, calls = list(batch), []
+        self._had_many = len(ids) >= FEW
         summaries = await self._lists.changed(batch)
         for start in range(0, len(ids), SESSIONS_PER_SCRIPT):
             own = self._tally.quota().sessions

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 import gateway.model as m
 from gateway.errors import Overloaded
 from gateway.storage.log.redis import LeaseLost, RedisLog
+from gateway.storage.log.redis.writer import FEW
 from gateway.storage.redis import Command, RedisAddress, RedisClient, RedisDataLost, RedisUnreachable
 from tests.support.gateway_server import simulation, until
 from tests.support.redis_server import RedisServer, redis_of_this_run
@@ -229,6 +230,23 @@ async def test_what_must_be_on_the_disk_is_waited_for() -> None:
         await put(log, m.Record(seq=3, at=1.0, session_id="s", turn_id="t", event=end))
         assert [command[0] for command in extras] == ["SET", "WAITAOF", "SET", "WAITAOF"], "the first came to nothing"
         assert told(log) == [1, 2, 3]
+
+
+async def test_records_wait_for_others_only_after_a_group_of_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gateway.storage.log.redis.writer.WINDOW", 3.0)
+    clock = simulation().time
+    async with opened() as log:
+        began = clock()
+        await put(log, created("a"))
+        for session_id in (names := [f"s{number}" for number in range(FEW)]):
+            log.append(created(session_id))
+        for session_id in names:
+            await log.wait_stored(session_id, 1)
+        assert clock() < began + 3
+        await put(log, note("a", 2))
+        assert clock() >= began + 3
+        await put(log, note("a", 3))
+        assert clock() < began + 6
 
 
 async def test_records_that_leave_together_come_back_in_order() -> None:
