@@ -32,7 +32,7 @@ Announce = Callable[[str], None]
 GC_THRESHOLDS = (20_000, 50, 100)
 """Records and events make no cycles; collecting a third as often costs nothing and takes a seventh off a short turn."""
 SWITCH_SECONDS = 0.001
-"""After so long the event loop lets another thread run, such as the one that stores records: a fifth of the usual time."""
+"""How long other threads, such as the one that stores records, wait for the event loop: a fifth of the usual time."""
 LAST_REQUEST_SECONDS = 1.0
 """How long a worker that ends serves requests on connections that it has accepted, before it refuses new turns."""
 CLOSE_SECONDS = 5.0
