@@ -29,6 +29,7 @@ log: {log}
 data: {data}
 dialects: {dialects}
 agents: {{demo: {{backend: demo}}}}
+telemetry: {telemetry}
 """
 
 Command = Callable[[Path, int], Sequence[str]]
@@ -38,9 +39,11 @@ Command = Callable[[Path, int], Sequence[str]]
 ONE_DIALECT = "{aap: {mount: /aap}}"
 
 
-def gateway_command(folder: Path, port: int, log: str = "memory", dialects: str = ONE_DIALECT) -> Sequence[str]:
+def gateway_command(
+    folder: Path, port: int, log: str = "memory", dialects: str = ONE_DIALECT, telemetry: str = "{}",
+) -> Sequence[str]:
     settings = folder / f"bench-{port}.yaml"
-    settings.write_text(SETTINGS.format(log=log, data=f"data-{port}", dialects=dialects))
+    settings.write_text(SETTINGS.format(log=log, data=f"data-{port}", dialects=dialects, telemetry=telemetry))
     start = "from gateway.cli import main; main()"
     return [sys.executable, "-c", start, "serve", "--config", str(settings), "--port", str(port)]
 
@@ -89,6 +92,13 @@ ALL_IN_MEMORY = Contender("dragoman", partial(every_dialect_command, log="memory
 def prefilled(path: Path) -> Contender:
     """The gateway with all dialects on a log that has sessions already."""
     return Contender("every dialect", partial(every_dialect_command, log=f"sqlite:{path}"), AapProtocol())
+
+
+def traced(collector: str) -> Contender:
+    """The gateway with the log in memory, which sends its spans to a collector each second."""
+    telemetry = f'{{otlp: "{collector}"}}'
+    return Contender("traced", partial(gateway_command, telemetry=telemetry), AapProtocol(),
+                     environment={"OTEL_BSP_SCHEDULE_DELAY": "1000"})
 
 
 CONTENDERS = (DRAGOMAN, BARE)

@@ -13,6 +13,8 @@ from .long_replies import replies
 from .memory import measure_memory, start_up
 from .runner import OURS, Scenario
 from .streaming import first_event, short_turns, stream_burst, stream_paced
+from .telemetry import COLUMNS as TELEMETRY_COLUMNS
+from .telemetry import measure_telemetry
 from .transports import measure_transports
 from .upstream import COLUMNS as UPSTREAM_COLUMNS
 from .upstream import measure_upstream
@@ -32,6 +34,7 @@ SCENARIOS: dict[str, Scenario] = {
     "upstream": measure_upstream,
     "workers": measure_workers,
     "fleet": measure_fleet,
+    "telemetry": measure_telemetry,
     "transports": measure_transports,
     "client": measure_http_clients,
 }
@@ -40,6 +43,6 @@ PARTS: dict[str, Scenario] = GROWTH_PARTS
 """Parts of scenarios that can be asked for alone."""
 COLUMNS_OF = {
     "upstream": UPSTREAM_COLUMNS, "growth": GROWTH_COLUMNS, "workers": WORKERS_COLUMNS, "client": CLIENT_COLUMNS,
-    "fleet": FLEET_COLUMNS,
+    "fleet": FLEET_COLUMNS, "telemetry": TELEMETRY_COLUMNS,
 }
 """The columns of scenarios that have a table of their own."""

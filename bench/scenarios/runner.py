@@ -53,6 +53,8 @@ class Effort:
     """The tokens of a history that comes in one request, rounds."""
     fleet: tuple[int, int, int]
     """Turns at once, deltas of each, rounds."""
+    traced: tuple[int, int, int]
+    """Turns at once, deltas of each, rounds."""
     upstream: Mapping[int, tuple[int, int, int]]
     """Turns at once → deltas of each, how often in a round, rounds."""
     upstream_paced: tuple[int, int, int]
@@ -76,7 +78,7 @@ FULL = Effort(
     turns_before=((1, 100, 1_000), 20), replayed=((1_000, 10_000, 200_000), 3),
     listed=((100, 1_000, 10_000), 15), added=((100, 1_000, 10_000), 20),
     held=((1_000, 5_000, 20_000), (100, 250, 500), (1_000, 3_000, 9_000)), history_tokens=(100_000, 9),
-    fleet=(50, 200, 5),
+    fleet=(50, 200, 5), traced=(50, 400, 31),
     upstream={1: (200, 20, 5), 32: (200, 3, 5), 100: (200, 1, 5)}, upstream_paced=(500, 100, 1),
     translated=(20_000, 5), http_clients=(64, 100, 5), transports=(40, 60, 3), watchers=(1_000, 40), crowd=(16, 60),
 )
@@ -87,6 +89,7 @@ QUICK = Effort(
     replayed=((500, 2_000, 20_000), 3),
     listed=((100, 500, 5_000), 10), added=((20, 200, 2_000), 20),
     held=((1_000, 2_000, 5_000), (50, 100, 200), (500, 1_000, 2_000)), history_tokens=(100_000, 5), fleet=(20, 100, 3),
+    traced=(50, 400, 15),
     upstream={1: (200, 10, 3), 32: (200, 1, 3), 100: (200, 1, 3)}, upstream_paced=(500, 80, 1),
     translated=(10_000, 3), http_clients=(32, 60, 3), transports=(20, 40, 2), watchers=(300, 30), crowd=(16, 20),
 )
@@ -95,7 +98,7 @@ TINY = Effort(
     idle_sessions=2, logged_events=50, starts=1, many_sessions=2, history=(2, 20), growth=(2, 1),
     turns_before=((1, 2, 3), 1), replayed=((200, 300, 400), 1),
     listed=((1, 2, 3), 1), added=((1, 2, 3), 1),
-    held=((2, 4, 6), (2, 4, 6), (2, 4, 6)), history_tokens=(100, 1), fleet=(2, 10, 1),
+    held=((2, 4, 6), (2, 4, 6), (2, 4, 6)), history_tokens=(100, 1), fleet=(2, 10, 1), traced=(2, 10, 1),
     upstream={1: (5, 2, 1), 2: (20, 1, 1)}, upstream_paced=(2, 40, 1), translated=(20, 1),
     http_clients=(2, 5, 1), transports=(2, 5, 1), watchers=(4, 10), crowd=(2, 1),
 )

@@ -32,9 +32,9 @@ from gateway.engine import (
     Runtime,
     Session,
     SessionCache,
+    SessionCommits,
     SessionTable,
     find_session,
-    session_commits,
     unknown_unless_stored,
     wait_until_stored,
 )
@@ -355,6 +355,6 @@ def cluster_session_service(
     copies = SessionCopies(runtime, hub, log, cache, held, lease, channels, relay)
     claims = Claims(runtime, cache, log, held, lease)
     local = LocalSessionService(runtime, cache, copies, hub)
-    commits = ClusterCommits(session_commits(runtime, table, hub), held, copies)
+    commits = ClusterCommits(SessionCommits(table, hub, runtime.tracer), held, copies)
     log.attach(commits, commits)
     return ClusterSessionService(runtime, hub, log, pubsub, channels, held, lease, copies, claims, local)

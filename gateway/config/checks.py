@@ -19,7 +19,7 @@ from .access import make_tls_context
 from .settings import Config
 
 LOG_KINDS = ("memory", "sqlite")
-OTEL_PACKAGES = ("opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.http")
+OTEL_PACKAGES = ("opentelemetry.sdk", "opentelemetry.proto", "requests")
 # The regular expression that semver.org suggests, without groups.
 SEMVER = re.compile(
     r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)"

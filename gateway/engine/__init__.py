@@ -9,7 +9,6 @@ from .session_cache import (
     SessionSource,
     SessionTable,
     find_session,
-    session_commits,
     unknown_unless_stored,
     wait_until_stored,
 )
@@ -31,7 +30,6 @@ __all__ = [
     "find_session",
     "local_session_service",
     "restore_idle",
-    "session_commits",
     "unknown_unless_stored",
     "wait_until_stored",
 ]

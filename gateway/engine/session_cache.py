@@ -8,7 +8,7 @@ from typing import Protocol
 
 import gateway.model as m
 from gateway.errors import GatewayError, NotFound, OutcomeUnknown, Overloaded
-from gateway.ports import Backend, EventLog, LogListener
+from gateway.ports import Backend, EventLog
 
 from .recovery import apply_records, restore_idle, restore_running
 from .runtime import Runtime, TurnTracer
@@ -103,11 +103,15 @@ class SessionTable:
 
 
 class SessionCommits:
-    """Listens to the log: passes stored records on to their session and to its subscribers."""
+    """Listens to the log: passes stored records on to their session, to its subscribers, and to the tracer after them.
 
-    def __init__(self, table: SessionTable, hub: Hub) -> None:
+    A delta on its own ends no span: the tracer is not called for it.
+    """
+
+    def __init__(self, table: SessionTable, hub: Hub, tracer: TurnTracer | None = None) -> None:
         self._table = table
         self._feeds = hub.feeds
+        self._trace = tracer.committed if tracer is not None else None
 
     def committed(self, records: Sequence[m.Record]) -> None:
         session = self._table.get(records[0].session_id)
@@ -116,30 +120,13 @@ class SessionCommits:
         feed = self._feeds.get(records[0].session_id)
         if feed is not None:
             feed.publish(records)
+        if self._trace is not None and (len(records) > 1 or type(records[0].event) is not m.BlockDelta):
+            self._trace(records)
 
     def failed(self, error: GatewayError) -> None:
         """End all running turns; their clients see the end as soon as it can be stored."""
         for run in self._table.running_turns():
             run.fail_now(error.fault)
-
-
-class TracedCommits:
-    """Listens to the log for the sessions, and for the tracer after them."""
-
-    def __init__(self, commits: SessionCommits, tracer: TurnTracer) -> None:
-        self.failed = commits.failed
-        self._commits = commits.committed
-        self._trace = tracer.committed
-
-    def committed(self, records: Sequence[m.Record]) -> None:
-        self._commits(records)
-        self._trace(records)
-
-
-def session_commits(runtime: Runtime, table: SessionTable, hub: Hub) -> LogListener:
-    """The listener of the log; where nothing is traced, no tracer is asked."""
-    commits = SessionCommits(table, hub)
-    return commits if runtime.tracer is None else TracedCommits(commits, runtime.tracer)
 
 
 class SessionSource(Protocol):

@@ -1,7 +1,7 @@
 """The session service of one server: creates, imports, changes, deletes and commands sessions, and drains them.
 
 Order of construction: `SessionTable()`, then `Hub(sessions=table)`, then `SessionCache(runtime, table, hub)`, then
-`LocalSessionService`; at last `log.attach(session_commits(runtime, table, hub))`. Nothing is assigned afterwards.
+`LocalSessionService`; at last `log.attach(SessionCommits(table, hub, runtime.tracer))`. Nothing is assigned afterwards.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ from .event_sink import CLEANUP_SECONDS
 from .recovery import SERVER_STOPPED
 from .runtime import Runtime, SessionWriter
 from .session import STOPPING, Session
-from .session_cache import SessionCache, SessionSource, SessionTable, find_session, session_commits, wait_until_stored
+from .session_cache import SessionCache, SessionCommits, SessionSource, SessionTable, find_session, wait_until_stored
 from .session_queries import SessionQueries
 from .streams import Hub
 from .validation import validate_settings
@@ -328,5 +328,5 @@ async def wait_unless_forced(hurry: asyncio.Event, seconds: float, *works: Corou
 def local_session_service(runtime: Runtime, table: SessionTable, hub: Hub) -> LocalSessionService:
     """The session service of the only server of a log, attached to the log."""
     cache = SessionCache(runtime, table, hub)
-    runtime.log.attach(session_commits(runtime, table, hub))
+    runtime.log.attach(SessionCommits(table, hub, runtime.tracer))
     return LocalSessionService(runtime, cache, cache, hub)

@@ -7,7 +7,7 @@ import pytest
 from bench import load
 from bench.measure import BenchFailure, choose_cores
 from bench.protocols import burst
-from bench.scenarios import streaming
+from bench.scenarios import streaming, telemetry
 from bench.scenarios.runner import TINY, Bench
 from bench.servers import BARE, CONTENDERS, Contender, Server
 
@@ -36,3 +36,12 @@ def test_a_server_that_does_not_start_is_told_with_its_last_words(tmp_path: Path
     broken = Contender("broken", lambda folder, port: ["sh", "-c", "echo no such thing >&2; exit 3"], BARE.protocol)
     with pytest.raises(BenchFailure, match="no such thing"):
         Server(broken, tmp_path, choose_cores().server)
+
+
+def test_the_cost_of_traces_is_measured_only_if_spans_come(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = telemetry.measure_telemetry(bench)
+    assert set(next(rows).figures) == {"traced", "dragoman"}
+    monkeypatch.setattr(telemetry, "MOST_WAIT_SECONDS", 0.0)
+    telemetry.Collector.received.clear()
+    with pytest.raises(BenchFailure, match="sent no spans"), telemetry.collecting():
+        pass

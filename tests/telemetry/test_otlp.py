@@ -1,17 +1,15 @@
 """A served gateway sends the spans of its turns to a real OTLP receiver, and hands its trace on to upstreams."""
 
 import logging
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 import structlog
-from opentelemetry.sdk.trace import ReadableSpan
-from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 
 from gateway.config import load_config
-from gateway.telemetry.otlp import REPORT_SECONDS, ReportedExporter
+from gateway.telemetry import Span
+from gateway.telemetry.otlp import REPORT_SECONDS, CollectorExporter, QueuedSpan
 from gateway.yaml_positions import Problems
 from tests.support.backends.model_services import says
 from tests.support.client.byte_server import serving as upstream
@@ -19,6 +17,8 @@ from tests.support.client.forward_proxy import forward_proxy
 from tests.support.gateway_server import serving, write_settings
 from tests.support.otlp_collector import attributes, collecting
 from tests.support.traced_conversations import CLIENT, HEADER, TRACE, turn
+
+SPAN = Span(name="a", trace_id=1, span_id=2, parent_id=None, start=1.0)
 
 
 async def test_a_collector_gets_the_spans_of_a_turn_in_the_trace_of_the_client(tmp_path: Path) -> None:
@@ -68,18 +68,15 @@ async def test_without_telemetry_nothing_is_taken_up_recorded_or_handed_on(tmp_p
     assert ["traceparent" in asked.headers for asked in model.asked] == [False]
 
 
-class RefusingExporter(SpanExporter):
-    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
-        return SpanExportResult.FAILURE
-
-
 def test_failures_are_told_once_a_minute_with_their_number() -> None:
     now = [0.0]
-    exporter = ReportedExporter(RefusingExporter(), "http://collector", lambda: now[0])
+    exporter = CollectorExporter(lambda spans: False, "http://collector", lambda: now[0])
     with structlog.testing.capture_logs() as lines:
-        for now[0] in (0.0, 1.0, 2.0, REPORT_SECONDS):
-            exporter.export([ReadableSpan("a"), ReadableSpan("b")])
-    assert [(line["event"], line["count"]) for line in lines] == [("spans_not_exported", 2), ("spans_not_exported", 6)]
+        for number, now[0] in enumerate((0.0, 1.0, 2.0, REPORT_SECONDS, REPORT_SECONDS + 1)):
+            exporter.export([QueuedSpan(SPAN, 2 * number + 1), QueuedSpan(SPAN, 2 * number + 2)])
+        exporter.shutdown()
+    told = [(line["event"], line["count"]) for line in lines]
+    assert told == [("spans_not_exported", 2), ("spans_not_exported", 6), ("spans_not_exported", 2)]
 
 
 async def test_a_collector_that_refuses_leaves_turns_and_the_end_of_the_server_alone(
