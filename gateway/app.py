@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Mapping, Sized
 from contextlib import suppress
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -83,6 +84,7 @@ from gateway.resources import (
 )
 from gateway.telemetry import Span, Tracer
 from gateway.time_slices import next_slice, one_at_a_time
+from gateway.usage import ObservedSessions, RequestCounter, StreamWatchers, UsageCounts, UsageMetrics, UsageStore
 from gateway.yaml_positions import Problems
 
 from .audit import AuditLog
@@ -126,6 +128,10 @@ class Gateway:
         kept = make_storage(config, clock, lambda: self.components.config.limits, self.quotas)
         self._recount = kept.recount
         self.mcp_tools = McpToolLists(lambda: self.components.backends, lambda: self.addresses, clock)
+        self.usage_store = UsageStore(kept.resources)
+        self.usage_counts = UsageCounts(self.usage_store, clock)
+        self._watchers = StreamWatchers(self.usage_counts)
+        self._request_counter = RequestCounter(self.usage_counts, self._dialect_at)
         self.runtime = self._runtime(kept)
         self.table = SessionTable()
         self._dialects = ServedDialects(components)
@@ -154,6 +160,7 @@ class Gateway:
         self.origin_policy = OriginPolicy(*_network_access(config, socket_relay is not None))
         self.wrong_keys = WrongKeyLimiter(lambda: self.components.config.limits.wrong_keys_per_minute)
         self.rate_limiter = RateLimiter(lambda: self.quota, self.wrong_keys, kept.tokens, refusals)
+        self.metrics.register(UsageMetrics(self.usage_counts))
         self.metrics.register(KeyMetrics(refusals, self.quotas, self.rate_limiter, self.wrong_keys))
         self.contexts = {name: self._context(name) for name in components.dialects}
         self.console = Console(self._console_services()) if config.console else None
@@ -193,7 +200,7 @@ class Gateway:
         """The hub of all streams; the console may open columns of a session as streams of their own."""
         return Hub(
             log=log, sessions=self.table, streams=self.console_columns, clock=self.clock,
-            observer=StreamMetrics(self.metrics, self._dialects, self.table),
+            observer=StreamMetrics(self.metrics, self._dialects, self.table, self._watchers),
             max_lag=lambda: self.components.config.limits.max_lag_events,
         )
 
@@ -269,6 +276,7 @@ class Gateway:
         await self.retirement.close()
         for backend in self.components.backends.values():
             await backend.close()
+        await self.usage_counts.close()
         await self.sessions.rest()
         await self.runtime.log.close()
         if self._span_export is not None:
@@ -294,7 +302,7 @@ class Gateway:
         config = self.components.config
         return Context(
             dialect=name, mount=config.dialects[name].mount or self.components.dialects[name].mount,
-            sessions=self._audited,
+            sessions=ObservedSessions(self._audited, name, self.usage_counts, self._watchers, current_caller),
             resources=self._managed, files=self.files, answers=self.answers, agents=self.components.cards,
             agent_service=self._agents, mcp_tools=self.mcp_tools, reloads=self._reloads,
             table=self.components.tables[name], settings=self.components.settings[name], guard=self.authenticator,
@@ -302,9 +310,14 @@ class Gateway:
             heartbeat=config.limits.heartbeat_seconds, send_timeout=config.limits.send_seconds, data=config.data,
             clock=self.clock, offers=_offers(config), keys=self.keys, replays=self.replays, metrics=self.metrics,
             agent_calls=self.usage.calls, tasks=self.scheduler, tools=BuiltinToolRunner(self.clock),
-            is_stopping=lambda: self.readiness.is_draining, count_request=self.rate_limiter.count_request,
+            is_stopping=lambda: self.readiness.is_draining, count_request=partial(self._count_message, name),
             check_stored_bytes=lambda owner, size: self.quotas.check(owner, "stored_bytes", size),
         )
+
+    async def _count_message(self, dialect: str, owner: str, message: str) -> None:
+        """Count a message that came over a socket; raises `RateLimited`."""
+        self._request_counter.count_message(dialect, message)
+        await self.rate_limiter.count_request(owner)
 
     def _console_services(self) -> ConsoleServices:
         config = self.components.config
@@ -318,7 +331,7 @@ class Gateway:
             limits=lambda: self.components.config.limits.model_dump(mode="json"),
             addresses=lambda: self.addresses, data=config.data,
             trust_uploads=lambda: self.components.config.workspace.trust, metrics=self.metrics, keys=self.keys,
-            is_stopping=lambda: self.readiness.is_draining,
+            usage=self.usage_counts, is_stopping=lambda: self.readiness.is_draining,
             check_stored_bytes=lambda owner, size: self.quotas.check(owner, "stored_bytes", size),
             default_agent=lambda: self.components.config.default_agent, started_at=self.clock(),
         )
@@ -331,7 +344,7 @@ class Gateway:
                 *([take_traceparent] if self.runtime.tracer is not None else []),
                 refusals.middleware, self.origin_policy.middleware,
                 *([self.wrong_keys.middleware] if self.components.config.auth_methods else []),
-                self.authenticator.middleware, self.rate_limiter.middleware,
+                self.authenticator.middleware, self._request_counter.middleware, self.rate_limiter.middleware,
             ],
         )
         app[WRONG_KEY_LIMITER] = self.wrong_keys
@@ -341,8 +354,10 @@ class Gateway:
             app[SOCKET_RELAY] = self._socket_relay
         track_open_sockets(app, self.quotas)
         app.cleanup_ctx.extend([self._keeping, self._watching_keys, self._scheduling, self._deleting_expired])
-        for routes in self._routes.values():
+        for name, routes in self._routes.items():
             app.add_routes(routes)
+            if name in self.contexts:
+                self._request_counter.add_routes(name, routes)
         if all(resource.canonical != "/" for resource in app.router.resources()):
             self._routes[SERVER].append(web.get("/", self._front))
             app.add_routes(self._routes[SERVER][-1:])
@@ -430,6 +445,10 @@ class Gateway:
         """The context of the dialect that is mounted at this path."""
         at = [context for context in self.contexts.values() if f"{path}/".startswith(f"{context.mount}/")]
         return max(at, key=lambda context: len(context.mount), default=None)
+
+    def _dialect_at(self, path: str) -> str | None:
+        found = self._at(path.removeprefix(mount_prefix(self.web)))
+        return None if found is None else found.dialect
 
     def _spell(self, path: str, error: GatewayError) -> tuple[int, object]:
         """The status and the body of an error, as the dialect at this path encodes it."""

@@ -10,8 +10,9 @@ from gateway.client import proxy_for
 from gateway.config import Config
 from gateway.engine import SessionTable
 from gateway.http import Metrics
-from gateway.ports import Backend, Projector, StatefulBackend, StreamOptions
+from gateway.ports import Backend, Projector, StatefulBackend, StreamKey, StreamOptions
 from gateway.resources import AgentUsage, Shares, Workspaces
+from gateway.usage import StreamWatchers
 from mappings.language import LOST_LEVELS, feature_of
 
 from .composition import Components
@@ -46,16 +47,22 @@ class ServedDialects:
 class StreamMetrics:
     """Counts the streams of all dialects, and the features that dialects lose."""
 
-    def __init__(self, metrics: Metrics, dialects: ServedDialects, table: SessionTable) -> None:
+    def __init__(
+        self, metrics: Metrics, dialects: ServedDialects, table: SessionTable, watchers: StreamWatchers,
+    ) -> None:
         self.events, self.subscribed, self.cut = metrics.count_events, metrics.count_subscribers, metrics.count_cut
+        self.record_sent = watchers.record_sent
         self._metrics = metrics
         self._dialects = dialects
         self._table = table
 
-    def record_not_sent(self, dialect: str, record: m.Record) -> None:
-        feature = self._dialects.lost_feature(dialect, record.event)
-        if feature is not None:
-            self._metrics.count_loss(self._table.agent_of(record.session_id), dialect, feature)
+    def record_not_sent(self, key: StreamKey, record: m.Record) -> None:
+        """Count a loss; of a block whose deltas were sent nothing is left to send, and its feature is not lost."""
+        feature = self._dialects.lost_feature(key.dialect, record.event)
+        if feature is None:
+            self.record_sent(key, record)
+        else:
+            self._metrics.count_loss(self._table.agent_of(record.session_id), key.dialect, feature)
 
 
 class TurnCounters:

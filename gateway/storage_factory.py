@@ -1,6 +1,8 @@
 """Makes the storage that the setting `log:` names: in memory, in an SQLite file, or in Redis."""
 
-from collections.abc import Awaitable, Callable
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -12,6 +14,7 @@ from gateway.ports import (
     Clock,
     EventLog,
     ManagedSessionService,
+    Resource,
     Resources,
     ResponseStore,
     TokenBuckets,
@@ -27,12 +30,14 @@ from gateway.storage.resources import (
     SqliteResources,
     SqliteResponses,
     ThreadedKeyTable,
+    read_stored_resources,
 )
 
 if TYPE_CHECKING:
     from gateway.storage.redis import RedisClient, RedisOwnerTraces
 
 DATABASE_FILE = "dragoman.db"
+MAX_READ = 10_000
 
 
 @dataclass(frozen=True)
@@ -127,6 +132,25 @@ def make_key_store(config: Config) -> KeyStore:
     from gateway.storage.resources.redis import BlockingKeyTable
 
     return KeyStore(BlockingKeyTable(lambda: make_redis(config)), config.data)
+
+
+def read_resources(config: Config, kind: str, owner: str) -> Sequence[Resource]:
+    """The resources of a kind, for commands, which run beside servers; nothing outlives a server with `log: memory`."""
+    if config.log == "memory":
+        return ()
+    if "://" not in config.log:
+        return read_stored_resources(database_path(config), kind, owner)
+
+    async def read() -> Sequence[Resource]:
+        from gateway.storage.resources.redis import RedisResources
+
+        redis = make_redis(config)
+        try:
+            return await RedisResources(redis, time.time).list(kind, owner, limit=MAX_READ)
+        finally:
+            await redis.close()
+
+    return asyncio.run(read())
 
 
 def make_owner_traces(config: Config) -> "SqliteOwnerTraces | RedisOwnerTraces":

@@ -9,8 +9,10 @@ from gateway.config import load_config
 from gateway.engine import SessionTable
 from gateway.engine_parts import DeletedSessionCleanup, ServedDialects, StreamMetrics
 from gateway.http import Metrics
+from gateway.ports import NO_OPTIONS, StreamKey
 from gateway.resources import Shares, Workspaces
 from gateway.storage.resources.memory import MemoryResources
+from gateway.usage import StreamWatchers, UsageCounts, UsageStore
 from tests.support.dialect_tables import DIALECTS, dialect
 
 
@@ -31,9 +33,10 @@ def test_each_projector_is_new_and_each_dialect_says_what_it_needs(tmp_path: Pat
 
 def test_a_record_without_frames_is_a_loss_only_where_the_table_says_so(tmp_path: Path) -> None:
     metrics = Metrics()
-    streams = StreamMetrics(metrics, served(tmp_path), SessionTable())
+    watchers = StreamWatchers(UsageCounts(UsageStore(MemoryResources(lambda: 0.0)), lambda: 0.0))
+    streams = StreamMetrics(metrics, served(tmp_path), SessionTable(), watchers)
     for event in (m.ScopeOpened(parent=m.ROOT), m.TurnStarted(command_id="c")):
-        streams.record_not_sent("aap", m.Record(seq=1, at=0.0, session_id="s", event=event))
+        streams.record_not_sent(StreamKey("aap", NO_OPTIONS), m.Record(seq=1, at=0.0, session_id="s", event=event))
     losses = {name: value for name, value in metrics.figures().items() if name.startswith("dragoman_translation_loss_")}
     assert [value for name, value in losses.items() if "to=aap" in name and "_total" in name] == [1.0]
 

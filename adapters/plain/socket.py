@@ -51,7 +51,7 @@ class SessionSocket:
     async def on_frame(self, frame: bytes) -> None:
         """A message becomes a command; an error is answered in the words of the dialect."""
         try:
-            await self._context.count_request(self._owner)
+            await self._context.count_request(self._owner, "message")
             await self._submit(frame)
         except GatewayError as error:
             _, body = self._context.table.error(

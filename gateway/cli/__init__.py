@@ -13,6 +13,7 @@ from .check import check
 from .doctor import doctor
 from .keys import keys
 from .log import log
+from .migrate import migrate
 from .options import OWN_PROCESS, CommandGroup, format_help
 from .purge import purge
 from .replay import replay
@@ -20,6 +21,7 @@ from .serve import serve
 from .sessions import sessions
 from .starter_files import init, new_dialect
 from .translate import translate
+from .usage import usage
 
 EXTERNAL_COMMANDS = {
     "conform": ("conformance.command", "conform"),
@@ -78,11 +80,13 @@ app.command("doctor")(doctor)
 app.command("new-dialect")(new_dialect)
 app.command("chat")(chat)
 app.command("sessions")(sessions)
+app.command("usage")(usage)
 app.command("purge")(purge)
 app.command("translate")(translate)
 app.command("replay")(replay)
 app.command("openapi")(openapi)
 app.command("asyncapi")(asyncapi)
+app.add_typer(migrate, name="migrate")
 app.add_typer(log, name="log")
 app.add_typer(keys, name="keys")
 

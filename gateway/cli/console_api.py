@@ -26,6 +26,15 @@ def read_sessions(url: str, key: str | None, timeout: float, most: int) -> list[
     return found[:most]
 
 
+def read_usage(url: str, key: str | None, timeout: float, since: str) -> dict[str, object]:
+    """What the clients of a running gateway have used; only admins may read it."""
+    query = urlencode({"since": since})
+    found = _get(f"{url.rstrip('/')}{API}/usage?{query}", url, key, timeout)
+    if not isinstance(found, dict):
+        fail(f"{url} sent something that is not the usage of clients; is it a gateway of this version?")
+    return found
+
+
 def _pages(url: str, key: str | None, timeout: float, limit: int) -> Iterator[list[dict[str, object]]]:
     cursor: str | None = None
     while True:
@@ -56,5 +65,6 @@ def _get(address: str, url: str, key: str | None, timeout: float) -> object:
 
 _STATUS_TEXTS = {
     401: "a key is required; give one with --key or in DRAGOMAN_KEY",
+    403: "only admins may do this: list the user of the key under `admins:` in config.yaml",
     404: "{url} has no console (`console: off`, or an older version): name a dialect's address, such as {url}/PATH",
 }

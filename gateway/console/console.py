@@ -24,6 +24,7 @@ from .session_routes import ConsoleSessionRoutes
 from .session_watch import SessionWatchRoutes
 from .static_files import PAGE, StaticFiles
 from .table_routes import TableRoutes
+from .usage_routes import UsageRoutes
 
 HTML = "text/html"
 
@@ -46,6 +47,7 @@ class Console:
             *ReconnectRoutes(services).operations(),
             *TableRoutes(services).operations(),
             *AdminRoutes(services).operations(),
+            *UsageRoutes(services).operations(),
             *ExaminationRoutes(services, self.examiner).operations(),
         ]
         self.operations.append(Operation(

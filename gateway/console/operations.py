@@ -24,6 +24,7 @@ from gateway.http import (
 )
 from gateway.ports import Addresses, Clock, Files, Resources, SessionService
 from gateway.resources import KeyService
+from gateway.usage import UsageCounts
 
 from .columns import ConsoleColumns, ServedParts
 
@@ -75,6 +76,7 @@ class ConsoleServices:
     data: Path
     metrics: Metrics
     keys: KeyService
+    usage: UsageCounts
     trust_uploads: Callable[[], bool] = lambda: False
     is_stopping: Callable[[], bool] = lambda: False
     check_stored_bytes: Callable[[str, int], None] = lambda owner, size: None

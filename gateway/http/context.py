@@ -47,7 +47,7 @@ from .sse import OPEN_COMMENT, PING_COMMENT, stream_sse
 SettingsT = TypeVar("SettingsT", bound=BaseModel)
 
 
-async def _count_nothing(owner: str) -> None:
+async def _count_nothing(owner: str, message: str) -> None:
     """Count nothing."""
 
 
@@ -105,8 +105,8 @@ class Context(Generic[SettingsT]):
     """Reads the settings again; None if the server was not started from a settings file."""
     is_stopping: Callable[[], bool] = lambda: False
     """Says whether the server is about to stop."""
-    count_request: Callable[[str], Awaitable[None]] = _count_nothing
-    """Counts a request over a socket; raises `RateLimited`."""
+    count_request: Callable[[str, str], Awaitable[None]] = _count_nothing
+    """(owner, what kind of message) counts a message that came over a socket; raises `RateLimited`."""
     check_stored_bytes: Callable[[str, int], None] = lambda owner, size: None
     """Raises `RateLimited` if the owner may not store so many more bytes."""
     started_at: float = field(init=False)

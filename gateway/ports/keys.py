@@ -23,6 +23,8 @@ class Caller(Struct, frozen=True, kw_only=True):
     """The name of the key, or the issuer of the token."""
     address: str = ""
     role: CallerRole = "user"
+    client: str = ""
+    """The program of the caller, as it names itself."""
     expires: float | None = None
     """When the credential expires, in seconds since 1970."""
 

@@ -53,7 +53,10 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "gateway.api_documents": ("gateway.model", "gateway.ports", "gateway.http", "mappings", *EVERYBODY),
     "gateway.console": (
         "gateway.model", "gateway.ports", "gateway.api_documents", "gateway.http", "gateway.resources",
-        "gateway.logging", "gateway.translate", "mappings", *EVERYBODY,
+        "gateway.logging", "gateway.translate", "gateway.usage", "mappings", *EVERYBODY,
+    ),
+    "gateway.usage": (
+        "gateway.model", "gateway.ports", "gateway.http", "mappings", *EVERYBODY,
     ),
     "gateway.translate": (
         "gateway.model", "gateway.ports", "gateway.client", "gateway.storage", "mappings", *EVERYBODY,

@@ -19,7 +19,7 @@ from tests.support.dialect_tables import table
 Run = Callable[..., Result]
 COMMANDS = [
     "serve", "check", "doctor", "replay", "sessions", "purge", "version", "keys", "keys add", "keys list",
-    "keys remove", "conform",
+    "keys remove", "conform", "usage", "migrate plan",
 ]
 
 
@@ -49,7 +49,8 @@ def test_help_flows_to_the_edge_of_the_terminal(
 
 
 ALL = [
-    "", "serve", "init", "check", "doctor", "chat", "sessions", "purge", "translate", "replay", "openapi",
+    "", "serve", "init", "check", "doctor", "chat", "sessions", "usage", "migrate",
+    "migrate plan", "purge", "translate", "replay", "openapi",
     "asyncapi", "version", "log", "log verify",
     "log compact", "log export", "log import", "keys", "keys add", "keys list", "keys remove", "conform", "record",
 ]

@@ -9,7 +9,7 @@ import gateway.model as m
 from adapters.blade.wire import BladeSettings, ChatSend, Subscribe
 from gateway.client import replace_lone_surrogates_in_steps
 from gateway.errors import Busy, Conflict, GatewayError, Invalid, NotFound, OutcomeUnknown, TooLarge
-from gateway.http import Answers, Context, Row, dumps, validate
+from gateway.http import Answers, Context, Row, client_name, dumps, validate
 from gateway.http.socketio import DeferredAck, SocketIOClient
 from gateway.json_values import JsonObject, JsonValue, Steps, read_json_in_steps
 from gateway.ports import Receipt, StreamSlot
@@ -35,7 +35,7 @@ class ChatSocket:
             return None
         data = data if isinstance(data, dict) else {}
         try:
-            await self.context.count_request(peer.owner)
+            await self.context.count_request(peer.owner, event)
             return await handler(self, peer, data)
         except GatewayError as error:
             return await self.send_error(peer, error, data)
@@ -254,3 +254,9 @@ async def final_result(
                 if chunk.yields:
                     return chunk.frames[-1].body
         raise context.lost_turn_error(session_id, subscription)
+
+
+def software_of(auth: object) -> str:
+    """The SDK of a client and its version, as newer clients send them with their token."""
+    words = [auth.get(name) for name in ("sdk", "sdk_version")] if isinstance(auth, dict) else []
+    return client_name({"User-Agent": "/".join(word for word in words if isinstance(word, str))}) if any(words) else ""

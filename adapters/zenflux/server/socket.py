@@ -97,11 +97,11 @@ class ChatSocket:
             await self._say(RefusedFrame(
                 id=request_id, code="METHOD_NOT_FOUND", message=f"unknown method: {method}"))
             return
-        await self._do(request_id, act, params)
+        await self._do(request_id, str(method), act, params)
 
-    async def _do(self, request_id: Any, act: Method, params: object) -> None:
+    async def _do(self, request_id: Any, method: str, act: Method, params: object) -> None:
         try:
-            await self._context.count_request(self._owner)
+            await self._context.count_request(self._owner, method)
             if not isinstance(params, dict):
                 raise Invalid(f"params: must be an object, not {quote_value(params)}", param="params")
             await act(request_id, params)  # an id that is a number is given back as one
@@ -125,7 +125,7 @@ class ChatSocket:
             async with self._order:
                 if self._task is not None and await self._seems_over():
                     await asyncio.wait([self._task], timeout=NEXT_MESSAGE_WAIT)
-                await self._do(request_id, self._begin, params)
+                await self._do(request_id, "chat.send", self._begin, params)
 
     async def _seems_over(self) -> bool:
         """Whether a message of the run has ended, which is the run's end for many clients, and no ask is open."""

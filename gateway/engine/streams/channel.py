@@ -17,6 +17,11 @@ CHUNK_BYTES = 300
 """The bytes that a chunk takes beside its frames."""
 
 _TURN_YIELDS = frozenset((m.TurnEnded, m.TurnSuspended))
+RecordObserver = Callable[[m.Record], None]
+
+
+def ignore(record: m.Record) -> None:
+    """Count nothing: the record is read again."""
 
 
 class ChannelReader(Protocol):
@@ -30,10 +35,14 @@ class ChannelReader(Protocol):
 class Channel:
     """One projector and the chunks it has made, for all who watch a session with the same dialect and options."""
 
-    def __init__(self, projector: Projector, seq: int, not_sent: Callable[[m.Record], None]) -> None:
+    def __init__(
+        self, projector: Projector, seq: int, not_sent: RecordObserver = ignore, sent: RecordObserver = ignore,
+    ) -> None:
         self.projector = projector
         self.not_sent = not_sent
         """Called with each record for which the projector has no frame."""
+        self.sent = sent
+        """Called with each other record, except deltas."""
         self.seq = seq
         self.base = 0
         """How many chunks were dropped already."""
@@ -53,6 +62,7 @@ class Channel:
                     chunks.append(Chunk(record.seq, frames, False))
             elif frames or kind in _TURN_YIELDS:
                 chunks.append(Chunk(record.seq, frames, kind in _TURN_YIELDS, kind is m.TurnEnded))
+                self.sent(record)
             else:
                 self.not_sent(record)
         if records:

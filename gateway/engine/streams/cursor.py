@@ -69,8 +69,9 @@ class CatchUp:
         self._counted: FramePlace | None = None
         """From where on frames are counted, and how many have been read; None until the first snapshot is kept."""
         self._is_flushed = False
-        not_sent = partial(hub.observer.record_not_sent, key.dialect)
-        self.channel = Channel(hub.projector(key.dialect, key.options), 0, not_sent)
+        not_sent = partial(hub.observer.record_not_sent, key)
+        sent = partial(hub.observer.record_sent, key)
+        self.channel = Channel(hub.projector(key.dialect, key.options), 0, not_sent, sent)
 
     async def read_page(self) -> list[Chunk]:
         """The chunks of the next records that the feed has published, without those that the subscriber has had."""

@@ -46,8 +46,10 @@ class StreamObserver(Protocol):
     def events(self, dialect: str, count: int) -> None: ...
     def subscribed(self, change: int) -> None: ...
     def cut(self) -> None: ...
-    def record_not_sent(self, dialect: str, record: m.Record) -> None:
+    def record_not_sent(self, key: StreamKey, record: m.Record) -> None:
         """The dialect had no frame for this record."""
+    def record_sent(self, key: StreamKey, record: m.Record) -> None:
+        """The dialect had frames for this record, which is no delta."""
 
 
 class Hub:
@@ -103,7 +105,7 @@ class Hub:
     ) -> AsyncIterator[Chunk]:
         """The chunks of the records after `after` and up to `upto`, read from the log in pages."""
         key = StreamKey(dialect, options)
-        channel = Channel(self.projector(dialect, options), 0, lambda record: None)
+        channel = Channel(self.projector(dialect, options), 0)
         await self.recall(channel, session_id, key, after)
         origin, frames = self.snapshots.counted(session_id, key, after)
         while channel.seq < upto:

@@ -13,12 +13,15 @@ from .auth import (
     accepts_any_content_type,
     admins_only,
     bearer_token,
+    counted_by_message,
     current_caller,
+    is_counted_by_message,
     mark,
     policy_of,
     public,
     set_current_caller,
 )
+from .client_names import client_name
 from .connection_limits import (
     CONNECTION_LIMITS,
     GetConnectionLimits,
@@ -56,9 +59,12 @@ __all__ = [
     "add_cors_headers",
     "admins_only",
     "bearer_token",
+    "client_name",
     "client_network_of",
     "connection_of",
+    "counted_by_message",
     "current_caller",
+    "is_counted_by_message",
     "mark",
     "mark_authenticated",
     "policy_of",

@@ -13,6 +13,7 @@ from aiohttp import web
 from gateway.errors import Forbidden, Unauthenticated
 from gateway.ports import ANONYMOUS, Caller, Clock
 
+from .client_names import client_name
 from .connection_limits import mark_authenticated
 
 H = TypeVar("H")
@@ -29,6 +30,8 @@ class RoutePolicy:
     """Only admins may call the route: it shows or changes data of all users."""
     any_content_type: bool = False
     """Browsers may send a body of any content type."""
+    is_counted_by_message: bool = False
+    """What counts as a use is each message that comes over the connection, not each request of its transport."""
     is_idempotent: bool = False
     """The handler executes requests with an Idempotency-Key once."""
 
@@ -50,6 +53,15 @@ def mark(handler: H, **changes: bool) -> H:
 def public(handler: H) -> H:
     """Mark a handler that needs no credential."""
     return mark(handler, is_public=True)
+
+
+def counted_by_message(handler: H) -> H:
+    """Mark a handler whose requests are only the transport of messages that are counted."""
+    return mark(handler, is_counted_by_message=True)
+
+
+def is_counted_by_message(handler: object) -> bool:
+    return policy_of(handler).is_counted_by_message
 
 
 def admins_only(handler: H) -> H:
@@ -178,10 +190,11 @@ class Authenticator:
         self._admins = admins
         self.open_requests = OpenRequests() if open_requests is None else open_requests
 
-    async def authenticate(self, token: str | None, address: str = "") -> Caller:
+    async def authenticate(self, token: str | None, address: str = "", client: str = "") -> Caller:
         """Return the caller of this credential; raises `Unauthenticated`."""
         if self._keys is None and self._tokens is None:
-            return Caller(user=ANONYMOUS, address=address, role="admin")  # whoever can connect is the operator
+            # whoever can connect is the operator
+            return Caller(user=ANONYMOUS, address=address, client=client, role="admin")
         if not token:
             raise Unauthenticated("a key is required: send the header 'Authorization: Bearer <key>'")
         is_signed = token.count(".") == 2  # a key has no dots
@@ -194,7 +207,7 @@ class Authenticator:
                 raise Unauthenticated("unknown key")
             user, credential, name, expires = key.user, key.hash, key.name, None
         return Caller(
-            user=user, credential=credential, key=name, address=address, expires=expires,
+            user=user, credential=credential, key=name, address=address, client=client, expires=expires,
             role="admin" if user in self._admins() else "user",
         )
 
@@ -203,7 +216,7 @@ class Authenticator:
         policy = policy_of(request.match_info.handler)
         if request.match_info.http_exception is not None or policy.is_public:
             return await handler(request)
-        caller = await self.authenticate(bearer_token(request), request.remote or "")
+        caller = await self.authenticate(bearer_token(request), request.remote or "", client_name(request.headers))
         if not caller.is_admin and policy.for_admins:
             raise Forbidden(f"only admins may do this: list the user '{caller.user}' under `admins:` in config.yaml")
         request[CALLER], request[OWNER] = caller, caller.user

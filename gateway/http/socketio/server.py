@@ -23,8 +23,10 @@ from gateway.http.security import (
     Authenticator,
     accepts_any_content_type,
     bearer_token,
+    client_name,
     client_network_of,
     connection_of,
+    counted_by_message,
     mark_authenticated,
     public,
     set_current_caller,
@@ -88,8 +90,11 @@ class SocketIOServer:
         ping_seconds: float,
         most_bytes: int,
         reads: JsonReader = read_json_in_steps,
+        software: Callable[[object], str] = lambda auth: "",
     ) -> None:
         self.patience = patience
+        self._software = software
+        """(what a client sends to authenticate) → the program that the client says it is, if it does."""
         self._listener = listener
         self._guard = guard
         self._peers: dict[str, SocketIOClient] = {}
@@ -141,6 +146,7 @@ class SocketIOServer:
         return self._app[CONNECTION_LIMITS]()
 
     @public
+    @counted_by_message
     @accepts_any_content_type
     async def serve(self, request: web.Request) -> web.StreamResponse:
         """Serve a request; the key is in the CONNECT packet, not in a header."""
@@ -220,7 +226,8 @@ class SocketIOServer:
         request = environ["aiohttp.request"]
         try:
             with request.app[WRONG_KEY_LIMITER].track_attempt(request.remote, token):
-                caller = await self._guard.authenticate(token, request.remote or "")
+                client = self._software(auth) or client_name(request.headers)
+                caller = await self._guard.authenticate(token, request.remote or "", client)
             self._places[sid] = request.app[OPEN_SOCKETS].tally.reserve_stream(caller.user)
         except GatewayError as error:
             raise Refused(error.message) from None

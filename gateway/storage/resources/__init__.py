@@ -4,6 +4,7 @@ from .key_tables import SqliteKeyTable, ThreadedKeyTable
 from .memory import MemoryResources
 from .responses import MemoryResponses, ResponseLimits, SqliteResponses
 from .sqlite import SqliteResources
+from .sqlite_file import read_stored_resources
 
 __all__ = [
     "MemoryResources",
@@ -13,4 +14,5 @@ __all__ = [
     "SqliteResources",
     "SqliteResponses",
     "ThreadedKeyTable",
+    "read_stored_resources",
 ]

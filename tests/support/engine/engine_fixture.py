@@ -26,6 +26,7 @@ from gateway.ports import (
     Frame,
     Frames,
     Projector,
+    StreamKey,
     StreamOptions,
     Turn,
 )
@@ -68,6 +69,7 @@ class CountingMetrics:
     watching: int = 0
     cuts: int = 0
     silent: list[str] = field(default_factory=list)
+    sent: list[str] = field(default_factory=list)
 
     def turn_ended(self, view: m.SessionView, ended: m.TurnEnded) -> None:
         self.ended.append(ended.outcome)
@@ -81,8 +83,11 @@ class CountingMetrics:
     def cut(self) -> None:
         self.cuts += 1
 
-    def record_not_sent(self, dialect: str, record: m.Record) -> None:
+    def record_not_sent(self, key: StreamKey, record: m.Record) -> None:
         self.silent.append(record.event.name)
+
+    def record_sent(self, key: StreamKey, record: m.Record) -> None:
+        self.sent.append(record.event.name)
 
 
 class PlainProjector:

@@ -17,6 +17,7 @@ from gateway.http import (
     Answers,
     Context,
     bearer_token,
+    client_name,
     decode_cursor,
     encode_cursor,
     json_response,
@@ -33,7 +34,8 @@ TURN_BEGINNINGS = (m.TurnStarted, m.TurnResumed)
 async def cards_for(context: Context[AapSettings], request: web.Request) -> Sequence[m.AgentCard]:
     """The agents that this client may use; a client without a valid key sees those of the settings."""
     try:
-        caller = await context.guard.authenticate(bearer_token(request), request.remote or "")
+        caller = await context.guard.authenticate(
+            bearer_token(request), request.remote or "", client_name(request.headers))
     except Unauthenticated:
         return [*context.agents.values()]
     service = context.agent_service

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from aiohttp import web
 
 import gateway.model as m
-from adapters.blade.server.socket import SOCKET, ChatSocket, decode_packet
+from adapters.blade.server.socket import SOCKET, ChatSocket, decode_packet, software_of
 from adapters.blade.wire import BladeSettings
 from gateway.http import Answers, Context, json_response
 from gateway.http.socketio import SocketIOServer
@@ -95,6 +95,7 @@ def routes(context: Context[BladeSettings]) -> Iterable[web.RouteDef]:
     sockets = SocketIOServer(
         chat, context.guard, patience=lambda: context.send_timeout, ping_seconds=settings.ping_seconds,
         most_bytes=HARD_LIMIT_FACTOR * settings.message_bytes, reads=decode_packet,
+        software=software_of,
     )
     session = f"{at}/sessions/{{id}}"
     return [
