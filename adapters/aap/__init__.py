@@ -8,7 +8,7 @@ import gateway.model as m
 from gateway.ports import ClientPlace, ClientRequest, Dialect
 
 from .bodies import OBJECTS
-from .client import Decoder, Remote
+from .client import Decoder, PastSessions, Remote
 from .server import CUES, MESSAGES, StreamOptions, make_projector, recorded_commands
 from .server.routes import RESOURCES, routes
 from .wire import AapSettings
@@ -65,6 +65,7 @@ DIALECT = Dialect(
     objects=OBJECTS,
     decoder=Decoder,
     remote=Remote,
+    past_sessions=PastSessions,
     recorded_commands=recorded_commands,
     default_options=StreamOptions(),
     resume_requests=resume_requests,

@@ -9,7 +9,7 @@ import gateway.model as m
 from gateway.ports import ClientPlace, ClientRequest, Dialect
 
 from .bodies import OBJECTS
-from .client import Decoder, Remote
+from .client import Decoder, PastSessions, Remote
 from .server import CUES, MESSAGES, NAMES, StreamOptions, make_projector, recorded_commands, socket_options
 from .server.routes import RESOURCES, routes
 from .wire import DIALECT_NAME, LOCAL_USER, ZenfluxSettings
@@ -69,6 +69,7 @@ DIALECT = Dialect(
     objects=OBJECTS,
     decoder=Decoder,
     remote=Remote,
+    past_sessions=PastSessions,
     recorded_commands=recorded_commands,
     default_options=StreamOptions(),
     resume_requests=resume_requests,

@@ -11,6 +11,7 @@ from .api_documents import asyncapi, openapi
 from .chat import chat
 from .check import check
 from .doctor import doctor
+from .import_sessions import import_sessions
 from .keys import keys
 from .log import log
 from .migrate import migrate
@@ -81,6 +82,7 @@ app.command("new-dialect")(new_dialect)
 app.command("chat")(chat)
 app.command("sessions")(sessions)
 app.command("usage")(usage)
+app.command("import")(import_sessions)
 app.command("purge")(purge)
 app.command("translate")(translate)
 app.command("replay")(replay)

@@ -12,7 +12,7 @@ from .translate import discard_output
 
 if TYPE_CHECKING:
     from gateway.errors import GatewayError
-    from gateway.ports import Remote
+    from gateway.ports import PastSessions, Remote, RemoteAddress
 
 DEFAULT_TIMEOUT = 300.0
 """Seconds to wait for a response of the server."""
@@ -51,6 +51,20 @@ class RemoteServer:
 
     def connect(self) -> "Remote":
         from gateway.backends.remote import open_remote
+
+        return open_remote(self.dialect, self._address)
+
+    def past_sessions(self, user: str) -> "PastSessions":
+        """The sessions that the server has."""
+        from gateway.backends.remote import find_dialect
+
+        make = find_dialect(self.dialect).past_sessions
+        if make is None:
+            fail(f"sessions of {self.dialect} servers cannot be read: the dialect does not say how")
+        return make(self._address, user)
+
+    @property
+    def _address(self) -> "RemoteAddress":
         from gateway.ports import RemoteAddress, Timeouts
 
         patience = Timeouts(
@@ -60,7 +74,7 @@ class RemoteServer:
             total=MAX_TURN_SECONDS,
             attempts=2,
         )
-        return open_remote(self.dialect, RemoteAddress(url=self.url, key=self.key, agent=self.agent, patience=patience))
+        return RemoteAddress(url=self.url, key=self.key, agent=self.agent, patience=patience)
 
 
 def resolve_server(

@@ -24,6 +24,7 @@ from .json_readers import (
     require_objects,
     text,
 )
+from .past_messages import PastMessage, PastTurns
 from .redaction import MIN_SECRET_LENGTH, Redactor, SecretFilter, long_secrets, redact
 from .retry import RETRYABLE_ERRORS, Reconnector, ResumableStream, retry
 from .role_parts import (
@@ -74,6 +75,8 @@ __all__ = [
     "Http1Connection",
     "HttpClient",
     "ItemGenerator",
+    "PastMessage",
+    "PastTurns",
     "Proxy",
     "Reconnector",
     "Redactor",

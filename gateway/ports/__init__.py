@@ -31,6 +31,7 @@ from .dialect import (
     Frames,
     Framing,
     Projector,
+    RecordedCommands,
     SkippingProjector,
     StreamKey,
     StreamOptions,
@@ -64,6 +65,7 @@ from .keys import (
     KeyUse,
     with_use,
 )
+from .past_sessions import PastItem, PastSession, PastSessions, PastTurn
 from .remote import (
     DecodedItem,
     Decoder,
@@ -174,9 +176,14 @@ __all__ = [
     "NewRemoteSession",
     "OperatorOffers",
     "ParsedFrame",
+    "PastItem",
+    "PastSession",
+    "PastSessions",
+    "PastTurn",
     "Projector",
     "Ranking",
     "Receipt",
+    "RecordedCommands",
     "Remote",
     "RemoteAddress",
     "RemoteAsk",

@@ -12,6 +12,7 @@ import gateway.model as m
 from gateway.ids import Mint
 from gateway.json_values import JsonObject, JsonValue
 
+from .past_sessions import PastSessions
 from .remote import Decoder, ParsedFrame, Remote, RemoteAddress
 from .resources import SharedKind, ShownResource
 
@@ -215,6 +216,8 @@ class Dialect:
     """(a mint) → a fresh decoder: the dialect's stream read instead of written."""
     remote: Callable[[RemoteAddress], Remote] | None = None
     """(the address of a server) → the dialect spoken as a client."""
+    past_sessions: Callable[[RemoteAddress, str], PastSessions] | None = None
+    """(the address of a server, a user there or the empty text) → the sessions that the server has, to be imported."""
     recorded_commands: RecordedCommands | None = None
     default_options: StreamOptions = NO_OPTIONS
     """The options of a stream for readers without wishes."""

@@ -110,6 +110,7 @@ class RemoteSession(Struct, frozen=True, kw_only=True):
     status: str | None = None
     """In the word of the dialect."""
     updated_at: float | None = None
+    created_at: float | None = None
 
 
 class SessionPlaces(Struct, frozen=True, kw_only=True):

@@ -20,8 +20,13 @@ OUTSIDE_TURNS = (m.SessionUpdated, m.SessionCompacted, m.NoticePosted, m.CustomE
 class RecordComposer:
     """Makes the records of one session from its commands and its decoded items."""
 
-    def __init__(self, session_id: str, mint: Mint, sink: RecordSink) -> None:
+    def __init__(
+        self, session_id: str, mint: Mint, sink: RecordSink, created: m.SessionCreated | None = None,
+    ) -> None:
         self.session_id, self._sink = session_id, sink
+        self._created = created or m.SessionCreated(agent=UNKNOWN_AGENT)
+        self._next_turn_id: str | None = None
+        self._command_id: str | None = None
         self.grammar = m.Grammar()
         self.asks: dict[str, tuple[str, RemoteAsk]] = {}
         """The open asks by the dialect's reference: the id in the records, and the ask."""
@@ -49,15 +54,20 @@ class RecordComposer:
 
     # -- commands -------------------------------------------------------------------------------------------------
 
-    def add_command(self, command: m.AnyCommand, at: float) -> None:
-        """A message waits for the start of its turn, an answer for the turn to resume."""
+    def add_command(self, command: m.AnyCommand, at: float, command_id: str | None = None) -> None:
+        """A message waits for the start of its turn, an answer for the turn to resume; the id is that of a message."""
         if isinstance(command, m.SendMessage | m.Compact):
+            self._command_id = command_id
             self._command = command if not self.runs else self._command  # the recording has it twice
         elif isinstance(command, m.Interrupt):
             if self.grammar.turn is not m.TurnPhase.IDLE:
                 self._record(m.InputAccepted(command_id=self._mint("cmd"), command=command), at)
         elif isinstance(command, m.Answer) and command.request_id in self.asks:
             self._answers[command.request_id] = command
+
+    def name_turn(self, turn_id: str | None) -> None:
+        """The id of the turn that starts next; None if it may have any."""
+        self._next_turn_id = turn_id
 
     def refused(self) -> None:
         """The server has rejected the last command."""
@@ -109,14 +119,16 @@ class RecordComposer:
     def begin(self, at: float) -> None:
         """Write the first record, once."""
         if not self._seq:
-            self._record(m.SessionCreated(agent=UNKNOWN_AGENT), at)
+            self._record(self._created, at)
 
     # -- turns ----------------------------------------------------------------------------------------------------
 
     def _start(self, at: float) -> None:
         self.begin(at)
-        self._turn_id, self._started_at, self._usage = self._mint("turn"), at, m.Usage()
-        command, self._command, command_id = self._command, None, self._mint("cmd")
+        turn_id, self._next_turn_id = self._next_turn_id, None
+        self._turn_id, self._started_at, self._usage = turn_id or self._mint("turn"), at, m.Usage()
+        command, self._command, command_id = self._command, None, self._command_id or self._mint("cmd")
+        self._command_id = None
         if command is not None:
             self._record(m.InputAccepted(command_id=command_id, command=command), at)
         self._record(m.TurnStarted(command_id=command_id), at)

@@ -61,6 +61,9 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "gateway.translate": (
         "gateway.model", "gateway.ports", "gateway.client", "gateway.storage", "mappings", *EVERYBODY,
     ),
+    "gateway.migration": (
+        "gateway.model", "gateway.ports", "gateway.backends", "gateway.storage", "gateway.translate", *EVERYBODY,
+    ),
     "mappings": (
         "gateway.model", "gateway.ports", "gateway.errors", "gateway.field_errors", "gateway.json_values",
         "gateway.yaml_positions",

@@ -15,6 +15,7 @@ LONG_FUNCTIONS = {
     "gateway/app.py:__init__": "constructs every part of a server, in the order in which the parts need each other",
     "gateway/backends/remote/backend.py:_events": "one loop of a turn; in two generators one would only pass events on",
     "gateway/cli/chat.py:chat": "the options of the command, and its help text",
+    "gateway/cli/import_sessions.py:import_sessions": "the options of the command, and its help text",
     "gateway/engine/streams/cursor.py:chunks": "runs for every write to every client: a call less is time saved",
 }
 LONG_MODULES = {

@@ -27,6 +27,7 @@ PARTS = {
     "leaving_requests": "requests that last as long as a turn",
     "message_ways": "ways to send a message that wait for a place on a stream",
     "pair_client": "says one thing and answers what it is asked",
+    "read_back": "what a client reads of a conversation, and what an import of it loses",
     "rest_requests": "plain requests: create, say, read",
     "shared_resources": "makes, sees, changes and deletes the resources that dialects share",
     "translation": "what is known of translated streams and of recordings",

@@ -1,9 +1,11 @@
 """AAP as a client: frames of a server become events, and the server is called in AAP."""
 
 from .decoder import Decoder
+from .past_sessions import PastSessions
 from .remote import Remote
 
 __all__ = [
     "Decoder",
+    "PastSessions",
     "Remote",
 ]

@@ -67,6 +67,13 @@ class RemoteSessionState:
     """The last turn before those that the decoder has read."""
 
 
+def connect_api(address: RemoteAddress) -> HttpClient:
+    """A client of the REST routes of the server."""
+    url = URL(address.url)
+    place = str(url.with_path(url.path.rstrip("/") or API_PATH, keep_query=True))
+    return HttpClient.at(address, url=place, headers={"Accept": "application/json"})
+
+
 class Remote:
     """A Blade server. The key goes to REST as a bearer token, and to the socket when it connects.
 
@@ -84,9 +91,7 @@ class Remote:
     def __init__(self, address: RemoteAddress) -> None:
         url = URL(address.url)
         path = url.path.rstrip("/")
-        self._api = HttpClient.at(
-            address, url=str(url.with_path(path or API_PATH, keep_query=True)), headers={"Accept": "application/json"},
-        )
+        self._api = connect_api(address)
         socket = url.origin().with_path((path.removesuffix(API_PATH) if path.endswith(API_PATH) else "") + SOCKET_PATH)
         self._sockets = SocketIOConnector(
             HttpClient(str(socket.with_query(EIO="4")), secrets=(address.key,), timeouts=address.patience),

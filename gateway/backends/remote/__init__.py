@@ -11,7 +11,7 @@ from gateway.backends.kinds import BackendContext, BackendKind, MadeBackend
 from gateway.backends.setting_types import UpstreamSettings
 from gateway.ports import Dialect, Remote, RemoteAddress
 
-from .backend import RemoteBackend
+from .backend import RemoteBackend, SessionLink
 
 
 @cache
@@ -76,6 +76,7 @@ __all__ = [
     "KIND",
     "RemoteBackend",
     "RemoteSettings",
+    "SessionLink",
     "client_dialects",
     "find_dialect",
     "open_remote",

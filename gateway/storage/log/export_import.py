@@ -1,7 +1,7 @@
 """Export and import of sessions: a file of JSON lines, first a header, then one line per record."""
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -85,6 +85,30 @@ def import_sessions(
         except sqlite3.Error as error:
             raise StorageUnusable(explain_error(path, error)) from None
     return done
+
+
+def store_sessions(
+    path: Path, sessions: Sequence[list[m.Record]], may_replace: Callable[[LogFile, list[m.Record]], bool], *,
+    seal: Seal = UNSEALED,
+) -> list[bool]:
+    """Store these sessions together, and say which were stored: others exist already and may not be replaced.
+
+    Raises `StorageUnusable` while a server holds the file.
+    """
+    stored = []
+    with open_exclusively(path) as connection:
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+            file, done = LogFile(connection), ImportReport()
+            for records in sessions:
+                is_free = file.find(records[0].session_id) is None or may_replace(file, records)
+                if is_free:
+                    _store(connection, reseal_records(records, seal), replace=True, done=done)
+                stored.append(is_free)
+            connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            raise StorageUnusable(explain_error(path, error)) from None
+    return stored
 
 
 def _store(connection: sqlite3.Connection, records: list[m.Record], replace: bool, done: ImportReport) -> None:

@@ -80,6 +80,13 @@ class LogFile:
         found = self.find(session_id)
         return [] if found is None else [r for segment in self.segments(found.ordinal) for r in segment.records()]
 
+    def first_record(self, session_id: str) -> m.Record | None:
+        """The record that created the session; None if there is no such session."""
+        row = self.connection.execute(
+            "SELECT last, model, spine, x'' FROM segments JOIN sessions ON ordinal = session WHERE session_id = ? "
+            "ORDER BY last LIMIT 1", (session_id,)).fetchone()
+        return None if row is None else Segment(*row).records()[0]
+
     def lookup_ids(self, ordinal: int) -> Iterator[str]:
         """The ids of turns and asks by which the session can be found."""
         return (word for (word,) in self.connection.execute("SELECT word FROM places WHERE session = ?", (ordinal,)))
