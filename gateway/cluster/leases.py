@@ -1,6 +1,7 @@
 """The sessions that this server, of several, writes: claimed, kept while the lease is good, lost or released."""
 
 import asyncio
+import secrets
 from collections.abc import Coroutine
 
 import structlog
@@ -19,6 +20,8 @@ ORPHANS_PER_CLAIM = 32
 """How many sessions of a dead server are taken over at a time; the other servers take over the rest."""
 MAX_CLAIM_TIMES = 10_000
 """For how many sessions the time of their claim is remembered."""
+TOKEN_STEP_BYTES = 3
+"""A token is greater than the one before by a random number: if a failover loses a claim, no other gets its token."""
 PAGE = 500
 """How many tokens are compared with Redis in one request."""
 
@@ -106,11 +109,12 @@ class HeldSessions:
         held = self._log.held
         for start in range(0, len(held), PAGE):
             page = held[start:start + PAGE]
-            heads = [self._log.stored_head(one) for one in page]
+            ours = [(self._log.token_of(one), self._log.stored_head(one)) for one in page]
             rows = await self._redis.read_all([("HMGET", self._redis.key("s", one), "token", "head") for one in page])
-            for session_id, stored, (token, head) in zip(page, heads, rows, strict=True):
+            for session_id, (held_by, stored), (token, head) in zip(page, ours, rows, strict=True):
                 if token is not None and int(head) >= stored:
-                    self.lose_if_overtaken(session_id, int(token))
+                    if token.decode() != held_by == self._log.token_of(session_id):
+                        self.lose(session_id)
                 elif stored:
                     self.lose(session_id)
                     if token is not None:
@@ -163,7 +167,8 @@ class Claims:
         await self._lease.ensure_good()
         self._held.doubtful.pop(session_id, None)
         try:
-            claim = read_claim(await self._redis.run_script("claim", self._redis.replica, session_id))
+            claim = read_claim(await self._redis.run_script(
+                "claim", self._redis.replica, session_id, 1 + int(secrets.token_hex(TOKEN_STEP_BYTES), 16)))
             if claim.outcome == "yours":
                 await self._take(session_id, claim.token, claim.head)
         except RedisUnreachable:

@@ -117,6 +117,17 @@ class SessionCopies:
         self._runtime.replacement_backends.clear()
         self._hub.cut_all()
 
+    def primary_changed(self) -> None:
+        """Another Redis server is the primary: the lease may be lost, and so may records that were not replicated.
+
+        Such records may be in copies and in streams, and what is stored next would not follow them: copies are read
+        anew, and clients connect again.
+        """
+        self._lease.mark_doubtful()
+        for session in self._table:
+            self._held.drop_copy(session.view.session_id)
+        self._hub.cut_all()
+
     # -- streams --------------------------------------------------------------------------------------------------
 
     async def follow(self, session_id: str) -> None:
@@ -135,6 +146,15 @@ class SessionCopies:
         """Published entries may be lost: read the log of every session that is watched here and written elsewhere."""
         for session_id in self._hub.watched:
             if not self._held.holds(session_id):
+                self._relay.read_again(session_id)
+
+    async def read_unannounced(self) -> None:
+        """Read what a server has stored in sessions that are watched here, and could not announce before it died."""
+        watched = [one for one in self._hub.watched if not self._held.holds(one)]
+        redis = self._log.redis
+        heads = await redis.read_all([("HGET", redis.key("s", one), "head") for one in watched]) if watched else []
+        for session_id, head in zip(watched, heads, strict=True):
+            if head is not None and int(head) > (self._hub.head_of(session_id) or 0):
                 self._relay.read_again(session_id)
 
     def adjust_channels(self) -> None:
@@ -198,3 +218,6 @@ class ClusterCommits:
 
     def data_lost(self) -> None:
         self._copies.forget_all()
+
+    def primary_changed(self) -> None:
+        self._copies.primary_changed()

@@ -150,6 +150,8 @@ class ClusterSessionService:
                 log.warning("sessions_taken_over", sessions=taken)
             await self._claims.claim_doubtful()
         self._copies.adjust_channels()
+        if self._redis.address.wait:  # else Redis announces what it stores in the same step
+            await self._copies.read_unannounced()
 
     def _after_missed_beat(self) -> None:
         """If Redis has not answered for as long as a lease lasts, cut all streams: clients may find a better server."""
@@ -347,7 +349,7 @@ def cluster_session_service(
 ) -> ClusterSessionService:
     """The session service of one of several servers, attached to the log that they share."""
     redis = log.redis
-    pubsub = RedisPubSub(redis.address, redis.seconds, redis.clock)
+    pubsub = RedisPubSub(redis.address, redis.seconds, redis.clock, redis.dial)
     channels, relay = SessionChannels(pubsub, redis), StreamRelay(hub)
     held = HeldSessions(runtime, table, hub, log, channels, relay)
     lease = Lease(redis, held.verify)

@@ -90,6 +90,10 @@ def _unknown_log(document: YamlDocument) -> Iterator[Problem]:
     if log.startswith(SERVER_SCHEMES):
         yield from check_log_address(document, log)
         return
+    if log.startswith(CLUSTER_SCHEMES):
+        yield Problem(document.position(("log",)), "a Redis Cluster cannot be the log",
+                      "use one Redis (redis://HOST:PORT/DB), or one that fails over (redis+sentinel://H1,H2,H3/NAME)")
+        return
     hint = suggest(log, LOG_KINDS) or f"there are: {', '.join(LOG_KINDS)}, sqlite:FILE, redis://HOST:PORT/DB"
     yield Problem(document.position(("log",)), f"unknown log '{log.partition('://')[0]}'", hint)
 
@@ -220,18 +224,27 @@ def _list_items(at: NodePath, items: object) -> Iterator[tuple[NodePath, dict[Js
         yield (*at, index), _mapping(item)
 
 
-SERVER_SCHEMES = ("redis://", "rediss://", "unix://")
+SERVER_SCHEMES = ("redis://", "rediss://", "unix://", "redis+sentinel://", "rediss+sentinel://")
+CLUSTER_SCHEMES = ("redis+cluster://", "rediss+cluster://")
+SENTINEL_PLACES = r"(\[[0-9a-fA-F:.]+\]|[^\s,:\[\]/]+)(:\d{1,5})?(,(\[[0-9a-fA-F:.]+\]|[^\s,:\[\]/]+)(:\d{1,5})?)*"
+"""HOST or HOST:PORT, several with commas between."""
 FILE_PARAMETERS = ("ssl_ca_certs", "ssl_certfile", "ssl_keyfile")
 """Parameters of a log URL that name a file; paths start at the folder of the settings."""
+TLS_PARAMETERS = (*FILE_PARAMETERS, "ssl_password", "ssl_check_hostname", "ssl_cert_reqs", "ssl_ciphers")
+SENTINEL_PARAMETERS = ("wait", "sentinel_username", "sentinel_password")
 URL_PARAMETERS = {
     "redis": ("prefix", "db"),
     "unix": ("prefix", "db"),
-    "rediss": ("prefix", "db", *FILE_PARAMETERS, "ssl_password", "ssl_check_hostname", "ssl_cert_reqs", "ssl_ciphers"),
+    "rediss": ("prefix", "db", *TLS_PARAMETERS),
+    "redis+sentinel": ("prefix", "db", *SENTINEL_PARAMETERS),
+    "rediss+sentinel": ("prefix", "db", *SENTINEL_PARAMETERS, *TLS_PARAMETERS),
 }
 URL_EXAMPLES = {
     "redis": "redis://HOST:PORT/DB?prefix=WORD",
     "rediss": "rediss://HOST:PORT/DB?ssl_ca_certs=FILE",
     "unix": "unix:///PATH?db=NUMBER, with three slashes",
+    "redis+sentinel": "redis+sentinel://SENTINEL1,SENTINEL2,SENTINEL3/NAME?db=NUMBER&wait=NUMBER",
+    "rediss+sentinel": "rediss+sentinel://SENTINEL1,SENTINEL2,SENTINEL3/NAME?ssl_ca_certs=FILE",
 }
 
 
@@ -240,8 +253,11 @@ def check_log_address(document: YamlDocument, log: str) -> Iterator[Problem]:
     scheme, place = log.partition("://")[0], document.position(("log",))
     try:
         parts = urlsplit(log)
-        named = parts.path if scheme == "unix" else parts.hostname
-        wrong = not named or (parts.port or 0) < 0
+        if scheme.endswith("+sentinel"):
+            wrong = not re.fullmatch(SENTINEL_PLACES, parts.netloc.rpartition("@")[2]) or not parts.path.strip("/")
+        else:
+            named = parts.path if scheme == "unix" else parts.hostname
+            wrong = not named or (parts.port or 0) < 0
     except ValueError:
         wrong = True
     if wrong:
@@ -257,11 +273,13 @@ def check_log_address(document: YamlDocument, log: str) -> Iterator[Problem]:
 def _parameter_problems(scheme: str, parts: SplitResult, base: Path) -> Iterator[tuple[str, str]]:
     words = dict(parse_qsl(parts.query, keep_blank_values=True))
     databases = [words["db"]] if "db" in words else []
-    if scheme != "unix" and parts.path.strip("/"):
+    if scheme in ("redis", "rediss") and parts.path.strip("/"):
         databases.append(parts.path.strip("/"))
     for database in databases:
         if not database.isdecimal():
             yield f"the database of a {scheme}:// server is a number", f"write it as {URL_EXAMPLES[scheme]}"
+    if not words.get("wait", "1").isdecimal():
+        yield "wait is the number of replicas that must have a change", f"write it as {URL_EXAMPLES[scheme]}"
     for word, value in words.items():
         if word not in URL_PARAMETERS[scheme]:
             yield (f"an address of a {scheme}:// server has no '{word}'",

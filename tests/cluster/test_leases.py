@@ -110,6 +110,55 @@ async def test_a_turn_whose_log_has_lost_its_end_is_closed_by_its_own_server() -
         await closed_by_somebody(second, session_id)
 
 
+async def test_a_session_whose_claim_a_failover_has_lost_is_left_to_whoever_claimed_it_then() -> None:
+    """The new primary has not heard of the claim of this server; another server has claimed the session there."""
+    async with replicas(2, quick) as (first, second):
+        session_id = await made(first)
+        await first.sessions.submit("ann", session_id, [HELLO])
+        await ended(first, session_id)
+        held = int(first.log.token_of(session_id) or 0)
+        key = first.redis.key("s", session_id)
+        await first.redis._writing.ask("HSET", key, "holder", second.redis.replica, "token", held - 1)
+        first.log.primary_changed()
+        assert first.log.holds(session_id)
+        await first.sessions.get("ann", session_id)
+        assert not first.log.holds(session_id)
+        await first.sessions.submit("ann", session_id, [HELLO])
+        assert second.log.holds(session_id)
+        [token] = await first.redis.read_all([("HGET", key, "token")])
+        assert second.log.token_of(session_id) == token.decode()
+        lawful(await first.log.read(session_id))
+
+
+async def test_streams_are_cut_after_a_failover_because_they_may_show_what_it_has_lost() -> None:
+    async with replicas(2, quick) as servers:
+        session_id = await made(servers[0])
+        cursors = [await one.sessions.subscribe("ann", session_id, "plain") for one in servers]
+        for one in servers:
+            one.log.primary_changed()
+            assert not one.hub.is_watched(session_id)
+        assert servers[1].table.get(session_id) is None
+        for cursor in cursors:
+            cursor.close()
+
+
+async def test_two_claims_never_grow_a_token_alike() -> None:
+    async with replicas(1, quick) as (one,):
+        steps, claim = list[Any](), one.redis.run_script
+
+        async def noted(script: str, *given: Any) -> Any:
+            if script == "claim":
+                steps.append(given[2])
+            return await claim(script, *given)
+
+        one.redis.run_script = noted  # type: ignore[method-assign]
+        sessions = [await made(one) for _ in range(5)]
+        await one.sessions._held.hand_over_all()
+        for session_id in sessions:
+            await one.sessions.submit("ann", session_id, [HELLO])
+        assert len(set(steps)) == len(sessions) and all(1 <= step <= 2 ** 24 for step in steps)
+
+
 async def test_a_session_whose_end_of_turn_redis_has_lost_does_not_stay_busy() -> None:
     """Redis comes back without its last moments; its server has nothing to append by which it would notice."""
     async with replicas(2, unhurried) as (first, second):

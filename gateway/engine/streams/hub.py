@@ -190,6 +190,8 @@ class Hub:
             feed.wake()
 
     def cut_all(self) -> None:
+        """Cut the subscribers of all sessions, and forget all snapshots."""
+        self.snapshots.streams.clear()
         for session_id in self.watched:
             self.cut_session(session_id)
 

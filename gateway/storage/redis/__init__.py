@@ -1,7 +1,8 @@
 """The connection to a Redis server that several gateways share."""
 
+from .address import RedisAddress
 from .client import DEFAULT_LEASE_SECONDS, RedisClient, RedisDataLost, RedisTokenBuckets
-from .connection import Command, CommandRefused, RedisAddress, RedisConnection, RedisUnreachable
+from .connection import Command, CommandRefused, RedisConnection, RedisUnreachable
 from .owner_traces import RedisOwnerTraces
 from .pubsub import PubSubReceiver, RedisPubSub
 from .replies import (

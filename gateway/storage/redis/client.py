@@ -11,9 +11,11 @@ import structlog
 from gateway.errors import GatewayError, Overloaded
 
 from ..sqlite import StorageUnusable
-from .connection import Command, CommandRefused, RedisAddress, RedisConnection, RedisUnreachable
+from .address import RedisAddress
+from .connection import Command, CommandRefused, RedisConnection, RedisUnreachable
 from .replies import Reply
 from .scripts import scripts
+from .sentinel import make_dial
 
 log = structlog.get_logger("dragoman.redis")
 FORMAT = "1"
@@ -36,6 +38,8 @@ class RedisObserver(Protocol):
         """Nothing could be stored for so long that waiting callers must get the error."""
     def data_lost(self) -> None:
         """Redis has lost its data: nothing that was read or written before is there."""
+    def primary_changed(self) -> None:
+        """Another server is the primary now, and may lack the last of what the one before had."""
 
 
 class RedisClient:
@@ -64,8 +68,13 @@ class RedisClient:
         self._failing_since: float | None = None
         self.seconds = max(0.25, min(5.0, lease / 2))
         """How long a reply may take."""
-        self._writing = RedisConnection(address, self.seconds, self._load_scripts)
-        self._reading = RedisConnection(address, self.seconds, self._load_scripts)
+        self._replicated_at = float("-inf")
+        """When replicas were last known to follow the server that this client is connected to."""
+        self.failovers = 0
+        """How often another server has become the primary."""
+        self.dial = make_dial(address, self._primary_changed)
+        self._writing = RedisConnection(address, self.seconds, self._load_scripts, self.dial)
+        self._reading = RedisConnection(address, self.seconds, self._load_scripts, self.dial)
 
     def attach(self, observer: RedisObserver) -> None:
         """Report to this observer from now on; a client has one observer, which is given once."""
@@ -117,6 +126,9 @@ class RedisClient:
                 f"durability: fsync needs `appendfsync everysec` or `always`, and {self.address.shown} has `no`, with "
                 f"which it never tells what is on its disk; change it, or set `durability: normal`"
             )
+        if words.get("aof_enabled") == "0" and self.address.sentinels:
+            log.warning("redis_forgets_at_restart", server=self.address.shown,
+                        advice="a primary that restarts empty empties its replicas, too; set appendonly yes")
         if words.get("maxmemory_policy", "noeviction") != "noeviction":
             log.warning("redis_may_evict_data", policy=words["maxmemory_policy"],
                         advice="sessions may be lost when the memory is full; set maxmemory-policy noeviction")
@@ -142,7 +154,12 @@ class RedisClient:
         return (await self.read_all([self._call(script, *given)]))[0]
 
     async def read_all(self, commands: Sequence[Command]) -> list[Reply]:
-        """Send commands that write nothing; if the connection breaks, they are sent again."""
+        """Send commands that write nothing; if the connection breaks, they are sent again.
+
+        A primary that no replica has followed for as long as a lease may have been replaced: it is not believed.
+        """
+        if self.address.wait and self.clock() - self._replicated_at > self.lease:
+            await self.run_scripts(())
         for attempt in (1, 2):
             try:
                 replies = await self._reading.ask_all(commands)
@@ -173,35 +190,59 @@ class RedisClient:
     async def run_scripts(
         self, calls: Sequence[tuple[str, Sequence[str | bytes | int | float]]], *extra: Command,
     ) -> list[Reply]:
-        """Run several such scripts in one write; `extra` commands follow them."""
+        """Run several such scripts in one write; `extra` commands follow them.
+
+        Behind sentinels, return when so many replicas have the changes as the address says: a failover keeps them.
+        """
         epoch = self.epoch
-        commands = [*(self._call(script, epoch, *given) for script, given in calls), *extra]
+        waiting: list[Command] = [  # WAIT waits for what was written on this connection: at least the SET
+            ("SET", self.key("synced"), self.replica), ("WAIT", self.address.wait, self.most_ms),
+        ] if self.address.wait else []
+        commands = [*(self._call(script, epoch, *given) for script, given in calls), *extra, *waiting]
         for _ in (1, 2):
             replies = await self._writing.ask_all(commands)
             refusal = next((reply for reply in replies if isinstance(reply, CommandRefused)), None)
             if refusal is None:
-                return replies
+                if waiting:
+                    self._check_replicas(replies)
+                return replies[:len(commands) - len(waiting)]
             if refusal.kind == "NOSCRIPT" and not any(isinstance(reply, list) for reply in replies):
                 await self._mend(refusal, self._writing)
                 continue
-            await self._refused(refusal, epoch)
+            await self._refused(refusal, epoch, all(isinstance(reply, CommandRefused) for reply in replies))
         raise RedisUnreachable(f"Redis at {self.address.shown} forgets its scripts")
+
+    def _check_replicas(self, replies: Sequence[Reply]) -> None:
+        if replies[-1] < self.address.wait:
+            error = RedisUnreachable(
+                f"Redis at {self.address.shown} has {replies[-1]} of {self.address.wait} replicas that keep up; "
+                f"start them, or lower `wait` in `log:`")
+            error.was_sent = True
+            self._writing.hang_up("its replicas do not keep up")  # another server may be the primary by now
+            raise error
+        self._replicated_at = self.clock()
 
     async def publish(self, channel: str, message: bytes) -> int:
         """Publish a message; return how many connections receive it."""
-        try:
-            return int(await self._writing.ask("PUBLISH", self.key(channel), message))
-        except CommandRefused as refusal:
-            raise RedisUnreachable(f"Redis at {self.address.shown} refuses: {refusal}") from None
+        return (await self.publish_all([(channel, message)]))[0]
+
+    async def publish_all(self, messages: Sequence[tuple[str, bytes]]) -> list[int]:
+        """Publish messages in one write; return how many connections receive each of them."""
+        replies = await self._writing.ask_all([("PUBLISH", self.key(channel), words) for channel, words in messages])
+        if (refusal := next((reply for reply in replies if isinstance(reply, CommandRefused)), None)) is not None:
+            raise RedisUnreachable(f"Redis at {self.address.shown} refuses: {refusal}")
+        return replies
 
     async def _mend(self, refusal: CommandRefused, line: RedisConnection) -> None:
         if refusal.kind != "NOSCRIPT":
             raise RedisUnreachable(f"Redis at {self.address.shown} refuses: {refusal}")
         await line.ask_all([("SCRIPT", "LOAD", text) for _, text in scripts().values()])
 
-    async def _refused(self, refusal: CommandRefused, epoch: str) -> None:
+    async def _refused(self, refusal: CommandRefused, epoch: str, nothing_done: bool) -> None:
         if not str(refusal).startswith("RESET"):
-            raise RedisUnreachable(f"Redis at {self.address.shown} refuses: {refusal}")
+            error = RedisUnreachable(f"Redis at {self.address.shown} refuses: {refusal}")
+            error.was_sent = not nothing_done
+            raise error
         if self.epoch == epoch:
             _, begun = await self._begin()
             if self.epoch == epoch:
@@ -212,6 +253,11 @@ class RedisClient:
         raise RedisDataLost("the server has lost its data; begin anew")
 
     # -- going away and coming back -------------------------------------------------------------------------------
+
+    def _primary_changed(self) -> None:
+        self.failovers += 1
+        if self._observer is not None:
+            self._observer.primary_changed()
 
     @property
     def most_ms(self) -> int:

@@ -1,57 +1,27 @@
-"""The address of Redis, and one connection: commands leave in one write, and replies come back in order."""
+"""One connection to Redis: commands leave in one write, and replies come back in order."""
 
 import asyncio
 import ssl
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
-from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from hiredis import pack_command
-from redis.asyncio.connection import AbstractConnection, Connection, parse_url
-from redis.exceptions import NoScriptError, OutOfMemoryError, ReadOnlyError, RedisError, ResponseError
+from redis.asyncio.connection import AbstractConnection
+from redis.exceptions import (
+    MasterDownError,
+    NoScriptError,
+    OutOfMemoryError,
+    ReadOnlyError,
+    RedisError,
+    ResponseError,
+)
 
 from gateway.errors import Overloaded
 
+from .address import RedisAddress
 from .replies import Reply
-
-PREFIX = "dragoman"
-FILES = ("ssl_ca_certs", "ssl_certfile", "ssl_keyfile")
-
-
-@dataclass(frozen=True)
-class RedisAddress:
-    """A server, a database of it, and the word that every key there begins with."""
-
-    url: str
-    prefix: str
-    shown: str
-
-    @classmethod
-    def read(cls, written: str, base: Path = Path()) -> "RedisAddress":
-        """From `redis://host:port/db?prefix=word`, also `rediss://` and `unix://`; raises `ValueError`.
-
-        Files that it names are seen from `base`.
-        """
-        parts = urlsplit(written)
-        words = dict(parse_qsl(parts.query))
-        prefix = words.pop("prefix", PREFIX)
-        words |= {word: str(base / words[word]) for word in FILES if word in words}
-        url = parts._replace(query=urlencode(words)).geturl()
-        parse_url(url)
-        place = parts.path if parts.scheme == "unix" else f"{parts.hostname}:{parts.port or 6379}{parts.path}"
-        return cls(url, f"{prefix}:", f"{parts.scheme}://{place}")
-
-    def connection(self, seconds: float) -> AbstractConnection:
-        """A connection that is not open yet; a reply has no timeout of its own: many are awaited at once."""
-        options: dict[str, Any] = dict(parse_url(self.url))
-        kind: type[AbstractConnection] = options.pop("connection_class", Connection)
-        options |= {"socket_timeout": None, "socket_connect_timeout": seconds, "protocol": 2}
-        return kind(**options)
-
+from .sentinel import Dial, make_dial
 
 UNTRUSTED = "its certificate is not trusted", "name the authority that signed it with `?ssl_ca_certs=FILE` in `log:`"
 NO_TLS = "it does not speak TLS there", "write redis:// in `log:`, or the port where it does"
@@ -110,8 +80,12 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
 
 
 Command = tuple[str | bytes | int | float, ...]
-KINDS: dict[type[Exception], str] = {NoScriptError: "NOSCRIPT", OutOfMemoryError: "OOM", ReadOnlyError: "READONLY"}
+KINDS: dict[type[Exception], str] = {
+    NoScriptError: "NOSCRIPT", OutOfMemoryError: "OOM", ReadOnlyError: "READONLY", MasterDownError: "MASTERDOWN",
+}
 """The first words of errors, which the library removes from the errors that it knows."""
+NOT_PRIMARY = ("READONLY", "MASTERDOWN")
+"""The server is a replica by now: the next connection goes to the primary."""
 
 
 def pack(command: Command) -> bytes:
@@ -135,7 +109,8 @@ class CommandRefused(Exception):
 class RedisConnection:
     """Connects with the first command; when the connection breaks, all who wait for a reply get an error.
 
-    `greet` is awaited with every new connection, before any other command.
+    `greet` is awaited with every new connection, before any other command. `dial` makes the connections; several
+    connections to the same servers share it.
     """
 
     def __init__(
@@ -143,8 +118,10 @@ class RedisConnection:
         address: RedisAddress,
         seconds: float,
         greet: Callable[["RedisConnection"], Awaitable[None]] | None = None,
+        dial: Dial | None = None,
     ) -> None:
         self._address = address
+        self._dial = dial or make_dial(address)
         self._seconds = seconds
         self._greet = greet
         self._connection: AbstractConnection | None = None
@@ -185,13 +162,10 @@ class RedisConnection:
         async with self._connecting:
             if self._connection is not None:
                 return
-            connection = self._address.connection(self._seconds)
             try:
                 async with asyncio.timeout(self._seconds):
-                    await connection.connect()  # type: ignore[no-untyped-call]
+                    connection = await self._dial(self._seconds)
             except (RedisError, OSError, TimeoutError) as error:
-                with suppress(RedisError, OSError, TimeoutError):
-                    await connection.disconnect(nowait=True)
                 raise self._gone(error) from None
             self._connection = connection
             self._reading = asyncio.create_task(self._read(connection), name="redis replies")
@@ -215,6 +189,9 @@ class RedisConnection:
                     waiter = self._waiting.popleft()
                     if not waiter.done():
                         waiter.set_result(reply)
+                if isinstance(reply, CommandRefused) and reply.kind in NOT_PRIMARY:
+                    why = "it is a replica now"
+                    return
         except (RedisError, OSError) as error:
             why = str(error)
         finally:
@@ -241,6 +218,11 @@ class RedisConnection:
             self._reading.cancel()
         if (writer := connection._writer) is not None:
             writer.transport.abort()
+
+    def hang_up(self, why: str) -> None:
+        """Break the connection, so that the next command makes another one."""
+        if self._connection is not None:
+            self._drop(self._connection, why)
 
     def _gone(self, why: BaseException | str, *, was_sent: bool = False) -> RedisUnreachable:
         made = unreachable_error(self._address.shown, why)

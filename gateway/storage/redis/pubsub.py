@@ -10,7 +10,9 @@ import structlog
 from redis.asyncio.connection import AbstractConnection
 from redis.exceptions import RedisError
 
-from .connection import RedisAddress, pack, unreachable_error
+from .address import RedisAddress
+from .connection import pack, unreachable_error
+from .sentinel import Dial, make_dial
 
 log = structlog.get_logger("dragoman.redis")
 
@@ -28,8 +30,12 @@ class PubSubReceiver(Protocol):
 class RedisPubSub:
     """Receives what is published on its channels, and reconnects when the connection breaks."""
 
-    def __init__(self, address: RedisAddress, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, address: RedisAddress, seconds: float, clock: Callable[[], float] = time.monotonic,
+        dial: Dial | None = None,
+    ) -> None:
         self._address = address
+        self._dial = dial or make_dial(address)
         self._clock = clock
         self._seconds = seconds
         self._channels: dict[str, asyncio.Future[None]] = {}
@@ -92,9 +98,8 @@ class RedisPubSub:
             await asyncio.sleep(RECONNECT_SECONDS)
 
     async def _listen(self, receiver: PubSubReceiver) -> None:
-        connection = self._address.connection(self._seconds)
         async with asyncio.timeout(self._seconds):
-            await connection.connect()  # type: ignore[no-untyped-call]
+            connection = await self._dial(self._seconds)
         self._connection, self._received_at = connection, self._clock()
         waiting = {channel: known for channel, known in self._channels.items() if not known.done()}
         fresh = asyncio.get_running_loop().create_future

@@ -38,10 +38,14 @@ async def server_says(server: KillableProcess, words: str) -> None:
 
 
 class Fleet:
-    """Servers by number; each has a line of its own to Redis, and a client can ask one of them or any."""
+    """Servers by number; each has a line of its own to Redis, and a client can ask one of them or any.
 
-    def __init__(self, folder: Path, lease: float = LEASE) -> None:
+    Behind sentinels, whose addresses `logs` has (one for each server), they have no lines that could be cut.
+    """
+
+    def __init__(self, folder: Path, lease: float = LEASE, logs: Sequence[str] = ()) -> None:
         self.folder = folder
+        self._logs = logs
         self.lease = lease
         self.redis = RedisServer(folder / "redis")
         self.servers: list[KillableProcess] = []
@@ -51,21 +55,26 @@ class Fleet:
         self.front = RoundRobinForwarder(lambda: [one.port for n, one in enumerate(self.servers) if n not in self.out])
 
     async def start(self, number: int, **settings: object) -> None:
-        await asyncio.to_thread(self.redis.start)
+        if not self._logs:
+            await asyncio.to_thread(self.redis.start)
         await self.front.start()
         for n in range(number):
-            wire = TcpForwarder(lambda: [self.redis.port])
-            await wire.start()
+            log = self._logs[n] if self._logs else await self._line_to_redis()
             home = self.folder / f"server{n}"
             home.mkdir()
-            self.wires.append(wire)
             self.servers.append(KillableProcess(
-                home, log=f"redis://127.0.0.1:{wire.port}/0", data=str(self.folder / "shared"),
+                home, log=log, data=str(self.folder / "shared"),
                 limits={"lease_seconds": self.lease, "drain_seconds": 0.5}, **settings,
             ))
             await self.servers[-1].start()
         for server in self.servers:
             await server.wait_ready()
+
+    async def _line_to_redis(self) -> str:
+        wire = TcpForwarder(lambda: [self.redis.port])
+        await wire.start()
+        self.wires.append(wire)
+        return f"redis://127.0.0.1:{wire.port}/0"
 
     @property
     def address(self) -> str:
@@ -101,9 +110,9 @@ class Fleet:
 
 @asynccontextmanager
 async def fleet(
-    folder: Path, number: int = 3, *, lease: float = LEASE, **settings: object,
+    folder: Path, number: int = 3, *, lease: float = LEASE, logs: Sequence[str] = (), **settings: object,
 ) -> AsyncIterator[Fleet]:
-    made = Fleet(folder, lease)
+    made = Fleet(folder, lease, logs)
     try:
         await made.start(number, **settings)
         yield made

@@ -91,8 +91,9 @@ class RandomCalls:
                 self._one(OWNERS), "s" * self._random.randint(1, 90), "d\0\r\n" * self._random.randint(0, 20),
                 *summary, len(words), *words,
             ]
+        most, announced = self._random.choice((1000, 7)), self._one(("1", "1", "0"))
         return script_call(
-            "append", self._epoch(), self._one(REPLICAS), 3, self._random.choice((1000, 7)), self._limit(1000), *given)
+            "append", self._epoch(), self._one(REPLICAS), 3, most, self._limit(1000), announced, *given)
 
     def _begin(self) -> tuple[Word, ...]:
         return script_call("begin", self._random.choice(("1", "2")), "e2")
@@ -104,7 +105,8 @@ class RandomCalls:
         return script_call("leave", self._epoch(), self._one(REPLICAS))
 
     def _claim(self) -> tuple[Word, ...]:
-        return script_call("claim", self._epoch(), self._one(REPLICAS), self._one(SESSIONS))
+        step = self._random.choice([(), (1 + self._random.getrandbits(24),)])
+        return script_call("claim", self._epoch(), self._one(REPLICAS), self._one(SESSIONS), *step)
 
     def _release(self) -> tuple[Word, ...]:
         session_id = self._one(SESSIONS)

@@ -17,6 +17,7 @@ class CommitRecorder:
         self.errors: list[GatewayError] = []
         self.lost: list[str] = []
         self.resets = 0
+        self.changes = 0
 
     @property
     def seqs(self) -> list[int]:
@@ -36,3 +37,6 @@ class CommitRecorder:
 
     def data_lost(self) -> None:
         self.resets += 1
+
+    def primary_changed(self) -> None:
+        self.changes += 1

@@ -60,3 +60,5 @@ class LeaseListener(Protocol):
         """Another server writes this session, or what Redis has of it is not what it had."""
     def data_lost(self) -> None:
         """Redis has lost its data: there are no sessions any more."""
+    def primary_changed(self) -> None:
+        """Another Redis server is the primary now, and may lack the last of what the one before had."""

@@ -133,6 +133,12 @@ def encode_entry(
     ]
 
 
+def encode_news(records: list[m.Record], seal: Seal) -> bytes:
+    """What the script `append` announces of these records."""
+    spine, deltas = split_deltas(records)
+    return _encode_lines(seal_records(spine, seal)) + _encode_lines(deltas)
+
+
 def decode_entry(lines: bytes, seal: Seal = UNSEALED) -> list[m.Record]:
     """The records of one entry, in order."""
     return sorted(decode_lines(lines, seal), key=_seq)

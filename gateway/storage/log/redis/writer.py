@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from itertools import islice
 
 import structlog
@@ -25,7 +26,7 @@ from gateway.storage.sealing import UNSEALED, Seal
 from gateway.supervision import keep_running
 
 from .commit_outcomes import CommitWaiters, LeaseListener, LeaseLost, SessionLimitReached
-from .reader import RedisLogReader, RedisSessionLists, encode_entry, is_same_record, summary_arguments
+from .reader import RedisLogReader, RedisSessionLists, encode_entry, encode_news, is_same_record, summary_arguments
 
 log = structlog.get_logger("dragoman.log")
 WINDOW, RETRY_SECONDS = 0.002, 0.25
@@ -66,6 +67,7 @@ class RedisLog:
         self._heads: dict[str, int] = {}
         self._pending: dict[str, list[m.Record]] = {}
         self._leaving: dict[str, list[m.Record]] = {}
+        self._unannounced: list[list[m.Record]] = []
         self._waiting = CommitWaiters()
         self._stirred = asyncio.Event()
         self._count = 0
@@ -125,6 +127,10 @@ class RedisLog:
     def stored_head(self, session_id: str) -> int:
         """The last record of a held session that this server knows to be stored."""
         return self._heads.get(session_id, 0)
+
+    def token_of(self, session_id: str) -> str | None:
+        """The token by which this server holds the session."""
+        return self._tokens.get(session_id)
 
     def is_overtaken(self, session_id: str, token: int) -> bool:
         """Whether this server holds the session by a token that is older than this one."""
@@ -221,7 +227,8 @@ class RedisLog:
         for start in range(0, len(ids), SESSIONS_PER_SCRIPT):
             own = self._tally.quota().sessions
             given: list[str | bytes | int | float] = [
-                self.redis.replica, m.MODEL_VERSION, self._most(), "" if own is None else own]
+                self.redis.replica, m.MODEL_VERSION, self._most(), "" if own is None else own,
+                "0" if self.redis.address.wait else "1"]
             for session_id in islice(ids, start, start + SESSIONS_PER_SCRIPT):
                 given += encode_entry(
                     session_id, self._tokens.get(session_id, "-"), batch[session_id], self.seal,
@@ -239,6 +246,15 @@ class RedisLog:
             else:
                 self._lists.let_go(session_id)
             await self._settle(session_id, batch[session_id], result)
+        if self._unannounced:
+            await self._announce()
+
+    async def _announce(self) -> None:
+        """Tell the other servers of records that replicas have by now; what they miss, they read at their next beat."""
+        unannounced, self._unannounced = self._unannounced, []
+        with suppress(RedisUnreachable):
+            await self.redis.publish_all([
+                (f"news:{records[0].session_id}", encode_news(records, self.seal)) for records in unannounced])
 
     def _note(self, usage: OwnerUsage | None) -> None:
         """Keep what Redis has counted."""
@@ -252,11 +268,12 @@ class RedisLog:
         if self._fsync and any(
             isinstance(record.event, SYNCED_EVENTS) for records in batch.values() for record in records
         ):
-            return [("SET", self.redis.key("synced"), self.redis.replica), ("WAITAOF", 1, 0, self.redis.most_ms)]
+            waiting = ("WAITAOF", 1, self.redis.address.wait, self.redis.most_ms)
+            return [("SET", self.redis.key("synced"), self.redis.replica), waiting]
         return []
 
     def _check_sync(self, replies: Sequence[Reply]) -> None:
-        if replies and replies[-1][0] < 1:
+        if replies and (replies[-1][0] < 1 or replies[-1][1] < self.redis.address.wait):
             raise RedisUnreachable(f"Redis at {self.redis.address.shown} does not get to write to its disk")
 
     async def _settle(self, session_id: str, records: list[m.Record], result: Appended) -> None:
@@ -304,6 +321,8 @@ class RedisLog:
             self._leaving[session_id] = left
         if session_id in self._heads:
             self._heads[session_id] = records[-1].seq
+        if self.redis.address.wait:
+            self._unannounced.append(records)
         self._listener.committed(records)
         self._waiting.resolve(session_id, records[-1].seq)
         if session_id not in self._tokens and not left:
@@ -337,6 +356,12 @@ class RedisLog:
         self._waiting.refuse_all(RedisDataLost("the server has lost its data; begin anew"))
         if self._lease_listener is not None:
             self._lease_listener.data_lost()
+
+    def primary_changed(self) -> None:
+        """Report it; summaries that the new primary may lack are read again."""
+        self._lists.clear()
+        if self._lease_listener is not None:
+            self._lease_listener.primary_changed()
 
     async def delete_session(self, session_id: str) -> None:
         if not self.is_settled(session_id):

@@ -1,6 +1,7 @@
 -- Append to several sessions; each is all or nothing, and none knows of the others.
 -- ARGV: prefix, epoch, replica, model, how many sessions there may be in all, how many of one owner ('' where that is
--- not bounded); then for each session twelve values, its labels, and its words:
+-- not bounded), '1' to announce the records to the other servers now; then for each session twelve values, its labels,
+-- and its words:
 --   id, token, head before, head after, in turn ('1', '0', or '' where nothing changes), owner, spine, deltas,
 --   summary ('' where nothing changes), when it was changed, when it was created, how many labels, the labels,
 --   how many words, the words.
@@ -53,7 +54,7 @@ local function room(owner)
   if ARGV[6] ~= '' and redis.call('ZCARD', P .. 'owner:' .. owner) >= tonumber(ARGV[6]) then return 'sessions' end
 end
 
-local told, at = {0}, 7
+local told, at = {0}, 8
 while ARGV[at] do
   local id, token, before, after, now = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3], ARGV[at + 4]
   local spine, deltas, labels = ARGV[at + 6], ARGV[at + 7], {}
@@ -91,7 +92,7 @@ while ARGV[at] do
       redis.call('HSET', P .. 'places', ARGV[place], id)
       redis.call('SADD', P .. 'words:' .. id, ARGV[place])
     end
-    redis.call('PUBLISH', P .. 'news:' .. id, spine .. deltas)
+    if ARGV[7] == '1' then redis.call('PUBLISH', P .. 'news:' .. id, spine .. deltas) end
     local sessions = before == '0' and redis.call('ZCARD', P .. 'owner:' .. found[3]) or -1
     told[#told + 1] = {'ok', after, found[3], bytes, sessions}
   end
