@@ -91,6 +91,7 @@ from .audit import AuditLog
 from .composition import BackendRetirement, Components, load_components
 from .engine_parts import DeletedSessionCleanup, ServedDialects, StreamMetrics, TurnCounters, make_span_export
 from .storage_factory import Storage, make_session_service, make_storage
+from .turn_routes import TurnRoutes
 
 if TYPE_CHECKING:
     from gateway.telemetry.otlp import OtlpExport
@@ -132,6 +133,7 @@ class Gateway:
         self.usage_counts = UsageCounts(self.usage_store, clock)
         self._watchers = StreamWatchers(self.usage_counts)
         self._request_counter = RequestCounter(self.usage_counts, self._dialect_at)
+        self.routes = TurnRoutes(config.route, kept.resources, clock)
         self.runtime = self._runtime(kept)
         self.table = SessionTable()
         self._dialects = ServedDialects(components)
@@ -155,7 +157,8 @@ class Gateway:
         self.tokens = _oidc_verifier(config, clock)
         self.authenticator = Authenticator(
             self.keys if "keys" in config.auth_methods else None, self.tokens, open_requests=admissions,
-            admins=lambda: self.components.config.admins,
+            admins=lambda: self.components.config.admins, tagged=lambda: self.routes.headers,
+            observe=self._request_counter.count,
         )
         self.origin_policy = OriginPolicy(*_network_access(config, socket_relay is not None))
         self.wrong_keys = WrongKeyLimiter(lambda: self.components.config.limits.wrong_keys_per_minute)
@@ -174,7 +177,7 @@ class Gateway:
         return Runtime(
             log=kept.log, clock=clock, mint=make_mint(), limits=config.limits, agents=self.components.cards,
             backends=self.components.backends, observer=TurnCounters(self.metrics, self.usage), tally=self.quotas,
-            tracer=self._tracer(),
+            tracer=self._tracer(), routes=self.routes,
             cancel_on_disconnect=config.on_disconnect == "cancel",
             cleanup=DeletedSessionCleanup(
                 Workspaces(config.data / "workspaces"), Shares(kept.resources, clock),
@@ -245,6 +248,7 @@ class Gateway:
             limits=parts.config.limits, agents=parts.cards, backends=parts.backends,
             cancel_on_disconnect=parts.config.on_disconnect == "cancel",
         )
+        self.routes.reload(parts.config.route)
         self._dialects.reload(parts)
         self.hub.snapshots.streams.clear()  # their projectors have the old tables
         self.addresses = AddressPolicy(parts.config.outbound.allow)
@@ -277,6 +281,7 @@ class Gateway:
         for backend in self.components.backends.values():
             await backend.close()
         await self.usage_counts.close()
+        await self.routes.close()
         await self.sessions.rest()
         await self.runtime.log.close()
         if self._span_export is not None:
@@ -302,7 +307,8 @@ class Gateway:
         config = self.components.config
         return Context(
             dialect=name, mount=config.dialects[name].mount or self.components.dialects[name].mount,
-            sessions=ObservedSessions(self._audited, name, self.usage_counts, self._watchers, current_caller),
+            sessions=ObservedSessions(
+                self._audited, name, self.usage_counts, self._watchers, current_caller, self.routes.marked),
             resources=self._managed, files=self.files, answers=self.answers, agents=self.components.cards,
             agent_service=self._agents, mcp_tools=self.mcp_tools, reloads=self._reloads,
             table=self.components.tables[name], settings=self.components.settings[name], guard=self.authenticator,
@@ -344,7 +350,7 @@ class Gateway:
                 *([take_traceparent] if self.runtime.tracer is not None else []),
                 refusals.middleware, self.origin_policy.middleware,
                 *([self.wrong_keys.middleware] if self.components.config.auth_methods else []),
-                self.authenticator.middleware, self._request_counter.middleware, self.rate_limiter.middleware,
+                self.authenticator.middleware, self.rate_limiter.middleware,
             ],
         )
         app[WRONG_KEY_LIMITER] = self.wrong_keys
@@ -401,6 +407,7 @@ class Gateway:
         self._span_export = make_span_export(self.components.config, VERSION)
         await self.runtime.log.open()
         await self._recount()
+        await self.routes.restore()
         if left := await self.sessions.recover():
             log.info("turns_recovered", count=left)
         yield

@@ -3,6 +3,7 @@
 from .access import load_certificate, make_tls_context
 from .loader import TEMPLATE, ConfigProblems, load_config, make_config
 from .retention import RetentionRule, RetentionSettings
+from .routes import RouteSettings, WayBackSettings
 from .settings import (
     AgentSettings,
     CapabilitySettings,
@@ -28,7 +29,9 @@ __all__ = [
     "OptionSettings",
     "RetentionRule",
     "RetentionSettings",
+    "RouteSettings",
     "ToolSettings",
+    "WayBackSettings",
     "load_certificate",
     "load_config",
     "make_config",

@@ -5,7 +5,7 @@ from ipaddress import ip_network
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from pydantic import AfterValidator
+from pydantic import AfterValidator, Field
 
 from gateway.errors import Invalid
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 WILDCARD = "*"
 LOOPBACK = "loopback"
+_HOST_NAME = re.compile(r"(\*\.)?[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*\.?")
 _HOST = re.compile(r"(\*\.)?[a-z0-9_]([a-z0-9_.-]*[a-z0-9_])?\.?|\[?[0-9a-f:.]+\]?", re.IGNORECASE)
 _ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^/?#@\s]+/?", re.IGNORECASE)
 
@@ -30,6 +31,15 @@ def _origin(origin: str) -> str:
     return origin
 
 
+def _host_or_network(entry: str) -> str:
+    if not _HOST_NAME.fullmatch(entry):
+        try:
+            ip_network(entry.strip("[]"), strict=False)
+        except ValueError:
+            raise ValueError("expected a host name (mcp.example, *.example) or a network (10.0.0.0/8, ::1)") from None
+    return entry
+
+
 def _network(network: str) -> str:
     try:
         ip_network(network, strict=False)
@@ -41,6 +51,7 @@ def _network(network: str) -> str:
 Host = Annotated[str, AfterValidator(_host)]
 Origin = Annotated[str, AfterValidator(_origin)]
 Network = Annotated[str, AfterValidator(_network)]
+HostOrNetwork = Annotated[str, Field(min_length=1), AfterValidator(_host_or_network)]
 
 
 def make_tls_context(certificate: Path, key: Path) -> "SSLContext":

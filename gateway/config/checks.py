@@ -178,6 +178,24 @@ def _select(document: YamlDocument, at: NodePath, option: dict[JsonValue, JsonVa
         yield Problem(document.position((*at, "default")), message, hint)
 
 
+def _route(document: YamlDocument) -> Iterator[Problem]:
+    """Check the agents that a rule names, and that it can fit a session at all."""
+    agents = [str(name) for name, _ in _named_sections(document, "agents")]
+    for at, rule in _list_items(("route",), _setting(document, "route")):
+        named = rule.get("agents")
+        sources = [*enumerate(named)] if isinstance(named, list) else []
+        places: list[tuple[NodePath, object]] = [
+            ((*at, "to"), rule.get("to")), *(((*at, "agents", number), name) for number, name in sources)]
+        for place, name in places:
+            if isinstance(name, str) and name not in agents:
+                hint = suggest(name, agents) or f"there are: {', '.join(agents)}"
+                yield Problem(document.position(place), f"there is no agent '{name}'", hint)
+        if sources and all(name == rule.get("to") for _, name in sources):
+            message = f"the sessions of '{rule.get('to')}' are run by it already"
+            yield Problem(document.position((*at, "agents")), message,
+                          "name the agent whose sessions another one shall run")
+
+
 def _limits(document: YamlDocument) -> Iterator[Problem]:
     """Check the limits of JSON: clients receive parts of the settings as JSON."""
     try:
@@ -201,7 +219,7 @@ def _is_installed(package: str) -> bool:
 
 CHECKS: tuple[Callable[[YamlDocument], Iterator[Problem]], ...] = (
     _open_to_the_network, _certificate, _oidc, _unknown_log, _nothing_to_serve, _mounts, _mappings, _dialect_folders,
-    _agents, _limits, _telemetry,
+    _agents, _route, _limits, _telemetry,
 )
 
 

@@ -2,7 +2,6 @@
 
 import re
 from dataclasses import dataclass
-from ipaddress import ip_network
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -22,12 +21,12 @@ from pydantic import (
 import gateway.model as m
 from gateway.json_values import JsonObject
 
-from .access import Host, Network, Origin
+from .access import Host, HostOrNetwork, Network, Origin
 from .retention import RetentionSettings
+from .routes import RouteSettings
 
 NonEmptyText = Annotated[str, Field(min_length=1)]
 SHORTEST_KEY = 32
-_HOST_NAME = re.compile(r"(\*\.)?[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*\.?")
 AUTH_METHODS = ("none", "keys", "oidc")
 
 
@@ -45,15 +44,6 @@ def _long_enough(keys: SecretStr) -> SecretStr:
     if any(len(key.strip()) < SHORTEST_KEY for key in keys.get_secret_value().split(",")) and keys.get_secret_value():
         raise ValueError(f"a key has at least {SHORTEST_KEY} characters; try `openssl rand -base64 32`")
     return keys
-
-
-def _host_or_network(entry: str) -> str:
-    if not _HOST_NAME.fullmatch(entry):
-        try:
-            ip_network(entry.strip("[]"), strict=False)
-        except ValueError:
-            raise ValueError("expected a host name (mcp.example, *.example) or a network (10.0.0.0/8, ::1)") from None
-    return entry
 
 
 def _web_address(url: str) -> str:
@@ -210,7 +200,7 @@ class TlsSettings(SettingsModel):
 class OutboundSettings(SettingsModel):
     """Host names and networks that clients may name beside public addresses."""
 
-    allow: tuple[Annotated[NonEmptyText, AfterValidator(_host_or_network)], ...] = ()
+    allow: tuple[HostOrNetwork, ...] = ()
 
 
 class WorkspaceSettings(SettingsModel):
@@ -292,6 +282,7 @@ class Config(SettingsModel):
     mappings: dict[str, Path] = {}
     dialect_folders: tuple[Path, ...] = ()
     shadow: ShadowSettings | None = None
+    route: tuple[RouteSettings, ...] = ()
     limits: Annotated[LimitSettings, BeforeValidator(_empty_if_bare)] = LimitSettings()
     retention: Annotated[RetentionSettings, BeforeValidator(_empty_if_bare)] = RetentionSettings()
     uploads: Annotated[UploadSettings, BeforeValidator(_empty_if_bare)] = UploadSettings()

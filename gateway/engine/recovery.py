@@ -50,6 +50,8 @@ class TurnHistory:
         self.message_seq = 0
         self.started_at = 0.0
         self.trace: str | None = None
+        self.agent: str | None = None
+        """The agent that runs the turn, if it is not the agent of the session."""
         self.is_paused = False
         self._at = 0
         asked: AsksById = {}
@@ -61,8 +63,8 @@ class TurnHistory:
         match record.event:
             case m.InputAccepted(command=command):
                 self._accepted(record, command)
-            case m.TurnStarted(trace=trace):
-                self.started_at, self.trace = record.at, trace
+            case m.TurnStarted(trace=trace, agent=agent):
+                self.started_at, self.trace, self.agent = record.at, trace, agent
             case m.InputRequested(request_id=request_id, ask=ask):
                 asked[request_id] = ask
             case m.InputResolved(request_id=request_id):

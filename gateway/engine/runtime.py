@@ -7,7 +7,7 @@ from typing import Protocol
 import gateway.model as m
 from gateway.errors import NotFound
 from gateway.ids import Mint
-from gateway.ports import Backend, Clock, EventLog, MemoryRecall, SkillReader
+from gateway.ports import Backend, ChosenRoute, Clock, EventLog, MemoryRecall, SkillReader
 from gateway.quotas import Quotas
 
 
@@ -47,6 +47,25 @@ class TurnTracer(Protocol):
         """These records of one session are stored."""
     def restored(self, records: Sequence[m.Record]) -> None:
         """These are the records of a session whose turn was begun by another process."""
+
+
+class Routes(Protocol):
+    """Says which agent runs a turn."""
+
+    def choose(self, view: m.SessionView, via: Sequence[str]) -> ChosenRoute | None:
+        """The agent that runs the next turn in place of that of the session; None for the session's own."""
+    def turn_ended(self, rule_id: str, ended: m.TurnEnded) -> None:
+        """A turn that a rule has moved is over."""
+
+
+class NoRoutes:
+    """Every turn is run by the agent of its session."""
+
+    def choose(self, view: m.SessionView, via: Sequence[str]) -> ChosenRoute | None:
+        return None
+
+    def turn_ended(self, rule_id: str, ended: m.TurnEnded) -> None:
+        """No rule has moved it."""
 
 
 class SessionCleanup(Protocol):
@@ -110,6 +129,7 @@ class Runtime:
     defaults: SessionDefaults = field(default_factory=NoDefaults)
     skills: SkillReader = field(default_factory=NoSkills)
     memories: MemoryRecall = field(default_factory=NoMemories)
+    routes: Routes = field(default_factory=NoRoutes)
     replacement_backends: dict[str, Backend] = field(default_factory=dict)
     """By session: the backend that runs its turns in place of the backend of its agent."""
 

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 import gateway.model as m
 from gateway.errors import Busy, Conflict, Overloaded
 from gateway.ids import Mint
-from gateway.ports import Receipt
+from gateway.ports import ChosenRoute, Receipt
 
 from .recovery import TurnHistory, close_turn
 from .runtime import Runtime
@@ -175,12 +175,26 @@ class Session:
         begins = self.view.head
         tracer = self.runtime.tracer
         trace, parent = (None, None) if tracer is None else tracer.begin()
-        self.append(m.TurnStarted(command_id=command_id, trace=trace, trace_parent=parent), turn_id=turn_id)
         replacement = self.runtime.replacement_backends.get(self.view.session_id)
+        route = self._route(turn_id, command) if replacement is None else None
+        if route is not None:
+            agent = self.runtime.agents[route.agent]
+        self.append(m.TurnStarted(
+            command_id=command_id, trace=trace, trace_parent=parent, agent=route.agent if route else None,
+        ), turn_id=turn_id)
         backend = replacement or self.runtime.backends[agent.name]
         self.run = TurnRun(self, turn_id, command, backend, agent, recalls=replacement is None, trace=trace)
+        self.run.rule = route.rule if route else None
         self.run.start()
         return begins
+
+    def _route(self, turn_id: str, command: m.SendMessage | m.Compact) -> ChosenRoute | None:
+        """The agent that runs the turn in place of the agent of the session."""
+        route = self.runtime.routes.choose(self.view, command.via)
+        if route is None or route.agent not in self.runtime.backends:
+            return None
+        log.info("turn_routed", session=self.view.session_id, turn=turn_id, agent=self.view.agent, to=route.agent)
+        return route
 
     def revive(self, records: Sequence[m.Record]) -> None:
         """Close the turn that ran when the server stopped; a turn that waited for people waits on."""
@@ -188,7 +202,8 @@ class Session:
         if view.turn_id is None:
             return
         past = TurnHistory(view.turn_id, records)
-        card, backend = runtime.agents.get(view.agent), runtime.backends.get(view.agent)
+        agent = past.agent or view.agent
+        card, backend = runtime.agents.get(agent), runtime.backends.get(agent)
         if view.status is not m.SessionStatus.SUSPENDED or card is None or backend is None or past.command is None:
             close_turn(self, view.turn_id, past)
             return
@@ -223,6 +238,8 @@ class Session:
     def turn_ended(self, turn_id: str, ended: m.TurnEnded) -> None:
         trace: dict[str, str] = {}
         if self.run is not None and self.run.turn_id == turn_id:
+            if self.run.rule is not None:
+                self.runtime.routes.turn_ended(self.run.rule, ended)
             trace, self.run = self.run.trace_fields, None
         self.runtime.observer.turn_ended(self.view, ended)
         fault = ended.fault

@@ -42,6 +42,9 @@ class TurnSession(SessionWriter, Protocol):
 class TurnRun:
     """A turn while it runs or waits; to its backend it is a `gateway.ports.Turn`."""
 
+    rule: str | None = None
+    """The rule of `route` that has moved the turn to another agent."""
+
     def __init__(
         self,
         session: TurnSession,

@@ -36,6 +36,8 @@ class SendMessage(Command, frozen=True, kw_only=True, tag="send_message"):
 
     The results stand in history in the place of the message, which has them in words for agents that take only words.
     """
+    via: tuple[str, ...] = ()
+    """The rules of `route` that the request fits by its key or its headers."""
 
 
 class AnswerQuestion(Command, frozen=True, kw_only=True, tag="answer_question"):
@@ -96,6 +98,8 @@ class Interrupt(Command, frozen=True, kw_only=True, tag="interrupt"):
 class Compact(Command, frozen=True, kw_only=True, tag="compact"):
     kind: ClassVar[str] = "compact"
     trigger: CompactionTrigger = CompactionTrigger.MANUAL
+    via: tuple[str, ...] = ()
+    """As in `SendMessage`."""
 
 
 class Configure(Command, frozen=True, kw_only=True, tag="configure"):

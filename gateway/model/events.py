@@ -142,6 +142,8 @@ class TurnStarted(Event, frozen=True, kw_only=True, tag="turn.started"):
     """The trace of the turn and its span, as a header `traceparent`; None where telemetry is off."""
     trace_parent: str | None = None
     """The id of the client's span, if the client sent one."""
+    agent: str | None = None
+    """The agent that runs the turn, if `route` has moved it from the agent of the session."""
 
 
 class TurnSuspended(Event, frozen=True, kw_only=True, tag="turn.suspended"):

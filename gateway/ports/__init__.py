@@ -2,7 +2,7 @@
 
 from gateway.old_imports import renamed
 
-from .agents import AgentDefinition, Agents, ChosenAgent, StoredAgent
+from .agents import AgentDefinition, Agents, ChosenAgent, ChosenRoute, StoredAgent
 from .backend import (
     Addresses,
     Backend,
@@ -141,6 +141,7 @@ __all__ = [
     "Caller",
     "CallerRole",
     "ChosenAgent",
+    "ChosenRoute",
     "Chunk",
     "ClientPlace",
     "ClientRequest",

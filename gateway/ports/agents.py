@@ -81,6 +81,14 @@ class ChosenAgent:
     settings: m.Settings
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChosenRoute:
+    """The agent that runs a turn in place of the agent of its session, and the rule that says so."""
+
+    agent: str
+    rule: str
+
+
 class Agents(Protocol):
     """The agents of all users; the agents of other users are not found, and those of the settings do not change."""
 

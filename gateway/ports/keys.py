@@ -25,6 +25,8 @@ class Caller(Struct, frozen=True, kw_only=True):
     role: CallerRole = "user"
     client: str = ""
     """The program of the caller, as it names itself."""
+    tags: dict[str, str] = {}
+    """The headers of the request that `route` looks at, by name in lower case."""
     expires: float | None = None
     """When the credential expires, in seconds since 1970."""
 

@@ -23,6 +23,8 @@ from .usage_counts import FEATURE, UsageCounts
 
 Watched = tuple[str, StreamKey]
 Who = Callable[[], Caller | None]
+Mark = Callable[[Caller, Sequence[m.AnyCommand]], Sequence[m.AnyCommand]]
+"""(who sends commands, the commands) → the commands, with what decides on the way that they take."""
 
 
 class StreamWatchers:
@@ -60,7 +62,9 @@ class ObservedSessions:
 
     def __init__(
         self, sessions: SessionService, dialect: str, counts: UsageCounts, watchers: StreamWatchers, who: Who,
+        mark: Mark,
     ) -> None:
+        self._mark = mark
         self._sessions, self._dialect, self._counts, self._watchers = sessions, dialect, counts, watchers
         self._who = who
         self.get, self.find_by_id, self.active, self.list = (
@@ -88,6 +92,9 @@ class ObservedSessions:
         return view
 
     async def submit(self, owner: str, session_id: str, commands: Sequence[m.AnyCommand]) -> Receipt:
+        caller = self._who()
+        if caller is not None:
+            commands = self._mark(caller, commands)
         receipt = await self._sessions.submit(owner, session_id, commands)
         self._count(_features_of_commands(commands))
         return receipt

@@ -1,6 +1,6 @@
 """Counts every request of a dialect: by the caller's key and program, and by the template of the route."""
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Callable, Iterable
 
 from aiohttp import web
 
@@ -20,7 +20,7 @@ def key_of(caller: Caller | None) -> str:
 
 
 class RequestCounter:
-    """A middleware, and a function for messages over sockets."""
+    """Counts requests and, where they are only a transport, the messages over sockets."""
 
     def __init__(self, counts: UsageCounts, dialect_at: Callable[[str], str | None]) -> None:
         self._counts, self._dialect_at = counts, dialect_at
@@ -30,18 +30,14 @@ class RequestCounter:
         """Count requests to these routes as requests of the dialect."""
         self._templates |= {route.path: dialect for route in routes}
 
-    @web.middleware
-    async def middleware(
-        self, request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
-    ) -> web.StreamResponse:
-        """Count the request before it is served, since a stream may last for days; it runs after authentication."""
+    def count(self, request: web.Request) -> None:
+        """Count a request before it is served, since a stream may last for days; its caller is known."""
         resource = request.match_info.route.resource
         if resource is None:
             self._count(request, self._dialect_at(request.path), UNKNOWN_ROUTE)
         elif not is_counted_by_message(request.match_info.handler):
             template = resource.canonical
             self._count(request, self._dialect_of(template), f"{request.method} {template}")
-        return await handler(request)
 
     def _dialect_of(self, template: str) -> str | None:
         """The dialect of a route; below the prefix of an outer application a template is longer than its route's."""

@@ -44,6 +44,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "gateway.config": ("gateway.model", *EVERYBODY),
     "gateway.telemetry": ("gateway.model", "gateway.ports", "gateway.logging", *EVERYBODY),
     "gateway.oidc": ("gateway.config", "gateway.ports", "gateway.client", *EVERYBODY),
+    "gateway.turn_routes": ("gateway.model", "gateway.ports", "gateway.config", *EVERYBODY),
     "gateway.worker": (),
     "gateway.worker_pool": (
         "gateway.config", "gateway.logging", "gateway.process_signals", "gateway.worker", *EVERYBODY,

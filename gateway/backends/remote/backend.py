@@ -63,6 +63,8 @@ class SessionLink(Struct, frozen=True, kw_only=True, omit_defaults=True):
     upstream_url: str | None = None
     upstream_dialect: str | None = None
     asked: StoredAsks = StoredAsks()
+    others: dict[str, str] = {}
+    """The sessions at other servers that have run turns of this session, by URL: one that runs turns again goes on."""
 
     @classmethod
     def read(cls, metadata: Mapping[str, JsonValue]) -> "SessionLink":
@@ -117,6 +119,8 @@ class RemoteBackend:
                 if session_id is None:
                     session_id = await self._remote.open(_opening(turn, tools))
                     yield self._link(turn, session_id)
+                elif SessionLink.read(turn.metadata).upstream_url != self._url:
+                    yield self._link(turn, session_id)
                 places = await self._remote.places() if turn.memories else SessionPlaces()
                 settings = tools.added_to(turn_tool_settings(turn))
                 there = self._remote.start_turn(session_id, _command(turn, places), settings)
@@ -158,7 +162,12 @@ class RemoteBackend:
 
     def _link(self, turn: Turn, session_id: str) -> m.SessionUpdated:
         """The change of our session's metadata that names the server's session."""
-        link = SessionLink(upstream_session=session_id, upstream_url=self._url, upstream_dialect=self._dialect)
+        old = SessionLink.read(turn.metadata)
+        others = old.others | ({old.upstream_url: old.upstream_session}
+                               if old.upstream_url and old.upstream_session else {})
+        others.pop(self._url, None)
+        link = SessionLink(upstream_session=session_id, upstream_url=self._url, upstream_dialect=self._dialect,
+                           others=others)
         return m.SessionUpdated(metadata=link.stored({**turn.metadata, **link.public}))
 
     async def _interrupt_server(self, session_id: str) -> None:
@@ -174,7 +183,8 @@ class RemoteBackend:
 
     def _recall(self, turn: Turn) -> str | None:
         link = SessionLink.read(turn.metadata)
-        return self._known.get(turn.session_id) or (link.upstream_session if link.upstream_url == self._url else None)
+        stored = link.upstream_session if link.upstream_url == self._url else link.others.get(self._url)
+        return self._known.get(turn.session_id) or stored
 
 
 class _TurnRelay:

@@ -2,10 +2,11 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Collection, Iterable
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import partial
+from types import MappingProxyType
 from typing import Protocol, TypeVar
 
 from aiohttp import web
@@ -89,6 +90,7 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 CALLER = web.RequestKey("caller", Caller)
 OWNER = web.RequestKey("owner", str)
 """The user of the caller."""
+NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 _CURRENT: ContextVar[Caller | None] = ContextVar("caller", default=None)
 
 
@@ -184,17 +186,27 @@ class Authenticator:
         *,
         admins: Callable[[], Collection[str]] = tuple,
         open_requests: OpenRequests | None = None,
+        tagged: Callable[[], Collection[str]] = tuple,
+        observe: Callable[[web.Request], None] = lambda request: None,
     ) -> None:
+        self._observe = observe
+        """Called with each request that is let in, before it is served."""
+        self._tagged = tagged
+        """The names of headers, in lower case, that callers keep."""
         self._keys = keys
         self._tokens = tokens
         self._admins = admins
         self.open_requests = OpenRequests() if open_requests is None else open_requests
 
-    async def authenticate(self, token: str | None, address: str = "", client: str = "") -> Caller:
-        """Return the caller of this credential; raises `Unauthenticated`."""
+    async def authenticate(
+        self, token: str | None, address: str = "", headers: Mapping[str, str] = NO_HEADERS, client: str = "",
+    ) -> Caller:
+        """Return the caller of this credential, and what its request says of it; raises `Unauthenticated`."""
+        client = client or (client_name(headers) if headers else "")
+        tags = {name: headers[name] for name in self._tagged() if name in headers}
         if self._keys is None and self._tokens is None:
             # whoever can connect is the operator
-            return Caller(user=ANONYMOUS, address=address, client=client, role="admin")
+            return Caller(user=ANONYMOUS, address=address, client=client, tags=tags, role="admin")
         if not token:
             raise Unauthenticated("a key is required: send the header 'Authorization: Bearer <key>'")
         is_signed = token.count(".") == 2  # a key has no dots
@@ -207,7 +219,8 @@ class Authenticator:
                 raise Unauthenticated("unknown key")
             user, credential, name, expires = key.user, key.hash, key.name, None
         return Caller(
-            user=user, credential=credential, key=name, address=address, client=client, expires=expires,
+            user=user, credential=credential, key=name, address=address, client=client, tags=tags,
+            expires=expires,
             role="admin" if user in self._admins() else "user",
         )
 
@@ -215,13 +228,15 @@ class Authenticator:
     async def middleware(self, request: web.Request, handler: Handler) -> web.StreamResponse:
         policy = policy_of(request.match_info.handler)
         if request.match_info.http_exception is not None or policy.is_public:
+            self._observe(request)
             return await handler(request)
-        caller = await self.authenticate(bearer_token(request), request.remote or "", client_name(request.headers))
+        caller = await self.authenticate(bearer_token(request), request.remote or "", request.headers)
         if not caller.is_admin and policy.for_admins:
             raise Forbidden(f"only admins may do this: list the user '{caller.user}' under `admins:` in config.yaml")
         request[CALLER], request[OWNER] = caller, caller.user
         set_current_caller(caller)
         mark_authenticated(request)
+        self._observe(request)
         if not caller.credential:
             return await handler(request)
         admission = request[OPEN_REQUEST] = self.open_requests.add(caller, partial(_abort_request, request))

@@ -23,7 +23,6 @@ from gateway.http.security import (
     Authenticator,
     accepts_any_content_type,
     bearer_token,
-    client_name,
     client_network_of,
     connection_of,
     counted_by_message,
@@ -226,8 +225,8 @@ class SocketIOServer:
         request = environ["aiohttp.request"]
         try:
             with request.app[WRONG_KEY_LIMITER].track_attempt(request.remote, token):
-                client = self._software(auth) or client_name(request.headers)
-                caller = await self._guard.authenticate(token, request.remote or "", client)
+                caller = await self._guard.authenticate(
+                    token, request.remote or "", request.headers, self._software(auth))
             self._places[sid] = request.app[OPEN_SOCKETS].tally.reserve_stream(caller.user)
         except GatewayError as error:
             raise Refused(error.message) from None

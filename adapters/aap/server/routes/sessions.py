@@ -17,7 +17,6 @@ from gateway.http import (
     Answers,
     Context,
     bearer_token,
-    client_name,
     decode_cursor,
     encode_cursor,
     json_response,
@@ -35,7 +34,7 @@ async def cards_for(context: Context[AapSettings], request: web.Request) -> Sequ
     """The agents that this client may use; a client without a valid key sees those of the settings."""
     try:
         caller = await context.guard.authenticate(
-            bearer_token(request), request.remote or "", client_name(request.headers))
+            bearer_token(request), request.remote or "", request.headers)
     except Unauthenticated:
         return [*context.agents.values()]
     service = context.agent_service
